@@ -1,0 +1,23 @@
+"""The Flask application: blueprints, hooks and the error shape around ready services."""
+
+from __future__ import annotations
+
+from flask import Flask
+
+from svc import limits
+from svc.bootstrap import Services
+from svc.web import decide, errors, hooks, models, ops
+
+
+def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S) -> Flask:
+    """The WSGI application; `deadline_s` bounds every request, in seconds."""
+    app = Flask("svc", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = services.settings.max_body_bytes
+    app.url_map.strict_slashes = False
+    app.extensions["svc"] = services
+    hooks.register(app, deadline_s)
+    errors.register(app)
+    app.register_blueprint(decide.blueprint(services.engine))
+    app.register_blueprint(models.blueprint(services.settings.latest_config))
+    app.register_blueprint(ops.blueprint())
+    return app

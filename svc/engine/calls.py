@@ -1,0 +1,185 @@
+"""One flow's provider calls: made at the same time, each with its own waits and retries.
+
+Waiting, for a rate-limit slot or before a retry, happens here in the thread that asked; a thread
+of the pool only ever carries out one HTTP attempt, so a stalled provider holds nobody else's.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeAlias
+
+from svc import limits
+from svc.deadline import Deadline
+from svc.errors import ApiError, InternalError, ModelError, RateLimited
+from svc.providers.bodies import ChatCall
+from svc.providers.catalog import Provider
+from svc.providers.failures import CallError
+from svc.providers.replies import Completion
+from svc.providers.routing import Model
+
+log = logging.getLogger(__name__)
+
+Outcome: TypeAlias = Completion | CallError | ApiError
+PARAMETER_RETRIES = 4  # parameters of one call that may be refused, one after the other
+
+
+class ChatClient(Protocol):
+    """Carries out one HTTP attempt in the calling thread."""
+
+    def call(
+        self, model: Model, call: ChatCall, timeout_s: float, key: str | None = None
+    ) -> Completion: ...
+
+
+class Gate(Protocol):
+    """Says how long a call to a provider has to wait."""
+
+    def delay(self, provider: Provider, max_wait: float) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One provider call of a flow."""
+
+    model: Model
+    chat: ChatCall
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A call under way, over all its attempts."""
+
+    index: int
+    call: Call
+    start_at: float = 0.0
+    admitted: bool = False
+    retries: int = 0
+    corrections: int = 0
+    outcome: Outcome | None = field(default=None)
+
+
+class CallPool:
+    """Bounded threads for provider calls."""
+
+    def __init__(
+        self,
+        client: ChatClient,
+        gate: Gate,
+        threads: int,
+        clock: Callable[[], float] = time.monotonic,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._client, self._gate, self._clock, self._jitter = client, gate, clock, jitter
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-call")
+
+    def run(
+        self, calls: Sequence[Call], deadline: Deadline
+    ) -> list[Outcome]:
+        """Carry out `calls` at the same time; the outcome of each, in their order.
+
+        Raises `Timeout` when the deadline passes first.
+        """
+        flights = [_Flight(index, call) for index, call in enumerate(calls)]
+        landed: SimpleQueue[tuple[_Flight, Outcome]] = SimpleQueue()
+        grounded = list(flights)
+        while any(flight.outcome is None for flight in flights):
+            deadline.check()
+            grounded = [f for f in grounded if not self._start(f, deadline, landed)]
+            if all(flight.outcome is not None for flight in flights):
+                break
+            wake_at = min([deadline.at, *(flight.start_at for flight in grounded)])
+            try:
+                flight, outcome = landed.get(timeout=max(0.0, wake_at - self._clock()))
+            except Empty:
+                continue
+            flight.outcome = outcome
+            if isinstance(outcome, CallError) and self._again(flight, outcome, deadline):
+                flight.outcome = None
+                grounded.append(flight)
+        return [flight.outcome for flight in flights if flight.outcome is not None]
+
+    def close(self) -> None:
+        """Let no further call start, and wait for those under way."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _start(
+        self,
+        flight: _Flight,
+        deadline: Deadline,
+        landed: SimpleQueue[tuple[_Flight, Outcome]],
+    ) -> bool:
+        """Start a flight that is due; False while it has to wait."""
+        if flight.start_at > self._clock():
+            return False
+        if not flight.admitted:
+            try:
+                wait = self._gate.delay(flight.call.model.provider, deadline.left())
+            except ApiError as error:
+                flight.outcome = error
+                return True
+            flight.admitted = True
+            if wait > 0:
+                flight.start_at = self._clock() + wait
+                return False
+        flight.admitted = False
+        self._threads.submit(self._attempt, flight, deadline, landed)
+        return True
+
+    def _attempt(
+        self,
+        flight: _Flight,
+        deadline: Deadline,
+        landed: SimpleQueue[tuple[_Flight, Outcome]],
+    ) -> None:
+        left = deadline.left()
+        if left <= 0:
+            return  # who asked has gone
+        outcome: Outcome
+        try:
+            outcome = self._client.call(flight.call.model, flight.call.chat, left)
+        except CallError as error:
+            outcome = error
+        except Exception:  # who asked must hear of it, or would wait for the whole deadline
+            log.exception("a provider call failed in an unforeseen way")
+            outcome = InternalError("something failed here while a model was asked")
+        landed.put((flight, outcome))
+
+    def _again(self, flight: _Flight, error: CallError, deadline: Deadline) -> bool:
+        """Whether, and when, a failed flight is tried once more."""
+        if not error.retry:
+            return False
+        if error.correction:
+            flight.corrections += 1
+            flight.start_at = 0.0
+            return flight.corrections <= PARAMETER_RETRIES
+        pause = self._pause(flight.retries) if error.retry_after is None else error.retry_after
+        flight.retries += 1
+        flight.start_at = self._clock() + pause
+        return flight.retries <= limits.CALL_RETRIES and pause < deadline.left()
+
+    def _pause(self, retries: int) -> float:
+        """Exponential backoff with full jitter on its upper half."""
+        longest = min(limits.RETRY_CAP_S, limits.RETRY_BASE_S * 2.0**retries)
+        return longest * (0.5 + 0.5 * self._jitter())
+
+
+def together(failures: Sequence[CallError | ApiError]) -> ApiError:
+    """The one error that stands for several failed calls or models.
+
+    All rate-limited: the soonest `RateLimited`; all of one other kind: that kind; otherwise
+    `ModelError`.
+    """
+    errors = [f.as_api_error() if isinstance(f, CallError) else f for f in failures]
+    limited = [error for error in errors if isinstance(error, RateLimited)]
+    if len(limited) == len(errors):
+        return min(limited, key=lambda error: error.retry_after)
+    if len({type(error) for error in errors}) == 1:
+        return errors[0]
+    return ModelError("every model failed to answer")

@@ -1,0 +1,143 @@
+"""Every error that this project raises on purpose.
+
+    SvcError
+    ├── SettingsError            stops the start; one line that names the variable or option
+    └── ApiError                 has the HTTP status and the `type` that the caller sees
+        ├── InvalidJson          400  invalid_json
+        ├── Unauthorized         401  unauthorized
+        ├── Forbidden            403  forbidden
+        ├── NotFound             404  not_found
+        ├── MethodNotAllowed     405  method_not_allowed
+        ├── TooLarge             413  too_large
+        ├── UnsupportedMedia     415  unsupported_media_type
+        ├── InvalidRequest       422  invalid_request
+        ├── RateLimited          429  rate_limited, always with `retry_after`
+        ├── InternalError        500  internal_error
+        │   └── StorageError          the database would not take a record
+        ├── ModelError           502  model_error
+        ├── ModelUnavailable     502  model_unavailable
+        └── Timeout              504  timeout
+
+Messages of `ApiError` are written for the caller: they never hold a provider's words, a secret
+or any part of a state.
+"""
+
+from __future__ import annotations
+
+import math
+
+
+class SvcError(Exception):
+    """Anything that this project raises on purpose."""
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+
+class SettingsError(SvcError):
+    """A setting that stops the start; the message names it and what is allowed."""
+
+
+class ApiError(SvcError):
+    """An error with a place in the HTTP interface."""
+
+    status = 500
+    type = "internal_error"
+
+
+class InvalidJson(ApiError):
+    """The body is no JSON object, or names an unknown mode or question type."""
+
+    status = 400
+    type = "invalid_json"
+
+
+class Unauthorized(ApiError):
+    """Keys exist, and none, an unknown or a revoked one was sent."""
+
+    status = 401
+    type = "unauthorized"
+
+
+class Forbidden(ApiError):
+    """The caller may not do this here."""
+
+    status = 403
+    type = "forbidden"
+
+
+class NotFound(ApiError):
+    """There is no such route, decision or question, or it is not the caller's to see."""
+
+    status = 404
+    type = "not_found"
+
+
+class MethodNotAllowed(ApiError):
+    """The route exists, but not for this method."""
+
+    status = 405
+    type = "method_not_allowed"
+
+
+class TooLarge(ApiError):
+    """The body is larger than the server takes."""
+
+    status = 413
+    type = "too_large"
+
+
+class UnsupportedMedia(ApiError):
+    """The body is in an encoding that cannot be decoded."""
+
+    status = 415
+    type = "unsupported_media_type"
+
+
+class InvalidRequest(ApiError):
+    """The body is JSON but not a request that can be carried out."""
+
+    status = 422
+    type = "invalid_request"
+
+
+class RateLimited(ApiError):
+    """A limit of the key, of a provider, or of the day is spent."""
+
+    status = 429
+    type = "rate_limited"
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        """`retry_after` is in seconds; the header gets it rounded up, at least 1."""
+        super().__init__(message)
+        self.retry_after = max(1, math.ceil(retry_after))
+
+
+class InternalError(ApiError):
+    """Something failed here that is not the caller's doing."""
+
+
+class StorageError(InternalError):
+    """The database would not take or give a record."""
+
+
+class ModelError(ApiError):
+    """Every model that could have answered failed."""
+
+    status = 502
+    type = "model_error"
+
+
+class ModelUnavailable(ApiError):
+    """The model does not exist, was retired, or is closed to the provider account."""
+
+    status = 502
+    type = "model_unavailable"
+
+
+class Timeout(ApiError):
+    """The request's deadline passed."""
+
+    status = 504
+    type = "timeout"

@@ -1,0 +1,106 @@
+"""JSON as the caller wrote it: strict on the way in, compact and without loss on the way out."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from svc.errors import InvalidJson
+
+
+class Literal:
+    """A number that no Python number holds exactly; it leaves as it came."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __float__(self) -> float:
+        return float(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and Decimal(self.text) == Decimal(other.text)
+
+    def __hash__(self) -> int:
+        return hash(Decimal(self.text))
+
+
+def loads(body: bytes) -> Any:
+    """Parse a body; numbers that a float would change become `Literal`.
+
+    Raises `InvalidJson` for anything that is not strict JSON in UTF-8: NaN and infinities, lone
+    surrogates, nesting deeper than the parser goes.
+    """
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidJson(f"the body is not UTF-8 (byte {error.start})") from None
+    if not text.strip():
+        raise InvalidJson("the body is empty; send a JSON object")
+    try:
+        value = json.loads(
+            text, parse_float=_parse_float, parse_int=_parse_int, parse_constant=_refuse_constant
+        )
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InvalidJson(f"the body is not JSON: {error.msg} at {place}") from None
+    except RecursionError:
+        raise InvalidJson("the body is nested too deeply") from None
+    if "\\u" in text:
+        _refuse_surrogates(value)
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON with every number as it came. Raises `RecursionError` when nested too deeply."""
+    try:
+        return _encode(value)
+    except TypeError:  # a Literal is inside
+        return _dump(value)
+
+
+def _dump(value: Any) -> str:
+    if isinstance(value, Literal):
+        return value.text
+    if isinstance(value, dict):
+        members = (f"{_encode(key)}:{_dump(member)}" for key, member in value.items())
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_dump, value)) + "]"
+    return _encode(value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def _parse_float(text: str) -> float | Literal:
+    number = float(text)
+    written = repr(number)
+    if written == text:
+        return number
+    try:
+        return number if Decimal(written) == Decimal(text) else Literal(text)
+    except InvalidOperation:  # an exponent beyond what even a Decimal holds
+        return Literal(text)
+
+
+def _parse_int(text: str) -> int | Literal:
+    try:
+        return int(text)
+    except ValueError:  # longer than the interpreter converts
+        return Literal(text)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InvalidJson(f"the body is not JSON: {name} is no JSON number")
+
+
+def _refuse_surrogates(value: Any) -> None:
+    try:
+        dumps(value).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidJson("the body holds half of a surrogate pair") from None
+    except RecursionError:
+        raise InvalidJson("the body is nested too deeply") from None

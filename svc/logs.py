@@ -1,0 +1,70 @@
+"""The server's log: one line an event, as text or JSON, that no caller can forge or fill.
+
+Nothing that came with a request is logged but its id, method, path and status; of an unforeseen
+exception its type and place are, never its message, which may quote what it choked on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+from typing import Any
+
+FIELDS = "svc"  # attribute of a log record that holds further fields of the line
+
+
+class TextFormatter(logging.Formatter):
+    """`2026-11-21T10:00:00.000Z INFO logger: message field=value`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = "".join(f" {key}={value}" for key, value in _fields(record).items())
+        line = f"{_time(record)} {record.levelname} {record.name}: {record.getMessage()}{fields}"
+        return _one_line(line)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return json.dumps(
+            {
+                "time": _time(record),
+                "level": record.levelname,
+                "logger": record.name,
+                "message": record.getMessage(),
+                **_fields(record),
+            }
+        )
+
+
+def configure(as_json: bool, level: str) -> None:
+    """Send every logger of this process to standard error in one format."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings quote addresses
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(getattr(record, FIELDS, {}))
+    if record.exc_info and record.exc_info[0]:
+        fields["exception"] = record.exc_info[0].__name__
+        frames = traceback.extract_tb(record.exc_info[2])
+        fields["at"] = " < ".join(
+            f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames)
+        )
+    return fields
+
+
+def _time(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,16 @@
+"""The question types: one file each; this table is all that knows them by name."""
+
+from __future__ import annotations
+
+from svc.questions.base import Question, QuestionSchema, Reading, Unreadable
+from svc.questions.choice import ChoiceSchema
+from svc.questions.multi import MultiSchema
+from svc.questions.noul import NoulSchema
+from svc.questions.score import ScoreSchema
+
+TYPES: dict[str, QuestionSchema] = {
+    schema.model.type: schema
+    for schema in (ChoiceSchema(), ScoreSchema(), NoulSchema(), MultiSchema())
+}
+
+__all__ = ["TYPES", "Question", "QuestionSchema", "Reading", "Unreadable"]

@@ -1,0 +1,283 @@
+"""The interface of a question type: one file beside this one holds one type.
+
+A type says how it is checked (its schema), how it is asked (option lines and reply formats in
+both option orders), how a reply is read into a `Reading`, how readings are merged, how a reading
+becomes the answer's fields, and what a right label is. Nothing outside this folder asks which
+type a question has.
+
+A new type is one file with a `Question` and its `QuestionSchema`, and one line in `__init__.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from marshmallow import Schema, fields, post_load
+
+from svc.questions.fields import Number, Words
+from svc.questions.labels import argmax, complete, letters, normalised, one_line, tidy
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of one question, in the question's own option order.
+
+    `probabilities`: choice and score, one per option or level, summing to 1; noul, P(yes) alone;
+    multi, one independent probability per option. `mass` is a diagnostic: the least probability
+    that fell on valid labels before they were normalised, None in verbal mode.
+    """
+
+    probabilities: tuple[float, ...]
+    mass: float | None = None
+
+
+class Unreadable(Exception):
+    """A reply holds no usable answer to a question; never answered by a guess instead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(ABC):
+    """One typed question; immutable, and equal to another with the same fields."""
+
+    type: ClassVar[str]
+    guidance: ClassVar[str]
+
+    instructions: str
+
+    @property
+    def verbal_reason(self) -> str:
+        """Why label probabilities cannot answer this question; empty when they can."""
+        return ""
+
+    # --- how it is asked; `backwards` asks for the reversed option order ---
+
+    @abstractmethod
+    def option_lines(self, backwards: bool) -> list[str]:
+        """The lines under the instructions: lettered options, or none."""
+
+    @abstractmethod
+    def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
+        """One `(part, labels)` for each line of a logprobs reply; `part` is "" or an option."""
+
+    @abstractmethod
+    def verbal_format(self, backwards: bool) -> str:
+        """The shape of this question's member of a JSON reply, in words."""
+
+    @abstractmethod
+    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
+        """The same as strict JSON schema."""
+
+    # --- how a reply is read ---
+
+    @abstractmethod
+    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
+        """Read the probability of each label, by position in `reply_lines`; may miss some.
+
+        Raises `Unreadable`.
+        """
+
+    @abstractmethod
+    def read_member(self, member: Any, backwards: bool) -> Reading:
+        """Read this question's member of a JSON reply. Raises `Unreadable`."""
+
+    # --- how readings are merged ---
+
+    def merge(self, readings: Sequence[Reading]) -> Reading:
+        """The mean of readings of both orders."""
+        columns = zip(*(reading.probabilities for reading in readings), strict=True)
+        mean = tuple(math.fsum(column) / len(readings) for column in columns)
+        masses = [reading.mass for reading in readings if reading.mass is not None]
+        return Reading(mean, min(masses, default=None))
+
+    # --- how a reading is answered ---
+
+    @abstractmethod
+    def confidence(self, reading: Reading) -> float:
+        """How sure the reading is of its top answer, 0 to 1."""
+
+    @abstractmethod
+    def answer(self, reading: Reading) -> dict[str, Any]:
+        """The answer's fields for the caller, without `calibrated`."""
+
+    # --- what it is, for learning ---
+
+    @abstractmethod
+    def definition(self) -> dict[str, Any]:
+        """What makes this the exact question that it is; options free of their order."""
+
+    def stored(self, reading: Reading) -> list[float]:
+        """The reading's numbers in the order of `definition`, to seven significant digits."""
+        return [float(f"{p:.7g}") for p in reading.probabilities]
+
+    @cached_property
+    def definition_json(self) -> str:
+        exact = {"type": self.type, "instructions": self.instructions, **self.definition()}
+        return json.dumps(exact, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the exact question; its key is no part of it."""
+        return hashlib.sha256(self.definition_json.encode()).digest()
+
+    @property
+    @abstractmethod
+    def texts(self) -> list[str]:
+        """Every text of the question that counts towards the limit of a request."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution(Question):
+    """A question answered by one of several labels: choice, score and noul."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """The labels a model replies with, in the order shown."""
+
+    def shown_labels(self, backwards: bool) -> tuple[str, ...]:
+        """Letters go from the top whichever way the options run."""
+        return self.labels
+
+    def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
+        return [("", self.shown_labels(backwards))]
+
+    def verbal_format(self, backwards: bool) -> str:
+        labels = ", ".join(self.shown_labels(backwards))
+        return f"an object with a probability from 0 to 1 for each of {labels}; they sum to 1"
+
+    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
+        return probabilities_schema(self.shown_labels(backwards))
+
+    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
+        (line,) = lines
+        seen = complete(line, len(self.labels), ranked=True)
+        return self.reading(seen, backwards, min(1.0, math.fsum(line.values())))
+
+    def read_member(self, member: Any, backwards: bool) -> Reading:
+        seen = numbers(member, self.shown_labels(backwards))
+        return self.reading(complete(seen, len(self.labels)), backwards)
+
+    def reading(
+        self, shown: tuple[float, ...] | None, backwards: bool, mass: float | None = None
+    ) -> Reading:
+        """The reading in the question's own order, from probabilities in the order shown."""
+        if shown is None:
+            raise Unreadable("no probability for any of the labels")
+        return Reading(shown[::-1] if backwards else shown, mass)
+
+    def merge(self, readings: Sequence[Reading]) -> Reading:
+        mean = super().merge(readings)
+        return replace(mean, probabilities=normalised(mean.probabilities))
+
+    def confidence(self, reading: Reading) -> float:
+        return max(reading.probabilities)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lettered(Distribution):
+    """A distribution over options that stand in the prompt as lettered lines."""
+
+    min_confidence: float | None = None
+
+    @property
+    @abstractmethod
+    def option_texts(self) -> tuple[str, ...]:
+        """One line of text per option, in the question's order."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return letters(len(self.option_texts))
+
+    def option_lines(self, backwards: bool) -> list[str]:
+        return lettered(self.option_texts, backwards)
+
+    def certainty(self, probabilities: Sequence[float]) -> dict[str, Any]:
+        """The `confidence` and, where a threshold was set, `abstain` of an answer."""
+        confidence = probabilities[argmax(probabilities)]
+        if self.min_confidence is None:
+            return {"confidence": confidence}
+        return {"confidence": confidence, "abstain": confidence < self.min_confidence}
+
+    def rounded(self, reading: Reading) -> list[float]:
+        return tidy(reading.probabilities)
+
+
+class QuestionSchema(Schema):
+    """The fields that every question has; a type's schema adds its own."""
+
+    type = fields.String(required=True, metadata={"description": "The question's type."})
+    instructions = Words(
+        required=True, metadata={"description": "The question in plain words."}
+    )
+
+    error_messages: ClassVar[dict[str, str]] = {"unknown": "unknown field"}
+    model: ClassVar[type[Question]]
+
+    @post_load
+    def _freeze(self, data: dict[str, Any], **_: Any) -> Question:
+        data.pop("type")
+        return self.model(**data)
+
+
+def min_confidence_field() -> Number:
+    """The threshold under which an answer abstains."""
+    return Number(
+        0, 1, metadata={"description": "The answer abstains when its confidence is below."}
+    )
+
+
+def lettered(texts: Sequence[str], backwards: bool) -> list[str]:
+    """`A. text` lines; reversed, the last text gets the first letter."""
+    shown = texts[::-1] if backwards else texts
+    return [f"{letter}. {text}" for letter, text in zip(letters(len(texts)), shown, strict=True)]
+
+
+def option_text(key: str, description: str) -> str:
+    """How one option reads in a prompt."""
+    return one_line(f"{key}: {description}" if description.strip() else key)
+
+
+def numbers(member: Any, labels: Sequence[str]) -> dict[int, float]:
+    """The usable numbers of a reply object by label position; labels are met in any case."""
+    if not isinstance(member, Mapping):
+        raise Unreadable("the reply's member is no object")
+    position = {label.casefold(): index for index, label in enumerate(labels)}
+    seen: dict[int, float] = {}
+    for name, value in member.items():
+        index = position.get(str(name).strip().casefold())
+        if index is not None and (number := usable(value)) is not None:
+            seen[index] = number
+    return seen
+
+
+def usable(value: Any) -> float | None:
+    """The probability that a reply's value stands for: finite, negative ones cut to 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None
+
+
+def probabilities_schema(labels: Sequence[str]) -> dict[str, Any]:
+    """Strict JSON schema of an object with a number for each label."""
+    return object_schema({label: {"type": "number"} for label in labels})
+
+
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """An object in the strictest dialect: every property required and no other allowed."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

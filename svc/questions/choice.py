@@ -1,0 +1,124 @@
+"""`choice`: one label from a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from marshmallow import ValidationError, validates_schema
+
+from svc import limits
+from svc.questions.base import (
+    Lettered,
+    QuestionSchema,
+    Reading,
+    Unreadable,
+    min_confidence_field,
+    object_schema,
+    option_text,
+    usable,
+)
+from svc.questions.fields import Descriptions, Flag
+from svc.questions.labels import argmax, complete
+
+ESCAPE = "none_of_these"
+ESCAPE_DESCRIPTION = "None of the other options fits"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Lettered):
+    """Which one of `options` fits; with `escape`, or none of them."""
+
+    type = "choice"
+    guidance = "Pick the one option that fits best."
+
+    options: tuple[tuple[str, str], ...]
+    escape: bool = True
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The option keys of the answer, the escape option last."""
+        keys = tuple(key for key, _ in self.options)
+        return (*keys, ESCAPE) if self.escape else keys
+
+    @cached_property
+    def option_texts(self) -> tuple[str, ...]:  # type: ignore[override]
+        texts = tuple(option_text(key, description) for key, description in self.options)
+        return (*texts, option_text(ESCAPE, ESCAPE_DESCRIPTION)) if self.escape else texts
+
+    @property
+    def many(self) -> bool:
+        """Whether there are too many options for label probabilities."""
+        return len(self.options) > limits.LOGPROBS_OPTIONS
+
+    @property
+    def verbal_reason(self) -> str:
+        return f"it has over {limits.LOGPROBS_OPTIONS} options" if self.many else ""
+
+    def verbal_format(self, backwards: bool) -> str:
+        if not self.many:
+            return super().verbal_format(backwards)
+        return (
+            f"a list of the {limits.VERBAL_TOP_LABELS} most likely labels, most likely first, "
+            'each {"label": a label, "probability": a number from 0 to 1}'
+        )
+
+    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
+        if not self.many:
+            return super().verbal_schema(backwards)
+        entry = {"label": {"type": "string"}, "probability": {"type": "number"}}
+        return {"type": "array", "items": object_schema(entry)}
+
+    def read_member(self, member: Any, backwards: bool) -> Reading:
+        if not self.many:
+            return super().read_member(member, backwards)
+        seen = complete(self._top_labels(member), len(self.labels), ranked=True)
+        return self.reading(seen, backwards)
+
+    def _top_labels(self, member: Any) -> dict[int, float]:
+        if not isinstance(member, list):
+            raise Unreadable("the reply's member is no list of labels")
+        position = {label: index for index, label in enumerate(self.labels)}
+        seen: dict[int, float] = {}
+        for entry in member:
+            if not isinstance(entry, Mapping):
+                continue
+            index = position.get(str(entry.get("label")).strip().upper())
+            probability = usable(entry.get("probability"))
+            if index is not None and probability is not None:
+                seen.setdefault(index, probability)
+        return seen
+
+    def answer(self, reading: Reading) -> dict[str, Any]:
+        probabilities = self.rounded(reading)
+        return {
+            "choice": self.keys[argmax(probabilities)],
+            "probabilities": dict(zip(self.keys, probabilities, strict=True)),
+            **self.certainty(probabilities),
+        }
+
+    def definition(self) -> dict[str, Any]:
+        return {"options": dict(self.options), "escape": self.escape}
+
+    def stored(self, reading: Reading) -> list[float]:
+        numbers = super().stored(reading)
+        by_key = sorted(zip(self.options, numbers, strict=False))
+        return [number for _, number in by_key] + numbers[len(self.options) :]
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.instructions, *(text for pair in self.options for text in pair)]
+
+
+class ChoiceSchema(QuestionSchema):
+    model = Choice
+    options = Descriptions(limits.CHOICE_OPTIONS, required=True)
+    escape = Flag()
+    min_confidence = min_confidence_field()
+
+    @validates_schema
+    def _escape_is_reserved(self, data: dict[str, Any], **_: Any) -> None:
+        if data.get("escape", True) and ESCAPE in dict(data.get("options", ())):
+            raise ValidationError(f'"{ESCAPE}" is reserved while escape is true', "options")

@@ -1,0 +1,74 @@
+"""Letters for options, and what becomes of a reply that names only some of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+DECIMALS = 6  # of every probability that leaves the service
+UNITS = 10**DECIMALS
+
+
+@lru_cache(maxsize=512)
+def letters(count: int) -> tuple[str, ...]:
+    """The first `count` labels: A to Z, then AA, AB and so on, as a spreadsheet names columns."""
+    return tuple(_letter(index) for index in range(count))
+
+
+def _letter(index: int) -> str:
+    first, last = divmod(index, 26)
+    return (_letter(first - 1) if first else "") + chr(ord("A") + last)
+
+
+def complete(
+    seen: Mapping[int, float], count: int, *, ranked: bool = False
+) -> tuple[float, ...] | None:
+    """Spread the probabilities seen for some of `count` labels over all of them.
+
+    Labels that are missing share what is left of 1 equally. `ranked` says that the ones seen are
+    the most probable ones, so that a missing one gets at most the smallest of them. Values that
+    are negative or not finite count as missing. Returns `count` numbers that sum to 1, or None
+    when nothing usable was seen.
+    """
+    known = {i: p for i, p in seen.items() if 0 <= i < count and p >= 0 and math.isfinite(p)}
+    total = sum(known.values())
+    if not total > 0 or not math.isfinite(total):
+        return None
+    missing = count - len(known)
+    rest = max(0.0, 1.0 - total) / missing if missing else 0.0
+    if ranked:
+        rest = min(rest, min(known.values()))
+    filled = [known.get(index, rest) for index in range(count)]
+    return normalised(filled)
+
+
+def normalised(weights: Sequence[float]) -> tuple[float, ...]:
+    """`weights`, which are not negative and not all 0, scaled to sum to 1."""
+    largest = max(weights)  # first, so that neither huge nor tiny weights overflow
+    scaled = [weight / largest for weight in weights]
+    total = math.fsum(scaled)
+    return tuple(weight / total for weight in scaled)
+
+
+def tidy(probabilities: Sequence[float]) -> list[float]:
+    """Round a distribution for the caller so that it still sums to 1 and keeps its order.
+
+    The largest remainders are rounded up (Hamilton's method of apportionment).
+    """
+    exact = [p * UNITS for p in probabilities]
+    units = [int(share) for share in exact]
+    by_remainder = sorted(range(len(exact)), key=lambda i: units[i] - exact[i])
+    for index in by_remainder[: UNITS - sum(units)]:
+        units[index] += 1
+    return [unit / UNITS for unit in units]
+
+
+def argmax(values: Sequence[float]) -> int:
+    """Index of the largest value, the first of equals."""
+    return max(range(len(values)), key=values.__getitem__)
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, so that a description cannot pose as a further option."""
+    return " ".join(text.split())

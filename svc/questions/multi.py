@@ -1,0 +1,100 @@
+"""`multi`: any subset of labels, each decided on its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from svc import limits
+from svc.questions.base import (
+    Question,
+    QuestionSchema,
+    Reading,
+    Unreadable,
+    lettered,
+    numbers,
+    option_text,
+    probabilities_schema,
+)
+from svc.questions.fields import Descriptions, Number
+from svc.questions.labels import DECIMALS, complete, letters
+from svc.questions.noul import YES_NO
+
+DEFAULT_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multi(Question):
+    """Which of `options` apply; those with P >= `threshold` are selected."""
+
+    type = "multi"
+    guidance = "Decide for each option on its own whether it applies."
+
+    options: tuple[tuple[str, str], ...]
+    threshold: float = DEFAULT_THRESHOLD
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return letters(len(self.options))
+
+    def option_lines(self, backwards: bool) -> list[str]:
+        return lettered([option_text(*option) for option in self.options], backwards)
+
+    def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
+        return [(f"option {label}", YES_NO) for label in self.labels]
+
+    def verbal_format(self, backwards: bool) -> str:
+        return (
+            f"an object with, for each of {', '.join(self.labels)}, "
+            "the probability from 0 to 1 that the option applies"
+        )
+
+    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
+        return probabilities_schema(self.labels)
+
+    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
+        pairs = [complete(line, len(YES_NO), ranked=True) for line in lines]
+        if any(pair is None for pair in pairs):
+            raise Unreadable("an option has neither yes nor no")
+        yes = tuple(pair[0] for pair in pairs if pair)
+        mass = min(min(1.0, math.fsum(line.values())) for line in lines)
+        return Reading(yes[::-1] if backwards else yes, mass)
+
+    def read_member(self, member: Any, backwards: bool) -> Reading:
+        seen = numbers(member, self.labels)
+        if not seen:
+            raise Unreadable("no probability for any of the options")
+        # An option that the reply leaves out is one that the model did not find.
+        yes = tuple(min(1.0, seen.get(index, 0.0)) for index in range(len(self.options)))
+        return Reading(yes[::-1] if backwards else yes)
+
+    def confidence(self, reading: Reading) -> float:
+        return min(max(p, 1 - p) for p in reading.probabilities)
+
+    def answer(self, reading: Reading) -> dict[str, Any]:
+        keys = [key for key, _ in self.options]
+        probabilities = [round(p, DECIMALS) for p in reading.probabilities]
+        rows = list(zip(keys, probabilities, strict=True))
+        return {
+            "selected": [key for key, p in rows if p >= self.threshold],
+            "probabilities": dict(rows),
+        }
+
+    def definition(self) -> dict[str, Any]:
+        return {"options": dict(self.options)}
+
+    def stored(self, reading: Reading) -> list[float]:
+        by_key = sorted(zip(self.options, super().stored(reading), strict=True))
+        return [number for _, number in by_key]
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.instructions, *(text for pair in self.options for text in pair)]
+
+
+class MultiSchema(QuestionSchema):
+    model = Multi
+    options = Descriptions(limits.MULTI_OPTIONS, required=True)
+    threshold = Number(0, 1)

@@ -1,0 +1,266 @@
+"""The environment and the flags of `svc serve`, read once into one frozen `Settings`.
+
+An empty variable counts as not set; a flag wins over its variable. Anything out of range stops
+the start with one line that names the variable or option.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from svc import limits
+from svc.errors import SettingsError
+from svc.pins import LATEST, NEWEST, PINS
+
+CACHE_SIZES = (0, 10_000_000)  # decisions; 0 remembers none
+BODY_MBS = (1, 1_024)  # MiB
+DAILY_LIMITS = (1, 1_000_000_000)  # calls a day
+PRICES = (0.0, 1_000_000.0)  # dollars per million tokens
+LOG_FORMATS = ("text", "json")
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+_FLAGS = {
+    "addr": "--addr",
+    "model": "--model",
+    "cache_size": "--cache-size",
+    "db": "--db",
+    "latest_config": "--latest-config",
+    "no_auth": "--no-auth",
+    "max_body_mb": "--max-body-mb",
+}
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_PROVIDER = re.compile(r"SVC_PROVIDER_([A-Z0-9_]+)_(URL|KEY|RPM|TIMEOUT|PRICE)")
+_INTEGER = re.compile(r"[0-9]{1,15}")
+_DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{0,15})?|\.[0-9]{1,15}")
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?")
+_VISIBLE = re.compile(r"[!-~]+")  # what may stand in a URL or in a header, without blanks
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderOverride:
+    """What `SVC_PROVIDER_<NAME>_...` says of one provider; None where it says nothing."""
+
+    url: str | None = None
+    key: str | None = field(default=None, repr=False)
+    rpm: int | None = None  # calls a minute
+    timeout_s: float | None = None  # seconds for one call
+    price: tuple[float, float] | None = None  # dollars per million tokens: input, output
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that is decided before the start; secrets are left out of its repr."""
+
+    host: str = "127.0.0.1"
+    port: int = 7777
+    model: str | None = None
+    cache_size: int = limits.CACHE_SIZE
+    db: str = "svc.db"
+    latest_config: str = NEWEST
+    no_auth: bool = False
+    max_body_mb: int = limits.BODY_MB
+    provider_url: str | None = None  # the aggregator's base URL
+    rpm: int | None = None  # the aggregator's calls a minute
+    daily_limit: int | None = None  # the aggregator's calls a UTC day
+    log: str = "text"
+    log_level: str = "info"
+    master_key: str | None = field(default=None, repr=False)
+    providers: Mapping[str, ProviderOverride] = field(default_factory=dict)  # by lowercase name
+    api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # every *_API_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One value that is set, and the name it was set by."""
+
+    name: str
+    text: str
+
+    def fail(self, allowed: str, secret: bool = False) -> NoReturn:
+        shown = "" if secret else f" is {self.text[:100]!r}"
+        raise SettingsError(f"{self.name}{shown}; allowed: {allowed}")
+
+    def integer(self, low: int, high: int) -> int:
+        number = int(self.text) if _INTEGER.fullmatch(self.text) else -1
+        if not low <= number <= high:
+            self.fail(f"a whole number from {low} to {high}")
+        return number
+
+    def seconds(self, low: float, high: float) -> float:
+        number = _decimal(self.text)
+        if not low <= number <= high:
+            self.fail(f"seconds from {low:g} to {high:g}")
+        return number
+
+    def price(self) -> tuple[float, float]:
+        parts = [_decimal(part.strip()) for part in self.text.split(",")]
+        if len(parts) != 2 or not all(PRICES[0] <= part <= PRICES[1] for part in parts):
+            self.fail(
+                "<input>,<output> in dollars per million tokens, "
+                f"each from {PRICES[0]:g} to {PRICES[1]:g}"
+            )
+        return parts[0], parts[1]
+
+    def one_of(self, *allowed: str) -> str:
+        if self.text not in allowed:
+            self.fail(", ".join(allowed))
+        return self.text
+
+    def flag(self) -> bool:
+        return self.lowered().one_of(*_TRUE, *_FALSE) in _TRUE
+
+    def lowered(self) -> _Value:
+        return _Value(self.name, self.text.lower())
+
+    def line(self, most: int) -> str:
+        if len(self.text) > most or not self.text.isprintable():
+            self.fail(f"at most {most} printable characters")
+        return self.text
+
+    def secret(self) -> str:
+        key = self.text.strip()
+        if not _VISIBLE.fullmatch(key):
+            self.fail("visible ASCII characters", secret=True)
+        return key
+
+    def url(self) -> str:
+        """A base URL without a slash at its end; a URL that may hold a secret is not shown."""
+        hidden = any(mark in self.text for mark in "@?#")
+        try:
+            parts = urlsplit(self.text)
+            good = (
+                not hidden
+                and _VISIBLE.fullmatch(self.text) is not None
+                and parts.scheme in ("http", "https")
+                and _is_host(parts.hostname or "")
+                and parts.port != 0
+            )
+        except ValueError:  # a port or an IPv6 address that is none
+            good = False
+        if not good:
+            self.fail(
+                "an http:// or https:// URL with a host, without credentials, query or fragment",
+                secret=hidden,
+            )
+        return self.text.rstrip("/")
+
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.text.rpartition(":")
+        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if not _is_host(host) or not _INTEGER.fullmatch(port) or int(port) > 65_535:
+            self.fail("<host>:<port>, such as 127.0.0.1:7777 or [::1]:7777")
+        return host, int(port)
+
+
+class _Source:
+    """The flags, and behind them the environment."""
+
+    def __init__(self, environ: Mapping[str, str], flags: Mapping[str, object]) -> None:
+        unknown = flags.keys() - _FLAGS.keys()
+        if unknown:
+            raise TypeError(f"unknown flags: {', '.join(sorted(unknown))}")
+        self._environ = environ
+        self._flags = flags
+
+    def get(self, variable: str, flag: str | None = None) -> _Value | None:
+        if flag is not None and self._flags.get(flag) not in (None, ""):
+            return _Value(_FLAGS[flag], str(self._flags[flag]))
+        text = self._environ.get(variable, "")
+        return _Value(variable, text) if text else None
+
+
+def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settings:
+    """Read the settings once; `flags` are the options of `svc serve`, None where not given.
+
+    Raises `SettingsError` for the first value that is out of range.
+    """
+    source = _Source(environ, flags)
+    given: dict[str, object] = {}
+    if value := source.get("", "addr"):
+        given["host"], given["port"] = value.address()
+    if value := source.get("SVC_MODEL", "model"):
+        given["model"] = value.line(limits.MODEL_ID_CHARS)
+    if value := source.get("SVC_CACHE_SIZE", "cache_size"):
+        given["cache_size"] = value.integer(*CACHE_SIZES)
+    if value := source.get("SVC_DB", "db"):
+        given["db"] = value.line(4_096)
+    if value := source.get("SVC_LATEST_CONFIG", "latest_config"):
+        pin = value.one_of(*PINS, LATEST)
+        given["latest_config"] = NEWEST if pin == LATEST else pin
+    if value := source.get("SVC_NO_AUTH", "no_auth"):
+        given["no_auth"] = value.flag()
+    if value := source.get("SVC_MAX_BODY_MB", "max_body_mb"):
+        given["max_body_mb"] = value.integer(*BODY_MBS)
+    given.update(_variables(source))
+    given["providers"] = _overrides(environ)
+    given["api_keys"] = {
+        name: text for name, text in environ.items() if name.endswith("_API_KEY") and text
+    }
+    return Settings(**given)  # type: ignore[arg-type]
+
+
+def _variables(source: _Source) -> dict[str, object]:
+    """The settings that have a variable and no option."""
+    given: dict[str, object] = {}
+    if value := source.get("SVC_PROVIDER_URL"):
+        given["provider_url"] = value.url()
+    if value := source.get("SVC_RPM"):
+        given["rpm"] = value.integer(*limits.RPM)
+    if value := source.get("SVC_DAILY_LIMIT"):
+        given["daily_limit"] = value.integer(*DAILY_LIMITS)
+    if value := source.get("SVC_LOG"):
+        given["log"] = value.lowered().one_of(*LOG_FORMATS)
+    if value := source.get("SVC_LOG_LEVEL"):
+        given["log_level"] = value.lowered().one_of(*LOG_LEVELS)
+    if value := source.get("SVC_MASTER_KEY"):
+        given["master_key"] = value.text
+    return given
+
+
+def _overrides(environ: Mapping[str, str]) -> dict[str, ProviderOverride]:
+    found: dict[str, dict[str, object]] = {}
+    for variable, text in sorted(environ.items()):
+        if not text or not variable.startswith("SVC_PROVIDER_") or variable == "SVC_PROVIDER_URL":
+            continue
+        match = _PROVIDER.fullmatch(variable)
+        if match is None:
+            raise SettingsError(
+                f"{variable}: no such setting; allowed: SVC_PROVIDER_URL, and "
+                "SVC_PROVIDER_<NAME>_URL, _KEY, _RPM, _TIMEOUT or _PRICE"
+            )
+        name, value = match[1].lower(), _Value(variable, text)
+        found.setdefault(name, {}).update(_override(match[2], value))
+    return {name: ProviderOverride(**given) for name, given in found.items()}  # type: ignore[arg-type]
+
+
+def _override(suffix: str, value: _Value) -> dict[str, object]:
+    if suffix == "URL":
+        return {"url": value.url()}
+    if suffix == "KEY":
+        return {"key": value.secret()}
+    if suffix == "RPM":
+        return {"rpm": value.integer(*limits.RPM)}
+    if suffix == "TIMEOUT":
+        return {"timeout_s": value.seconds(*limits.PROVIDER_TIMEOUT_S)}
+    return {"price": value.price()}
+
+
+def _decimal(text: str) -> float:
+    """A plain decimal number, else NaN, which lies in no range."""
+    return float(text) if _DECIMAL.fullmatch(text) else math.nan
+
+
+def _is_host(text: str) -> bool:
+    if ":" in text:
+        try:
+            ipaddress.IPv6Address(text)
+        except ValueError:
+            return False
+        return True
+    return len(text) <= 253 and _HOST.fullmatch(text) is not None

@@ -1,0 +1,1 @@
+"""The HTTP interface: one blueprint a route."""

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from marshmallow import ValidationError
+
+from svc.questions import Reading, Unreadable
+from tests.questions.contract import QuestionContract, load
+
+BODY: dict[str, Any] = {
+    "type": "multi",
+    "instructions": "Which topics?",
+    "options": {"refund": "Money back", "delay": ""},
+}
+
+
+class TestMulti(QuestionContract):
+    body = BODY
+    twin = {**BODY, "options": {"delay": "", "refund": "Money back"}, "threshold": 0.9}
+    others = [{**BODY, "options": {"refund": "", "delay": ""}}, {**BODY, "options": {"x": ""}}]
+    reading = Reading((0.9, 0.4))
+    answer = {"selected": ["refund"], "probabilities": {"refund": 0.9, "delay": 0.4}}
+    text_limit_parts = 5
+
+    def sure_line(self, labels: tuple[str, ...], backwards: bool) -> dict[int, float]:
+        return {0: 0.9, 1: 0.1}
+
+
+def test_each_option_is_a_yes_or_no_line_of_its_own() -> None:
+    assert load(BODY).reply_lines(True) == [
+        ("option A", ("yes", "no")),
+        ("option B", ("yes", "no")),
+    ]
+
+
+def test_reversed_lines_read_back_to_their_options() -> None:
+    reading = load(BODY).read_lines([{0: 0.9, 1: 0.1}, {0: 0.2, 1: 0.8}], backwards=True)
+    assert reading.probabilities == pytest.approx((0.2, 0.9))
+
+
+def test_options_at_the_threshold_are_selected() -> None:
+    question = load({**BODY, "threshold": 0.4})
+    assert question.answer(Reading((0.4, 0.39)))["selected"] == ["refund"]
+
+
+def test_an_option_that_a_reply_leaves_out_does_not_apply() -> None:
+    assert load(BODY).read_member({"B": 0.7}, False).probabilities == (0.0, 0.7)
+
+
+def test_a_line_without_yes_and_no_is_unreadable() -> None:
+    with pytest.raises(Unreadable):
+        load(BODY).read_lines([{0: 0.9}, {}], False)
+
+
+def test_it_is_as_sure_as_its_least_sure_option() -> None:
+    assert load(BODY).confidence(Reading((0.95, 0.3))) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("count", [0, 21])
+def test_too_few_or_too_many_options_are_refused(count: int) -> None:
+    with pytest.raises(ValidationError, match=f"needs 1 to 20 options, has {count}"):
+        load({**BODY, "options": {str(i): "" for i in range(count)}})
+
+
+@pytest.mark.parametrize("field", ["min_confidence", "escape"])
+def test_fields_of_other_types_are_unknown(field: str) -> None:
+    with pytest.raises(ValidationError, match="unknown field"):
+        load({**BODY, field: 0.5})

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from svc.errors import InvalidJson
+from svc.jsontext import dumps, loads
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "12345678901234567890123456789012345678901234567890",
+        "1e400",
+        "-1E-999999999999999999999",
+        "0.1000000000000000055",
+        "3.141592653589793238462643383279",
+        "9" * 5_000,
+    ],
+)
+def test_numbers_that_python_would_change_leave_as_they_came(text: str) -> None:
+    body = f'{{"a":[{text},"b",1.5,null,true]}}'
+    assert dumps(loads(body.encode())) == body
+
+
+def test_ordinary_numbers_are_ordinary_numbers() -> None:
+    assert loads(b"[1, -2.5, 1.50, 1e3]") == [1, -2.5, 1.5, 1000.0]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "empty"),
+        (b"  \n", "empty"),
+        (b"{", "line 1, column 2"),
+        (b"{'a': 1}", "not JSON"),
+        (b'{"a": NaN}', "NaN"),
+        (b'{"a": -Infinity}', "Infinity"),
+        (b'\xff{"a": 1}', "not UTF-8"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'{"a": "\\ud800"}', "surrogate"),
+        (b'{"\\udc00": 1}', "surrogate"),
+        (b'{"a": 1} x', "not JSON"),
+        (b'\xef\xbb\xbf{"a": 1}', "not JSON"),
+    ],
+)
+def test_what_is_not_strict_json_is_refused_with_the_place(body: bytes, words: str) -> None:
+    with pytest.raises(InvalidJson, match=words):
+        loads(body)
+
+
+def test_a_whole_surrogate_pair_is_a_character() -> None:
+    assert loads(b'"\\ud83d\\ude00"') == "\U0001f600"
