@@ -8,11 +8,13 @@ from svc import limits
 from svc.bootstrap import Services
 from svc.web import decide, errors, hooks, models, ops
 
+MEGABYTE = 1024 * 1024
+
 
 def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S) -> Flask:
     """The WSGI application; `deadline_s` bounds every request, in seconds."""
     app = Flask("svc", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = services.settings.max_body_bytes
+    app.config["MAX_CONTENT_LENGTH"] = services.settings.max_body_mb * MEGABYTE
     app.url_map.strict_slashes = False
     app.extensions["svc"] = services
     hooks.register(app, deadline_s)

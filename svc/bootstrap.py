@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from svc import limits
 from svc.engine.ask import Asker
+from svc.engine.cache import DecisionCache
 from svc.engine.calls import CallPool
+from svc.engine.debias import DebiasMemory
 from svc.engine.decide import Engine
+from svc.engine.flows import FlowPool
 from svc.providers.admission import Admission
 from svc.providers.catalog import build_catalog
 from svc.providers.client import Client
-from svc.providers.quirks import Quirks
 from svc.providers.routing import Router
 from svc.settings import Settings
 from svc.store.budget import CallBudget
@@ -27,28 +29,35 @@ class Services:
     database: Database
     decisions: Decisions
     engine: Engine
+    flows: FlowPool
     calls: CallPool
     client: Client
 
     def close(self) -> None:
-        """Stop in order: no new calls, then the connections, then the writer with its queue."""
+        """Stop in order: the calls under way, what waits on them, the writer with its queue."""
         self.client.close()
         self.calls.close()
+        self.flows.close()
         self.database.close()
 
 
 def build(settings: Settings) -> Services:
-    """Start what `settings` ask for. Raises `SettingsError` for a database that cannot be used."""
-    threads = limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD
+    """Start what `settings` ask for. Raises `SettingsError` for what cannot be used."""
+    call_threads = limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD
     catalog = build_catalog(settings)
-    quirks = Quirks()
     database = Database.open(settings.db)
-    client = Client(quirks, pool_size=threads)
+    client = Client(catalog, call_threads)
     gate = Admission(catalog, settings.daily_limit, CallBudget(database).take)
-    calls = CallPool(client, gate, threads)
-    router = Router(catalog, settings.model, client.list_models)
+    calls = CallPool(client, gate, call_threads)
+    flows = FlowPool(limits.REQUEST_THREADS)
+    asker = Asker(client, calls, DecisionCache(settings.cache_size), DebiasMemory())
     decisions = Decisions(database)
     engine = Engine(
-        router, Asker(calls, quirks), decisions, database.salt, settings.latest_config
+        Router(catalog, settings.model, client.list_models),
+        asker,
+        flows,
+        decisions,
+        database.salt,
+        settings.latest_config,
     )
-    return Services(settings, database, decisions, engine, calls, client)
+    return Services(settings, database, decisions, engine, flows, calls, client)

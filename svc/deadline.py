@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from svc.errors import Timeout
 
 
 class Deadline:
-    """A moment on the monotonic clock that every wait below it respects."""
+    """A moment on the monotonic clock that every wait below it respects, or an earlier end."""
 
-    __slots__ = ("_clock", "at")
+    __slots__ = ("_cancelled", "_clock", "_lock", "_on_cancel", "at")
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.at = clock() + seconds
+        self._cancelled = False
+        self._on_cancel: set[Callable[[], None]] = set()
+        self._lock = threading.Lock()
 
     def left(self) -> float:
-        """Seconds left, negative once it has passed."""
-        return self.at - self._clock()
+        """Seconds left; not positive once it has passed or was cancelled."""
+        return 0.0 if self._cancelled else self.at - self._clock()
 
     def check(self) -> None:
         """Raise `Timeout` once the deadline has passed."""
         if self.left() <= 0:
             raise Timeout("the request exceeded its deadline")
+
+    def branch(self) -> Deadline:
+        """The same moment, to be cancelled on its own."""
+        return Deadline(self.left(), self._clock)
+
+    def cancel(self) -> None:
+        """End everything that waits below: nobody needs it any more."""
+        with self._lock:
+            self._cancelled = True
+            callbacks = list(self._on_cancel)
+        for callback in callbacks:
+            callback()
+
+    @contextlib.contextmanager
+    def interrupting(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Call `callback` if the deadline is cancelled inside the block, or was before it."""
+        with self._lock:
+            self._on_cancel.add(callback)
+            cancelled = self._cancelled
+        try:
+            if cancelled:
+                callback()
+            yield
+        finally:
+            with self._lock:
+                self._on_cancel.discard(callback)

@@ -61,6 +61,11 @@ def dumps(value: Any) -> str:
         return _dump(value)
 
 
+def as_text(value: Any) -> str:
+    """A value as a model is shown it: text as it is, anything else as `dumps` writes it."""
+    return value if isinstance(value, str) else dumps(value)
+
+
 def _dump(value: Any) -> str:
     if isinstance(value, Literal):
         return value.text

@@ -48,6 +48,13 @@ BURST_S = 10.0  # seconds' worth of its rate that a limiter lets through at once
 MIN_LABELS = 30  # labels before a calibrator or a conformal set
 CACHE_SIZE = 1000  # decisions remembered per mode, default of --cache-size
 
+# debias: "auto", per model and exact question.
+DEBIAS_PAIRS = 20  # paired answers before the reversed order is left out
+DEBIAS_AGREEMENT = 0.95  # share of them that must agree
+DEBIAS_TOLERANCE = 0.1  # how far the top probabilities of an agreeing pair may lie apart
+DEBIAS_CHECK_EVERY = 10  # requests, of which the last asks the full pair again
+DEBIAS_MEMORY = 10_000  # model-question pairs per process
+
 # Threads of one process.
 REQUEST_THREADS = 256  # gunicorn threads: at least 200 decisions may wait on models at once
 CALLS_PER_REQUEST_THREAD = 2  # call threads for each request thread

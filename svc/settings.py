@@ -119,8 +119,9 @@ class _Value:
         return _Value(self.name, self.text.lower())
 
     def line(self, most: int) -> str:
-        if len(self.text) > most or not self.text.isprintable():
-            self.fail(f"at most {most} printable characters")
+        text = self.text
+        if len(text) > most or not text.isprintable() or text != text.strip():
+            self.fail(f"at most {most} printable characters, without blanks at the ends")
         return self.text
 
     def secret(self) -> str:

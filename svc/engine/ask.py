@@ -1,22 +1,25 @@
-"""Ask one model all questions of one stage: its mode, both option orders, and what came of them."""
+"""Ask one model the questions of one call: its mode, both option orders, and what came of them."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from svc.deadline import Deadline
 from svc.engine import prompt, reply
+from svc.engine.cache import DecisionCache, cache_key
 from svc.engine.calls import Call, CallPool, Outcome, together
+from svc.engine.debias import AUTO, DebiasMemory
+from svc.engine.prompt import Material
 from svc.errors import ApiError, ModelError
-from svc.pins import Pin
 from svc.providers.bodies import ChatCall
+from svc.providers.client import Client
 from svc.providers.failures import BadReply, CallError, NoLogprobs
-from svc.providers.quirks import Quirks
+from svc.providers.quirks import NO_LOGPROBS
 from svc.providers.replies import Completion
 from svc.providers.routing import Model
-from svc.questions import Question, Reading, Unreadable
+from svc.questions import Reading, Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +39,20 @@ class CallAllowance:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """All questions of one stage, for one model."""
+    """Questions for one model in one call, or in one call for each option order."""
 
     model: Model
-    questions: tuple[Question, ...]
-    state_text: str
-    pin: Pin
+    material: Material
     mode: str
-    debias: bool
+    debias: bool | str
+    project: str
+    strict: bool
+    project_key: str | None = field(default=None, repr=False)
+
+    @property
+    def reversible(self) -> bool:
+        """Whether there is any option order to reverse."""
+        return any(question.reversible for question in self.material.questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,55 +60,93 @@ class Asked:
     """What one model said: a reading for each question, and what it took."""
 
     readings: tuple[Reading, ...]
+    original: tuple[Reading, ...]  # of the first order that answered, before merging
     mode: str  # "logprobs" or "verbal"
-    debiased: bool
-    cost_usd: float
+    debiased: bool | None  # None when there was no order to reverse
+    cost_usd: float = 0.0
+    input_tokens: int = 0
+    cached: bool = False
 
 
 class Asker:
-    """Asks models through a pool of calls and remembers which give label probabilities."""
+    """Asks models through a pool of calls; remembers answers and what models can do."""
 
-    def __init__(self, calls: CallPool, quirks: Quirks) -> None:
-        self._calls, self._quirks = calls, quirks
+    def __init__(
+        self, client: Client, calls: CallPool, cache: DecisionCache[Asked], memory: DebiasMemory
+    ) -> None:
+        self._client, self._calls, self._cache, self._memory = client, calls, cache, memory
 
     def ask(self, ask: Ask, allowance: CallAllowance, deadline: Deadline) -> Asked:
-        """Ask in the first mode that gives an answer.
+        """The remembered answer, or one asked for now in the first mode that gives any.
 
-        Raises `ModelError`, `ModelUnavailable` or `RateLimited` when no order of any mode gave one,
-        `Timeout` when the deadline passed.
+        Raises `ModelError`, `ModelUnavailable` or `RateLimited` when no order of any mode gave
+        one, `Timeout` when the deadline passed.
         """
-        spent = 0.0
+
+        def now() -> Asked:
+            return self._ask_now(ask, allowance, deadline)
+
+        extracts = any(not question.reversible for question in ask.material.questions)
+        if ask.strict and extracts:
+            return now()
+        key = cache_key(
+            ask.project,
+            ask.model.id,
+            str(ask.debias),
+            str(ask.strict),
+            str(ask.material.think),
+            *ask.material.images,
+            prompt.render(ask.material, verbal=True, backwards=False),
+        )
+        asked, hit = self._cache.fetch(ask.mode, key, deadline, now)
+        return replace(asked, cost_usd=0.0, input_tokens=0, cached=True) if hit else asked
+
+    def _ask_now(self, ask: Ask, allowance: CallAllowance, deadline: Deadline) -> Asked:
+        cost_usd, tokens = 0.0, 0
         failures: list[CallError | ApiError] = []
+        orders = self._orders(ask)
         for mode in self._modes(ask):
-            attempt = self._ask_in(mode, ask, allowance, deadline)
-            spent += attempt.cost_usd
+            attempt = self._attempt(mode, orders, ask, allowance, deadline)
+            cost_usd += attempt.cost_usd
+            tokens += attempt.input_tokens
             if attempt.readings:
-                readings = tuple(
-                    question.merge(orders)
-                    for question, *orders in zip(ask.questions, *attempt.readings, strict=True)
-                )
-                return Asked(readings, mode, len(attempt.readings) > 1, spent)
+                return self._merged(ask, mode, attempt, cost_usd, tokens)
             failures = attempt.failures
             if not any(isinstance(failure, (NoLogprobs, BadReply)) for failure in failures):
                 break  # another mode would meet the same trouble
         raise together(failures)
 
     def _modes(self, ask: Ask) -> Sequence[str]:
+        if ask.material.think:
+            return ("verbal",)
         if ask.mode != "auto":
             return (ask.mode,)
-        verbal = any(question.verbal_reason for question in ask.questions)
-        if verbal or self._quirks.no_logprobs(ask.model.id):
+        verbal = any(question.verbal_reason for question in ask.material.questions)
+        if verbal or NO_LOGPROBS in self._client.quirks.of(ask.model.id):
             return ("verbal",)
         return ("logprobs", "verbal")
 
-    def _ask_in(
-        self, mode: str, ask: Ask, allowance: CallAllowance, deadline: Deadline
+    def _orders(self, ask: Ask) -> tuple[bool, ...]:
+        """The option orders to ask in: original, and reversed where that is wanted."""
+        pair = ask.debias
+        if ask.debias == AUTO:
+            pair = self._memory.wants_pair(ask.model.id, ask.material.questions)
+        return (False, True) if pair and ask.reversible else (False,)
+
+    def _attempt(
+        self,
+        mode: str,
+        orders: Sequence[bool],
+        ask: Ask,
+        allowance: CallAllowance,
+        deadline: Deadline,
     ) -> _Attempt:
-        orders = (False, True) if ask.debias else (False,)
         allowance.spend(len(orders))
-        calls = [Call(ask.model, _chat(ask, mode, backwards)) for backwards in orders]
+        calls = [
+            Call(ask.model, _chat(ask, mode, backwards), ask.project_key) for backwards in orders
+        ]
+        attempt = _Attempt()
         outcomes = self._calls.run(calls, deadline)
-        attempt = _Attempt([], [], 0.0)
         for backwards, outcome in zip(orders, outcomes, strict=True):
             self._read(attempt, outcome, mode, ask, backwards)
         return attempt
@@ -110,7 +157,8 @@ class Asker:
         if not isinstance(outcome, Completion):
             attempt.failures.append(outcome)
             return
-        attempt.cost_usd += ask.model.provider.cost(ask.model.name, outcome)
+        attempt.cost_usd += self._client.cost_usd(ask.model, outcome)
+        attempt.input_tokens += outcome.input_tokens
         try:
             attempt.readings.append(self._readings(outcome, mode, ask, backwards))
         except Unreadable as error:
@@ -120,32 +168,49 @@ class Asker:
     def _readings(
         self, completion: Completion, mode: str, ask: Ask, backwards: bool
     ) -> list[Reading]:
+        questions = ask.material.questions
         if mode == "verbal":
-            return reply.read_json(completion.text, ask.questions, backwards)
-        asked = ask.model.provider.top_logprobs
+            return reply.read_json(completion.text, questions, backwards)
+        asked = self._client.provider(ask.model).top_logprobs
         try:
-            return reply.read_lines(completion.tokens or (), ask.questions, backwards, asked)
+            return reply.read_lines(completion.tokens or (), questions, backwards, asked)
         except reply.NoLabelProbabilities:
-            self._quirks.remember_no_logprobs(ask.model.id)
+            self._client.quirks.refuse(ask.model.id, NO_LOGPROBS)
             raise
+
+    def _merged(
+        self, ask: Ask, mode: str, attempt: _Attempt, cost_usd: float, input_tokens: int
+    ) -> Asked:
+        questions, orders = ask.material.questions, attempt.readings
+        if ask.debias == AUTO and len(orders) > 1:
+            self._memory.learn(ask.model.id, questions, orders)
+        return Asked(
+            readings=tuple(q.merge(column) for q, *column in zip(questions, *orders, strict=True)),
+            original=tuple(orders[0]),
+            mode=mode,
+            debiased=len(orders) > 1 if ask.reversible else None,
+            cost_usd=cost_usd,
+            input_tokens=input_tokens,
+        )
 
 
 @dataclass(slots=True)
 class _Attempt:
     """The outcomes of all orders in one mode."""
 
-    readings: list[list[Reading]]
-    failures: list[CallError | ApiError]
-    cost_usd: float
+    readings: list[list[Reading]] = field(default_factory=list)
+    failures: list[CallError | ApiError] = field(default_factory=list)
+    cost_usd: float = 0.0
+    input_tokens: int = 0
 
 
 def _chat(ask: Ask, mode: str, backwards: bool) -> ChatCall:
-    words = prompt.build(
-        ask.pin, ask.questions, ask.state_text, verbal=mode == "verbal", backwards=backwards
-    )
+    words = prompt.build(ask.material, verbal=mode == "verbal", backwards=backwards)
     return ChatCall(
         messages=words.messages,
         max_tokens=words.max_tokens,
         logprobs=mode == "logprobs",
         schema=words.schema,
+        think=ask.material.think,
+        deny_data_collection=ask.strict,
     )

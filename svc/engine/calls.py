@@ -19,8 +19,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ApiError, InternalError, ModelError, RateLimited
 from svc.providers.bodies import ChatCall
-from svc.providers.catalog import Provider
-from svc.providers.failures import CallError
+from svc.providers.failures import CallError, ParameterRefused
 from svc.providers.replies import Completion
 from svc.providers.routing import Model
 
@@ -34,14 +33,18 @@ class ChatClient(Protocol):
     """Carries out one HTTP attempt in the calling thread."""
 
     def call(
-        self, model: Model, call: ChatCall, timeout_s: float, key: str | None = None
+        self,
+        model: Model,
+        call: ChatCall,
+        timeout_s: float,
+        key: str | None = None,
     ) -> Completion: ...
 
 
 class Gate(Protocol):
     """Says how long a call to a provider has to wait."""
 
-    def delay(self, provider: Provider, max_wait: float) -> float: ...
+    def delay(self, provider: str, max_wait: float) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Call:
 
     model: Model
     chat: ChatCall
+    key: str | None = field(default=None, repr=False)  # a project's own
 
 
 @dataclass(slots=True)
@@ -141,9 +145,10 @@ class CallPool:
         left = deadline.left()
         if left <= 0:
             return  # who asked has gone
+        call = flight.call
         outcome: Outcome
         try:
-            outcome = self._client.call(flight.call.model, flight.call.chat, left)
+            outcome = self._client.call(call.model, call.chat, left, call.key)
         except CallError as error:
             outcome = error
         except Exception:  # who asked must hear of it, or would wait for the whole deadline
@@ -155,7 +160,7 @@ class CallPool:
         """Whether, and when, a failed flight is tried once more."""
         if not error.retry:
             return False
-        if error.correction:
+        if isinstance(error, ParameterRefused):
             flight.corrections += 1
             flight.start_at = 0.0
             return flight.corrections <= PARAMETER_RETRIES

@@ -1,23 +1,32 @@
-"""The way of a decision, on one page: request, models, readings, answers, the audit log."""
+"""The way of a decision, on one page: request, stages, plan, readings, answers, the audit log."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from svc import limits
 from svc.deadline import Deadline
-from svc.engine import plans
-from svc.engine.answer import answer
+from svc.engine import answer, explain, plans, stages
 from svc.engine.ask import Ask, Asked, Asker, CallAllowance
+from svc.engine.flows import FlowPool
+from svc.engine.plans import Findings, Group, Team
+from svc.engine.prompt import Material
+from svc.engine.stages import Answered, Earlier
 from svc.errors import InvalidRequest
 from svc.pins import LATEST, PINS, Pin
 from svc.providers.routing import Model, Router
-from svc.schemas import DEFAULT_PROJECT, DecisionRequest
+from svc.questions import Question
+from svc.schemas import DecisionRequest, Plan
+from svc.schemas.decision import DEFAULT_PROJECT, STRICT
+from svc.schemas.plan import CHAIN
 from svc.store.decisions import AskedQuestion, DecisionRecord
+
+REDACTED = "[redacted]"  # what the audit log holds for an extracted value under privacy: strict
+Present = Callable[[str, Question, dict[str, Any]], dict[str, Any]]
 
 
 class Journal(Protocol):
@@ -27,13 +36,29 @@ class Journal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """A stored decision: the response's fields, and what it used."""
+
+    response: dict[str, Any]
+    input_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Setup:
     """A request with all that it left open filled in."""
 
+    request: DecisionRequest
     pin: Pin
+    plan: Plan
     models: tuple[Model, ...]
     mode: str
-    debias: bool
+    debias: bool | str
+    deadline: Deadline
+    allowance: CallAllowance = field(default_factory=lambda: CallAllowance(limits.MODEL_CALLS))
+
+    @property
+    def strict(self) -> bool:
+        return self.request.privacy == STRICT
 
 
 class Engine:
@@ -43,91 +68,176 @@ class Engine:
         self,
         router: Router,
         asker: Asker,
+        flows: FlowPool,
         journal: Journal,
         salt: bytes,
         latest: str,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._router, self._asker, self._journal = router, asker, journal
+        self._router, self._asker, self._flows, self._journal = router, asker, flows, journal
         self._salt, self._latest, self._clock = salt, latest, clock
 
     def decide(
-        self, request: DecisionRequest, deadline: Deadline, api_key: str | None = None
-    ) -> dict[str, Any]:
-        """Answer every question of `request` and store the decision; the response's fields.
+        self,
+        request: DecisionRequest,
+        deadline: Deadline,
+        api_key: str | None = None,
+        present: Present = lambda _key, _question, fields: fields,
+    ) -> Decision:
+        """Answer every question of `request` and store the decision.
 
-        `api_key` is the id of the caller's key. Raises `ApiError`.
+        `api_key` is the id of the caller's key; `present` shapes each answer for the caller.
+        Raises `ApiError`.
         """
-        setup = self._set_up(request)
+        setup = self._set_up(request, deadline)
         started = self._clock()
-        model, asked = self._ask(request, setup, deadline)
-        latency_ms = round((self._clock() - started) * 1000, 1)
-        answers = {
-            key: answer(question, reading)
-            for (key, question), reading in zip(
-                request.questions.items(), asked.readings, strict=True
-            )
+        answered, asked = self._answer(setup)
+        latency_ms = (self._clock() - started) * 1000
+        shown = {
+            key: present(key, request.questions[key], fields)
+            for key, fields in answered.answers.items()
         }
         deadline.check()
-        record = DecisionRecord(
-            project=request.project or DEFAULT_PROJECT,
-            api_key=api_key,
-            state_hash=hashlib.sha256(self._salt + request.state_text.encode()).digest(),
-            model=model.id,
-            mode=asked.mode,
-            config=setup.pin.name,
-            privacy="standard",
-            answers=answers,
-            questions=_asked_questions(request, asked),
-            latency_ms=latency_ms,
-            cost_usd=asked.cost_usd,
-            cached=False,
-            images=(),
-        )
-        return _response(self._journal.add(record), record, asked.debiased)
+        record = self._record(setup, answered, asked, shown, latency_ms, api_key)
+        debiased = _debiased(answered.findings.asked)
+        response = _response(self._journal.add(record), record, debiased, shown)
+        return Decision(response, sum(one.input_tokens for one in asked))
 
-    def _set_up(self, request: DecisionRequest) -> _Setup:
+    def _set_up(self, request: DecisionRequest, deadline: Deadline) -> _Setup:
         name = request.config or LATEST
         pin = PINS[self._latest if name == LATEST else name]
-        ids = request.plan.models if request.plan else (self._default_model(request, pin),)
-        return _Setup(
-            pin,
-            tuple(self._router.resolve(model_id) for model_id in ids),
-            request.mode or pin.mode,
-            pin.debias if request.debias is None else request.debias,
-        )
-
-    def _default_model(self, request: DecisionRequest, pin: Pin) -> str:
-        return self._router.default(pin, named=request.config is not None)
-
-    def _ask(
-        self, request: DecisionRequest, setup: _Setup, deadline: Deadline
-    ) -> tuple[Model, Asked]:
-        calls = len(setup.models) * (2 if setup.debias else 1)
+        named = request.config is not None
+        plan = request.plan or Plan(CHAIN, (self._router.default(pin, named=named),))
+        models = tuple(self._router.resolve(model_id) for model_id in plan.models)
+        if request.privacy == STRICT:
+            for model in models:
+                self._router.check_strict(model)
+        debias = pin.debias if request.debias is None else request.debias
+        calls = stages.planned_calls(request, len(models), 2 if debias else 1)
+        calls += len(explain.fields_of(request))
         if calls > limits.MODEL_CALLS:
             raise InvalidRequest(
                 f"the request needs {calls} model calls, at most {limits.MODEL_CALLS} are allowed"
             )
-        allowance = CallAllowance(limits.MODEL_CALLS)
-        questions = tuple(request.questions.values())
+        return _Setup(request, pin, plan, models, request.mode or pin.mode, debias, deadline)
 
-        def ask(model: Model) -> Asked:
-            one = Ask(
-                model, questions, request.state_text, setup.pin, setup.mode, setup.debias
+    def _answer(self, setup: _Setup) -> tuple[Answered, list[Asked]]:
+        """All answers, and every asking that they took."""
+
+        def ask_stage(groups: Sequence[Group], earlier: Earlier) -> Findings:
+            def ask(model: Model, group: Group, deadline: Deadline) -> Asked:
+                wanted = self._ask(setup, model, group, setup.request.state.text, earlier)
+                return self._asker.ask(wanted, setup.allowance, deadline)
+
+            team = Team(
+                setup.models, ask, answer.confidence, setup.plan.escalate_below, self._flows
             )
-            return self._asker.ask(one, allowance, deadline)
+            return plans.ask_all(setup.plan.kind, team, groups, setup.deadline)
 
-        return plans.chain(setup.models, ask)
+        answered = stages.run(setup.request, ask_stage)
+        asked = list(answered.findings.asked)
+        if setup.request.explain:
+            asked += self._explain(setup, answered)
+        return answered, asked
+
+    def _explain(self, setup: _Setup, answered: Answered) -> list[Asked]:
+        def ask(model: Model, group: Group, text: str, deadline: Deadline) -> Asked:
+            wanted = replace(self._ask(setup, model, group, text, ()), debias=False)
+            return self._asker.ask(wanted, setup.allowance, deadline)
+
+        return explain.add(setup.request, answered, ask, self._flows, setup.deadline)
+
+    def _ask(
+        self, setup: _Setup, model: Model, group: Group, text: str, earlier: Earlier
+    ) -> Ask:
+        request = setup.request
+        questions = tuple(group.questions.values())
+        think = request.think or group.think
+        return Ask(
+            model,
+            Material(setup.pin, questions, text, earlier, request.images, think),
+            setup.mode,
+            setup.debias,
+            request.project or DEFAULT_PROJECT,
+            setup.strict,
+        )
+
+    def _record(
+        self,
+        setup: _Setup,
+        answered: Answered,
+        asked: Sequence[Asked],
+        shown: dict[str, dict[str, Any]],
+        latency_ms: float,
+        api_key: str | None,
+    ) -> DecisionRecord:
+        request = setup.request
+        cached = bool(asked) and all(one.cached for one in asked)
+        return DecisionRecord(
+            project=request.project or DEFAULT_PROJECT,
+            api_key=api_key,
+            state_hash=self._hash(request.state.text),
+            model=_models(setup, answered),
+            mode=_mode(setup, asked),
+            config=setup.pin.name,
+            privacy=request.privacy,
+            answers=_redacted(request, shown) if setup.strict else shown,
+            questions=_asked_questions(request, answered),
+            latency_ms=0 if cached or not asked else round(latency_ms, 1),
+            cost_usd=round(sum(one.cost_usd for one in asked), 9),
+            cached=cached,
+            images=tuple(self._hash(image) for image in request.images),
+        )
+
+    def _hash(self, text: str) -> bytes:
+        return hashlib.sha256(self._salt + text.encode()).digest()
 
 
-def _asked_questions(request: DecisionRequest, asked: Asked) -> tuple[AskedQuestion, ...]:
+def _models(setup: _Setup, answered: Answered) -> str:
+    """The ids that the answers came from, in the plan's order; the plan's own when none did."""
+    used = {model for found in answered.findings.by_key.values() for model in found.models}
+    ids = [model.id for model in setup.models if model in used or not used]
+    return ",".join(dict.fromkeys(ids))
+
+
+def _mode(setup: _Setup, asked: Sequence[Asked]) -> str:
+    if not asked:
+        return "verbal" if setup.mode == "verbal" else "logprobs"
+    return "logprobs" if all(one.mode == "logprobs" for one in asked) else "verbal"
+
+
+def _debiased(asked: Sequence[Asked]) -> bool:
+    """Whether everything that had an order to reverse was asked in both."""
+    orders = [one.debiased for one in asked if one.debiased is not None]
+    return bool(orders) and all(orders)
+
+
+def _redacted(
+    request: DecisionRequest, shown: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """The answers as they are kept under `privacy: strict`: without any extracted value."""
+    return {
+        key: {**fields, "value": REDACTED} if "value" in fields else fields
+        for key, fields in shown.items()
+    }
+
+
+def _asked_questions(request: DecisionRequest, answered: Answered) -> tuple[AskedQuestion, ...]:
+    findings = answered.findings.by_key
     return tuple(
-        AskedQuestion(key, question.digest, question.definition_json, question.stored(reading))
-        for (key, question), reading in zip(request.questions.items(), asked.readings, strict=True)
+        AskedQuestion(
+            key,
+            question.digest,
+            question.definition_json,
+            question.stored(findings[key].reading) if key in findings else None,
+        )
+        for key, question in request.questions.items()
     )
 
 
-def _response(decision_id: str, record: DecisionRecord, debiased: bool) -> dict[str, Any]:
+def _response(
+    decision_id: str, record: DecisionRecord, debiased: bool, answers: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "id": decision_id,
         "model": record.model,
@@ -138,5 +248,5 @@ def _response(decision_id: str, record: DecisionRecord, debiased: bool) -> dict[
         "debiased": debiased,
         "project": record.project,
         "config": record.config,
-        "answers": record.answers,
+        "answers": answers,
     }

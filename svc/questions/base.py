@@ -19,10 +19,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from marshmallow import Schema, fields, post_load
+from marshmallow import Schema, ValidationError, fields, post_load
 
-from svc.questions.fields import Number, Words
-from svc.questions.labels import argmax, complete, letters, normalised, one_line, tidy
+from svc import jsontext, limits
+from svc.questions.conditions import Condition, Rule, Rules, When
+from svc.questions.fields import Flag, Number, Words, amount, shown
+from svc.questions.labels import complete, letters, normalised, one_line, tidy
+
+
+KEYS_SHOWN = 20  # option keys that an error message lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,22 @@ class Reading:
     """What was read of one question, in the question's own option order.
 
     `probabilities`: choice and score, one per option or level, summing to 1; noul, P(yes) alone;
-    multi, one independent probability per option. `mass` is a diagnostic: the least probability
-    that fell on valid labels before they were normalised, None in verbal mode.
+    multi, one independent probability per option; extraction, P(the value is correct) alone, with
+    the `value`. `mass` is a diagnostic: the least probability that fell on valid labels before
+    they were normalised, None in verbal mode.
     """
 
     probabilities: tuple[float, ...]
     mass: float | None = None
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A state with its true label, shown to the model before the question is asked."""
+
+    state_text: str
+    label: Any
 
 
 class Unreadable(Exception):
@@ -48,8 +63,28 @@ class Question(ABC):
 
     type: ClassVar[str]
     guidance: ClassVar[str]
+    reversible: ClassVar[bool] = True  # whether there is an option order to reverse
 
     instructions: str
+    think: bool = False
+    coverage: float | None = None
+    when: tuple[Condition, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+    @cached_property
+    def dependencies(self) -> frozenset[str]:
+        """Keys of the questions whose answers this one needs."""
+        tested = [*self.when, *(c for rule in self.rules for c in rule.conditions)]
+        keys = (condition.question for condition in tested)
+        return frozenset([*self.depends_on, *(key for key in keys if key is not None)])
+
+    @property
+    def needs_object(self) -> bool:
+        """Whether a condition reads a field of the state."""
+        tested = [*self.when, *(c for rule in self.rules for c in rule.conditions)]
+        return any(condition.question is None for condition in tested)
 
     @property
     def verbal_reason(self) -> str:
@@ -74,6 +109,11 @@ class Question(ABC):
     def verbal_schema(self, backwards: bool) -> dict[str, Any]:
         """The same as strict JSON schema."""
 
+    @property
+    def reply_labels(self) -> int:
+        """How many labels a verbal reply spells out at most; its length grows with them."""
+        return sum(len(labels) for _, labels in self.reply_lines(False))
+
     # --- how a reply is read ---
 
     @abstractmethod
@@ -96,6 +136,12 @@ class Question(ABC):
         masses = [reading.mass for reading in readings if reading.mass is not None]
         return Reading(mean, min(masses, default=None))
 
+    def blend(self, readings: Sequence[Reading]) -> tuple[Reading, float]:
+        """The mean of a council's readings, and the share whose top answer is the mean's."""
+        mean = self.merge(readings)
+        top = self.top(mean)
+        return mean, sum(self.top(reading) == top for reading in readings) / len(readings)
+
     # --- how a reading is answered ---
 
     @abstractmethod
@@ -105,6 +151,32 @@ class Question(ABC):
     @abstractmethod
     def answer(self, reading: Reading) -> dict[str, Any]:
         """The answer's fields for the caller, without `calibrated`."""
+
+    @abstractmethod
+    def top(self, reading: Reading) -> Any:
+        """The answer as a label: option key, level index, boolean, selected keys, or value."""
+
+    @abstractmethod
+    def probability(self, reading: Reading, label: Any) -> float:
+        """The probability that the reading gives to a checked label."""
+
+    # --- what a right label is ---
+
+    @abstractmethod
+    def check_label(self, label: Any) -> Any:
+        """A true answer as it is kept. Raises `ValueError` saying what is allowed."""
+
+    @abstractmethod
+    def certain(self, label: Any) -> Reading:
+        """The reading that has all probability on a checked label."""
+
+    @abstractmethod
+    def label_text(self, label: Any, backwards: bool) -> str:
+        """A checked label as a model would reply it: the letter, yes or no, or the value."""
+
+    @abstractmethod
+    def spoken(self, label: Any) -> str:
+        """A checked label in words, for questions asked after this one."""
 
     # --- what it is, for learning ---
 
@@ -127,9 +199,15 @@ class Question(ABC):
         return hashlib.sha256(self.definition_json.encode()).digest()
 
     @property
-    @abstractmethod
     def texts(self) -> list[str]:
         """Every text of the question that counts towards the limit of a request."""
+        examples = [example.state_text for example in self.examples]
+        return [self.instructions, *self.own_texts, *examples]
+
+    @property
+    @abstractmethod
+    def own_texts(self) -> list[str]:
+        """The texts of options or levels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,37 +278,104 @@ class Lettered(Distribution):
 
     def certainty(self, probabilities: Sequence[float]) -> dict[str, Any]:
         """The `confidence` and, where a threshold was set, `abstain` of an answer."""
-        confidence = probabilities[argmax(probabilities)]
-        if self.min_confidence is None:
-            return {"confidence": confidence}
-        return {"confidence": confidence, "abstain": confidence < self.min_confidence}
+        confidence = max(probabilities)
+        return {"confidence": confidence, **abstention(self.min_confidence, confidence)}
+
+    def one_hot(self, index: int) -> Reading:
+        """All probability on one label."""
+        return Reading(tuple(float(i == index) for i in range(len(self.labels))))
+
+    def letter(self, index: int, backwards: bool) -> str:
+        """The letter that a label has in the order shown."""
+        return self.labels[::-1][index] if backwards else self.labels[index]
 
     def rounded(self, reading: Reading) -> list[float]:
         return tidy(reading.probabilities)
 
 
+class Keys(fields.Field[tuple[str, ...]]):
+    """A list of keys of other questions."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Any, **kwargs: Any
+    ) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
+            raise ValidationError("must be a list of question keys")
+        return tuple(dict.fromkeys(value))
+
+
+class Examples(fields.Field[tuple[Example, ...]]):
+    """A list of `{state, label}`."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Any, **kwargs: Any
+    ) -> tuple[Example, ...]:
+        if not isinstance(value, list):
+            raise ValidationError("must be a list of objects {state, label}")
+        amount(len(value), (0, limits.EXAMPLES), "examples")
+        return tuple(_example(index, example) for index, example in enumerate(value))
+
+
+def _example(index: int, example: Any) -> Example:
+    if not isinstance(example, Mapping) or example.keys() != {"state", "label"}:
+        raise ValidationError(f"example {index} must be an object with state and label")
+    try:
+        return Example(jsontext.as_text(example["state"]), example["label"])
+    except RecursionError:
+        raise ValidationError(f"example {index}: state is nested too deeply") from None
+
+
 class QuestionSchema(Schema):
     """The fields that every question has; a type's schema adds its own."""
 
-    type = fields.String(required=True, metadata={"description": "The question's type."})
-    instructions = Words(
-        required=True, metadata={"description": "The question in plain words."}
-    )
-
-    error_messages: ClassVar[dict[str, str]] = {"unknown": "unknown field"}
+    error_messages = {"unknown": "unknown field"}  # noqa: RUF012
     model: ClassVar[type[Question]]
+
+    type = fields.String(required=True)
+    instructions = Words(required=True)
+    think = Flag()
+    when = When()
+    rules = Rules()
+    depends_on = Keys()
 
     @post_load
     def _freeze(self, data: dict[str, Any], **_: Any) -> Question:
+        """Build the question, then check the labels that only the whole question can."""
         data.pop("type")
-        return self.model(**data)
+        question = self.model(**data)
+        if not question.rules and not question.examples:
+            return question
+        rules = tuple(
+            replace(rule, answer=_checked(question, rule.answer, "rules", f"rule {i}: answer"))
+            for i, rule in enumerate(question.rules)
+        )
+        examples = tuple(
+            replace(one, label=_checked(question, one.label, "examples", f"example {i}: label"))
+            for i, one in enumerate(question.examples)
+        )
+        return replace(question, rules=rules, examples=examples)
+
+
+def _checked(question: Question, label: Any, field: str, place: str) -> Any:
+    try:
+        return question.check_label(label)
+    except ValueError as error:
+        raise ValidationError(f"{place} {error}", field) from None
+
+
+def coverage_field() -> Number:
+    """The probability with which a conformal set is to hold the true answer."""
+    return Number(0, 1, exclusive=True)
 
 
 def min_confidence_field() -> Number:
     """The threshold under which an answer abstains."""
-    return Number(
-        0, 1, metadata={"description": "The answer abstains when its confidence is below."}
-    )
+    return Number(0, 1)
+
+
+def abstention(min_confidence: float | None, confidence: float) -> dict[str, bool]:
+    """`abstain`, where a threshold was set."""
+    return {} if min_confidence is None else {"abstain": confidence < min_confidence}
 
 
 def lettered(texts: Sequence[str], backwards: bool) -> list[str]:
@@ -242,6 +387,12 @@ def lettered(texts: Sequence[str], backwards: bool) -> list[str]:
 def option_text(key: str, description: str) -> str:
     """How one option reads in a prompt."""
     return one_line(f"{key}: {description}" if description.strip() else key)
+
+
+def listed(keys: Sequence[str]) -> str:
+    """The first option keys, for an error message."""
+    names = [shown(key) for key in keys[:KEYS_SHOWN]]
+    return ", ".join(names) + (", …" if len(keys) > KEYS_SHOWN else "")
 
 
 def numbers(member: Any, labels: Sequence[str]) -> dict[int, float]:

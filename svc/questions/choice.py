@@ -11,17 +11,20 @@ from marshmallow import ValidationError, validates_schema
 
 from svc import limits
 from svc.questions.base import (
+    Examples,
     Lettered,
     QuestionSchema,
     Reading,
     Unreadable,
+    coverage_field,
+    listed,
     min_confidence_field,
     object_schema,
     option_text,
     usable,
 )
 from svc.questions.fields import Descriptions, Flag
-from svc.questions.labels import argmax, complete
+from svc.questions.labels import argmax, complete, one_line
 
 ESCAPE = "none_of_these"
 ESCAPE_DESCRIPTION = "None of the other options fits"
@@ -44,7 +47,7 @@ class Choice(Lettered):
         return (*keys, ESCAPE) if self.escape else keys
 
     @cached_property
-    def option_texts(self) -> tuple[str, ...]:  # type: ignore[override]
+    def option_texts(self) -> tuple[str, ...]:
         texts = tuple(option_text(key, description) for key, description in self.options)
         return (*texts, option_text(ESCAPE, ESCAPE_DESCRIPTION)) if self.escape else texts
 
@@ -56,6 +59,10 @@ class Choice(Lettered):
     @property
     def verbal_reason(self) -> str:
         return f"it has over {limits.LOGPROBS_OPTIONS} options" if self.many else ""
+
+    @property
+    def reply_labels(self) -> int:
+        return limits.VERBAL_TOP_LABELS if self.many else super().reply_labels
 
     def verbal_format(self, backwards: bool) -> str:
         if not self.many:
@@ -107,9 +114,29 @@ class Choice(Lettered):
         by_key = sorted(zip(self.options, numbers, strict=False))
         return [number for _, number in by_key] + numbers[len(self.options) :]
 
+    def top(self, reading: Reading) -> str:
+        return self.keys[argmax(reading.probabilities)]
+
+    def probability(self, reading: Reading, label: str) -> float:
+        return reading.probabilities[self.keys.index(label)]
+
+    def check_label(self, label: Any) -> str:
+        if not isinstance(label, str) or label not in self.keys:
+            raise ValueError(f"must be one of the option keys: {listed(self.keys)}")
+        return label
+
+    def certain(self, label: str) -> Reading:
+        return self.one_hot(self.keys.index(label))
+
+    def label_text(self, label: str, backwards: bool) -> str:
+        return self.letter(self.keys.index(label), backwards)
+
+    def spoken(self, label: str) -> str:
+        return one_line(label)
+
     @property
-    def texts(self) -> list[str]:
-        return [self.instructions, *(text for pair in self.options for text in pair)]
+    def own_texts(self) -> list[str]:
+        return [text for pair in self.options for text in pair]
 
 
 class ChoiceSchema(QuestionSchema):
@@ -117,6 +144,8 @@ class ChoiceSchema(QuestionSchema):
     options = Descriptions(limits.CHOICE_OPTIONS, required=True)
     escape = Flag()
     min_confidence = min_confidence_field()
+    coverage = coverage_field()
+    examples = Examples()
 
     @validates_schema
     def _escape_is_reserved(self, data: dict[str, Any], **_: Any) -> None:

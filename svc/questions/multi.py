@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from svc import limits
@@ -13,13 +13,15 @@ from svc.questions.base import (
     QuestionSchema,
     Reading,
     Unreadable,
+    coverage_field,
     lettered,
+    listed,
     numbers,
     option_text,
     probabilities_schema,
 )
 from svc.questions.fields import Descriptions, Number
-from svc.questions.labels import DECIMALS, complete, letters
+from svc.questions.labels import DECIMALS, complete, letters, one_line
 from svc.questions.noul import YES_NO
 
 DEFAULT_THRESHOLD = 0.5
@@ -74,12 +76,12 @@ class Multi(Question):
         return min(max(p, 1 - p) for p in reading.probabilities)
 
     def answer(self, reading: Reading) -> dict[str, Any]:
-        keys = [key for key, _ in self.options]
-        probabilities = [round(p, DECIMALS) for p in reading.probabilities]
-        rows = list(zip(keys, probabilities, strict=True))
+        rounded = replace(
+            reading, probabilities=tuple(round(p, DECIMALS) for p in reading.probabilities)
+        )
         return {
-            "selected": [key for key, p in rows if p >= self.threshold],
-            "probabilities": dict(rows),
+            "selected": list(self.top(rounded)),
+            "probabilities": dict(zip(self.keys, rounded.probabilities, strict=True)),
         }
 
     def definition(self) -> dict[str, Any]:
@@ -90,11 +92,40 @@ class Multi(Question):
         return [number for _, number in by_key]
 
     @property
-    def texts(self) -> list[str]:
-        return [self.instructions, *(text for pair in self.options for text in pair)]
+    def keys(self) -> tuple[str, ...]:
+        return tuple(key for key, _ in self.options)
+
+    def top(self, reading: Reading) -> tuple[str, ...]:
+        rows = zip(self.keys, reading.probabilities, strict=True)
+        return tuple(key for key, p in rows if p >= self.threshold)
+
+    def probability(self, reading: Reading, label: tuple[str, ...]) -> float:
+        """Of its least probable option, as selected or left out."""
+        rows = zip(self.keys, reading.probabilities, strict=True)
+        return min(p if key in label else 1 - p for key, p in rows)
+
+    def check_label(self, label: Any) -> tuple[str, ...]:
+        """The keys in the question's order, however they were given."""
+        if not isinstance(label, list) or not all(key in self.keys for key in label):
+            raise ValueError(f"must be a list of option keys: {listed(self.keys)}")
+        return tuple(key for key in self.keys if key in label)
+
+    def certain(self, label: tuple[str, ...]) -> Reading:
+        return Reading(tuple(float(key in label) for key in self.keys))
+
+    def label_text(self, label: tuple[str, ...], backwards: bool) -> str:
+        raise AssertionError("a multi question takes no examples")
+
+    def spoken(self, label: tuple[str, ...]) -> str:
+        return ", ".join(map(one_line, label)) or "none of them"
+
+    @property
+    def own_texts(self) -> list[str]:
+        return [text for pair in self.options for text in pair]
 
 
 class MultiSchema(QuestionSchema):
     model = Multi
     options = Descriptions(limits.MULTI_OPTIONS, required=True)
     threshold = Number(0, 1)
+    coverage = coverage_field()

@@ -6,10 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from svc.questions.base import Distribution, Question, QuestionSchema, Reading
+from svc.questions.base import (
+    Distribution,
+    Examples,
+    Question,
+    QuestionSchema,
+    Reading,
+    coverage_field,
+)
 from svc.questions.labels import DECIMALS
 
 YES_NO = ("yes", "no")
+EVEN = 0.5  # P(yes) from which the answer counts as yes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +56,33 @@ class Noul(Distribution):
     def definition(self) -> dict[str, Any]:
         return {}
 
+    def top(self, reading: Reading) -> bool:
+        return reading.probabilities[0] >= EVEN
+
+    def probability(self, reading: Reading, label: bool) -> float:
+        (yes,) = reading.probabilities
+        return yes if label else 1 - yes
+
+    def check_label(self, label: Any) -> bool:
+        if not isinstance(label, bool):
+            raise ValueError("must be true or false")
+        return label
+
+    def certain(self, label: bool) -> Reading:
+        return Reading((float(label),))
+
+    def label_text(self, label: bool, backwards: bool) -> str:
+        return self.spoken(label)
+
+    def spoken(self, label: bool) -> str:
+        return YES_NO[0] if label else YES_NO[1]
+
     @property
-    def texts(self) -> list[str]:
-        return [self.instructions]
+    def own_texts(self) -> list[str]:
+        return []
 
 
 class NoulSchema(QuestionSchema):
     model = Noul
+    coverage = coverage_field()
+    examples = Examples()

@@ -8,9 +8,15 @@ from functools import cached_property
 from typing import Any
 
 from svc import limits
-from svc.questions.base import Lettered, QuestionSchema, Reading, min_confidence_field
-from svc.questions.fields import Levels
-from svc.questions.labels import DECIMALS, one_line
+from svc.questions.base import (
+    Examples,
+    Lettered,
+    QuestionSchema,
+    Reading,
+    min_confidence_field,
+)
+from svc.questions.fields import Levels, finite
+from svc.questions.labels import DECIMALS, argmax, one_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +29,7 @@ class Score(Lettered):
     levels: tuple[str, ...]
 
     @cached_property
-    def option_texts(self) -> tuple[str, ...]:  # type: ignore[override]
+    def option_texts(self) -> tuple[str, ...]:
         return tuple(one_line(level) for level in self.levels)
 
     def answer(self, reading: Reading) -> dict[str, Any]:
@@ -38,12 +44,34 @@ class Score(Lettered):
     def definition(self) -> dict[str, Any]:
         return {"levels": list(self.levels)}
 
+    def top(self, reading: Reading) -> int:
+        return argmax(reading.probabilities)
+
+    def probability(self, reading: Reading, label: int) -> float:
+        return reading.probabilities[label]
+
+    def check_label(self, label: Any) -> int:
+        level = finite(label)
+        if level is None or level not in range(len(self.levels)):
+            raise ValueError(f"must be a level index from 0 to {len(self.levels) - 1}")
+        return int(level)
+
+    def certain(self, label: int) -> Reading:
+        return self.one_hot(label)
+
+    def label_text(self, label: int, backwards: bool) -> str:
+        return self.letter(label, backwards)
+
+    def spoken(self, label: int) -> str:
+        return self.option_texts[label]
+
     @property
-    def texts(self) -> list[str]:
-        return [self.instructions, *self.levels]
+    def own_texts(self) -> list[str]:
+        return list(self.levels)
 
 
 class ScoreSchema(QuestionSchema):
     model = Score
     levels = Levels(limits.SCORE_LEVELS, required=True)
     min_confidence = min_confidence_field()
+    examples = Examples()

@@ -16,6 +16,7 @@ def blueprint(engine: Engine) -> Blueprint:
     @routes.post("/v1/decide")
     def decide() -> Response:
         """Answer typed questions about a state."""
-        return json_response(engine.decide(load_decision(read_json()), g.deadline))
+        decision = engine.decide(load_decision(read_json()), g.deadline)
+        return json_response(decision.response)
 
     return routes

@@ -1,15 +1,11 @@
-"""JSON into the frozen request: what is checked before anything is asked.
-
-A body that is no object, an unknown `mode` and an unknown question `type` are `InvalidJson` (400);
-all else that is wrong is `InvalidRequest` (422), whose message names the question and the field.
-"""
+"""The body of `POST /v1/decide`, checked into a frozen `DecisionRequest`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
 
@@ -17,33 +13,42 @@ from svc import jsontext, limits
 from svc.errors import InvalidJson, InvalidRequest
 from svc.pins import LATEST, PINS
 from svc.questions import TYPES, Question
+from svc.questions.dependencies import UnsoundDependency, stages
 from svc.questions.fields import Flag, Words, amount, shown
+from svc.schemas.images import Images
+from svc.schemas.messages import describe
+from svc.schemas.plan import Plan, PlanField
 
 MODES = ("auto", "logprobs", "verbal")
+STANDARD, STRICT = "standard", "strict"
 DEFAULT_PROJECT = "default"
-ERRORS_SHOWN = 5  # of a request with many mistakes
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Which models answer, in the order given, and how they work together."""
+class State:
+    """The input: `text` as a model is shown it, `fields` of an object state, else None."""
 
-    kind: str  # "chain"; a single model is a chain of one
-    models: tuple[str, ...]
+    text: str
+    fields: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRequest:
     """A checked request; None stands for what the config or the server decides."""
 
-    state_text: str  # the state as the model sees it: text, or compact JSON
+    state: State
     questions: Mapping[str, Question]
+    stages: tuple[tuple[str, ...], ...]  # question keys, by what they wait for
     plan: Plan | None = None
     mode: str | None = None
-    debias: bool | None = None
+    debias: bool | str | None = None  # True, False or "auto"
+    think: bool = False
     project: str | None = None
     config: str | None = None
+    privacy: str = STANDARD
+    explain: bool = False
+    images: tuple[str, ...] = ()
 
 
 class ModeField(fields.Field[str]):
@@ -56,42 +61,45 @@ class ModeField(fields.Field[str]):
         return str(value)
 
 
-class ConfigField(fields.Field[str]):
-    """The name of a pinned config."""
+class OneOf(fields.Field[str]):
+    """One of a few names."""
+
+    def __init__(self, names: tuple[str, ...], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.names = names
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        if not isinstance(value, str) or value not in (*PINS, LATEST):
-            raise ValidationError(f"unknown config; allowed: {', '.join((*PINS, LATEST))}")
+        if not isinstance(value, str) or value not in self.names:
+            given = f" {shown(value)}" if isinstance(value, str) else ""
+            raise ValidationError(f"unknown {self.name}{given}; allowed: {', '.join(self.names)}")
         return value
 
 
-class StateField(fields.Field[str]):
-    """Any JSON value, null included, kept as the text that a model is shown."""
+class DebiasField(fields.Field[bool | str]):
+    """`true`, `false` or `"auto"`."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool | str:
+        if isinstance(value, bool) or value == "auto":
+            return value  # type: ignore[no-any-return]
+        raise ValidationError('must be true, false or "auto"')
+
+
+class StateField(fields.Field[State]):
+    """Any JSON value, null included."""
 
     def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
-        return "null" if value is None else super().deserialize(value, *args, **kwargs)
+        return State("null") if value is None else super().deserialize(value, *args, **kwargs)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> State:
         try:
-            text = value if isinstance(value, str) else jsontext.dumps(value)
+            text = jsontext.as_text(value)
         except RecursionError:
             raise ValidationError("is nested too deeply") from None
         if len(text) > limits.STATE_CHARS:
             raise ValidationError(
                 f"has {len(text):,} characters, at most {limits.STATE_CHARS:,} are allowed"
             )
-        return text
-
-
-class PlanField(fields.Field[Plan]):
-    """A model id, or a list of them to try in order."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Plan:
-        models = value if isinstance(value, list) else [value]
-        amount(len(models), (1, limits.MODEL_CALLS), "models")
-        if not all(isinstance(model, str) and model.strip() for model in models):
-            raise ValidationError("must be a model id, or a list of model ids")
-        return Plan("chain", tuple(models))
+        return State(text, value if isinstance(value, dict) else None)
 
 
 class ProjectField(Words):
@@ -123,6 +131,7 @@ class QuestionsField(fields.Field[dict[str, Question]]):
                 errors[key] = error.messages
         if errors:
             raise ValidationError(errors)
+        _check_text(questions)
         return questions
 
 
@@ -143,47 +152,69 @@ def _load_question(key: str, body: Any) -> Question:
     return question
 
 
+def _check_text(questions: Mapping[str, Question]) -> None:
+    total = sum(len(key) + sum(map(len, question.texts)) for key, question in questions.items())
+    if total > limits.QUESTION_TEXT_CHARS:
+        raise ValidationError(
+            f"hold {total:,} characters of text, at most {limits.QUESTION_TEXT_CHARS:,} are allowed"
+        )
+
+
 class DecisionSchema(Schema):
     """The body of `POST /v1/decide`."""
 
-    error_messages: ClassVar[dict[str, str]] = {"unknown": "unknown field"}
+    error_messages = {"unknown": "unknown field"}  # noqa: RUF012
 
-    state = StateField(required=True, attribute="state_text")
+    state = StateField(required=True)
     questions = QuestionsField(required=True)
     model = PlanField(attribute="plan")
     mode = ModeField()
-    debias = Flag()
+    debias = DebiasField()
+    think = Flag()
     project = ProjectField()
-    config = ConfigField()
+    config = OneOf((*PINS, LATEST))
+    privacy = OneOf((STANDARD, STRICT))
+    explain = Flag()
+    images = Images()
 
-    @validates_schema
-    def _text_is_bounded(self, data: dict[str, Any], **_: Any) -> None:
-        questions: Mapping[str, Question] = data.get("questions", {})
-        total = sum(
-            len(key) + sum(map(len, question.texts)) for key, question in questions.items()
-        )
-        if total > limits.QUESTION_TEXT_CHARS:
-            raise ValidationError(
-                f"hold {total:,} characters of text, "
-                f"at most {limits.QUESTION_TEXT_CHARS:,} are allowed",
-                "questions",
-            )
-
-    @validates_schema
+    @validates_schema(skip_on_field_errors=True)
     def _logprobs_can_answer(self, data: dict[str, Any], **_: Any) -> None:
         if data.get("mode") != "logprobs":
             return
-        errors = {
-            key: {"mode": [f"logprobs cannot answer this question: {question.verbal_reason}"]}
-            for key, question in data.get("questions", {}).items()
-            if question.verbal_reason
+        if data.get("think"):
+            raise ValidationError("logprobs cannot be used with think", "mode")
+        reasons = {
+            key: "a question that thinks is asked verbally" if q.think else q.verbal_reason
+            for key, q in data["questions"].items()
         }
-        if errors:
-            raise ValidationError({"questions": errors})
+        _raise_for(
+            {k: f"logprobs cannot answer this: {reason}" for k, reason in reasons.items() if reason},
+            "mode",
+        )
+
+    @validates_schema(skip_on_field_errors=True)
+    def _conditions_have_an_object(self, data: dict[str, Any], **_: Any) -> None:
+        if data["state"].fields is None:
+            needy = {key: q for key, q in data["questions"].items() if q.needs_object}
+            _raise_for(
+                {key: "needs a state that is an object" for key in needy}, "when or rules"
+            )
 
     @post_load
     def _freeze(self, data: dict[str, Any], **_: Any) -> DecisionRequest:
+        try:
+            data["stages"] = stages(data["questions"])
+        except UnsoundDependency as error:
+            raise ValidationError({"questions": {error.key: [error.reason]}}) from None
+        if data.get("explain") and len(data["stages"]) > 1:
+            raise ValidationError("cannot be used with depends_on", "explain")
         return DecisionRequest(**data)
+
+
+def _raise_for(reasons: Mapping[str, str], field: str) -> None:
+    if reasons:
+        messages = {key: {field: [reason]} for key, reason in reasons.items()}
+        raise ValidationError({"questions": messages})
 
 
 _DECISION = DecisionSchema()
@@ -200,35 +231,6 @@ def load_decision(body: Any) -> DecisionRequest:
     return request
 
 
-def describe(messages: Any) -> str:
-    """Marshmallow's nested messages as one line that names questions and fields."""
-    lines = [
-        f"{_place(path)}: {message}" if path else message for path, message in _walk(messages, ())
-    ]
-    more = len(lines) - ERRORS_SHOWN
-    return "; ".join(lines[:ERRORS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    if isinstance(messages, Mapping):
-        for key, inner in messages.items():
-            yield from _walk(inner, path if key == "_schema" else (*path, str(key)))
-    elif isinstance(messages, list):
-        for inner in messages:
-            yield from _walk(inner, path)
-    else:
-        yield path, _lowered(str(messages))
-
-
-def _place(path: tuple[str, ...]) -> str:
-    if path[0] != "questions" or len(path) == 1:
-        return " ".join([path[0] if path[0].isidentifier() else shown(path[0]), *path[1:]])
-    question, *rest = path[1:]
-    return " ".join([f"question {shown(question)}", *(shown(part)[1:-1] for part in rest)])
-
-
-def _lowered(message: str) -> str:
-    """Marshmallow's own sentences in this project's form: no capital, no full stop."""
-    return {"Missing data for required field.": "is required", "Field may not be null.": "must not be null"}.get(
-        message, message
-    )
+def load_questions(value: Any) -> dict[str, Question]:
+    """Check a questions object alone. Raises `InvalidJson` or `InvalidRequest`."""
+    return dict(load_decision({"state": {}, "questions": value}).questions)

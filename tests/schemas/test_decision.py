@@ -43,7 +43,7 @@ def test_what_a_request_leaves_open_is_none() -> None:
     ],
 )
 def test_a_state_is_any_json_value(state: Any, text: str) -> None:
-    assert load_decision(body(state=state)).state_text == text
+    assert load_decision(body(state=state)).state.text == text
 
 
 def test_a_state_at_the_limit_passes_and_one_character_more_is_refused_with_the_number() -> None:
@@ -128,7 +128,7 @@ def test_an_unknown_config_is_refused_with_the_known_ones(config: Any) -> None:
     assert "svc-1.0.0, svc-1.1.0, svc-1.2.0, svc-latest" in refusal(body(config=config))
 
 
-@pytest.mark.parametrize("debias", ["true", 1, 0, "yes", None])
+@pytest.mark.parametrize("debias", ["true", 1, 0, "yes", None, "AUTO"])
 def test_debias_must_be_a_boolean(debias: Any) -> None:
     assert "debias: must" in refusal(body(debias=debias))
 

@@ -1,0 +1,177 @@
+"""How the demonstration model decides: words that the input shares with an option or a question.
+
+It is no language model. Every number here is a plain choice that makes its probabilities look
+reasonable on everyday messages; none was fitted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
+
+from svc.demo.lexicon import SYNONYMS, negated, plain_words, stem, stems, tone
+from svc.demo.reading import Question, letters
+
+ESCAPE = "none_of_these"
+ESCAPE_SCORE = 0.5  # wins when hardly a word is shared
+SYNONYM_WEIGHT = 0.5  # of a word that is met by a synonym alone
+GRAM_WEIGHT = 0.3  # of parts of words: a tiebreaker
+TONE_WEIGHT = 2.0
+EXAMPLE_WEIGHT = 1.5
+TEMPERATURE = 0.35
+ORDER_BONUS = 0.05  # for what is shown first, then falling: models prefer what stands first
+YES_CENTRE, YES_SLOPE = (
+    0.45,
+    6.0,
+)  # share of the question's words at which yes is as likely as no
+NO_TONE = (0.2, 0.0)  # urgency and sentiment of a text that shows none
+SHOWN_TONE = 0.3  # least strength of a question's own tone that is compared with the input's
+
+
+class Evidence:
+    """The words of the input, each view of them made when it is first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = plain_words(text)
+        self.stems = set(stems(self.words))
+
+    @cached_property
+    def grams(self) -> set[str]:
+        return _grams(self.stems)
+
+    @cached_property
+    def negated(self) -> set[str]:
+        """Stems that stand behind a negation wherever they stand."""
+        plain, against = set[str](), set[str]()
+        for position, word in enumerate(self.words):
+            (against if negated(self.words, position) else plain).add(stem(word))
+        return against - plain
+
+    @cached_property
+    def tone(self) -> tuple[float, float]:
+        urgency, sentiment = tone(self.words)
+        return (
+            NO_TONE[0] if urgency is None else urgency,
+            NO_TONE[1] if sentiment is None else sentiment,
+        )
+
+    def holds(self, root: str) -> float:
+        """How far a stem stands in the input: 1, or less for a synonym."""
+        if root in self.stems:
+            return 1.0
+        return 0.0 if self.stems.isdisjoint(SYNONYMS.get(root, ())) else SYNONYM_WEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """What an option is matched by: its stems and grams, rarer ones weighing more."""
+
+    escape: bool
+    stems: dict[str, float]
+    grams: dict[str, float]
+    tone: tuple[float | None, float | None]
+
+    def score(self, evidence: Evidence) -> float:
+        if self.escape:
+            return ESCAPE_SCORE
+        words = math.fsum(evidence.holds(root) * weight for root, weight in self.stems.items())
+        shared = self.grams.keys() & evidence.grams
+        grams = math.fsum(self.grams[gram] for gram in sorted(shared))
+        return words / _root(self.stems) + GRAM_WEIGHT * grams / _root(self.grams)
+
+
+def distribution(question: Question, count: int, evidence: Evidence) -> list[float]:
+    """The probability of each of the `count` options from the top; they sum to 1."""
+    scores = _scores(question, count, evidence)
+    largest = max(scores)
+    weights = [math.exp((score - largest) / TEMPERATURE) for score in scores]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
+
+
+def applies(question: Question, count: int, evidence: Evidence) -> list[float]:
+    """The probability that each of the `count` options holds, each on its own."""
+    scores = _scores(question, count, evidence)
+    return [_sigmoid((score - ESCAPE_SCORE) / TEMPERATURE) for score in scores]
+
+
+def yes(question: Question, no_first: bool, evidence: Evidence) -> float:
+    """The probability of yes; the answer that is named first gets the order's bonus."""
+    roots, tones = _asked(question.instructions)
+    met = (evidence.holds(r) * (-1 if r in evidence.negated else 1) for r in roots)
+    share = math.fsum(met) / len(roots) if roots else 0.0
+    for asked, seen in zip(tones, evidence.tone, strict=True):
+        if asked is not None and abs(asked) >= SHOWN_TONE:
+            share = max(share, 1 - abs(asked - seen))
+    bonus = (-ORDER_BONUS if no_first else ORDER_BONUS) / TEMPERATURE
+    against, in_favour = _example_bonuses(question, ("no", "yes"), evidence)
+    return _sigmoid(YES_SLOPE * (share - YES_CENTRE) + bonus + in_favour - against)
+
+
+def _scores(question: Question, count: int, evidence: Evidence) -> list[float]:
+    texts = (question.options + ("",) * count)[:count]
+    options = _profile(texts)
+    scores = [option.score(evidence) + ORDER_BONUS / (1 + i) for i, option in enumerate(options)]
+    for axis in (0, 1):
+        tones = [option.tone[axis] for option in options]
+        if tones.count(None) * 2 <= count:  # the options are degrees on this axis
+            for i, value in enumerate(tones):
+                if value is not None:
+                    scores[i] += TONE_WEIGHT * (1 - abs(value - evidence.tone[axis]))
+    bonuses = _example_bonuses(question, list(islice(letters(), count)), evidence)
+    return [score + bonus for score, bonus in zip(scores, bonuses, strict=True)]
+
+
+def _example_bonuses(question: Question, answers: Sequence[str], evidence: Evidence) -> list[float]:
+    """For each answer, how alike the input is to the examples that are solved with it."""
+    bonuses = [0.0] * len(answers)
+    for text, solution in question.examples:
+        words = set(stems(plain_words(text)))
+        likeness = len(words & evidence.stems) / math.sqrt(1 + len(words) * len(evidence.stems))
+        for i, answer in enumerate(answers):
+            if answer in solution.split(", "):
+                bonuses[i] += EXAMPLE_WEIGHT * likeness
+    return bonuses
+
+
+@lru_cache(maxsize=64)  # the questions of a load are the same in every call
+def _asked(instructions: str) -> tuple[list[str], tuple[float | None, float | None]]:
+    """The stems of a question in a fixed order, and its own tone."""
+    words = plain_words(instructions)
+    return sorted(set(stems(words))), tone(words)
+
+
+@lru_cache(maxsize=64)
+def _profile(texts: tuple[str, ...]) -> tuple[_Option, ...]:
+    words = [plain_words(text) for text in texts]
+    roots = [set(stems(some) or map(stem, some)) for some in words]
+    grams = [_grams(some) for some in roots]
+    return tuple(
+        _Option(text.partition(": ")[0] == ESCAPE, stem_weights, gram_weights, tone(some))
+        for text, some, stem_weights, gram_weights in zip(
+            texts, words, _rarity(roots), _rarity(grams), strict=True
+        )
+    )
+
+
+def _rarity(sets: Sequence[set[str]]) -> list[dict[str, float]]:
+    """The inverse frequency of each feature over the options, in a fixed order."""
+    counts = Counter(feature for some in sets for feature in some)
+    return [{f: math.log(1 + len(sets) / counts[f]) for f in sorted(some)} for some in sets]
+
+
+def _grams(roots: set[str]) -> set[str]:
+    return {root[i : i + 3] for root in roots for i in range(len(root) - 2)}
+
+
+def _root(weights: dict[str, float]) -> float:
+    return math.sqrt(math.fsum(weights.values())) or 1.0
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))

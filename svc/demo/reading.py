@@ -1,0 +1,167 @@
+"""The prompt as the demonstration model reads it; what it cannot make out it leaves out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, count, islice
+
+MOST_QUESTIONS = 100  # read of one prompt
+MOST_LINES = 2_500  # written in one reply
+
+_OPENING = re.compile(r"<(input-[0-9a-f]{8})>\n")
+_CLOSING = re.compile(r"\n</(input-[0-9a-f]{8})>\Z")
+_LINE = re.compile(
+    r"^Line \d+: question (\d+)(?:, option ([A-Z]+))?, (?:one of )?(.+)$", re.MULTILINE
+)
+_MEMBER = re.compile(r'^"(q(\d+))": (.+)$', re.MULTILINE)
+_OPTION = re.compile(r"([A-Z]{1,3})\. (.*)")
+_EARLIER = "Earlier answers:\n"
+_EXAMPLE = re.compile(r"^Example input: (.*)\nExample answer: (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question: its instructions, the options' texts from the top, and solved examples."""
+
+    instructions: str
+    options: tuple[str, ...]
+    examples: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A wanted line of a reply: one of `labels`, for a question or for one option of it."""
+
+    question: int
+    option: int | None
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The questions by number, the lines of earlier answers, and the wanted form of reply."""
+
+    questions: dict[int, Question]
+    earlier: str
+    lines: tuple[Line, ...]
+    members: tuple[tuple[str, int, str], ...]  # name, question's number, form in words
+
+
+def read_prompt(text: str) -> tuple[str, Sheet]:
+    """What the answers rest on, the input and earlier answers, and the questions about it."""
+    text, earlier = text.strip(), ""
+    if text.startswith(_EARLIER):
+        earlier, _, text = text.removeprefix(_EARLIER).partition("\n\n")
+    state, rest, guided = _split(text)
+    sheet = _read_sheet(rest, guided)
+    return "\n".join(filter(None, (_plain(state), earlier or sheet.earlier))), sheet
+
+
+def letters() -> Iterator[str]:
+    """A to Z, then AA, AB and so on."""
+    for index in count():
+        yield _letter(index)
+
+
+def _letter(index: int) -> str:
+    first, last = divmod(index, 26)
+    return (_letter(first - 1) if first else "") + chr(ord("A") + last)
+
+
+def _split(text: str) -> tuple[str, str, bool]:
+    """The input, the rest, and whether the template is one with a line of guidance a question."""
+    if opening := _OPENING.match(text):
+        state, _, rest = text[opening.end() - 1 :].partition(f"\n</{opening[1]}>")
+        return state[1:], rest, True
+    if closing := _CLOSING.search(text):
+        rest, _, state = text[: closing.start()].partition(f"<{closing[1]}>\n")
+        return state, rest, True
+    if text.startswith("Input:\n"):
+        state, _, rest = text[len("Input:\n") :].rpartition("\n\nQuestions:\n")
+    else:
+        rest, _, state = text.partition("\n\nInput:\n")
+    return state, rest, False
+
+
+def _plain(state: str) -> str:
+    """A JSON state as `key: value` lines, any other as it is."""
+    if not state.startswith(("{", "[", '"')):
+        return state
+    try:
+        return "\n".join(_lines("", json.loads(state)))
+    except (ValueError, RecursionError):
+        return state
+
+
+def _lines(key: str, value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from chain.from_iterable(_lines(str(name), item) for name, item in value.items())
+    elif isinstance(value, list):
+        yield from chain.from_iterable(_lines(key, item) for item in value)
+    elif value is not None:
+        yield f"{key.replace('_', ' ')}: {value}" if key else str(value)
+
+
+@lru_cache(maxsize=64)  # the questions of a load are the same in every call
+def _read_sheet(text: str, guided: bool) -> Sheet:
+    body, _, reply = f"\n\n{text}".rpartition("\nReply with ")
+    reply, _, earlier = reply.partition(f"\n\n{_EARLIER}")
+    lines = (
+        Line(int(number[:9]), _index(option), tuple(re.split(r", | or ", labels)))
+        for number, option, labels in _LINE.findall(reply)[:MOST_LINES]
+    )
+    members = (
+        (name, int(number[:9]), form)
+        for name, number, form in _MEMBER.findall(reply)[:MOST_QUESTIONS]
+    )
+    blocks = islice(_blocks(body), MOST_QUESTIONS)
+    questions = {n: _read_question(block, guided) for n, block in enumerate(blocks, 1)}
+    return Sheet(questions, earlier, tuple(lines), tuple(members))
+
+
+def _index(label: str) -> int | None:
+    """The position of a letter; None for no letter."""
+    position = 0
+    for letter in label[:3]:
+        position = position * 26 + ord(letter) - ord("A") + 1
+    return position - 1 if label else None
+
+
+def _blocks(body: str) -> Iterator[str]:
+    """The text of each question, by its number and in order."""
+    start = body.find("\n\nQuestion 1: ")
+    for number in count(1):
+        if start < 0:
+            return
+        following = body.find(f"\n\nQuestion {number + 1}: ", start)
+        end = following if following >= 0 else len(body)
+        yield body[start:end].strip().partition(": ")[2]
+        start = following
+
+
+def _read_question(block: str, guided: bool) -> Question:
+    examples = tuple(_EXAMPLE.findall(block))
+    lines = _EXAMPLE.sub("", block).strip().split("\n")
+    first, options = _options(lines)
+    if not options and guided and len(lines) > 1:
+        first = len(lines) - 1  # the guidance is no part of the question
+    return Question(" ".join(lines[:first]), options, examples)
+
+
+def _options(lines: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """The last run of lettered lines, and the number of lines before it."""
+    first, options, labels = len(lines), list[str](), letters()
+    expected = next(labels)
+    for number, line in enumerate(lines):
+        found = _OPTION.fullmatch(line)
+        if found and found[1] == "A":
+            first, options, labels = number, [], letters()
+            expected = next(labels)
+        if found and found[1] == expected:
+            options.append(found[2])
+            expected = next(labels)
+    return first, tuple(options)

@@ -1,0 +1,79 @@
+"""Answers remembered, and equal asks under way shared; what came back is the caller's to shape."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+from svc.deadline import Deadline
+from svc.errors import Timeout
+
+T = TypeVar("T")
+
+
+class DecisionCache(Generic[T]):
+    """The `size` values used last, for each mode; size 0 remembers and shares nothing."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: dict[str, OrderedDict[bytes, T]] = {}
+        self._under_way: dict[tuple[str, bytes], Future[T]] = {}
+        self._lock = threading.Lock()
+
+    def fetch(
+        self, mode: str, key: bytes, deadline: Deadline, make: Callable[[], T]
+    ) -> tuple[T, bool]:
+        """The value for `key`, and whether it came without this caller making it.
+
+        Of several that ask at once one makes the value; its failure is theirs too, but for a
+        deadline that was its own. Raises what `make` raises, and `Timeout`.
+        """
+        if self._size == 0:
+            return make(), False
+        while True:
+            with self._lock:
+                kept = self._kept.setdefault(mode, OrderedDict())
+                if key in kept:
+                    kept.move_to_end(key)
+                    return kept[key], True
+                shared = self._under_way.get((mode, key))
+                if shared is None:
+                    mine = self._under_way[mode, key] = Future()
+                    break
+            try:
+                return shared.result(timeout=max(0.0, deadline.left())), True
+            except TimeoutError:
+                deadline.check()
+            except Timeout:
+                deadline.check()  # who made it ran out of time; whose turn is it now?
+        return self._make(mode, key, mine, make), False
+
+    def _make(self, mode: str, key: bytes, mine: Future[T], make: Callable[[], T]) -> T:
+        try:
+            value = make()
+        except BaseException as error:
+            with self._lock:
+                del self._under_way[mode, key]
+            mine.set_exception(error)
+            raise
+        with self._lock:
+            del self._under_way[mode, key]
+            kept = self._kept[mode]
+            kept[key] = value
+            if len(kept) > self._size:
+                kept.popitem(last=False)
+        mine.set_result(value)
+        return value
+
+
+def cache_key(*parts: str) -> bytes:
+    """A digest of all parts; no two lists of parts share one."""
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.digest()

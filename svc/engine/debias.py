@@ -1,0 +1,80 @@
+"""`debias: "auto"`: which models have shown that a question's option order does not move them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from svc import limits
+from svc.questions import Question, Reading
+
+AUTO = "auto"
+
+
+@dataclass(slots=True)
+class _Record:
+    """What was seen of one model and one exact question."""
+
+    pairs: int = 0
+    agreeing: int = 0
+    since_pair: int = 0  # requests in the original order alone since the last pair
+
+    @property
+    def settled(self) -> bool:
+        enough = self.pairs >= limits.DEBIAS_PAIRS
+        return enough and self.agreeing >= limits.DEBIAS_AGREEMENT * self.pairs
+
+
+class DebiasMemory:
+    """Paired answers per model and exact question, the ones used longest ago forgotten first."""
+
+    def __init__(self, size: int = limits.DEBIAS_MEMORY) -> None:
+        self._size = size
+        self._records: OrderedDict[tuple[str, bytes], _Record] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def wants_pair(self, model_id: str, questions: Sequence[Question]) -> bool:
+        """Whether this request is to ask in both orders: any question still debiases or checks."""
+        with self._lock:
+            # A list, so that every question counts this request.
+            wishes = [self._wants(self._record(model_id, q)) for q in questions if q.reversible]
+            return any(wishes)
+
+    def learn(
+        self, model_id: str, questions: Sequence[Question], orders: Sequence[Sequence[Reading]]
+    ) -> None:
+        """Count one answer in both orders for every question."""
+        with self._lock:
+            for question, first, second in zip(questions, *orders, strict=True):
+                if question.reversible:
+                    self._count(self._record(model_id, question), _agree(question, first, second))
+
+    def _wants(self, record: _Record) -> bool:
+        if not record.settled:
+            return True
+        record.since_pair += 1
+        return record.since_pair >= limits.DEBIAS_CHECK_EVERY
+
+    def _count(self, record: _Record, agree: bool) -> None:
+        if record.settled and not agree:
+            record.pairs = record.agreeing = 0
+        else:
+            record.pairs += 1
+            record.agreeing += agree
+        record.since_pair = 0
+
+    def _record(self, model_id: str, question: Question) -> _Record:
+        key = (model_id, question.digest)
+        record = self._records.setdefault(key, _Record())
+        self._records.move_to_end(key)
+        if len(self._records) > self._size:
+            self._records.popitem(last=False)
+        return record
+
+
+def _agree(question: Question, first: Reading, second: Reading) -> bool:
+    """The same top answer, and its probability within the tolerance."""
+    gap = abs(question.confidence(first) - question.confidence(second))
+    return question.top(first) == question.top(second) and gap <= limits.DEBIAS_TOLERANCE

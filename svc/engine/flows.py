@@ -1,0 +1,112 @@
+"""Several askings at the same time: each a flow in a thread of its own, above the calls' threads.
+
+A flow waits on calls, a call waits on nothing, and only a request's thread starts flows: so no
+load can make them wait on each other in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
+
+from svc.deadline import Deadline
+from svc.errors import ApiError, InternalError, Timeout
+
+T = TypeVar("T")
+Job = Callable[[Deadline], T]
+
+
+class Heat(Generic[T]):
+    """Jobs that race each other."""
+
+    def __init__(self, jobs: int, lane: Deadline) -> None:
+        self.lane = lane
+        self.winner: tuple[int, T] | None = None
+        self.failures: list[ApiError] = []
+        self._left = jobs
+
+    @property
+    def running(self) -> bool:
+        return self.winner is None and self._left > 0
+
+    def finish(self, index: int, outcome: T | BaseException) -> None:
+        """Take in one job's outcome; raises what no other job would mend."""
+        self._left -= 1
+        if self.winner is not None:
+            return  # a loser
+        if isinstance(outcome, ApiError) and not isinstance(outcome, (Timeout, InternalError)):
+            self.failures.append(outcome)
+        elif isinstance(outcome, BaseException):
+            raise outcome
+        else:
+            self.winner = (index, outcome)
+            self.lane.cancel()
+
+
+class FlowPool:
+    """Bounded threads for the flows of every request."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-flow")
+
+    def run(self, jobs: Sequence[Job[T]], deadline: Deadline) -> list[T | ApiError]:
+        """The outcome of each job, all run at the same time; the last in the caller's thread.
+
+        Raises `Timeout` or `InternalError` as soon as a job does: no other would mend it.
+        """
+        if not jobs:
+            return []
+        futures = [self._threads.submit(_outcome, job, deadline) for job in jobs[:-1]]
+        last = _outcome(jobs[-1], deadline)
+        try:
+            return [*(f.result(timeout=max(0.0, deadline.left())) for f in futures), last]
+        except TimeoutError:
+            raise Timeout("the request exceeded its deadline") from None
+
+    def race(self, heats: Sequence[Sequence[Job[T]]], deadline: Deadline) -> list[Heat[T]]:
+        """Run every job of every heat at the same time; each heat ends with its first success.
+
+        Losers are cut off and not waited for. Raises `Timeout` when the deadline passes first.
+        """
+        finished: SimpleQueue[tuple[Heat[T], int, T | BaseException]] = SimpleQueue()
+        heats_run = [Heat[T](len(jobs), deadline.branch()) for jobs in heats]
+        try:
+            for heat, jobs in zip(heats_run, heats, strict=True):
+                for index, job in enumerate(jobs):
+                    self._threads.submit(_report, finished, heat, index, job)
+            while any(heat.running for heat in heats_run):
+                heat, index, outcome = finished.get(timeout=max(0.0, deadline.left()))
+                heat.finish(index, outcome)
+        except Empty:
+            raise Timeout("the request exceeded its deadline") from None
+        finally:
+            for heat in heats_run:
+                heat.lane.cancel()
+        return heats_run
+
+    def close(self) -> None:
+        """Let no further flow start, and wait for those under way."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _outcome(job: Job[T], deadline: Deadline) -> T | ApiError:
+    try:
+        return job(deadline)
+    except (Timeout, InternalError):
+        raise
+    except ApiError as error:
+        return error
+
+
+def _report(
+    finished: SimpleQueue[tuple[Heat[T], int, T | BaseException]],
+    heat: Heat[T],
+    index: int,
+    job: Job[T],
+) -> None:
+    try:
+        finished.put((heat, index, job(heat.lane)))
+    except BaseException as error:  # carried over to the thread that waits
+        finished.put((heat, index, error))

@@ -1,0 +1,65 @@
+"""When a call may be made: the rate limit of each provider, and the aggregator's daily budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from svc.errors import RateLimited
+from svc.providers.catalog import Provider
+from svc.ratelimit import Exceeded, TokenBucket
+
+
+class Admission:
+    """Asked once before every HTTP call, retries included."""
+
+    def __init__(
+        self,
+        catalog: Mapping[str, Provider],
+        daily_limit: int | None,
+        take: Callable[[str, int], bool],
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`take(day, limit)` counts one call of that UTC day, or says False when it is spent.
+
+        `clock` paces the rate limits; `now` is in seconds since the epoch.
+        """
+        self._catalog = catalog
+        self._daily_limit = daily_limit
+        self._take = take
+        self._now = now
+        self._buckets = {
+            name: TokenBucket(provider.rpm, clock)
+            for name, provider in catalog.items()
+            if provider.rpm is not None
+        }
+
+    def delay(self, provider: str, max_wait: float) -> float:
+        """Seconds to wait before the call may be made; its slot and its count are taken.
+
+        Raises `RateLimited` when that is more than `max_wait` seconds away.
+        """
+        wait = self._slot(provider, max_wait)
+        if self._daily_limit is not None and self._catalog[provider].aggregator:
+            self._spend(self._daily_limit, datetime.fromtimestamp(self._now() + wait, UTC))
+        return wait
+
+    def _slot(self, provider: str, max_wait: float) -> float:
+        bucket = self._buckets.get(provider)
+        if bucket is None:
+            return 0.0
+        try:
+            return bucket.reserve(max_wait)
+        except Exceeded as error:
+            raise RateLimited(
+                "the rate limit of the model's provider is reached", error.retry_after
+            ) from None
+
+    def _spend(self, limit: int, when: datetime) -> None:
+        """Count the call on the day on which it is made."""
+        if self._take(when.date().isoformat(), limit):
+            return
+        midnight = datetime(when.year, when.month, when.day, tzinfo=UTC) + timedelta(days=1)
+        raise RateLimited("the daily budget of calls is spent", midnight.timestamp() - self._now())

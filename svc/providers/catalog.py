@@ -1,0 +1,233 @@
+"""The providers that are configured: built in, on this machine, or named by the operator."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlsplit
+
+from svc import limits
+from svc.errors import SettingsError
+from svc.settings import ProviderOverride, Settings
+
+AGGREGATOR = "openrouter"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One OpenAI-compatible chat-completions API, as it is to be called."""
+
+    name: str
+    url: str  # the part before /chat/completions, without a slash at its end
+    key: str | None = field(default=None, repr=False)
+    rpm: int | None = limits.PROVIDER_RPM  # calls a minute, None without a limit
+    timeout_s: float = limits.CALL_TIMEOUT_S  # seconds for one call
+    price: tuple[float, float] | None = None  # dollars per million tokens: input, output
+    local: bool = False  # the URL's host is this machine
+    aggregator: bool = False
+    hosted: bool = False  # built in and reached over the network: plain ids may go to it
+    tokens_field: str = "max_tokens"
+    top_logprobs: int = limits.TOP_LOGPROBS  # alternatives asked for at each position
+    extra: Mapping[str, Any] = field(default_factory=dict)  # further fields of every body
+    usual_models: tuple[str, ...] = ()  # its own ids, the most suitable first
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosted:
+    """A built-in provider and the variable that usually holds its key."""
+
+    variable: str
+    provider: Provider
+
+
+def _hosted(name: str, url: str, variable: str, *usual: str, **facts: Any) -> tuple[str, _Hosted]:
+    return name, _Hosted(variable, Provider(name, url, hosted=True, usual_models=usual, **facts))
+
+
+# Sources: the providers' own API descriptions, October 2026.
+_AGGREGATOR = _Hosted(
+    "OPENROUTER_API_KEY",
+    Provider(
+        AGGREGATOR,
+        "https://openrouter.ai/api/v1",
+        aggregator=True,
+        tokens_field="max_completion_tokens",
+    ),
+)
+_HOSTED = dict(
+    (
+        _hosted(
+            "openai",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            "gpt-4.1-mini",
+            "gpt-4o-mini",
+            "gpt-6-luna",
+            "gpt-5.4-mini",
+            "gpt-5-mini",
+            tokens_field="max_completion_tokens",
+        ),
+        _hosted(
+            "anthropic",
+            "https://api.anthropic.com/v1",
+            "ANTHROPIC_API_KEY",
+            "claude-haiku-5-5",
+            "claude-haiku-4-5",
+            "claude-sonnet-5",
+            "claude-sonnet-4-5",
+        ),
+        _hosted(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+            "gemini-2.5-flash",
+            "gemini-2.5-flash-lite",
+            "gemini-flash-latest",
+        ),
+        _hosted(
+            "groq",
+            "https://api.groq.com/openai/v1",
+            "GROQ_API_KEY",
+            "llama-3.3-70b-versatile",
+            "openai/gpt-oss-20b",
+            "llama-3.1-8b-instant",
+        ),
+        _hosted(
+            "mistral",
+            "https://api.mistral.ai/v1",
+            "MISTRAL_API_KEY",
+            "mistral-small-latest",
+            "mistral-medium-latest",
+        ),
+        _hosted(
+            "deepseek",
+            "https://api.deepseek.com",
+            "DEEPSEEK_API_KEY",
+            "deepseek-chat",
+            "deepseek-v4-flash",
+            extra=MappingProxyType({"thinking": {"type": "disabled"}}),
+        ),
+        _hosted(
+            "together",
+            "https://api.together.xyz/v1",
+            "TOGETHER_API_KEY",
+            "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+            "openai/gpt-oss-20b",
+        ),
+        _hosted(
+            "fireworks",
+            "https://api.fireworks.ai/inference/v1",
+            "FIREWORKS_API_KEY",
+            "accounts/fireworks/models/llama-v3p3-70b-instruct",
+            "accounts/fireworks/models/gpt-oss-20b",
+            top_logprobs=5,
+        ),
+        _hosted(
+            "xai",
+            "https://api.x.ai/v1",
+            "XAI_API_KEY",
+            "grok-4-fast-non-reasoning",
+            "grok-3-mini",
+            top_logprobs=8,
+        ),
+        _hosted(
+            "cerebras",
+            "https://api.cerebras.ai/v1",
+            "CEREBRAS_API_KEY",
+            "llama-3.3-70b",
+            "gpt-oss-120b",
+            "llama3.1-8b",
+        ),
+    )
+)
+_LOCAL = {
+    "ollama": "http://127.0.0.1:11434/v1",
+    "llamacpp": "http://127.0.0.1:8080/v1",
+    "vllm": "http://127.0.0.1:8000/v1",
+    "lmstudio": "http://127.0.0.1:1234/v1",
+}
+
+
+def build_catalog(settings: Settings) -> Mapping[str, Provider]:
+    """The configured providers by name: the aggregator, hosted, local, custom, in a fixed order.
+
+    Raises `SettingsError` when a variable belongs to a provider that has no URL.
+    """
+    catalog: dict[str, Provider] = {}
+    aggregator = _configured(_AGGREGATOR, settings, _aggregator_override(settings))
+    if aggregator is not None:
+        catalog[AGGREGATOR] = aggregator
+    for name, hosted in _HOSTED.items():
+        provider = _configured(hosted, settings, settings.providers.get(name))
+        if provider is not None:
+            catalog[name] = provider
+    for name, url in _LOCAL.items():
+        catalog[name] = _overridden(Provider(name, url), settings.providers.get(name))
+    for name in sorted(settings.providers.keys() - {AGGREGATOR, *_HOSTED, *_LOCAL}):
+        catalog[name] = _custom(name, settings.providers[name])
+    return MappingProxyType(catalog)
+
+
+def is_local(url: str) -> bool:
+    """Whether the URL's host is this machine by its name or address, without asking a resolver."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback and getattr(address, "ipv4_mapped", None) is None
+
+
+def _aggregator_override(settings: Settings) -> ProviderOverride | None:
+    """`SVC_PROVIDER_URL` and `SVC_RPM`; the aggregator's variables by name win over them."""
+    named = settings.providers.get(AGGREGATOR, ProviderOverride())
+    override = replace(named, url=named.url or settings.provider_url, rpm=named.rpm or settings.rpm)
+    return None if override == ProviderOverride() else override
+
+
+def _configured(
+    hosted: _Hosted, settings: Settings, override: ProviderOverride | None
+) -> Provider | None:
+    """A hosted provider with its key, or None while neither a key nor a URL was given."""
+    key = _key(hosted.variable, settings)
+    provider = _overridden(replace(hosted.provider, key=key), override)
+    if provider.key is None and (override is None or override.url is None):
+        return None
+    return provider
+
+
+def _key(variable: str, settings: Settings) -> str | None:
+    key = settings.api_keys.get(variable, "").strip()
+    if not all("!" <= character <= "~" for character in key):
+        raise SettingsError(f"{variable}; allowed: visible ASCII characters")
+    return key or None
+
+
+def _overridden(provider: Provider, override: ProviderOverride | None) -> Provider:
+    """The provider as the operator's variables have it; a local URL lifts the default limit."""
+    override = override or ProviderOverride()
+    url = override.url or provider.url
+    local = is_local(url)
+    return replace(
+        provider,
+        url=url,
+        local=local,
+        key=override.key or provider.key,
+        rpm=override.rpm or (None if local else provider.rpm),
+        timeout_s=override.timeout_s or provider.timeout_s,
+        price=override.price or provider.price,
+    )
+
+
+def _custom(name: str, override: ProviderOverride) -> Provider:
+    if override.url is None:
+        raise SettingsError(
+            f"SVC_PROVIDER_{name.upper()}_...: no provider {name!r} is built in; "
+            f"SVC_PROVIDER_{name.upper()}_URL must be set too"
+        )
+    return _overridden(Provider(name, override.url), override)

@@ -1,0 +1,177 @@
+"""One bounded HTTP call to a provider; what it may end in is a completion or a `CallError`."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+import requests
+import urllib3.exceptions
+
+from svc import __version__
+from svc.providers.bodies import ChatCall, build_body
+from svc.providers.catalog import Provider
+from svc.providers.failures import (
+    BadReply,
+    CallError,
+    CallTimedOut,
+    Cancelled,
+    NoLogprobs,
+    ParameterRefused,
+    Refused,
+    ServerTrouble,
+)
+from svc.providers.prices import cost_usd
+from svc.providers.quirks import NO_LOGPROBS, Quirks
+from svc.providers.redaction import Redactor
+from svc.providers.refusals import Asked
+from svc.providers.replies import Completion, Reply, read_completion, read_models
+from svc.providers.routing import Model
+from svc.providers.transport import Encoded, TooLong, Transport, trusted
+from svc.providers.watchdog import Watch, Watchdog
+
+LIST_TIMEOUT_S = 10.0  # seconds for reading a provider's list of models
+_NOTHING_ASKED = ChatCall(messages=(), max_tokens=0)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_log = logging.getLogger(__name__)
+
+
+class Client:
+    """Calls every provider of the catalogue from any number of threads."""
+
+    def __init__(
+        self,
+        catalog: Mapping[str, Provider],
+        pool_size: int,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`pool_size`: calls that may run at once; `now`: seconds since the epoch.
+
+        Raises `SettingsError` when the environment names a CA bundle that cannot be read.
+        """
+        self.quirks = Quirks()
+        self._catalog = catalog
+        self._now = now
+        self._watchdog = Watchdog()
+        secure = any(provider.url.startswith("https:") for provider in catalog.values())
+        tls = trusted() if secure else None
+        self._transports = {
+            name: Transport(provider.url, pool_size, tls, provider.local)
+            for name, provider in catalog.items()
+        }
+
+    def call(
+        self, model: Model, call: ChatCall, timeout_s: float, key: str | None = None
+    ) -> Completion:
+        """Make one HTTP attempt in this thread, over within `timeout_s` whatever the peer does.
+
+        `key` is a project's own key and counts on the aggregator only. Raises a `CallError`; what
+        it teaches about the model is in `quirks` by then.
+        """
+        provider = self._catalog[model.provider]
+        key = key if key is not None and provider.aggregator else provider.key
+        body = build_body(provider, model.name, call, self.quirks.of(model.id))
+        asked = Asked(body, Redactor(call, key), provider.aggregator)
+        try:
+            data = _ENCODER.encode(body).encode("utf-8", "replace")
+            limit = min(timeout_s, provider.timeout_s)
+            reply = self._exchange(provider, "POST", "/chat/completions", key, data, limit)
+            return read_completion(reply, asked, self._now())
+        except CallError as error:
+            self._learn(model, error)
+            _log.warning("%s: %s: %s", model.id, type(error).__name__, error)
+            raise
+
+    def provider(self, model: Model) -> Provider:
+        """The provider of a resolved model."""
+        return self._catalog[model.provider]
+
+    def cost_usd(self, model: Model, completion: Completion) -> float:
+        """Dollars for a completion of this model."""
+        return cost_usd(self._catalog[model.provider], model.name, completion)
+
+    def list_models(self, provider: Provider, timeout_s: float = LIST_TIMEOUT_S) -> list[str]:
+        """The ids that the provider's `/models` lists; raises a `CallError`."""
+        asked = Asked({}, Redactor(_NOTHING_ASKED, provider.key), provider.aggregator)
+        try:
+            reply = self._exchange(provider, "GET", "/models", provider.key, None, timeout_s)
+            return read_models(reply, asked, self._now())
+        except CallError as error:
+            _log.warning("models of %s: %s: %s", provider.name, type(error).__name__, error)
+            raise
+
+    def cancel_all(self) -> None:
+        """End every call that is under way with `Cancelled`."""
+        self._watchdog.cancel_all()
+
+    def close(self) -> None:
+        """End every call, also those to come, and close all connections."""
+        self._watchdog.close()
+        for transport in self._transports.values():
+            transport.close()
+
+    def _learn(self, model: Model, error: CallError) -> None:
+        if isinstance(error, NoLogprobs):
+            self.quirks.refuse(model.id, NO_LOGPROBS)
+        elif isinstance(error, ParameterRefused):
+            self.quirks.refuse(model.id, error.parameter)
+
+    def _exchange(
+        self,
+        provider: Provider,
+        method: str,
+        path: str,
+        key: str | None,
+        body: bytes | None,
+        timeout_s: float,
+    ) -> Reply:
+        if timeout_s <= 0:
+            raise CallTimedOut("no time was left for the call")
+        transport = self._transports[provider.name]
+        with self._watchdog.watching(timeout_s) as watch:
+            try:
+                if watch.cancelled:
+                    raise Cancelled("the client is closed")
+                reply = transport.send(method, path, _headers(key), body, timeout_s)
+            except Exception as error:
+                raise _failure(watch, error) from None
+            if watch.ended:
+                raise _failure(watch, None)
+        return reply
+
+
+def _headers(key: str | None) -> dict[str, str]:
+    headers = {
+        "Accept": "application/json",
+        "Accept-Encoding": "gzip",
+        "Content-Type": "application/json",
+        "User-Agent": f"svc/{__version__}",
+    }
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    return headers
+
+
+def _failure(watch: Watch, error: Exception | None) -> CallError:
+    """The project's own error; foreign ones name hosts and values, so only their kind is kept."""
+    if watch.cancelled:
+        return Cancelled("cut off")
+    timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
+    if watch.expired or isinstance(error, timeouts):
+        return CallTimedOut("the call took too long")
+    kind = type(error).__name__
+    if isinstance(error, TooLong):
+        return BadReply("the reply is too long")
+    if isinstance(error, Encoded):
+        return BadReply("the reply could not be decompressed")
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return Refused("the provider's certificate is not trusted")
+    if isinstance(error, ValueError):  # a URL or header that cannot be; some are OSErrors too
+        return Refused(f"the call could not be made ({kind})")
+    broken = (requests.ConnectionError, urllib3.exceptions.HTTPError, http.client.HTTPException)
+    if isinstance(error, (*broken, requests.exceptions.ChunkedEncodingError, OSError)):
+        return ServerTrouble(f"the connection broke ({kind})")
+    return Refused(f"the call could not be made ({kind})")

@@ -1,0 +1,89 @@
+"""What one call to a provider may end in.
+
+    CallError
+    ├── Throttled          429: again after `retry_after`
+    ├── ServerTrouble      5xx or a broken connection: again after a pause
+    ├── ParameterRefused   at once again; the quirks leave the parameter out from now on
+    ├── NoLogprobs         this model has no usable label probabilities; the quirks keep it
+    ├── Gone               no such model, or not for this account
+    ├── Refused            any other refusal: key, credits, policy, a request it will not take
+    ├── BadReply           a reply that is no completion
+    ├── CallTimedOut       the call's time is over
+    └── Cancelled          cut off here, by a shutdown
+
+`str(error)` is for the server's log alone and holds provider words only after redaction;
+`as_api_error` is what a caller may see.
+"""
+
+from __future__ import annotations
+
+from svc import limits
+from svc.errors import ApiError, ModelError, ModelUnavailable, RateLimited
+
+
+class CallError(Exception):
+    """One HTTP attempt that gave no completion."""
+
+    retry = False  # whether the same call may succeed later
+
+    def __init__(self, detail: str = "", retry_after: float | None = None) -> None:
+        """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+    def as_api_error(self) -> ApiError:
+        """The error for the caller, without a word of the provider's."""
+        return ModelError("the model gave no valid answer")
+
+
+class Throttled(CallError):
+    """The provider limits the rate of calls."""
+
+    retry = True
+
+    def as_api_error(self) -> ApiError:
+        wait = limits.RETRY_CAP_S if self.retry_after is None else self.retry_after
+        return RateLimited("the model's provider limits the rate of calls", wait)
+
+
+class ServerTrouble(CallError):
+    """The provider failed, or the connection broke."""
+
+    retry = True
+
+
+class ParameterRefused(CallError):
+    """The model does not take `parameter`; the same call without it may succeed at once."""
+
+    retry = True
+
+    def __init__(self, parameter: str, detail: str = "") -> None:
+        super().__init__(detail, retry_after=0.0)
+        self.parameter = parameter
+
+
+class NoLogprobs(CallError):
+    """Log-probabilities were asked for, and there are none that could be used."""
+
+
+class Gone(CallError):
+    """The model does not exist, was retired, or is closed to the account."""
+
+    def as_api_error(self) -> ApiError:
+        return ModelUnavailable("the model does not exist or is not open to this account")
+
+
+class Refused(CallError):
+    """The provider will not take the call, and asking again would not help."""
+
+
+class BadReply(CallError):
+    """The provider answered, but not with a completion."""
+
+
+class CallTimedOut(CallError):
+    """The whole call took longer than its limit."""
+
+
+class Cancelled(CallError):
+    """The call was cut off by this side."""

@@ -1,0 +1,77 @@
+"""What a call cost, in dollars."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from svc.providers.catalog import Provider
+
+# Dollars per million tokens: input, output. The providers' list prices of October 2026.
+_OPENAI = {
+    "gpt-4o": (2.5, 10.0),
+    "gpt-4o-mini": (0.15, 0.6),
+    "gpt-4.1": (2.0, 8.0),
+    "gpt-4.1-mini": (0.4, 1.6),
+    "gpt-5": (1.25, 10.0),
+    "gpt-5.1": (1.25, 10.0),
+    "gpt-5-mini": (0.25, 2.0),
+    "gpt-5-nano": (0.05, 0.4),
+    "gpt-5.2": (1.75, 14.0),
+    "gpt-5.4": (2.5, 15.0),
+    "gpt-5.4-mini": (0.75, 4.5),
+    "gpt-5.4-nano": (0.2, 1.25),
+    "gpt-5.5": (5.0, 30.0),
+    "gpt-6-luna": (0.1, 0.5),
+    "gpt-6-sol": (2.0, 10.0),
+    "o3": (2.0, 8.0),
+}
+_ANTHROPIC = {
+    "claude-haiku-4-5": (1.0, 5.0),
+    "claude-haiku-5-5": (0.1, 0.5),
+    "claude-sonnet-4-5": (3.0, 15.0),
+    "claude-sonnet-4-6": (3.0, 15.0),
+    "claude-sonnet-5": (2.0, 10.0),
+    "claude-sonnet-5-5": (2.0, 10.0),
+    "claude-opus-4-5": (5.0, 25.0),
+    "claude-opus-4-6": (5.0, 25.0),
+    "claude-opus-4-7": (5.0, 25.0),
+    "claude-opus-4-8": (5.0, 25.0),
+    "claude-opus-5": (5.0, 25.0),
+    "claude-opus-5-5": (4.0, 20.0),
+}
+_LISTS = {"openai": _OPENAI, "anthropic": _ANTHROPIC}
+_DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$", re.ASCII)
+
+
+class Usage(Protocol):
+    """The part of a completion that says what it used; counts are never negative."""
+
+    @property
+    def input_tokens(self) -> int: ...
+    @property
+    def output_tokens(self) -> int: ...
+    @property
+    def reported_cost(self) -> float | None: ...
+
+
+def undated(model_name: str) -> str:
+    """A model's id without the date of its release: gpt-4o-mini-2024-07-18 is gpt-4o-mini."""
+    return _DATED.sub("", model_name)
+
+
+def cost_usd(provider: Provider, model_name: str, usage: Usage) -> float:
+    """Dollars for one call: as the aggregator reports, else tokens times price, else 0."""
+    if provider.aggregator:
+        return usage.reported_cost or 0.0
+    if provider.local:
+        return 0.0
+    price = provider.price or _list_price(provider, model_name)
+    return (usage.input_tokens * price[0] + usage.output_tokens * price[1]) / 1e6
+
+
+def _list_price(provider: Provider, model_name: str) -> tuple[float, float]:
+    name = undated(model_name).replace("_", "-")
+    if provider.name == "anthropic":
+        name = name.replace(".", "-")
+    return _LISTS.get(provider.name, {}).get(name, (0.0, 0.0))

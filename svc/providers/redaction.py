@@ -1,0 +1,107 @@
+"""What of a provider's words may stand in the server's log.
+
+Providers echo prompts, keys and images in their errors, so the log gets a short message with
+every run of it that stands in what was sent taken out, and codes only where they look like codes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from svc.providers.bodies import ChatCall
+
+MESSAGE_CHARS = 300
+RUN_CHARS = 4  # the shortest run inside a word that counts as an echo; whole words always do
+REMOVED = "…"
+_CODE = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
+_WORD = re.compile(r"\w+")
+_ESCAPE = re.compile(r"\\+(u[0-9a-fA-F]{4}|[nrtbf\"'/])")  # echoes are often JSON inside JSON
+_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{40,}")  # an image, or a key that is not ours
+
+
+class Redactor:
+    """Cleans the words of one reply; what was sent is put together on first use only."""
+
+    def __init__(self, call: ChatCall, key: str | None) -> None:
+        self._call = call
+        self._key = key
+        self._text: str | None = None
+
+    def message(self, words: str) -> str:
+        """The words in one line of at most 300 characters; under `privacy: strict` none."""
+        if self._call.deny_data_collection or not words:
+            return ""
+        plain = _ESCAPE.sub(_unescaped, words[: 4 * MESSAGE_CHARS])
+        line = " ".join(_ENCODED.sub(REMOVED, plain).split())
+        line = "".join(c if c.isprintable() else "?" for c in line[:MESSAGE_CHARS])
+        return self._without_words(self._without_runs(line))[:MESSAGE_CHARS]
+
+    def code(self, code: str) -> str:
+        """A code or type as it is, or nothing where it is no code or stands in what was sent."""
+        if not _CODE.fullmatch(code) or code.casefold() in self._sent():
+            return ""
+        return code
+
+    def _without_runs(self, line: str) -> str:
+        sent, folded = self._sent(), _fold(line)
+        kept, at = [], 0
+        while at < len(line):
+            end = at + (RUN_CHARS if line[at].isascii() else 1)  # other scripts say more in less
+            if end > len(line) or folded[at:end] not in sent:
+                kept.append(line[at])
+                at += 1
+                continue
+            while end < len(line) and folded[at : end + 1] in sent:
+                end += 1
+            kept.append(REMOVED)
+            at = end
+        return "".join(kept)
+
+    def _without_words(self, line: str) -> str:
+        sent = self._sent()
+        return _WORD.sub(lambda word: REMOVED if _fold(word[0]) in sent else word[0], line)
+
+    def _sent(self) -> str:
+        if self._text is None:
+            parts = [*_texts(self._call.messages), json.dumps(self._call.schema), self._key or ""]
+            self._text = _fold(" ".join(" ".join(parts).split()))
+        return self._text
+
+
+def log_line(status: int, facts: Mapping[str, str], message: str) -> str:
+    """`429 code=... type=...: message`, without what is empty."""
+    named = "".join(f" {name}={value}" for name, value in facts.items() if value)
+    return f"{status}{named}" + (f": {message}" if message else "")
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    name = escape[1]
+    if len(name) > 1:
+        return chr(int(name[1:], 16))
+    return " " if name.isalpha() else name
+
+
+def _fold(text: str) -> str:
+    """Lower case, one character for each: `casefold` would shift the places."""
+    return "".join(map(_lower, text)) if not text.isascii() else text.lower()
+
+
+def _lower(character: str) -> str:
+    lowered = character.lower()
+    return lowered if len(lowered) == 1 else character
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every string inside the messages, images given as data left out."""
+    if isinstance(value, str):
+        if not value.startswith("data:"):
+            yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)

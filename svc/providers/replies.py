@@ -1,0 +1,178 @@
+"""From the bytes of a reply to a completion, or to the `CallError` it means."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from svc.providers.failures import BadReply, NoLogprobs, Refused
+from svc.providers.refusals import Asked, failure, read_error, read_inner_error
+
+PLACEHOLDER = -9999.0  # and below: a server's word for a probability it does not have
+MOST_TOKENS = 1_000_000_000  # a usage above this is a lie
+MOST_DOLLARS = 10_000.0  # and so is a cost above this, for one call
+_SUM_SLACK = 0.01  # what rounding may lift the alternatives' probabilities over 1
+# NaN and Infinity are no JSON, but servers send them: they read as null.
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One HTTP reply, read to its end and decompressed."""
+
+    status: int
+    headers: Mapping[str, str]  # case-insensitive
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of the text, and the tokens that could have stood in its place."""
+
+    text: str
+    logprob: float  # natural logarithm, at most 0
+    alternatives: tuple[tuple[str, float], ...]  # text and logprob, as the provider orders them
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model answered."""
+
+    text: str
+    tokens: tuple[Token, ...] | None = None  # None unless log-probabilities were asked for
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reported_cost: float | None = None  # dollars, where the provider says
+    cut: bool = False  # the text ran into the token limit
+
+
+def read_completion(reply: Reply, asked: Asked, now: float) -> Completion:
+    """The completion in a reply; `now` is in seconds since the epoch.
+
+    Raises a `CallError` for everything else; no reply makes it raise anything but that.
+    """
+    payload = _decode(reply.body)
+    _check_error(reply, payload, asked, now)
+    choice = _choice(payload)
+    error = choice.get("error")
+    if error:
+        raise failure(read_inner_error({"error": error}), reply.headers, asked, now)
+    text = _content(choice)
+    tokens = _tokens(choice.get("logprobs")) if asked.body.get("logprobs") else None
+    usage = payload.get("usage") if isinstance(payload, dict) else None
+    usage = usage if isinstance(usage, dict) else {}
+    return Completion(
+        text,
+        tokens,
+        _count(usage.get("prompt_tokens")),
+        _count(usage.get("completion_tokens")),
+        _dollars(usage.get("cost")),
+        choice.get("finish_reason") == "length",
+    )
+
+
+def read_models(reply: Reply, asked: Asked, now: float) -> list[str]:
+    """The ids in a reply of `/models`; raises a `CallError` where it is no such list."""
+    payload = _decode(reply.body)
+    _check_error(reply, payload, asked, now)
+    listed = payload
+    if isinstance(payload, dict):
+        listed = payload.get("data", payload.get("models"))
+    if not isinstance(listed, list):
+        raise BadReply(f"{reply.status}: no list of models")
+    names = (item.get("id") if isinstance(item, dict) else item for item in listed)
+    return [name for name in names if isinstance(name, str)]
+
+
+def _decode(body: bytes) -> Any:
+    """The JSON value, or None where there is none."""
+    try:
+        return _DECODER.decode(body.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _check_error(reply: Reply, payload: Any, asked: Asked, now: float) -> None:
+    if not 200 <= reply.status < 300:
+        raise failure(read_error(reply.status, payload), reply.headers, asked, now)
+    first = payload[0] if isinstance(payload, list) and payload else payload
+    if isinstance(first, dict) and first.get("error"):
+        raise failure(read_inner_error(first), reply.headers, asked, now)
+
+
+def _choice(payload: Any) -> dict[str, Any]:
+    choices = payload.get("choices") if isinstance(payload, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        raise BadReply("200: no completion in the reply")
+    return choice
+
+
+def _content(choice: Mapping[str, Any]) -> str:
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, list):
+        content = "".join(_part(part) for part in content)
+    if choice.get("finish_reason") == "content_filter":
+        raise Refused("200: withheld by a content filter")
+    if not isinstance(content, str) or not content.strip():
+        raise BadReply("200: no text in the completion")
+    return _clean(content)
+
+
+def _part(part: Any) -> str:
+    text = part.get("text") if isinstance(part, dict) else part
+    return text if isinstance(text, str) else ""
+
+
+def _clean(text: str) -> str:
+    """The text without lone surrogates, which nothing after this could encode."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _tokens(logprobs: Any) -> tuple[Token, ...]:
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(content, list) or not content:
+        raise NoLogprobs("200: no log-probabilities in the reply")
+    tokens = tuple(_token(item) for item in content)
+    if not any(len(token.alternatives) > 1 for token in tokens):
+        raise NoLogprobs("200: no alternatives beside the log-probabilities")
+    return tokens
+
+
+def _token(item: Any) -> Token:
+    text, logprob = _pair(item)
+    listed = item.get("top_logprobs")
+    if not isinstance(listed, list) or logprob <= PLACEHOLDER:
+        raise NoLogprobs("200: log-probabilities that are placeholders or have no alternatives")
+    pairs = [_pair(alternative) for alternative in listed]
+    if sum(math.exp(value) for _, value in pairs) > 1 + _SUM_SLACK:
+        raise NoLogprobs("200: log-probabilities that sum to more than 1")
+    return Token(text, logprob, tuple(pair for pair in pairs if pair[1] > PLACEHOLDER))
+
+
+def _pair(item: Any) -> tuple[str, float]:
+    """A token and its logprob; a missing one (null, for minus infinity) is a placeholder."""
+    text = item.get("token") if isinstance(item, dict) else None
+    if not isinstance(text, str):
+        raise NoLogprobs("200: malformed log-probabilities")
+    value = item.get("logprob", PLACEHOLDER)
+    if value is None:
+        value = PLACEHOLDER
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= _SUM_SLACK:
+        raise NoLogprobs("200: malformed log-probabilities")
+    return _clean(text), float(min(0, max(PLACEHOLDER, value)))
+
+
+def _count(value: Any) -> int:
+    """A count of tokens, or 0 where it cannot be one."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value <= MOST_TOKENS else 0
+
+
+def _dollars(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value <= MOST_DOLLARS else None

@@ -1,0 +1,154 @@
+"""From a model id to a provider and its own name for the model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from svc import limits
+from svc.errors import InvalidRequest, ModelError, ModelUnavailable
+from svc.pins import Pin
+from svc.providers.catalog import AGGREGATOR, Provider
+from svc.providers.failures import CallError
+from svc.providers.prices import undated
+
+_HOW = "use @<provider>/<model>, or set a provider's key"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model: `id` as the caller wrote it, `name` as its provider knows it."""
+
+    id: str
+    provider: str
+    name: str
+
+
+class Router:
+    """Finds the provider of every model id, and the model of a request that names none."""
+
+    def __init__(
+        self,
+        catalog: Mapping[str, Provider],
+        default_model: str | None,
+        list_models: Callable[[Provider], list[str]],
+    ) -> None:
+        """`list_models` may raise `CallError`; it is asked at most once while it succeeds."""
+        self._catalog = catalog
+        self._default_model = default_model
+        self._list_models = list_models
+        self._keyed = [p for p in catalog.values() if p.hosted and p.key is not None]
+        self._usual: Future[str] | None = None
+        self._lock = threading.Lock()
+
+    def provider(self, model: Model) -> Provider:
+        """The provider of a resolved model."""
+        return self._catalog[model.provider]
+
+    def resolve(self, model_id: str) -> Model:
+        """`@<provider>/<model>` by name, anything else by the default provider.
+
+        Raises `InvalidRequest` for an id that is none or whose provider is not configured.
+        """
+        self._check(model_id)
+        if not model_id.startswith("@"):
+            return Model(model_id, self._plain().name, model_id)
+        name, _, rest = model_id[1:].partition("/")
+        if not name or not rest:
+            raise InvalidRequest(f"model {model_id!r}: must be <model> or @<provider>/<model>")
+        if name not in self._catalog:
+            raise InvalidRequest(
+                f"model {model_id!r}: provider {name!r} is not configured; {self._configured()}"
+            )
+        return Model(model_id, name, rest)
+
+    def check_strict(self, model: Model) -> None:
+        """Raise `InvalidRequest` unless the model's provider may see what is private.
+
+        The aggregator can be told to use only providers that keep nothing; any other has to be
+        on this machine.
+        """
+        provider = self._catalog[model.provider]
+        if not provider.aggregator and not provider.local:
+            raise InvalidRequest(
+                f"privacy: strict is not possible with model {model.id!r}: provider "
+                f"{provider.name!r} is neither the aggregator nor on this machine"
+            )
+
+    def default(self, pin: Pin, named: bool) -> str:
+        """The id for a request that names no model; `named`: it names a config.
+
+        Raises `InvalidRequest` when nothing is configured that could answer, `ModelError` when
+        the provider's list of models cannot be read, `ModelUnavailable` when none of its usual
+        models is in it.
+        """
+        aggregator = AGGREGATOR in self._catalog
+        if named and aggregator:
+            return pin.model
+        if self._default_model is not None:
+            return self._default_model
+        if aggregator:
+            return pin.model
+        if not self._keyed:
+            raise InvalidRequest(
+                f"model: the request names none and the server has no default; {_HOW} or start "
+                f"the server with --model; {self._configured()}"
+            )
+        return self._usual_model(self._keyed[0])
+
+    def _check(self, model_id: str) -> None:
+        if not model_id.strip():
+            raise InvalidRequest("model: an id must not be empty")
+        if len(model_id) > limits.MODEL_ID_CHARS:
+            raise InvalidRequest(f"model: an id has at most {limits.MODEL_ID_CHARS} characters")
+        if not model_id.isprintable() or model_id != model_id.strip():
+            raise InvalidRequest(
+                "model: an id holds printable characters only, and no blanks at its ends"
+            )
+
+    def _plain(self) -> Provider:
+        """The provider that ids without a prefix go to."""
+        if AGGREGATOR in self._catalog:
+            return self._catalog[AGGREGATOR]
+        if len(self._keyed) == 1:
+            return self._keyed[0]
+        raise InvalidRequest(
+            f"model: an id without @<provider>/ has no provider to go to; {_HOW}; "
+            f"{self._configured()}"
+        )
+
+    def _configured(self) -> str:
+        return f"configured providers: {', '.join(self._catalog) or 'none'}"
+
+    def _usual_model(self, provider: Provider) -> str:
+        """The first usual model that is listed; those who ask at the same time share one answer."""
+        with self._lock:
+            answer = self._usual
+            first = answer is None
+            if answer is None:
+                answer = self._usual = Future()
+        if first:
+            try:
+                answer.set_result(self._ask(provider))
+            except BaseException as error:
+                self._usual = None  # the next request tries again
+                answer.set_exception(error)
+        return answer.result()
+
+    def _ask(self, provider: Provider) -> str:
+        try:
+            listed = self._list_models(provider)
+        except CallError as error:
+            raise ModelError(
+                f"the models of provider {provider.name!r} could not be listed; name a model"
+            ) from error
+        names = {undated(name.removeprefix("models/")): name for name in sorted(listed)}
+        names.update((name.removeprefix("models/"), name) for name in listed)
+        for usual in provider.usual_models:
+            if usual in names:
+                return f"@{provider.name}/{names[usual]}"
+        raise ModelUnavailable(
+            f"provider {provider.name!r} lists none of its usual models; name a model"
+        )

@@ -1,0 +1,161 @@
+"""Conditions on the state's fields and on earlier answers: what `when` and `rules` are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import ValidationError, fields
+
+from svc import limits
+from svc.jsontext import Literal
+from svc.questions.fields import amount, finite, shown
+
+ANSWER_MARK = "@"  # a field name that starts with it reads another question's answer
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One test of one field."""
+
+    field: str
+    operator: str
+    operand: Any
+
+    @property
+    def question(self) -> str | None:
+        """The key of the question whose answer is tested, None for a field of the state."""
+        return self.field[1:] if self.field.startswith(ANSWER_MARK) else None
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Whether the test passes for `values`: state fields, and answers under their `@key`."""
+        value = values.get(self.field, _MISSING)
+        if self.operator == "exists":
+            return (value is not _MISSING) is self.operand
+        return value is not _MISSING and OPERATORS[self.operator](value, self.operand)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An answer that holds without asking a model when all conditions do."""
+
+    conditions: tuple[Condition, ...]
+    answer: Any
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        return all(condition.holds(values) for condition in self.conditions)
+
+
+def equal(value: Any, other: Any) -> bool:
+    """JSON equality with type: 1 equals 1.0, never true."""
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(equal, value, other))
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(equal(value[key], other[key]) for key in value)
+    return bool(value == other)
+
+
+def _contains(value: Any, operand: str) -> bool:
+    """Text that holds the operand, or a list with an element that is it; in any case."""
+    if isinstance(value, list):
+        return any(isinstance(v, str) and v.casefold() == operand.casefold() for v in value)
+    return isinstance(value, str) and operand.casefold() in value.casefold()
+
+
+def _starts_with(value: Any, operand: str) -> bool:
+    return isinstance(value, str) and value.startswith(operand)
+
+
+def _comparing(compare: Callable[[float, float], bool]) -> Callable[[Any, float], bool]:
+    def test(value: Any, operand: float) -> bool:
+        number = float(value) if isinstance(value, Literal) else finite(value)
+        return number is not None and compare(number, operand)
+
+    return test
+
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "equals": equal,
+    "any_of": lambda value, operand: any(equal(value, one) for one in operand),
+    "contains": _contains,
+    "starts_with": _starts_with,
+    "gt": _comparing(lambda value, operand: value > operand),
+    "gte": _comparing(lambda value, operand: value >= operand),
+    "lt": _comparing(lambda value, operand: value < operand),
+    "lte": _comparing(lambda value, operand: value <= operand),
+}
+_TEXT, _NUMBER, _BOOLEAN = "text", "a number", "true or false"
+OPERANDS = {
+    "contains": _TEXT,
+    "starts_with": _TEXT,
+    **dict.fromkeys(("gt", "gte", "lt", "lte"), _NUMBER),
+    "exists": _BOOLEAN,
+}
+
+
+class When(fields.Field[tuple[Condition, ...]]):
+    """An object of field name to a value, or to a list of values of which one must match."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Any, **kwargs: Any
+    ) -> tuple[Condition, ...]:
+        if not isinstance(value, Mapping) or not value:
+            raise ValidationError("must be an object of state field to value or list of values")
+        operators = [shown(name) for name, wanted in value.items() if isinstance(wanted, dict)]
+        if operators:
+            raise ValidationError(
+                f"{operators[0]} must be a value or a list of values; operators belong in rules"
+            )
+        return tuple(_condition(name, wanted) for name, wanted in value.items())
+
+
+class Rules(fields.Field[tuple[Rule, ...]]):
+    """A list of `{if: {field: condition}, answer: label}`."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Any, **kwargs: Any
+    ) -> tuple[Rule, ...]:
+        if not isinstance(value, list):
+            raise ValidationError("must be a list of objects {if, answer}")
+        amount(len(value), (0, limits.RULES), "rules")
+        return tuple(_rule(index, rule) for index, rule in enumerate(value))
+
+
+def _rule(index: int, rule: Any) -> Rule:
+    if not isinstance(rule, Mapping) or rule.keys() != {"if", "answer"}:
+        raise ValidationError(f"rule {index} must be an object with if and answer")
+    if not isinstance(rule["if"], Mapping):
+        raise ValidationError(f"rule {index}: if must be an object of field to condition")
+    try:
+        conditions = tuple(_condition(name, wanted) for name, wanted in rule["if"].items())
+    except ValidationError as error:
+        raise ValidationError(f"rule {index}: {error.messages[0]}") from None
+    return Rule(conditions, rule["answer"])
+
+
+def _condition(name: str, wanted: Any) -> Condition:
+    if isinstance(wanted, list):
+        return Condition(name, "any_of", wanted)
+    if not isinstance(wanted, Mapping):
+        return Condition(name, "equals", wanted)
+    allowed = ", ".join(OPERANDS)
+    if len(wanted) != 1:
+        raise ValidationError(f"{shown(name)} needs exactly one operator of {allowed}")
+    ((operator, operand),) = wanted.items()
+    if operator not in OPERANDS:
+        raise ValidationError(
+            f"{shown(name)} has the unknown operator {shown(operator)}; allowed: {allowed}"
+        )
+    if not _fits(operand, OPERANDS[operator]):
+        raise ValidationError(f"{shown(name)} {operator} must be {OPERANDS[operator]}")
+    return Condition(name, operator, operand)
+
+
+def _fits(operand: Any, kind: str) -> bool:
+    if kind == _NUMBER:
+        return finite(operand) is not None
+    return isinstance(operand, str if kind == _TEXT else bool)

@@ -1,0 +1,163 @@
+"""What `text`, `number` and `integer` share: a value read from the input, and how sure it is.
+
+They are answered in verbal mode only and have no order to reverse. A value that is not valid is
+no answer: null, with a confidence of 0.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from svc.questions.base import (
+    Question,
+    QuestionSchema,
+    Reading,
+    abstention,
+    min_confidence_field,
+    object_schema,
+    usable,
+)
+from svc.questions.fields import Flag
+from svc.questions.labels import DECIMALS
+
+NO_ANSWER = Reading((0.0,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extraction(Question):
+    """A typed value that stands in the input; null only where `nullable`."""
+
+    json_type: ClassVar[str]
+    reversible = False
+
+    nullable: bool = False
+    min_confidence: float | None = None
+
+    @abstractmethod
+    def valid(self, value: Any) -> Any:
+        """A value that is not null, as it is answered. Raises `ValueError` saying what is allowed."""
+
+    @abstractmethod
+    def same(self, value: Any, other: Any) -> bool:
+        """Whether two valid values mean the same."""
+
+    @property
+    @abstractmethod
+    def allowed(self) -> str:
+        """What a value must be, in words for the model."""
+
+    @property
+    def verbal_reason(self) -> str:
+        return f"{self.type} questions are answered in verbal mode only"
+
+    def option_lines(self, backwards: bool) -> list[str]:
+        return []
+
+    def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
+        return []
+
+    @property
+    def reply_labels(self) -> int:
+        return 2
+
+    def verbal_format(self, backwards: bool) -> str:
+        null = ", or null when the input has none" if self.nullable else ""
+        return (
+            f'an object {{"value": {self.allowed}{null}, '
+            '"confidence": the probability from 0 to 1 that the value is right}'
+        )
+
+    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
+        kind = [self.json_type, "null"] if self.nullable else self.json_type
+        return object_schema({"value": {"type": kind}, "confidence": {"type": "number"}})
+
+    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
+        raise AssertionError(self.verbal_reason)
+
+    def read_member(self, member: Any, backwards: bool) -> Reading:
+        """Never unreadable: a member that is not valid is no answer."""
+        if not isinstance(member, Mapping):
+            return NO_ANSWER
+        try:
+            value = self.check_label(member.get("value"))
+        except ValueError:
+            return NO_ANSWER
+        return Reading((min(1.0, usable(member.get("confidence")) or 0.0),), value=value)
+
+    def merge(self, readings: Sequence[Reading]) -> Reading:
+        """The first reading's value; at the mean confidence of those that agree, else the lowest."""
+        first = readings[0]
+        confidences = [reading.probabilities[0] for reading in readings]
+        agree = all(self._agree(first, other) for other in readings[1:])
+        confidence = math.fsum(confidences) / len(readings) if agree else min(confidences)
+        return Reading((confidence,), value=first.value)
+
+    def blend(self, readings: Sequence[Reading]) -> tuple[Reading, float]:
+        """The value that most members gave, at the mean of their confidences times their share."""
+        sides: list[list[Reading]] = []
+        for reading in readings:
+            side = next((s for s in sides if self._agree(s[0], reading)), None)
+            if side is None:
+                sides.append([reading])
+            else:
+                side.append(reading)
+        winner = max(sides, key=lambda side: (len(side), _mean_confidence(side)))
+        share = len(winner) / len(readings)
+        return Reading((_mean_confidence(winner) * share,), value=winner[0].value), share
+
+    def _agree(self, reading: Reading, other: Reading) -> bool:
+        if reading.value is None or other.value is None:
+            return reading.value is None and other.value is None
+        return self.same(reading.value, other.value)
+
+    def confidence(self, reading: Reading) -> float:
+        return reading.probabilities[0]
+
+    def answer(self, reading: Reading) -> dict[str, Any]:
+        confidence = round(reading.probabilities[0], DECIMALS)
+        return {
+            "value": reading.value,
+            "confidence": confidence,
+            **abstention(self.min_confidence, confidence),
+        }
+
+    def top(self, reading: Reading) -> Any:
+        return reading.value
+
+    def probability(self, reading: Reading, label: Any) -> float:
+        """That of the value; every other value shares nothing that is known."""
+        return reading.probabilities[0] if label == reading.value else 0.0
+
+    def check_label(self, label: Any) -> Any:
+        if label is None:
+            if self.nullable:
+                return None
+            raise ValueError("must not be null, the question is not nullable")
+        return self.valid(label)
+
+    def certain(self, label: Any) -> Reading:
+        return Reading((1.0,), value=label)
+
+    def label_text(self, label: Any, backwards: bool) -> str:
+        return json.dumps(label, ensure_ascii=False)
+
+    def spoken(self, label: Any) -> str:
+        return json.dumps(label, ensure_ascii=False)
+
+    @property
+    def own_texts(self) -> list[str]:
+        return []
+
+
+class ExtractionSchema(QuestionSchema):
+    nullable = Flag()
+    min_confidence = min_confidence_field()
+
+
+def _mean_confidence(readings: Sequence[Reading]) -> float:
+    return math.fsum(reading.probabilities[0] for reading in readings) / len(readings)

@@ -1,0 +1,102 @@
+"""`number` and `integer`: an amount that stands in the input."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from svc.questions.extraction import Extraction, ExtractionSchema
+from svc.questions.fields import finite
+
+TOLERANCE = 1e-6  # relative difference within which two numbers are the same
+LARGEST = 1.7e308  # what a double still holds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Extraction):
+    """A number within `min` and `max`, both included."""
+
+    type = "number"
+    json_type = "number"
+    guidance = "Give the number that stands in the input, without its unit."
+    noun: ClassVar[str] = "a number"
+
+    min: float | None = None
+    max: float | None = None
+
+    def valid(self, value: Any) -> float:
+        number = finite(value)
+        low = -LARGEST if self.min is None else self.min
+        high = LARGEST if self.max is None else self.max
+        if number is None or not low <= number <= high or not self.fits(number):
+            raise ValueError(f"must be {self.allowed}")
+        return number
+
+    def fits(self, number: float) -> bool:
+        """Whether a number within the bounds is one of this type."""
+        return True
+
+    def same(self, value: float, other: float) -> bool:
+        """Within a relative 1e-6."""
+        return math.isclose(value, other, rel_tol=TOLERANCE)
+
+    @property
+    def allowed(self) -> str:
+        low = "" if self.min is None else f" from {self.min}"
+        high = "" if self.max is None else f" up to {self.max}"
+        return f"{self.noun}{low}{high}"
+
+    def definition(self) -> dict[str, Any]:
+        bounds = {"min": self.min, "max": self.max}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        return {"nullable": self.nullable, **given}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Number):
+    """A whole number within `min` and `max`, both included."""
+
+    type = "integer"
+    json_type = "integer"
+    guidance = "Give the whole number that stands in the input, without its unit."
+    noun = "a whole number"
+
+    def valid(self, value: Any) -> int:
+        return int(super().valid(value))
+
+    def fits(self, number: float) -> bool:
+        return number == int(number)
+
+
+class Bound(fields.Field[float]):
+    """An inclusive bound: a finite number that a double holds, whole where `whole`."""
+
+    def __init__(self, whole: bool, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.whole = whole
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
+        number = finite(value)
+        if number is None or abs(number) > LARGEST or (self.whole and number != int(number)):
+            raise ValidationError(f"must be a {'whole ' if self.whole else ''}number")
+        return int(number) if self.whole else number
+
+
+class NumberSchema(ExtractionSchema):
+    model = Number
+    min = Bound(whole=False)
+    max = Bound(whole=False)
+
+    @validates_schema
+    def _bounds_are_ordered(self, data: dict[str, Any], **_: Any) -> None:
+        if "min" in data and "max" in data and data["min"] > data["max"]:
+            raise ValidationError("must not be above max", "min")
+
+
+class IntegerSchema(NumberSchema):
+    model = Integer
+    min = Bound(whole=True)
+    max = Bound(whole=True)

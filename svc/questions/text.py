@@ -1,0 +1,48 @@
+"""`text`: words that stand in the input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from svc import limits
+from svc.questions.extraction import Extraction, ExtractionSchema
+from svc.questions.fields import Whole
+
+CHARS_PER_LABEL = 16  # of a text that takes about as many tokens as one label of a reply
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Extraction):
+    """A text of at most `max_length` characters."""
+
+    type = "text"
+    json_type = "string"
+    guidance = "Give the words as they stand in the input."
+
+    max_length: int = limits.TEXT_DEFAULT_LENGTH
+
+    def valid(self, value: Any) -> str:
+        if not isinstance(value, str) or not 0 < len(value.strip()) <= len(value) <= self.max_length:
+            raise ValueError(f"must be text of 1 to {self.max_length} characters")
+        return value
+
+    def same(self, value: str, other: str) -> bool:
+        """Ignoring case and extra white space."""
+        return value.casefold().split() == other.casefold().split()
+
+    @property
+    def allowed(self) -> str:
+        return f"text of at most {self.max_length} characters"
+
+    @property
+    def reply_labels(self) -> int:
+        return 1 + self.max_length // CHARS_PER_LABEL
+
+    def definition(self) -> dict[str, Any]:
+        return {"nullable": self.nullable, "max_length": self.max_length}
+
+
+class TextSchema(ExtractionSchema):
+    model = Text
+    max_length = Whole(*limits.TEXT_MAX_LENGTH)

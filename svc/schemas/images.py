@@ -1,0 +1,72 @@
+"""Images that go with a request: checked here, never fetched."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from marshmallow import ValidationError, fields
+
+from svc import limits
+from svc.questions.fields import amount
+
+_DATA = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,")
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+_MEGABYTE = 1024 * 1024
+
+
+class Images(fields.Field[tuple[str, ...]]):
+    """Https addresses and base64 data URIs, in the order given."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Any, **kwargs: Any
+    ) -> tuple[str, ...]:
+        if not isinstance(value, list):
+            raise ValidationError("must be a list of https addresses or data URIs")
+        amount(len(value), (0, limits.IMAGES), "images")
+        for index, image in enumerate(value):
+            problem = _problem(image)
+            if problem:
+                raise ValidationError(f"image {index} {problem}")
+        return tuple(value)
+
+
+def _problem(image: Any) -> str:
+    """What is wrong with an image; empty when nothing is."""
+    if not isinstance(image, str):
+        return "must be text"
+    if image.startswith("data:"):
+        return _data_problem(image)
+    if not image.startswith("https://"):
+        return "must be an https:// address or a data:image/...;base64, URI"
+    if len(image) > limits.IMAGE_URL_CHARS:
+        return f"has over {limits.IMAGE_URL_CHARS:,} characters"
+    return "" if _has_host(image) else "is not a valid https:// address"
+
+
+def _has_host(url: str) -> bool:
+    try:
+        return bool(_VISIBLE.fullmatch(url) and urlsplit(url).hostname)
+    except ValueError:
+        return False
+
+
+def _data_problem(image: str) -> str:
+    head = _DATA.match(image)
+    if head is None:
+        return "must be base64 data of type image/png, image/jpeg, image/webp or image/gif"
+    if len(image) - head.end() > limits.IMAGE_BYTES * 4 // 3 + 4:
+        return _TOO_LARGE
+    try:
+        decoded = base64.b64decode(image[head.end() :], validate=True)
+    except (binascii.Error, ValueError):
+        return "is not valid base64"
+    if not decoded:
+        return "is empty"
+    return _TOO_LARGE if len(decoded) > limits.IMAGE_BYTES else ""
+
+
+_TOO_LARGE = f"is larger than {limits.IMAGE_BYTES // _MEGABYTE} MB decoded"

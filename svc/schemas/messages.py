@@ -1,0 +1,42 @@
+"""Marshmallow's nested messages as one line for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from svc.questions.fields import shown
+
+ERRORS_SHOWN = 5  # of a request with many mistakes
+_OWN_WORDS = {
+    "Missing data for required field.": "is required",
+    "Field may not be null.": "must not be null",
+}
+
+
+def describe(messages: Any) -> str:
+    """Every message with its place: the question and the field that it is about."""
+    lines = [f"{_place(path)}: {message}" for path, message in _walk(messages, ())]
+    more = len(lines) - ERRORS_SHOWN
+    return "; ".join(lines[:ERRORS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(messages, Mapping):
+        for key, inner in messages.items():
+            yield from _walk(inner, path if key == "_schema" else (*path, str(key)))
+    elif isinstance(messages, list):
+        for inner in messages:
+            yield from _walk(inner, path)
+    else:
+        yield path, _OWN_WORDS.get(str(messages), str(messages))
+
+
+def _place(path: tuple[str, ...]) -> str:
+    if len(path) > 1 and path[0] == "questions":
+        return " ".join([f"question {shown(path[1])}", *map(_name, path[2:])])
+    return " ".join(map(_name, path))
+
+
+def _name(part: str) -> str:
+    return part if part.isidentifier() and len(part) <= 40 else shown(part)

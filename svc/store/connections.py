@@ -1,0 +1,78 @@
+"""SQLite connections with this project's settings, and `sqlite3` errors as its own."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from pathlib import Path
+
+from svc.errors import StorageError
+
+BUSY_TIMEOUT_S = 5.0  # seconds to wait for another process that holds the file
+JOURNAL_BYTES = 64 * 1024 * 1024  # the write-ahead log is cut to this after a burst
+READ_CACHE_KIB = 512  # page cache of each read connection
+
+log = logging.getLogger(__name__)
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection in autocommit; `mode` is `ro`, `rw`, or `rwc` to create. Threads may share it.
+
+    The path goes in as a URI, in which nothing of it can be taken for an option.
+    """
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def writing(path: Path) -> sqlite3.Connection:
+    """A connection that writes durably to a database that exists."""
+    return _configured(
+        connect(path, "rw"),
+        "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON",
+        f"PRAGMA journal_size_limit = {JOURNAL_BYTES}",
+    )
+
+
+def reading(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write; its rows know their columns by name."""
+    connection = _configured(
+        connect(path, "ro"),
+        "PRAGMA query_only = ON",
+        f"PRAGMA cache_size = -{READ_CACHE_KIB}",
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _configured(connection: sqlite3.Connection, *pragmas: str) -> sqlite3.Connection:
+    try:
+        for pragma in pragmas:
+            connection.execute(pragma)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def primary_code(error: sqlite3.Error) -> int | None:
+    """SQLite's result code without its extension; None for an error of the Python module."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def storage_error(error: sqlite3.Error) -> StorageError:
+    """The error for the caller, in fixed words; SQLite's own go to the log."""
+    log.error("database error: %s", getattr(error, "sqlite_errorname", type(error).__name__))
+    reasons = {
+        sqlite3.SQLITE_BUSY: "the database is locked by another process",
+        sqlite3.SQLITE_FULL: "the disk of the database is full",
+    }
+    found = StorageError(reasons.get(primary_code(error) or 0, "the database failed"))
+    found.__cause__ = error
+    return found

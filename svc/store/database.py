@@ -1,0 +1,73 @@
+"""The database file: opened, written by one thread, read by many."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from svc.store import connections
+from svc.store.migrations import Migration, prepare, shipped
+from svc.store.readers import Readers
+from svc.store.writer import Writer
+
+T = TypeVar("T")
+
+BATCH = 256  # functions that share a transaction at most
+WRITE_TIMEOUT_S = 30.0  # seconds that a caller waits for its commit
+
+
+class Database:
+    """One open database; every thread of the process uses the same."""
+
+    def __init__(self, path: Path, batch: int) -> None:
+        """For `open` alone."""
+        self._writer = Writer(partial(connections.writing, path), batch)
+        self._readers = Readers(partial(connections.reading, path))
+        with self.read() as connection:
+            (salt,) = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
+        self.salt: bytes = salt  # 32 random bytes, made once for each database
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        migrations: Sequence[Migration] | None = None,
+        batch: int = BATCH,
+    ) -> Database:
+        """Open the file at `path`, created or upgraded where needed.
+
+        `migrations` lead from an empty file to the newest schema; without, those of this release.
+        Raises `SettingsError` with one line that names the path and what is wrong; a file that is
+        not this project's stays as it is.
+        """
+        path = Path(path)
+        prepare(path, shipped() if migrations is None else migrations)
+        return cls(path, batch)
+
+    def write(self, fn: Callable[[sqlite3.Connection], T], timeout: float = WRITE_TIMEOUT_S) -> T:
+        """Run `fn` in the writer's transaction; returns what it returned once that is durable.
+
+        `fn` neither begins nor ends a transaction, and may run more than once, of which only the
+        last counts: after another one's failure, those that shared its transaction run again. Its
+        own exception rolls it back, alone, and is raised here. Raises `StorageError` for what the
+        database does not take, after `close`, and after `timeout` seconds; in this last case it
+        may still be written later.
+        """
+        return self._writer.write(fn, timeout)
+
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend a read-only connection that sees one state of the database for the whole block.
+
+        Raises `StorageError`, also for `sqlite3` errors inside the block.
+        """
+        return self._readers.lend()
+
+    def close(self) -> None:
+        """Write what is waiting, move the log into the file, and close; may be called again."""
+        self._readers.close()
+        self._writer.close()

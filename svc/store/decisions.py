@@ -1,0 +1,218 @@
+"""The audit log: what was asked, read and answered, never the state itself."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from svc import jsontext
+from svc.errors import NotFound
+from svc.store import ids
+from svc.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """One question of a decision: its exact wording and what the models said.
+
+    `digest` is the SHA-256 of the exact question, `definition` its JSON. `reading` is a JSON
+    value, None where no model was asked or the value is not kept.
+    """
+
+    key: str
+    digest: bytes
+    definition: str
+    reading: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """A decision to be stored. Hashes are salted SHA-256."""
+
+    project: str
+    api_key: str | None  # the key's id
+    state_hash: bytes
+    model: str
+    mode: str
+    config: str
+    privacy: str
+    answers: dict[str, Any]  # by question key, as returned
+    questions: tuple[AskedQuestion, ...]
+    latency_ms: float
+    cost_usd: float
+    cached: bool
+    images: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReading:
+    """The raw reading of one question, and the row of its exact wording."""
+
+    question_id: int
+    reading: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """A decision as it lies in the audit log."""
+
+    id: str
+    created_at: int  # unix milliseconds
+    project: str
+    api_key: str | None
+    state_hash: bytes
+    model: str
+    mode: str
+    config: str
+    privacy: str
+    latency_ms: float
+    cost_usd: float
+    cached: bool
+    answers: dict[str, Any]
+    readings: dict[str, StoredReading]  # by question key
+    images: tuple[bytes, ...]
+
+
+_COLUMNS = (
+    "id, created_at, project, api_key, state_hash, model, mode, config, privacy, latency_ms, "
+    "cost_usd, cached, answers, readings, question_ids, images"
+)
+_INSERT = f"INSERT INTO decisions ({_COLUMNS}) VALUES ({', '.join('?' * 16)})"
+_BY_ID = f"SELECT {_COLUMNS} FROM decisions WHERE id = ?"
+_PAGE = f"SELECT {_COLUMNS} FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
+_SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
+_QUESTION = (
+    "SELECT questions.id, asked.question_id FROM questions "
+    "LEFT JOIN asked ON project = ? AND key = ? WHERE digest = ?"
+)
+_NEW_QUESTION = "INSERT INTO questions (digest, definition) VALUES (?, ?)"
+_ASK = "REPLACE INTO asked (project, key, question_id) VALUES (?, ?, ?)"
+_END = 2**63 - 1  # after every seq
+
+
+class Decisions:
+    """Stores decisions and finds them again."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives seconds since the epoch."""
+        self._database = database
+        self._clock = clock
+
+    def add(self, record: DecisionRecord) -> str:
+        """Store `record`; returns its new id, above every other in the file, once it is durable.
+
+        Raises `StorageError`.
+        """
+        row = _encode(record)  # here, not in the writer's thread, which all decisions share
+        return self._database.write(partial(self._insert, record, row, secrets.randbits(80)))
+
+    def get(self, decision_id: str) -> StoredDecision | None:
+        """The decision with this id. Raises `StorageError`."""
+        ulid = ids.parse(decision_id)
+        if ulid is None:
+            return None
+        with self._database.read() as connection:
+            row = connection.execute(_BY_ID, (ulid,)).fetchone()
+        return None if row is None else _decode(row)
+
+    def page(self, project: str, limit: int, before: str | None = None) -> list[StoredDecision]:
+        """At most `limit` decisions of `project`, newest first, older than the one named `before`.
+
+        Raises `NotFound` where the project has no decision `before`, and `StorageError`.
+        """
+        with self._database.read() as connection:
+            seq = _END if before is None else _seq(connection, project, before)
+            rows = connection.execute(_PAGE, (project, seq, limit)).fetchall()
+        return [_decode(row) for row in rows]
+
+    def _insert(
+        self,
+        record: DecisionRecord,
+        row: tuple[Any, ...],
+        randomness: int,
+        connection: sqlite3.Connection,
+    ) -> str:
+        created_at = int(self._clock() * 1000)
+        last = connection.execute(_LAST_ID).fetchone()
+        ulid = ids.above(last and last[0], created_at, randomness)
+        asked = [_question_id(connection, record.project, one) for one in record.questions]
+        connection.execute(_INSERT, (ulid, created_at, *row[:-1], json.dumps(asked), row[-1]))
+        return ids.text(ulid)
+
+
+def _question_id(connection: sqlite3.Connection, project: str, asked: AskedQuestion) -> int:
+    """The row of the exact question, which is now the most recent wording of its key."""
+    found = connection.execute(_QUESTION, (project, asked.key, asked.digest)).fetchone()
+    if found is None:
+        connection.execute(_NEW_QUESTION, (asked.digest, asked.definition))
+        found = connection.execute(_QUESTION, (project, asked.key, asked.digest)).fetchone()
+    question_id, recent = found
+    if recent != question_id:
+        connection.execute(_ASK, (project, asked.key, question_id))
+    return int(question_id)
+
+
+def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
+    found = connection.execute(_SEQ, (ids.parse(decision_id), project)).fetchone()
+    if found is None:
+        raise NotFound("before: the project has no such decision")
+    return int(found[0])
+
+
+def _encode(record: DecisionRecord) -> tuple[Any, ...]:
+    """The columns from project to images, without the ids of the questions."""
+    readings = {asked.key: asked.reading for asked in record.questions}
+    return (
+        record.project,
+        record.api_key,
+        record.state_hash,
+        record.model,
+        record.mode,
+        record.config,
+        record.privacy,
+        record.latency_ms,
+        record.cost_usd,
+        record.cached,
+        _json(record.answers),
+        _json(readings),
+        _json([image.hex() for image in record.images]) if record.images else None,
+    )
+
+
+def _json(value: Any) -> str:
+    """Compact JSON; half a surrogate pair, which a model may reply, stays as its escape."""
+    return jsontext.dumps(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _decode(row: sqlite3.Row) -> StoredDecision:
+    return StoredDecision(
+        id=ids.text(row["id"]),
+        created_at=row["created_at"],
+        project=row["project"],
+        api_key=row["api_key"],
+        state_hash=row["state_hash"],
+        model=row["model"],
+        mode=row["mode"],
+        config=row["config"],
+        privacy=row["privacy"],
+        latency_ms=row["latency_ms"],
+        cost_usd=row["cost_usd"],
+        cached=bool(row["cached"]),
+        answers=json.loads(row["answers"]),
+        readings=_readings(json.loads(row["readings"]), json.loads(row["question_ids"])),
+        images=tuple(bytes.fromhex(image) for image in json.loads(row["images"] or "[]")),
+    )
+
+
+def _readings(raw: dict[str, Any], question_ids: list[int]) -> dict[str, StoredReading]:
+    return {
+        key: StoredReading(question_id, raw[key])
+        for key, question_id in zip(raw, question_ids, strict=True)
+    }

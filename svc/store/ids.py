@@ -1,0 +1,37 @@
+"""Decision ids: `dec_` and a ULID in Crockford's base 32 (https://github.com/ulid/spec)."""
+
+from __future__ import annotations
+
+import re
+
+PREFIX = "dec_"
+RANDOM_BITS = 80  # below the 48 bits of unix milliseconds
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
+_PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
+_ID = re.compile(rf"{PREFIX}([0-7][{_DIGITS}]{{25}})")
+
+
+def above(last: bytes | None, milliseconds: int, randomness: int) -> bytes:
+    """The ULID of this moment, or the next one after `last` where that is not above it."""
+    fresh = milliseconds << RANDOM_BITS | randomness
+    if last is not None:
+        fresh = max(fresh, int.from_bytes(last, "big") + 1)
+    return fresh.to_bytes(16, "big")
+
+
+def text(ulid: bytes) -> str:
+    """The id that callers see; 26 digits of five bits, two at a time."""
+    number = int.from_bytes(ulid, "big")
+    return PREFIX + "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
+
+
+def parse(decision_id: str) -> bytes | None:
+    """The ULID of an id, None for what is none."""
+    match = _ID.fullmatch(decision_id)
+    if match is None:
+        return None
+    number = 0
+    for digit in match[1]:
+        number = number << 5 | _VALUES[digit]
+    return number.to_bytes(16, "big")

@@ -1,0 +1,143 @@
+"""Bring a database file to this version's schema, or say in one line why that cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+
+from svc.errors import SettingsError
+from svc.store.connections import BUSY_TIMEOUT_S, connect, primary_code
+
+Migration = str | Callable[[sqlite3.Connection], None]
+
+APPLICATION_ID = 0x53564344  # "SVCD", in the header of every file that this project made
+SALT_BYTES = 32
+RETRY_S = 0.01  # seconds between two attempts to switch the journal
+
+
+def shipped() -> tuple[Migration, ...]:
+    """The scripts and functions that lead from an empty file to this version, in order.
+
+    Scripts hold whole statements and no transaction of their own. What was released is never
+    edited: a change is one more at the end.
+    """
+    schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
+    return (schema,)
+
+
+def prepare(path: Path, migrations: Sequence[Migration]) -> None:
+    """Create the file, or upgrade it in one transaction.
+
+    Raises `SettingsError`; a file that is not this project's is left as it was.
+    """
+    try:
+        _check_place(path)
+        if path.exists():
+            _check_untouched(path, len(migrations))
+        with contextlib.closing(connect(path, "rwc")) as connection:
+            _migrate(connection, path, migrations)
+            _switch_to_wal(connection)
+    except (sqlite3.Error, OSError) as error:
+        raise _refused(path, _reason(error)) from error
+
+
+def _refused(path: Path, reason: str) -> SettingsError:
+    return SettingsError(f"database {str(path)!r}: {reason}")
+
+
+def _check_place(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise _refused(path, "it is a directory" if path.is_dir() else "it is no regular file")
+    if not path.absolute().parent.is_dir():
+        raise _refused(path, f"its folder {str(path.absolute().parent)!r} does not exist")
+
+
+def _check_untouched(path: Path, newest: int) -> None:
+    """Look at the file through a connection that could not change it."""
+    with contextlib.closing(connect(path, "ro")) as connection:
+        try:
+            _version(connection, path, newest)
+        except sqlite3.OperationalError as error:
+            # Its last writer was killed: only a connection that may write can put it in order.
+            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise
+
+
+def _version(connection: sqlite3.Connection, path: Path, newest: int) -> int:
+    """The file's schema version, 0 for an empty one. Raises `SettingsError`."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION_ID and (application or version or objects):
+        raise _refused(path, "it is a SQLite database of another program")
+    if version > newest:
+        raise _refused(
+            path,
+            f"it has schema version {version}, made by a newer release; this one reads up to "
+            f"{newest}",
+        )
+    return int(version)
+
+
+def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
+    """All that is missing, in one transaction; another process that does the same waits."""
+    connection.execute("BEGIN IMMEDIATE")
+    version = _version(connection, path, len(migrations))
+    if version < len(migrations):
+        for migration in migrations[version:]:
+            _apply(connection, migration)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+    salt = secrets.token_bytes(SALT_BYTES)
+    connection.execute("INSERT OR IGNORE INTO meta VALUES ('salt', ?)", (salt,))
+    connection.execute("COMMIT")
+
+
+def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
+    if callable(migration):
+        migration(connection)
+        return
+    for statement in _statements(migration):
+        connection.execute(statement)
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Its statements one by one: `executescript` would commit before the first."""
+    statement = ""
+    for part in script.split(";")[:-1]:
+        statement += part + ";"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """SQLite does not wait for others here, so wait for them."""
+    give_up_at = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+            time.sleep(RETRY_S)
+
+
+def _reason(error: Exception) -> str:
+    if not isinstance(error, sqlite3.Error):
+        return f"it cannot be opened ({getattr(error, 'strerror', None) or type(error).__name__})"
+    reasons = {
+        sqlite3.SQLITE_NOTADB: "it is no SQLite database",
+        sqlite3.SQLITE_BUSY: "it is locked by another process",
+        sqlite3.SQLITE_READONLY: "it cannot be written to",
+        sqlite3.SQLITE_CANTOPEN: "it cannot be opened for writing",
+        sqlite3.SQLITE_CORRUPT: "it is damaged",
+        sqlite3.SQLITE_FULL: "its disk is full",
+    }
+    return reasons.get(primary_code(error) or 0, f"it cannot be used ({error})")

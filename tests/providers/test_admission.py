@@ -1,0 +1,88 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from svc.errors import RateLimited
+from svc.providers.admission import Admission
+from svc.providers.catalog import Provider
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC).timestamp()
+CATALOG = {
+    "openrouter": Provider("openrouter", "https://o", rpm=60, aggregator=True),
+    "slow": Provider("slow", "https://s", rpm=1),
+    "local": Provider("local", "http://localhost", rpm=None, local=True),
+}
+
+
+class Budget:
+    """A daily budget in memory."""
+
+    def __init__(self):
+        self.taken = {}
+
+    def take(self, day, limit):
+        if self.taken.get(day, 0) >= limit:
+            return False
+        self.taken[day] = self.taken.get(day, 0) + 1
+        return True
+
+
+def admission(budget, limit=None, now=NOON):
+    return Admission(CATALOG, limit, budget.take, clock=lambda: 50.0, now=lambda: now)
+
+
+def test_a_provider_without_a_limit_is_never_waited_for():
+    gate = admission(Budget(), limit=1)
+    assert [gate.delay("local", 0.0) for _ in range(1_000)] == [0.0] * 1_000
+
+
+def test_each_provider_has_a_limiter_of_its_own():
+    gate = admission(Budget())
+    assert gate.delay("slow", 0.0) == 0.0
+    assert gate.delay("openrouter", 0.0) == 0.0
+    with pytest.raises(RateLimited) as error:
+        gate.delay("slow", 59.0)
+    assert error.value.retry_after == 60
+    assert gate.delay("slow", 61.0) == pytest.approx(60.0)
+
+
+def test_only_the_aggregators_calls_are_counted():
+    budget = Budget()
+    gate = admission(budget, limit=10)
+    for name in ("local", "slow", "openrouter", "openrouter"):
+        gate.delay(name, 0.0)
+    assert budget.taken == {"2026-03-01": 2}
+
+
+def test_without_a_daily_limit_nothing_is_counted():
+    budget = Budget()
+    admission(budget).delay("openrouter", 0.0)
+    assert budget.taken == {}
+
+
+def test_a_spent_budget_comes_back_at_midnight_utc():
+    gate = admission(Budget(), limit=2)
+    gate.delay("openrouter", 0.0)
+    gate.delay("openrouter", 0.0)
+    with pytest.raises(RateLimited) as error:
+        gate.delay("openrouter", 100.0)
+    assert error.value.retry_after == 12 * 3600
+
+
+def test_a_call_that_the_rate_limit_stops_is_not_counted():
+    budget = Budget()
+    gate = admission(budget, limit=1_000)
+    for _ in range(10):
+        gate.delay("openrouter", 0.0)
+    with pytest.raises(RateLimited):
+        gate.delay("openrouter", 0.0)
+    assert budget.taken == {"2026-03-01": 10}
+
+
+def test_a_call_that_waits_past_midnight_counts_on_the_day_it_is_made():
+    budget = Budget()
+    gate = admission(budget, limit=1_000, now=NOON + 12 * 3600 - 0.5)
+    for _ in range(10):
+        gate.delay("openrouter", 0.0)
+    gate.delay("openrouter", 5.0)
+    assert budget.taken == {"2026-03-01": 10, "2026-03-02": 1}

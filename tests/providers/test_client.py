@@ -1,0 +1,447 @@
+"""The client over real sockets: limits of time and size, connections, and what it sends."""
+
+import gzip
+import logging
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+
+import pytest
+
+from svc import limits
+from svc.providers.bodies import ChatCall
+from svc.providers.catalog import Provider
+from svc.providers.client import Client
+from svc.providers.failures import (
+    BadReply,
+    CallTimedOut,
+    Cancelled,
+    Gone,
+    NoLogprobs,
+    ParameterRefused,
+    Refused,
+    ServerTrouble,
+    Throttled,
+)
+from svc.providers.routing import Model
+from tests.scripted import (
+    Drip,
+    Endless,
+    Raw,
+    Reply,
+    Reset,
+    ScriptedProvider,
+    Silent,
+    always,
+    completion,
+    error,
+    redirect,
+    sequence,
+)
+
+MODEL = Model("@t/m", "t", "m")
+CALL = ChatCall(({"role": "user", "content": "the secret plan"},), 50)
+SOON = 0.3  # seconds: a limit that is meant to be reached
+LONG = 30.0  # seconds: a limit that is not
+
+
+@contextmanager
+def client_of(url, **facts):
+    provider = Provider("t", url, local=True, **facts)
+    with closing(Client({"t": provider}, pool_size=8)) as client:
+        yield client
+
+
+@contextmanager
+def scripted(handler, **facts):
+    with ScriptedProvider(handler) as provider, client_of(provider.url, **facts) as client:
+        yield provider, client
+
+
+def test_a_call_returns_the_completion_and_sends_key_and_body():
+    with scripted(always(Reply(completion("A", prompt_tokens=7))), key="k-1") as (provider, client):
+        answer = client.call(MODEL, CALL, LONG)
+    assert (answer.text, answer.input_tokens, answer.output_tokens) == ("A", 7, 10)
+    request = provider.requests[0]
+    assert (request.method, request.path) == ("POST", "/v1/chat/completions")
+    assert request.headers["authorization"] == "Bearer k-1"
+    assert request.headers["content-type"] == "application/json"
+    assert request.body["model"] == "m"
+
+
+def test_a_provider_without_a_key_gets_no_authorization_not_even_from_netrc(tmp_path, monkeypatch):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login user password pass\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    with scripted(always(Reply(completion("A")))) as (provider, client):
+        client.call(MODEL, CALL, LONG)
+    assert "authorization" not in provider.requests[0].headers
+
+
+@pytest.mark.parametrize(("aggregator", "sent"), [(True, "Bearer own"), (False, "Bearer k-1")])
+def test_a_projects_key_goes_to_the_aggregator_only(aggregator, sent):
+    handler = always(Reply(completion("A")))
+    with scripted(handler, key="k-1", aggregator=aggregator) as (provider, client):
+        client.call(MODEL, CALL, LONG, key="own")
+    assert provider.requests[0].headers["authorization"] == sent
+
+
+def test_calls_one_after_the_other_share_one_connection():
+    with scripted(always(Reply(completion("A")))) as (provider, client):
+        for _ in range(5):
+            client.call(MODEL, CALL, LONG)
+    assert provider.connections == 1
+
+
+def test_an_error_reply_gives_its_connection_back_too():
+    with scripted(always(Reply(error("no"), status=400))) as (provider, client):
+        for _ in range(3):
+            with pytest.raises(Refused):
+                client.call(MODEL, CALL, LONG)
+    assert provider.connections == 1
+
+
+def test_cookies_are_not_kept():
+    reply = Reply(completion("A"), headers={"Set-Cookie": "a=b; Path=/"})
+    with scripted(always(reply)) as (provider, client):
+        client.call(MODEL, CALL, LONG)
+        client.call(MODEL, CALL, LONG)
+    assert all("cookie" not in request.headers for request in provider.requests)
+
+
+def test_redirects_are_not_followed():
+    with scripted(always(Reply(completion("A")))) as (elsewhere, _):
+        with scripted(always(redirect(elsewhere.url + "/chat/completions", 307))) as (_, client):
+            with pytest.raises(Refused):
+                client.call(MODEL, CALL, LONG)
+        assert elsewhere.requests == []
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        Silent(),
+        Drip(Reply(completion("A"))),
+        Drip(Reply(completion("A")), from_header=True),
+        Endless(every=0.01),
+        Endless(every=0.01, chunked=True),
+        Reply(completion("A"), delay=LONG),
+    ],
+    ids=["silent", "drip body", "drip header", "endless", "endless chunks", "late"],
+)
+def test_a_call_ends_when_its_time_is_over_whatever_the_peer_does(behaviour):
+    with scripted(always(behaviour)) as (_, client):
+        began = time.monotonic()
+        with pytest.raises(CallTimedOut):
+            client.call(MODEL, CALL, SOON)
+        assert SOON * 0.9 <= time.monotonic() - began < LONG / 3
+
+
+def test_the_providers_own_limit_counts_where_it_is_smaller():
+    with scripted(always(Silent()), timeout_s=SOON) as (_, client):
+        with pytest.raises(CallTimedOut):
+            client.call(MODEL, CALL, LONG)
+
+
+def test_no_call_is_made_when_no_time_is_left():
+    with scripted(always(Reply(completion("A")))) as (provider, client):
+        with pytest.raises(CallTimedOut):
+            client.call(MODEL, CALL, 0.0)
+    assert provider.requests == []
+
+
+def test_a_connection_that_is_never_accepted_ends_with_the_call():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = listener.getsockname()
+        waiting = [socket.socket() for _ in range(4)]
+        for sock in waiting:  # fill the queue of connections that nobody accepts
+            sock.setblocking(False)
+            sock.connect_ex(address)
+        try:
+            with client_of(f"http://127.0.0.1:{address[1]}") as client:
+                with pytest.raises(CallTimedOut):
+                    client.call(MODEL, CALL, SOON)
+        finally:
+            for sock in waiting:
+                sock.close()
+
+
+def test_a_peer_that_does_not_read_ends_with_the_call():
+    much = ChatCall(({"role": "user", "content": "x" * 20_000_000},), 50)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with client_of(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+            with pytest.raises(CallTimedOut):
+                client.call(MODEL, much, SOON)
+
+
+def test_a_name_that_does_not_resolve_may_be_tried_again():
+    with client_of("http://no-such-host.invalid/v1") as client:
+        with pytest.raises(ServerTrouble):
+            client.call(MODEL, CALL, LONG)
+
+
+def test_a_second_answer_that_nobody_asked_for_is_not_given_to_the_next_call():
+    stray = Reply(completion("stray")).wire()
+
+    class Twice:
+        def play(self, sock, stop):
+            sock.sendall(Reply(completion("A")).wire() + stray)
+            return True
+
+    with scripted(always(Twice())) as (_, client):
+        assert [client.call(MODEL, CALL, LONG).text for _ in range(5)] == ["A"] * 5
+
+
+def test_a_late_end_of_an_unbounded_body_is_no_completion():
+    """Cutting the socket looks like the end of a body without a length: it must not count."""
+    text = Reply(completion("A")).wire().split(b"\r\n\r\n")[1]
+
+    class CompleteButOpen:
+        def play(self, sock, stop):
+            sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + text)
+            stop.wait()
+            return False
+
+    with scripted(always(CompleteButOpen())) as (_, client):
+        with pytest.raises(CallTimedOut):
+            client.call(MODEL, CALL, SOON)
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        Reset(),
+        Reset(after=0),
+        Raw(b""),
+        Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
+        Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"),
+        Raw(b"SSH-2.0-OpenSSH\r\n"),
+        Raw(b"\x00\xff\xfe" * 50),
+        Raw(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n"),
+        Raw(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000),
+        Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", half=True),
+    ],
+)
+def test_a_broken_connection_may_be_tried_again(behaviour):
+    with scripted(always(behaviour)) as (_, client):
+        with pytest.raises(ServerTrouble) as raised:
+            client.call(MODEL, CALL, LONG)
+    assert raised.value.retry
+
+
+def test_a_refused_connection_may_be_tried_again():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with client_of(f"http://127.0.0.1:{port}") as client:
+        with pytest.raises(ServerTrouble):
+            client.call(MODEL, CALL, LONG)
+
+
+def test_a_pooled_connection_that_the_provider_dropped_does_no_harm():
+    with scripted(always(Reply(completion("A")))) as (provider, client):
+        client.call(MODEL, CALL, LONG)
+        provider.drop_connections()
+        for _ in range(3):
+            try:
+                assert client.call(MODEL, CALL, LONG).text == "A"
+                break
+            except ServerTrouble:
+                continue
+        else:
+            pytest.fail("the broken connection was not replaced")
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_reply_beyond_the_cap_is_not_read_on(chunked):
+    with scripted(always(Endless(chunked=chunked))) as (_, client):
+        with pytest.raises(BadReply, match="too long"):
+            client.call(MODEL, CALL, LONG)
+
+
+def test_a_reply_that_unpacks_beyond_the_cap_is_refused():
+    bomb = gzip.compress(b" " * (limits.REPLY_BYTES + 1))
+    assert len(bomb) < 20_000
+    with scripted(always(Reply(bomb, headers={"Content-Encoding": "gzip"}))) as (_, client):
+        with pytest.raises(BadReply, match="too long"):
+            client.call(MODEL, CALL, LONG)
+
+
+def test_a_compressed_reply_is_read():
+    packed = gzip.compress(Reply(completion("A")).wire().split(b"\r\n\r\n", 1)[1])
+    with scripted(always(Reply(packed, headers={"Content-Encoding": "GZIP"}))) as (_, client):
+        assert client.call(MODEL, CALL, LONG).text == "A"
+
+
+@pytest.mark.parametrize("encoding", ["br", "gzip", "deflate", "zstd, gzip"])
+def test_a_reply_that_cannot_be_unpacked_is_a_bad_reply(encoding):
+    reply = Reply(completion("A"), headers={"Content-Encoding": encoding})
+    with scripted(always(reply)) as (_, client):
+        with pytest.raises(BadReply):
+            client.call(MODEL, CALL, LONG)
+
+
+def test_cancelling_frees_every_call_under_way():
+    arrived = threading.Barrier(5)
+
+    def handler(body, n, headers):
+        arrived.wait(LONG)
+        return Silent()
+
+    with scripted(handler) as (_, client), ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(client.call, MODEL, CALL, LONG) for _ in range(4)]
+        arrived.wait(LONG)
+        client.cancel_all()
+        for call in calls:
+            assert isinstance(call.exception(LONG), Cancelled)
+
+
+def test_a_cancelled_client_goes_on_and_a_closed_one_does_not():
+    with scripted(always(Reply(completion("A")))) as (_, client):
+        client.cancel_all()
+        assert client.call(MODEL, CALL, LONG).text == "A"
+        client.close()
+        with pytest.raises(Cancelled):
+            client.call(MODEL, CALL, LONG)
+
+
+def test_closing_ends_the_clients_thread():
+    with scripted(always(Reply(completion("A")))) as (_, client):
+        client.call(MODEL, CALL, LONG)
+        assert any(thread.name == "calls" for thread in threading.enumerate())
+    assert not any(thread.name == "calls" for thread in threading.enumerate())
+
+
+def test_one_stalled_call_does_not_hold_the_others():
+    def handler(body, n, headers):
+        return Silent() if body["messages"][0]["content"] == "stall" else Reply(completion("A"))
+
+    stalled = ChatCall(({"role": "user", "content": "stall"},), 50)
+    with scripted(handler) as (_, client), ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(client.call, MODEL, stalled, 3 * SOON) for _ in range(3)]
+        assert [client.call(MODEL, CALL, LONG).text for _ in range(20)] == ["A"] * 20
+        assert all(isinstance(call.exception(LONG), CallTimedOut) for call in waiting)
+
+
+def test_a_short_call_is_bounded_while_a_long_one_waits():
+    with scripted(always(Silent())) as (_, client), ThreadPoolExecutor(1) as pool:
+        long = pool.submit(client.call, MODEL, CALL, LONG)
+        with pytest.raises(CallTimedOut):
+            client.call(MODEL, CALL, SOON)
+        assert not long.done()
+        client.cancel_all()
+
+
+def test_a_refused_parameter_is_left_out_of_the_next_call():
+    replies = sequence(
+        Reply(error("Unsupported", code="unsupported_parameter", param="temperature"), status=400),
+        Reply(completion("A")),
+    )
+    with scripted(replies) as (provider, client):
+        with pytest.raises(ParameterRefused) as raised:
+            client.call(MODEL, CALL, LONG)
+        assert (raised.value.retry, raised.value.retry_after) == (True, 0.0)
+        client.call(MODEL, CALL, LONG)
+    assert ["temperature" in body for body in provider.bodies] == [True, False]
+
+
+def test_a_provider_that_refuses_everything_is_asked_at_most_once_for_each_parameter():
+    def handler(body, n, headers):
+        fields = [name for name in body if name not in ("model", "messages")]
+        if not fields:
+            return Reply(completion("A"))
+        return Reply(error(f"'{fields[-1]}' is unknown"), status=422)
+
+    with scripted(handler) as (provider, client):
+        for _ in range(3):
+            with pytest.raises(ParameterRefused):
+                client.call(MODEL, CALL, LONG)
+        assert client.call(MODEL, CALL, LONG).text == "A"
+    assert "max_completion_tokens" in provider.bodies[1]
+
+
+def test_missing_logprobs_are_remembered_for_the_full_model_id():
+    asking = ChatCall(CALL.messages, 50, logprobs=True)
+    with scripted(always(Reply(completion("A")))) as (_, client):
+        assert client.quirks.has_logprobs(MODEL.id)
+        with pytest.raises(NoLogprobs):
+            client.call(MODEL, asking, LONG)
+        assert not client.quirks.has_logprobs(MODEL.id)
+        assert client.quirks.has_logprobs("@t/other")
+
+
+def test_429_then_success():
+    replies = sequence(
+        Reply(error("slow down"), status=429, headers={"Retry-After": "3"}), Reply(completion("A"))
+    )
+    with scripted(replies) as (_, client):
+        with pytest.raises(Throttled) as raised:
+            client.call(MODEL, CALL, LONG)
+        assert raised.value.retry_after == 3
+        assert client.call(MODEL, CALL, LONG).text == "A"
+
+
+def test_the_list_of_models_is_read():
+    with ScriptedProvider(always(Silent()), models=["a", "b"]) as provider:
+        facts = Provider("t", provider.url, local=True, key="k-1")
+        with closing(Client({"t": facts}, pool_size=1)) as client:
+            assert client.list_models(facts) == ["a", "b"]
+    assert provider.requests[0].headers["authorization"] == "Bearer k-1"
+
+
+def test_the_log_has_the_providers_words_without_the_prompt(caplog):
+    reply = Reply(error("bad input: the secret plan", code="bad_input"), status=400)
+    with scripted(always(reply)) as (_, client), caplog.at_level(logging.DEBUG):
+        with pytest.raises(Refused):
+            client.call(MODEL, CALL, LONG)
+    assert "@t/m" in caplog.text
+    assert "400 code=bad_input: bad input" in caplog.text
+    assert "secret" not in caplog.text
+    assert "plan" not in caplog.text
+
+
+def test_a_strict_calls_log_has_no_words_at_all(caplog):
+    strict = ChatCall(CALL.messages, 50, deny_data_collection=True)
+    reply = Reply(error("unrelated words", code="bad_input"), status=400)
+    with scripted(always(reply)) as (_, client), caplog.at_level(logging.DEBUG):
+        with pytest.raises(Refused):
+            client.call(MODEL, strict, LONG)
+    assert "400 code=bad_input" in caplog.text
+    assert "unrelated" not in caplog.text
+
+
+def test_text_that_is_no_utf8_is_sent_all_the_same():
+    call = ChatCall(({"role": "user", "content": "lone \ud800 surrogate, é"},), 50)
+    with scripted(always(Reply(completion("A")))) as (provider, client):
+        client.call(MODEL, call, LONG)
+    assert provider.bodies[0]["messages"][0]["content"] == "lone ? surrogate, é"
+
+
+def test_a_provider_on_this_machine_is_not_reached_through_a_proxy(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with scripted(always(Reply(completion("A")))) as (_, client):
+        assert client.call(MODEL, CALL, LONG).text == "A"
+
+
+def test_a_hosted_provider_is_reached_through_the_environments_proxy(monkeypatch):
+    with ScriptedProvider(always(Reply(completion("A")))) as proxy:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        provider = Provider("t", "http://provider.invalid/v1", key="k-1")
+        with closing(Client({"t": provider}, pool_size=1)) as client:
+            assert client.call(MODEL, CALL, LONG).text == "A"
+    assert proxy.requests[0].path == "http://provider.invalid/v1/chat/completions"
+
+
+def test_no_model_is_gone_when_the_provider_says_so():
+    reply = Reply(error("The model `m` does not exist", code="model_not_found"), status=404)
+    with scripted(always(reply)) as (_, client):
+        with pytest.raises(Gone):
+            client.call(MODEL, CALL, LONG)

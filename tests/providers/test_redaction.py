@@ -1,0 +1,68 @@
+import pytest
+
+from svc.providers.bodies import ChatCall
+from svc.providers.redaction import MESSAGE_CHARS, REMOVED, Redactor
+
+
+def redactor(prompt, key=None, **call):
+    return Redactor(ChatCall(({"role": "user", "content": prompt},), 10, **call), key)
+
+
+def test_words_that_were_not_sent_stay():
+    words = "Rate limit reached for requests"
+    assert redactor("zzz").message(words) == words
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("my PIN is 77", "cannot process: my PIN is 77"),
+        ("my PIN is 77", 'cannot process: "My\\nPIN\\tis 77!"'),
+        ("account 4711-0815", "bad value x4711-0815y"),
+        ("Straße Žižkov", "invalid: STRAßE žižkov"),
+        ("mot de passe: été", "invalid: \\u00e9t\\u00e9"),
+        ("密码是猫", "无效 密码"),
+        ("line one\n  line two", "invalid: line one line two"),
+    ],
+)
+def test_what_stands_in_the_prompt_is_taken_out(prompt, words):
+    left = redactor(prompt).message(words)
+    assert REMOVED in left
+    kept = {word for word in left.replace(REMOVED, " ").split() if len(word) > 1}
+    for secret in ("PIN", "77", "4711", "0815", "ižkov", "00e9", "密码", "one", "two"):
+        assert not any(secret.casefold() in word.casefold() for word in kept)
+
+
+def test_text_in_parts_schemas_and_the_key_count_as_sent():
+    parts = [
+        {"type": "text", "text": "alpha"},
+        {"type": "image_url", "image_url": {"url": "h://b"}},
+    ]
+    call = ChatCall(({"role": "user", "content": parts},), 10, schema={"properties": {"gamma": {}}})
+    left = Redactor(call, "sk-delta").message("alpha h://b gamma sk-delta omega")
+    assert "omega" in left
+    assert not any(word in left for word in ("alpha", "h://b", "gamma", "delta"))
+
+
+def test_an_echoed_image_is_taken_out_whatever_it_is():
+    left = redactor("x").message("invalid image data:image/png;base64," + "iVBORw0KGgo" * 50)
+    assert "iVBOR" not in left
+
+
+def test_the_message_is_one_printable_line_of_bounded_length():
+    left = redactor("").message("no\nway\x1b[31m " * 1_000)
+    assert len(left) <= MESSAGE_CHARS
+    assert left.isprintable()
+
+
+def test_a_strict_call_logs_no_message():
+    assert redactor("x", deny_data_collection=True).message("unrelated") == ""
+
+
+@pytest.mark.parametrize("code", ["two words", "x" * 65, "a\nb", "é", "", "secret-7"])
+def test_a_code_that_is_none_or_was_sent_is_left_out(code):
+    assert redactor("my secret-7 thing").code(code) == ""
+
+
+def test_a_code_is_logged_as_it_is():
+    assert redactor("hello").code("rate_limit_exceeded") == "rate_limit_exceeded"

@@ -1,0 +1,164 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from svc.errors import InvalidRequest, ModelError, ModelUnavailable
+from svc.pins import PINS
+from svc.providers.catalog import build_catalog
+from svc.providers.failures import ServerTrouble
+from svc.providers.routing import Model, Router
+from svc.settings import load
+
+PIN = PINS["svc-1.0.0"]
+
+
+def no_list(provider):
+    raise AssertionError("the list of models must not be asked for")
+
+
+def router(default_model=None, list_models=no_list, **environ):
+    return Router(build_catalog(load(environ)), default_model, list_models)
+
+
+def test_a_prefixed_id_goes_to_the_named_provider_and_only_the_first_slash_splits():
+    routes = router(OPENAI_API_KEY="k", OPENROUTER_API_KEY="k")
+    assert routes.resolve("@openai/ft:a/b/c") == Model("@openai/ft:a/b/c", "openai", "ft:a/b/c")
+    assert routes.resolve("@ollama/x").provider == "ollama"
+    assert routes.resolve("@openrouter/a/b") == Model("@openrouter/a/b", "openrouter", "a/b")
+    assert routes.provider(routes.resolve("@openai/x")).key == "k"
+
+
+def test_a_plain_id_goes_to_the_aggregator_also_beside_others():
+    keyed = router(OPENROUTER_API_KEY="k", OPENAI_API_KEY="k")
+    assert keyed.resolve("openai/gpt-4o") == Model("openai/gpt-4o", "openrouter", "openai/gpt-4o")
+    assert router(SVC_PROVIDER_URL="http://x").resolve("m").provider == "openrouter"
+
+
+def test_a_plain_id_goes_to_the_single_hosted_provider_with_a_key():
+    routes = router(GROQ_API_KEY="k", SVC_PROVIDER_MINE_URL="http://x", SVC_PROVIDER_MINE_KEY="k")
+    assert routes.resolve("openai/gpt-oss") == Model("openai/gpt-oss", "groq", "openai/gpt-oss")
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {},
+        {"GROQ_API_KEY": "k", "OPENAI_API_KEY": "k"},
+        {"SVC_PROVIDER_MINE_URL": "http://x"},
+        {"SVC_PROVIDER_OPENAI_URL": "http://x"},
+    ],
+)
+def test_a_plain_id_without_a_default_provider_fails_and_lists_the_configured(environ):
+    with pytest.raises(InvalidRequest) as error:
+        router(**environ).resolve("a/b")
+    assert "configured providers: " in error.value.message
+    assert "ollama, llamacpp, vllm, lmstudio" in error.value.message
+    for variable in environ:
+        assert variable.removeprefix("SVC_PROVIDER_").split("_")[0].lower() in error.value.message
+
+
+@pytest.mark.parametrize("model_id", ["@openai/x", "@nobody/x", "@OLLAMA/x", "@ollama /x"])
+def test_an_unconfigured_provider_fails_and_lists_the_configured(model_id):
+    with pytest.raises(InvalidRequest, match=r"not configured; configured providers: ollama"):
+        router().resolve(model_id)
+
+
+@pytest.mark.parametrize(
+    "model_id",
+    ["", " ", "@", "@/", "@/x", "@ollama", "@ollama/", "x" * 301, "a\nb", "a\x00", "a\x7f"]
+    + ["a\x85", " a", "a ", "\ud800", "@ollama/a\n"],
+)
+def test_an_odd_id_is_no_model(model_id):
+    with pytest.raises(InvalidRequest, match="^model"):
+        router(OPENROUTER_API_KEY="k").resolve(model_id)
+
+
+def test_the_longest_id_is_taken():
+    assert router(OPENROUTER_API_KEY="k").resolve("x" * 300).name == "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("default_model", "named", "environ", "expected"),
+    [
+        ("@ollama/x", True, {"OPENROUTER_API_KEY": "k"}, PIN.model),
+        ("@ollama/x", False, {"OPENROUTER_API_KEY": "k"}, "@ollama/x"),
+        ("@ollama/x", True, {}, "@ollama/x"),
+        ("@ollama/x", False, {}, "@ollama/x"),
+        (None, False, {"OPENROUTER_API_KEY": "k", "OPENAI_API_KEY": "k"}, PIN.model),
+        (None, True, {"SVC_PROVIDER_URL": "http://x"}, PIN.model),
+    ],
+)
+def test_the_default_model(default_model, named, environ, expected):
+    assert router(default_model, **environ).default(PIN, named) == expected
+
+
+def test_without_model_and_aggregator_the_first_hosted_providers_usual_model_answers():
+    asked = []
+
+    def list_models(provider):
+        asked.append(provider.name)
+        return ["other", "gpt-4o-mini", "gpt-5-mini"]
+
+    routes = router(None, list_models, XAI_API_KEY="k", OPENAI_API_KEY="k")
+    assert [routes.default(PIN, named) for named in (True, False)] == ["@openai/gpt-4o-mini"] * 2
+    assert asked == ["openai"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "listed", "expected"),
+    [
+        (
+            "ANTHROPIC_API_KEY",
+            ["claude-haiku-4-5-20251001"],
+            "@anthropic/claude-haiku-4-5-20251001",
+        ),
+        ("GEMINI_API_KEY", ["models/gemini-2.5-flash"], "@gemini/models/gemini-2.5-flash"),
+        ("OPENAI_API_KEY", ["gpt-4o-mini-2024-07-18", "gpt-4o-mini"], "@openai/gpt-4o-mini"),
+    ],
+)
+def test_a_dated_or_prefixed_entry_counts_as_listed(variable, listed, expected):
+    routes = router(None, lambda provider: listed, **{variable: "k"})
+    assert routes.default(PIN, False) == expected
+
+
+def test_a_list_that_cannot_be_read_is_a_model_error_and_is_asked_for_again():
+    answers = iter([ServerTrouble("down"), ["gpt-4.1-mini"]])
+
+    def list_models(provider):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    routes = router(None, list_models, OPENAI_API_KEY="k")
+    with pytest.raises(ModelError):
+        routes.default(PIN, False)
+    assert routes.default(PIN, False) == "@openai/gpt-4.1-mini"
+
+
+def test_a_list_without_a_usual_model_is_model_unavailable():
+    with pytest.raises(ModelUnavailable):
+        router(None, lambda provider: ["x"], OPENAI_API_KEY="k").default(PIN, False)
+
+
+@pytest.mark.parametrize("environ", [{}, {"SVC_PROVIDER_MINE_URL": "http://x"}])
+def test_local_and_custom_providers_are_never_chosen_by_themselves(environ):
+    with pytest.raises(InvalidRequest, match="--model"):
+        router(**environ).default(PIN, False)
+
+
+def test_those_who_ask_at_the_same_time_share_one_list():
+    asked, waiting = [], threading.Barrier(2)
+
+    def list_models(provider):
+        asked.append(provider)
+        waiting.wait(30)
+        return ["gpt-4.1-mini"]
+
+    routes = router(None, list_models, OPENAI_API_KEY="k")
+    with ThreadPoolExecutor(8) as pool:
+        answers = [pool.submit(routes.default, PIN, False) for _ in range(8)]
+        waiting.wait(30)
+        assert {answer.result(30) for answer in answers} == {"@openai/gpt-4.1-mini"}
+    assert len(asked) == 1
