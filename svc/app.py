@@ -6,7 +6,7 @@ from flask import Flask
 
 from svc import limits
 from svc.bootstrap import Services
-from svc.web import decide, errors, hooks, models, ops
+from svc.web import decide, errors, hooks, models, ops, systemone
 
 MEGABYTE = 1024 * 1024
 
@@ -20,6 +20,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     hooks.register(app, deadline_s)
     errors.register(app)
     app.register_blueprint(decide.blueprint(services.engine))
+    app.register_blueprint(systemone.blueprint(services.engine))
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(ops.blueprint())
     return app

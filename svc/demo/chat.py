@@ -59,6 +59,8 @@ def complete(body: bytes) -> dict[str, Any]:
 
 def _complete(request: Mapping[str, Any], body: bytes) -> dict[str, Any]:
     _check_model(request.get("model"))
+    if request.get("stream"):
+        raise ChatError("this server does not stream", "stream")
     texts = _texts(request.get("messages"))
     top = _top_logprobs(request)
     tokens = reply_tokens(texts[-1], _schema(request.get("response_format")))

@@ -85,14 +85,15 @@ def number(instructions: str, text: str, whole: bool, low: float, high: float) -
 
 
 def phrase(instructions: str, text: str, longest: int) -> Found:
-    """The first thing of the kind that the question asks for, of at most `longest` characters."""
+    """A thing of the kind that the question asks for, of at most `longest` characters."""
     text = text[:READ_CHARS]
+    cues = _cue_positions(instructions, text)
     for cue, pattern in _KINDS:
         if cue.search(instructions):
-            found = [m[m.lastindex or 0].strip() for m in pattern.finditer(text)]
-            fitting = [value for value in found if 0 < len(value) <= longest]
-            if fitting:
-                return fitting[0], SURE if len(set(fitting)) == 1 else LIKELY
+            found = [m for m in pattern.finditer(text) if len(m[m.lastindex or 0]) <= longest]
+            if found:
+                best = min(found, key=lambda m: _distance(m.start(), m.end(), cues))
+                return best[best.lastindex or 0], SURE if len(found) == 1 else LIKELY
     for value, confidence in (
         (_after_cue(instructions, text), LIKELY),
         (_quoted(text), UNSURE),
@@ -123,7 +124,7 @@ def _cue_positions(instructions: str, text: str) -> list[int]:
 
 
 def _distance(start: int, end: int, cues: Sequence[int]) -> int:
-    """Characters from a number to the next word of the question on either side of it."""
+    """Characters from a find to the next word of the question on either side of it."""
     after = bisect(cues, start)
     before = start - cues[after - 1] if after else len(cues) + 10**6
     behind = cues[after] - end if after < len(cues) else len(cues) + 10**6

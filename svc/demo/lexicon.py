@@ -57,6 +57,7 @@ _SENTIMENT = {
     0.6: "good nice positive happy pleased satisfied thank thanks helpful friendly",
     1.0: "great excellent amazing love perfect wonderful fantastic delighted brilliant awesome best",
 }
+_OPPOSITES = (0.0, -0.5)  # what a negation makes of a word of each axis
 _DEGREES = {
     "slightly": 0.4,
     "somewhat": 0.5,
@@ -99,15 +100,15 @@ def stems(words: Iterable[str]) -> list[str]:
 def tone(words: Sequence[str]) -> tuple[float | None, float | None]:
     """Urgency (0 to 1) and sentiment (-1 to 1) of a text by its strongest word; None without one.
 
-    A word that stands after a negation counts half, the other way round.
+    Something that is not urgent has an urgency of 0; not good is half as bad as good is good.
     """
     found: tuple[list[float], list[float]] = ([], [])
     for position, word in enumerate(words):
         root = stem(word)
-        for values, axis in zip(found, AXES, strict=True):
+        for values, axis, opposite in zip(found, AXES, _OPPOSITES, strict=True):
             if root in axis:
                 scale = _DEGREES.get(words[position - 1], 1.0) if position else 1.0
-                values.append(axis[root] * scale * (-0.5 if negated(words, position) else 1.0))
+                values.append(axis[root] * scale * (opposite if negated(words, position) else 1.0))
     urgency, sentiment = (max(values, key=abs, default=None) for values in found)
     return urgency, sentiment
 

@@ -120,7 +120,7 @@ def _read_sheet(text: str, guided: bool) -> Sheet:
     )
     blocks = islice(_blocks(body), MOST_QUESTIONS)
     questions = {n: _read_question(block, guided) for n, block in enumerate(blocks, 1)}
-    return Sheet(questions, earlier, tuple(lines), tuple(members))
+    return Sheet(questions, earlier.strip(), tuple(lines), tuple(members))
 
 
 def _index(label: str) -> int | None:

@@ -46,7 +46,7 @@ def reply_tokens(prompt: str, schema: dict[str, Any] | None) -> list[Token]:
         return _label_tokens(sheet, evidence)
     if schema is None and not sheet.members:
         return _chunks(UNKNOWN)
-    proposal: dict[str, Any] = {"reasoning": REASONING}
+    proposal: dict[str, Any] = {"reasoning": REASONING} if schema else {}
     for name, number, form in sheet.members:
         question = sheet.questions.get(number, _NO_QUESTION)
         proposal[name] = _member(question, form, evidence)
@@ -81,8 +81,6 @@ def _typed(schema: Mapping[str, Any], kinds: list[Any], proposal: Any) -> Any:
     if kind == "array":
         given_items = proposal if isinstance(proposal, list) else []
         return [conform(schema.get("items"), item) for item in given_items]
-    if isinstance(proposal, bool):
-        return proposal if kind == "boolean" else _PLAINEST.get(kind)
     if kind == "integer" and isinstance(proposal, int | float):
         return int(proposal)
     if isinstance(proposal, _PYTHON.get(kind, ())):
@@ -90,8 +88,8 @@ def _typed(schema: Mapping[str, Any], kinds: list[Any], proposal: Any) -> Any:
     return _PLAINEST.get(kind)
 
 
-_PLAINEST = {"string": "", "number": 0, "integer": 0, "boolean": False}
-_PYTHON: dict[Any, tuple[type, ...]] = {"string": (str,), "number": (int, float)}
+_PLAINEST: dict[str | None, Any] = {"string": "", "number": 0, "integer": 0, "boolean": False}
+_PYTHON: dict[str | None, tuple[type, ...]] = {"string": (str,), "number": (int, float)}
 
 
 def _label_tokens(sheet: Sheet, evidence: Evidence) -> list[Token]:

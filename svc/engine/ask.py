@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from svc.deadline import Deadline
 from svc.engine import prompt, reply
@@ -14,9 +15,9 @@ from svc.engine.debias import AUTO, DebiasMemory
 from svc.engine.prompt import Material
 from svc.errors import ApiError, ModelError
 from svc.providers.bodies import ChatCall
-from svc.providers.client import Client
+from svc.providers.catalog import Provider
 from svc.providers.failures import BadReply, CallError, NoLogprobs
-from svc.providers.quirks import NO_LOGPROBS
+from svc.providers.quirks import NO_LOGPROBS, Quirks
 from svc.providers.replies import Completion
 from svc.providers.routing import Model
 from svc.questions import Reading, Unreadable
@@ -68,13 +69,22 @@ class Asked:
     cached: bool = False
 
 
+class ModelFacts(Protocol):
+    """What is known about models: the client, in all but tests."""
+
+    @property
+    def quirks(self) -> Quirks: ...
+    def provider(self, model: Model) -> Provider: ...
+    def cost_usd(self, model: Model, completion: Completion) -> float: ...
+
+
 class Asker:
     """Asks models through a pool of calls; remembers answers and what models can do."""
 
     def __init__(
-        self, client: Client, calls: CallPool, cache: DecisionCache[Asked], memory: DebiasMemory
+        self, facts: ModelFacts, calls: CallPool, cache: DecisionCache[Asked], memory: DebiasMemory
     ) -> None:
-        self._client, self._calls, self._cache, self._memory = client, calls, cache, memory
+        self._facts, self._calls, self._cache, self._memory = facts, calls, cache, memory
 
     def ask(self, ask: Ask, allowance: CallAllowance, deadline: Deadline) -> Asked:
         """The remembered answer, or one asked for now in the first mode that gives any.
@@ -122,7 +132,7 @@ class Asker:
         if ask.mode != "auto":
             return (ask.mode,)
         verbal = any(question.verbal_reason for question in ask.material.questions)
-        if verbal or NO_LOGPROBS in self._client.quirks.of(ask.model.id):
+        if verbal or NO_LOGPROBS in self._facts.quirks.of(ask.model.id):
             return ("verbal",)
         return ("logprobs", "verbal")
 
@@ -157,7 +167,7 @@ class Asker:
         if not isinstance(outcome, Completion):
             attempt.failures.append(outcome)
             return
-        attempt.cost_usd += self._client.cost_usd(ask.model, outcome)
+        attempt.cost_usd += self._facts.cost_usd(ask.model, outcome)
         attempt.input_tokens += outcome.input_tokens
         try:
             attempt.readings.append(self._readings(outcome, mode, ask, backwards))
@@ -171,11 +181,11 @@ class Asker:
         questions = ask.material.questions
         if mode == "verbal":
             return reply.read_json(completion.text, questions, backwards)
-        asked = self._client.provider(ask.model).top_logprobs
+        asked = self._facts.provider(ask.model).top_logprobs
         try:
             return reply.read_lines(completion.tokens or (), questions, backwards, asked)
         except reply.NoLabelProbabilities:
-            self._client.quirks.refuse(ask.model.id, NO_LOGPROBS)
+            self._facts.quirks.refuse(ask.model.id, NO_LOGPROBS)
             raise
 
     def _merged(

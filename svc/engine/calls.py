@@ -38,6 +38,7 @@ class ChatClient(Protocol):
         call: ChatCall,
         timeout_s: float,
         key: str | None = None,
+        deadline: Deadline | None = None,
     ) -> Completion: ...
 
 
@@ -60,13 +61,16 @@ class Call:
 class _Flight:
     """A call under way, over all its attempts."""
 
-    index: int
     call: Call
     start_at: float = 0.0
     admitted: bool = False
     retries: int = 0
     corrections: int = 0
     outcome: Outcome | None = field(default=None)
+
+
+# What came of flights, in the order they landed; None wakes the one who waits.
+Landed: TypeAlias = SimpleQueue[tuple[_Flight, Outcome] | None]
 
 
 class CallPool:
@@ -90,35 +94,38 @@ class CallPool:
 
         Raises `Timeout` when the deadline passes first.
         """
-        flights = [_Flight(index, call) for index, call in enumerate(calls)]
-        landed: SimpleQueue[tuple[_Flight, Outcome]] = SimpleQueue()
-        grounded = list(flights)
-        while any(flight.outcome is None for flight in flights):
-            deadline.check()
-            grounded = [f for f in grounded if not self._start(f, deadline, landed)]
-            if all(flight.outcome is not None for flight in flights):
-                break
-            wake_at = min([deadline.at, *(flight.start_at for flight in grounded)])
-            try:
-                flight, outcome = landed.get(timeout=max(0.0, wake_at - self._clock()))
-            except Empty:
-                continue
-            flight.outcome = outcome
-            if isinstance(outcome, CallError) and self._again(flight, outcome, deadline):
-                flight.outcome = None
-                grounded.append(flight)
+        flights = [_Flight(call) for call in calls]
+        landed: Landed = SimpleQueue()
+        with deadline.interrupting(lambda: landed.put(None)):
+            self._fly(flights, landed, deadline)
         return [flight.outcome for flight in flights if flight.outcome is not None]
 
     def close(self) -> None:
         """Let no further call start, and wait for those under way."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _start(
-        self,
-        flight: _Flight,
-        deadline: Deadline,
-        landed: SimpleQueue[tuple[_Flight, Outcome]],
-    ) -> bool:
+    def _fly(self, flights: Sequence[_Flight], landed: Landed, deadline: Deadline) -> None:
+        """Start what is due and take in what landed, until every flight has its outcome."""
+        grounded = list(flights)
+        while True:
+            deadline.check()
+            grounded = [f for f in grounded if not self._start(f, deadline, landed)]
+            if all(flight.outcome is not None for flight in flights):
+                return
+            wake_at = min([deadline.at, *(flight.start_at for flight in grounded)])
+            try:
+                arrival = landed.get(timeout=max(0.0, wake_at - self._clock()))
+            except Empty:
+                continue
+            if arrival is None:
+                continue  # cancelled
+            flight, outcome = arrival
+            if isinstance(outcome, CallError) and self._again(flight, outcome, deadline):
+                grounded.append(flight)
+            else:
+                flight.outcome = outcome
+
+    def _start(self, flight: _Flight, deadline: Deadline, landed: Landed) -> bool:
         """Start a flight that is due; False while it has to wait."""
         if flight.start_at > self._clock():
             return False
@@ -136,19 +143,14 @@ class CallPool:
         self._threads.submit(self._attempt, flight, deadline, landed)
         return True
 
-    def _attempt(
-        self,
-        flight: _Flight,
-        deadline: Deadline,
-        landed: SimpleQueue[tuple[_Flight, Outcome]],
-    ) -> None:
+    def _attempt(self, flight: _Flight, deadline: Deadline, landed: Landed) -> None:
         left = deadline.left()
         if left <= 0:
             return  # who asked has gone
         call = flight.call
         outcome: Outcome
         try:
-            outcome = self._client.call(call.model, call.chat, left, call.key)
+            outcome = self._client.call(call.model, call.chat, left, call.key, deadline)
         except CallError as error:
             outcome = error
         except Exception:  # who asked must hear of it, or would wait for the whole deadline

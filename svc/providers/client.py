@@ -12,6 +12,7 @@ import requests
 import urllib3.exceptions
 
 from svc import __version__
+from svc.deadline import Deadline
 from svc.providers.bodies import ChatCall, build_body
 from svc.providers.catalog import Provider
 from svc.providers.failures import (
@@ -64,11 +65,17 @@ class Client:
         }
 
     def call(
-        self, model: Model, call: ChatCall, timeout_s: float, key: str | None = None
+        self,
+        model: Model,
+        call: ChatCall,
+        timeout_s: float,
+        key: str | None = None,
+        deadline: Deadline | None = None,
     ) -> Completion:
         """Make one HTTP attempt in this thread, over within `timeout_s` whatever the peer does.
 
-        `key` is a project's own key and counts on the aggregator only. Raises a `CallError`; what
+        `key` is a project's own key and counts on the aggregator only. The call is cut off when
+        `deadline` is cancelled. Raises a `CallError`; what
         it teaches about the model is in `quirks` by then.
         """
         provider = self._catalog[model.provider]
@@ -78,7 +85,7 @@ class Client:
         try:
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
-            reply = self._exchange(provider, "POST", "/chat/completions", key, data, limit)
+            reply = self._exchange(provider, "POST", "/chat/completions", key, data, limit, deadline)
             return read_completion(reply, asked, self._now())
         except CallError as error:
             self._learn(model, error)
@@ -127,14 +134,15 @@ class Client:
         key: str | None,
         body: bytes | None,
         timeout_s: float,
+        deadline: Deadline | None = None,
     ) -> Reply:
         if timeout_s <= 0:
             raise CallTimedOut("no time was left for the call")
         transport = self._transports[provider.name]
-        with self._watchdog.watching(timeout_s) as watch:
+        with self._watchdog.watching(timeout_s, deadline) as watch:
             try:
                 if watch.cancelled:
-                    raise Cancelled("the client is closed")
+                    raise Cancelled("nobody waits for the call any more")
                 reply = transport.send(method, path, _headers(key), body, timeout_s)
             except Exception as error:
                 raise _failure(watch, error) from None

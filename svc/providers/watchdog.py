@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from svc.deadline import Deadline
+
 _current = threading.local()
 
 
@@ -57,6 +59,11 @@ class Watch:
             self._sock = getattr(sock, "socket", sock)
             self._shut_if_ended()
 
+    def cancel(self) -> None:
+        """Cut this one call off, from any thread."""
+        with self._lock:
+            self.cut(cancelled=True)
+
     def cut(self, cancelled: bool) -> None:
         """Shut the call's socket down; the caller holds the lock."""
         self.cancelled, self.expired = cancelled, not cancelled
@@ -91,13 +98,17 @@ class Watchdog:
         self._thread: threading.Thread | None = None
 
     @contextlib.contextmanager
-    def watching(self, seconds: float) -> Iterator[Watch]:
-        """Bound what this thread does inside the block, as far as it is done over sockets."""
+    def watching(self, seconds: float, deadline: Deadline | None = None) -> Iterator[Watch]:
+        """Bound what this thread does inside the block, as far as it is done over sockets.
+
+        It ends early when `deadline` is cancelled.
+        """
         watch = Watch(self._clock() + seconds, self._lock, self._clock)
         self._add(watch)
         _current.watch = watch
         try:
-            yield watch
+            with deadline.interrupting(watch.cancel) if deadline else contextlib.nullcontext():
+                yield watch
         finally:
             _current.watch = None
             with self._lock:

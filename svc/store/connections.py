@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from pathlib import Path
 
@@ -11,8 +10,6 @@ from svc.errors import StorageError
 BUSY_TIMEOUT_S = 5.0  # seconds to wait for another process that holds the file
 JOURNAL_BYTES = 64 * 1024 * 1024  # the write-ahead log is cut to this after a burst
 READ_CACHE_KIB = 512  # page cache of each read connection
-
-log = logging.getLogger(__name__)
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -66,9 +63,13 @@ def primary_code(error: sqlite3.Error) -> int | None:
     return None if code is None else code & 0xFF
 
 
+def error_name(error: sqlite3.Error) -> str:
+    """SQLite's name for it, for the log."""
+    return getattr(error, "sqlite_errorname", type(error).__name__)
+
+
 def storage_error(error: sqlite3.Error) -> StorageError:
-    """The error for the caller, in fixed words; SQLite's own go to the log."""
-    log.error("database error: %s", getattr(error, "sqlite_errorname", type(error).__name__))
+    """The error for the caller, in fixed words."""
     reasons = {
         sqlite3.SQLITE_BUSY: "the database is locked by another process",
         sqlite3.SQLITE_FULL: "the disk of the database is full",

@@ -12,11 +12,12 @@ from typing import TypeVar
 from svc.store import connections
 from svc.store.migrations import Migration, prepare, shipped
 from svc.store.readers import Readers
-from svc.store.writer import Writer
+from svc.store.writer import Handler, Writer
 
-T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741 - item
+R = TypeVar("R")
 
-BATCH = 256  # functions that share a transaction at most
+BATCH = 256  # items that share a transaction at most
 WRITE_TIMEOUT_S = 30.0  # seconds that a caller waits for its commit
 
 
@@ -49,16 +50,25 @@ class Database:
         prepare(path, shipped() if migrations is None else migrations)
         return cls(path, batch)
 
-    def write(self, fn: Callable[[sqlite3.Connection], T], timeout: float = WRITE_TIMEOUT_S) -> T:
+    def write(self, fn: Callable[[sqlite3.Connection], R], timeout: float = WRITE_TIMEOUT_S) -> R:
         """Run `fn` in the writer's transaction; returns what it returned once that is durable.
 
-        `fn` neither begins nor ends a transaction, and may run more than once, of which only the
-        last counts: after another one's failure, those that shared its transaction run again. Its
-        own exception rolls it back, alone, and is raised here. Raises `StorageError` for what the
+        `fn` neither begins nor ends a transaction. It may run more than once, of which the last
+        run counts: after a failure, those that shared its transaction run again. Its own
+        exception undoes it, it alone, and is raised here. Raises `StorageError` for what the
         database does not take, after `close`, and after `timeout` seconds; in this last case it
         may still be written later.
         """
-        return self._writer.write(fn, timeout)
+        return self._writer.write(_call_each, fn, timeout)
+
+    def write_grouped(self, handler: Handler[I, R], item: I, timeout: float = WRITE_TIMEOUT_S) -> R:
+        """Like `write`, for what is written often: one statement may then serve many callers.
+
+        `handler(connection, items)` gets the items of all who wait for this same handler, in
+        order, and returns one result for each. What it raises fails one item at last: it is
+        called again with fewer items until the one that fails stands alone.
+        """
+        return self._writer.write(handler, item, timeout)
 
     def read(self) -> AbstractContextManager[sqlite3.Connection]:
         """Lend a read-only connection that sees one state of the database for the whole block.
@@ -71,3 +81,9 @@ class Database:
         """Write what is waiting, move the log into the file, and close; may be called again."""
         self._readers.close()
         self._writer.close()
+
+
+def _call_each(
+    connection: sqlite3.Connection, fns: Sequence[Callable[[sqlite3.Connection], R]]
+) -> list[R]:
+    return [fn(connection) for fn in fns]

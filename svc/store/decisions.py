@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from svc import jsontext
@@ -79,9 +77,12 @@ class StoredDecision:
     images: tuple[bytes, ...]
 
 
+_Columns = tuple[Any, ...]  # of one row, from project to images
+_Recent = dict[tuple[str, str], tuple[bytes, int]]  # (project, key) to digest and row
+
 _COLUMNS = (
-    "id, created_at, project, api_key, state_hash, model, mode, config, privacy, latency_ms, "
-    "cost_usd, cached, answers, readings, question_ids, images"
+    "id, created_at, question_ids, project, api_key, state_hash, model, mode, config, privacy, "
+    "latency_ms, cost_usd, cached, answers, readings, images"
 )
 _INSERT = f"INSERT INTO decisions ({_COLUMNS}) VALUES ({', '.join('?' * 16)})"
 _BY_ID = f"SELECT {_COLUMNS} FROM decisions WHERE id = ?"
@@ -110,8 +111,9 @@ class Decisions:
 
         Raises `StorageError`.
         """
-        row = _encode(record)  # here, not in the writer's thread, which all decisions share
-        return self._database.write(partial(self._insert, record, row, secrets.randbits(80)))
+        # Encoded here, not in the writer's thread, which all decisions share.
+        ulid = self._database.write_grouped(self._insert, (record, _encode(record)))
+        return ids.text(ulid)
 
     def get(self, decision_id: str) -> StoredDecision | None:
         """The decision with this id. Raises `StorageError`."""
@@ -134,25 +136,42 @@ class Decisions:
 
     def _insert(
         self,
-        record: DecisionRecord,
-        row: tuple[Any, ...],
-        randomness: int,
         connection: sqlite3.Connection,
-    ) -> str:
+        items: Sequence[tuple[DecisionRecord, _Columns]],
+    ) -> list[bytes]:
+        """Give every record an id above the last one stored, and store them all."""
         created_at = int(self._clock() * 1000)
         last = connection.execute(_LAST_ID).fetchone()
-        ulid = ids.above(last and last[0], created_at, randomness)
-        asked = [_question_id(connection, record.project, one) for one in record.questions]
-        connection.execute(_INSERT, (ulid, created_at, *row[:-1], json.dumps(asked), row[-1]))
-        return ids.text(ulid)
+        ulids = ids.following(last and last[0], created_at, len(items))
+        recent: _Recent = {}
+        rows = [
+            (ulid, created_at, _question_ids(connection, record, recent), *columns)
+            for ulid, (record, columns) in zip(ulids, items, strict=True)
+        ]
+        connection.executemany(_INSERT, rows)
+        return ulids
+
+
+def _question_ids(connection: sqlite3.Connection, record: DecisionRecord, recent: _Recent) -> str:
+    """The rows of the record's exact questions, as JSON; `recent` spares most of the look-ups."""
+    rows = []
+    for asked in record.questions:
+        place = (record.project, asked.key)
+        digest, row = recent.get(place, (None, 0))
+        if digest != asked.digest:
+            row = _question_id(connection, record.project, asked)
+            recent[place] = (asked.digest, row)
+        rows.append(row)
+    return json.dumps(rows, separators=(",", ":"))
 
 
 def _question_id(connection: sqlite3.Connection, project: str, asked: AskedQuestion) -> int:
     """The row of the exact question, which is now the most recent wording of its key."""
-    found = connection.execute(_QUESTION, (project, asked.key, asked.digest)).fetchone()
+    place = (project, asked.key, asked.digest)
+    found = connection.execute(_QUESTION, place).fetchone()
     if found is None:
         connection.execute(_NEW_QUESTION, (asked.digest, asked.definition))
-        found = connection.execute(_QUESTION, (project, asked.key, asked.digest)).fetchone()
+        found = connection.execute(_QUESTION, place).fetchone()
     question_id, recent = found
     if recent != question_id:
         connection.execute(_ASK, (project, asked.key, question_id))
@@ -166,8 +185,7 @@ def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
     return int(found[0])
 
 
-def _encode(record: DecisionRecord) -> tuple[Any, ...]:
-    """The columns from project to images, without the ids of the questions."""
+def _encode(record: DecisionRecord) -> _Columns:
     readings = {asked.key: asked.reading for asked in record.questions}
     return (
         record.project,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 
 PREFIX = "dec_"
 RANDOM_BITS = 80  # below the 48 bits of unix milliseconds
@@ -12,12 +13,12 @@ _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
 _ID = re.compile(rf"{PREFIX}([0-7][{_DIGITS}]{{25}})")
 
 
-def above(last: bytes | None, milliseconds: int, randomness: int) -> bytes:
-    """The ULID of this moment, or the next one after `last` where that is not above it."""
-    fresh = milliseconds << RANDOM_BITS | randomness
+def following(last: bytes | None, milliseconds: int, count: int) -> list[bytes]:
+    """`count` ULIDs of this moment, each above the one before it and all above `last`."""
+    first = milliseconds << RANDOM_BITS | secrets.randbits(RANDOM_BITS)
     if last is not None:
-        fresh = max(fresh, int.from_bytes(last, "big") + 1)
-    return fresh.to_bytes(16, "big")
+        first = max(first, int.from_bytes(last, "big") + 1)
+    return [number.to_bytes(16, "big") for number in range(first, first + count)]
 
 
 def text(ulid: bytes) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from queue import Empty, LifoQueue
 
 from svc.errors import StorageError
-from svc.store.connections import storage_error
+from svc.store.connections import error_name, storage_error
 
 READERS = 8  # connections; each holds a page cache of its own
 READ_WAIT_S = 10.0  # seconds until one comes free
+
+log = logging.getLogger(__name__)
 
 
 class Readers:
@@ -48,6 +51,7 @@ class Readers:
         except sqlite3.Error as error:
             _close(connection)  # whatever is wrong with it, the next borrower gets a new one
             connection = None
+            log.error("the database refused a read: %s", error_name(error))
             raise storage_error(error) from error
         finally:
             self._give_back(connection)

@@ -1,0 +1,65 @@
+# Needs a POSIX shell and Python 3.11 or newer with venv. `make PYTHON=/path/to/python test` picks
+# the interpreter that .venv is made from; ARGS reaches pytest, the benchmarks or the demonstration.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+ARGS ?=
+
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint typing bench wheel-check tox clean
+
+help:
+	@echo "make demo         serve the demonstration model and ask it one sample"
+	@echo "make test         run the tests"
+	@echo "make lint         check style and format"
+	@echo "make typing       check types"
+	@echo "make bench        run the benchmarks"
+	@echo "make wheel-check  build a wheel and try it in an empty environment"
+	@echo "make tox          everything, on every Python that is here"
+	@echo "make clean        remove what these made"
+
+demo: $(VENV)/.installed
+	@exec $(BIN)/python -m svc.cli.tour $(ARGS)
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+typing: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks $(ARGS)
+
+wheel-check: $(VENV)/.installed-test
+	$(BIN)/python -m pytest --wheel tests/test_package.py $(ARGS)
+
+tox: $(VENV)/.installed-dev
+	$(BIN)/tox $(ARGS)
+
+clean:
+	rm -rf $(VENV) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The first Python that is new enough and runs: a name on the PATH may be a shim of nothing.
+$(VENV)/.installed: setup.cfg setup.py
+	@for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+	  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	  "$$python" -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo "$$python has no venv; on Debian: apt-get install python3-venv" >&2; continue; }; \
+	  echo "making $(VENV) with $$("$$python" --version)"; \
+	  rm -rf $(VENV) && "$$python" -m venv $(VENV) && exit 0; exit 1; \
+	done; \
+	echo "needs Python 3.11 or newer with venv; tried: $(or $(PYTHON),python3 python3.13 python3.12 python3.11)" >&2; \
+	exit 1
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --editable .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,90 @@
+"""Measure what the names on the command line select, or everything, and print a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+
+from benchmarks import (
+    banking,
+    machine,
+    results,
+    s2_one_call,
+    s3_debiased,
+    s5_added_time,
+    s6_slow_provider,
+    s7_storage,
+    s10_memory,
+    s12_start,
+    s13_size,
+)
+from benchmarks.harness import Benchmark, NotRun, Options, Result
+
+BENCHMARKS = {
+    module.BENCHMARK.name: module.BENCHMARK
+    for module in (
+        s2_one_call,
+        s3_debiased,
+        s5_added_time,
+        s6_slow_provider,
+        s7_storage,
+        s10_memory,
+        s12_start,
+        s13_size,
+        banking,
+    )
+}
+FAILED = Result("failed")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmarks; 1 when one of them failed to measure, whatever the figures."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if unknown := set(given.names) - BENCHMARKS.keys():
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
+        )
+    if given.write and given.names:
+        parser.error("--write takes no names: the page holds whole runs")
+    options = Options(given.seconds, given.rounds, given.quick)
+    chosen = [BENCHMARKS[name] for name in given.names or BENCHMARKS]
+    rows = [(benchmark, _measured(benchmark, options)) for benchmark in chosen]
+    how = f"{options.rounds} rounds of {options.seconds:g} s" + (", --quick" * options.quick)
+    facts = [how, *machine.description()]
+    print("\n".join([*facts, "", results.table(rows)]))
+    if given.write:
+        results.write(rows, facts)
+    return int(any(result is FAILED for _, result in rows))
+
+
+def _measured(benchmark: Benchmark, options: Options) -> Result:
+    print(f"{benchmark.name}: {benchmark.what} ...", file=sys.stderr, flush=True)
+    try:
+        return benchmark.measure(options)
+    except NotRun as reason:
+        return Result(f"not run: {reason}")
+    except Exception:  # noqa: BLE001 - the other rows are worth having all the same
+        traceback.print_exc()
+        return FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="name",
+        help=f"of {', '.join(BENCHMARKS)}; all when none is given",
+    )
+    parser.add_argument("--seconds", type=float, default=Options().seconds, help="of each run")
+    parser.add_argument("--rounds", type=int, default=Options().rounds, help="of twin and service")
+    parser.add_argument("--quick", action="store_true", help="fewer decisions in S10")
+    parser.add_argument("--write", action="store_true", help=f"update {results.PAGE.name}")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

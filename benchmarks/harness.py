@@ -1,0 +1,185 @@
+"""What every benchmark shares: its row, its options, and processes that end with it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+START_S = 20.0  # seconds for a process to say where it listens, and again to answer there
+STOP_S = 40.0  # seconds for a process to end; the service takes up to 30 to shut down
+DEBIAN_PACKAGES = {"nginx": "nginx-light", "wrk": "wrk"}
+POLL_S = 0.005  # seconds between two looks
+_LISTENING = re.compile(r"listening (?:on|at):? (http://\S+)", re.IGNORECASE)
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+
+
+class BenchmarkError(Exception):
+    """A measurement that would mean nothing: a process that failed, or answers that are errors."""
+
+
+class NotRun(Exception):
+    """Something that a benchmark needs is absent; the message says what would help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How long to measure."""
+
+    seconds: float = 5.0  # of each run under load
+    rounds: int = 3  # of twin and service, taking turns
+    quick: bool = False  # fewer decisions where a target names a large number
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one benchmark found, in words for the table."""
+
+    measured: str
+    twin: str = "-"
+    ratio: str = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One row of the table, and how it is measured."""
+
+    name: str
+    what: str
+    target: str
+    measure: Callable[[Options], Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A server that is up, in a process of its own."""
+
+    pid: int
+    url: str
+    log: Path
+
+
+def python_environment() -> dict[str, str]:
+    """An environment without the caller's proxies, provider keys and settings."""
+    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+
+
+def require(*programs: str) -> None:
+    """Raise `NotRun` naming the Debian packages of those `programs` that are absent."""
+    missing = [DEBIAN_PACKAGES[name] for name in programs if not find(name)]
+    if missing:
+        raise NotRun(f"needs `apt-get install {' '.join(missing)}`")
+
+
+def find(program: str) -> str | None:
+    """Where a program is; Debian keeps nginx where only root looks."""
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin")
+
+
+@contextmanager
+def running(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, *, url: str = ""
+) -> Iterator[Process]:
+    """A server process, from its first answer to the end of the block.
+
+    It listens on `url`, or says itself where. Raises `BenchmarkError` with its last words when it
+    does not get that far.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".log") as log:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=dict(environment or python_environment()),
+            start_new_session=True,  # Ctrl-C reaches the benchmark alone, which then ends it
+        )
+        try:
+            path = Path(log.name)
+            url = url or _announced(child, path)
+            _wait_for_answer(child, url, path)
+            yield Process(child.pid, url, path)
+        finally:
+            _end(child)
+
+
+def temporary_directory() -> tempfile.TemporaryDirectory[str]:
+    """A folder for a benchmark's files, gone with its block."""
+    return tempfile.TemporaryDirectory(prefix="svc-bench-")
+
+
+def memory_mb(pid: int) -> float:
+    """Resident MiB of a process and its children, pages that they share counted once.
+
+    That is the sum of the proportional set sizes in /proc/<pid>/smaps_rollup.
+    """
+    return sum(_proportional_kib(member) for member in _family(pid)) / 1024
+
+
+def _proportional_kib(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("Pss:")))
+
+
+def _family(pid: int) -> list[int]:
+    children = [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+    return [pid, *(member for child in children for member in _family(child))]
+
+
+def _announced(child: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and child.poll() is None:
+        if found := _LISTENING.search(log.read_text(errors="replace")):
+            return found[1]
+        time.sleep(POLL_S)
+    raise _failed(child, log, "did not say where it listens")
+
+
+def _wait_for_answer(child: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and child.poll() is None:
+        if _answers(url):
+            return
+        time.sleep(POLL_S)
+    raise _failed(child, log, f"did not answer at {url}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        urllib.request.urlopen(f"{url}/health", timeout=START_S).close()
+    except urllib.error.HTTPError:
+        return True  # any status is an answer
+    except OSError:
+        return False
+    return True
+
+
+def _failed(child: subprocess.Popen[bytes], log: Path, how: str) -> BenchmarkError:
+    words = log.read_text(errors="replace").strip()[-2000:]
+    return BenchmarkError(f"{Path(str(child.args[0])).name} {how}:\n{words}")  # type: ignore[index]
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)  # its own session: nobody else is in it
+            child.wait()

@@ -1,0 +1,43 @@
+"""The service and its twins as gunicorn processes with the same settings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from benchmarks.decisions import MODEL
+from benchmarks.harness import Process, python_environment, running, temporary_directory
+from svc import limits
+
+SVC = str(Path(sys.executable).with_name("svc"))
+
+
+@contextmanager
+def service(provider: str) -> Iterator[Process]:
+    """`svc serve` on a new database, asking `provider`, a base URL."""
+    with temporary_directory() as folder, service_on(Path(folder) / "svc.db", provider) as server:
+        yield server
+
+
+def service_on(database: Path, provider: str) -> AbstractContextManager[Process]:
+    """`svc serve` on a database of the caller's."""
+    environment = {**python_environment(), "SVC_PROVIDER_BENCH_URL": provider}
+    return running(serve_command(database, "--model", f"@bench/{MODEL}"), environment)
+
+
+def serve_command(database: Path, *options: str) -> list[str]:
+    """The command that serves on a port of the system's."""
+    return [SVC, "serve", "--addr", "127.0.0.1:0", "--db", str(database), *options]
+
+
+def twin(name: str, provider: str = "") -> AbstractContextManager[Process]:
+    """A twin by its factory's name in `benchmarks.twins`."""
+    command = [
+        *(sys.executable, "-m", "gunicorn", "--worker-class", "gthread"),
+        *("--workers", "1", "--threads", str(limits.REQUEST_THREADS)),
+        *("--bind", "127.0.0.1:0", "--no-control-socket"),
+        f"benchmarks.twins:{name}()",
+    ]
+    return running(command, {**python_environment(), "SVC_BENCH_PROVIDER": provider})

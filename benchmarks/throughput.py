@@ -1,0 +1,36 @@
+"""Service and twin under the same load, taking turns so that both meet the same machine."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from benchmarks import decisions, nginx, servers, wrk
+from benchmarks.harness import Options, Process, Result, require
+
+CONNECTIONS = 32
+WARM_UP_S = 1.0  # seconds of load that count for nothing: threads and connections come up
+
+
+def against_twin(twin_name: str, options: Options, *, debias: bool) -> Result:
+    """Decisions a second of the service and of a twin; the ratio is the median over the rounds."""
+    require("nginx", "wrk")
+    body = decisions.body(debias=debias)
+
+    def rate(server: Process, seconds: float) -> float:
+        url = f"{server.url}/v1/decide"
+        return wrk.load(url, body, connections=CONNECTIONS, seconds=seconds).rate
+
+    with (
+        nginx.provider(decisions.completion()) as provider,
+        servers.twin(twin_name, provider) as twin,
+        servers.service(provider) as service,
+    ):
+        for server in (twin, service):
+            rate(server, WARM_UP_S)
+        pairs = [
+            (rate(twin, options.seconds), rate(service, options.seconds))
+            for _ in range(options.rounds)
+        ]
+    twins, services = zip(*pairs, strict=True)
+    ratio = median(own / bare for bare, own in pairs)
+    return Result(f"{median(services):,.0f}/s", f"{median(twins):,.0f}/s", f"{ratio:.2f}")

@@ -1,0 +1,19 @@
+"""The packages of the wheel and the files they carry; everything else is in setup.cfg.
+
+templates/, static/ and evals/ stand outside svc/, where people look for them; an installed wheel
+carries them as svc/_templates, svc/_static and svc/_evals. svc/assets.py finds them in both.
+"""
+
+from setuptools import find_packages, setup
+
+OUTSIDE = ("templates", "static", "evals")
+
+setup(
+    packages=[*find_packages(include=["svc", "svc.*"]), *(f"svc._{name}" for name in OUTSIDE)],
+    package_dir={f"svc._{name}": name for name in OUTSIDE},
+    package_data={
+        "svc": ["py.typed", "recipes/*.json"],
+        "svc.store": ["*.sql"],
+        **{f"svc._{name}": ["*"] for name in OUTSIDE},
+    },
+)
