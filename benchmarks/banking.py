@@ -81,7 +81,7 @@ def _check_stored(path: Path, decisions: list[dict[str, Any]]) -> None:
         stored = Decisions(database)
         for decision in decisions:
             found = stored.get(decision["id"])
-            if found is None or json.loads(found.answers) != decision["answers"]:
+            if found is None or found.answers != decision["answers"]:
                 raise BenchmarkError(f"the database lacks {decision['id']} as it was answered")
     finally:
         database.close()

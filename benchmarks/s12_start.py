@@ -18,7 +18,7 @@ RUNS = 7  # whole processes
 def _measure(options: Options) -> Result:
     with temporary_directory() as folder:
         database = Path(folder) / "svc.db"
-        shown = _median_s(lambda: _run([servers.SVC, "--help"]))
+        shown = _median_s(lambda: _run([*servers.SVC, "--help"]))
         up = _median_s(lambda: _serve(database))
     bare_shown = _median_s(lambda: _run([sys.executable, "-c", "import click"]))
     bare_up = _median_s(_serve_twin)

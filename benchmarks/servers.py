@@ -9,9 +9,8 @@ from pathlib import Path
 
 from benchmarks.decisions import MODEL
 from benchmarks.harness import Process, python_environment, running, temporary_directory
-from svc import limits
 
-SVC = str(Path(sys.executable).with_name("svc"))
+SVC = (sys.executable, "-m", "svc.cli.main")  # the command `svc`, installed or not
 
 
 @contextmanager
@@ -29,15 +28,11 @@ def service_on(database: Path, provider: str) -> AbstractContextManager[Process]
 
 def serve_command(database: Path, *options: str) -> list[str]:
     """The command that serves on a port of the system's."""
-    return [SVC, "serve", "--addr", "127.0.0.1:0", "--db", str(database), *options]
+    return [*SVC, "serve", "--addr", "127.0.0.1:0", "--db", str(database), *options]
 
 
 def twin(name: str, provider: str = "") -> AbstractContextManager[Process]:
     """A twin by its factory's name in `benchmarks.twins`."""
-    command = [
-        *(sys.executable, "-m", "gunicorn", "--worker-class", "gthread"),
-        *("--workers", "1", "--threads", str(limits.REQUEST_THREADS)),
-        *("--bind", "127.0.0.1:0", "--no-control-socket"),
-        f"benchmarks.twins:{name}()",
-    ]
+    settings = ["--config", "python:benchmarks.twin_settings"]
+    command = [sys.executable, "-m", "gunicorn", *settings, f"benchmarks.twins:{name}()"]
     return running(command, {**python_environment(), "SVC_BENCH_PROVIDER": provider})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -30,12 +31,14 @@ class CallAllowance:
 
     def __init__(self, calls: int) -> None:
         self.left = calls
+        self._lock = threading.Lock()  # a request's flows spend at the same time
 
     def spend(self, calls: int) -> None:
         """Raise `ModelError` when fewer than `calls` are left."""
-        if calls > self.left:
-            raise ModelError("the request ran out of its model calls")
-        self.left -= calls
+        with self._lock:
+            if calls > self.left:
+                raise ModelError("the request ran out of its model calls")
+            self.left -= calls
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ class Engine:
                 self._router.check_strict(model)
         debias = pin.debias if request.debias is None else request.debias
         calls = stages.planned_calls(request, len(models), 2 if debias else 1)
-        calls += len(explain.fields_of(request))
+        calls += explain.planned_calls(request)
         if calls > limits.MODEL_CALLS:
             raise InvalidRequest(
                 f"the request needs {calls} model calls, at most {limits.MODEL_CALLS} are allowed"
@@ -141,8 +141,9 @@ class Engine:
         return answered, asked
 
     def _explain(self, setup: _Setup, answered: Answered) -> list[Asked]:
-        def ask(model: Model, group: Group, text: str, deadline: Deadline) -> Asked:
-            wanted = replace(self._ask(setup, model, group, text, ()), debias=False)
+        def ask(probe: explain.Probe, text: str, deadline: Deadline) -> Asked:
+            like = self._ask(setup, probe.model, probe.group, text, ())
+            wanted = replace(like, debias=False, mode=probe.mode)
             return self._asker.ask(wanted, setup.allowance, deadline)
 
         return explain.add(setup.request, answered, ask, self._flows, setup.deadline)
@@ -178,7 +179,7 @@ class Engine:
             api_key=api_key,
             state_hash=self._hash(request.state.text),
             model=_models(setup, answered),
-            mode=_mode(setup, asked),
+            mode=_mode(setup, answered),
             config=setup.pin.name,
             privacy=request.privacy,
             answers=_redacted(request, shown) if setup.strict else shown,
@@ -200,10 +201,10 @@ def _models(setup: _Setup, answered: Answered) -> str:
     return ",".join(dict.fromkeys(ids))
 
 
-def _mode(setup: _Setup, asked: Sequence[Asked]) -> str:
-    if not asked:
-        return "verbal" if setup.mode == "verbal" else "logprobs"
-    return "logprobs" if all(one.mode == "logprobs" for one in asked) else "verbal"
+def _mode(setup: _Setup, answered: Answered) -> str:
+    """`logprobs` when every answer that models gave was read so; of none, the mode asked for."""
+    read = {mode for found in answered.findings.by_key.values() for mode in found.modes}
+    return "verbal" if "verbal" in (read or {setup.mode}) else "logprobs"
 
 
 def _debiased(asked: Sequence[Asked]) -> bool:

@@ -22,16 +22,18 @@ from svc.questions import Reading
 from svc.questions.labels import DECIMALS
 from svc.schemas import DecisionRequest
 
-AskText = Callable[[Model, Group, str, Deadline], Asked]
-
 
 @dataclass(frozen=True, slots=True)
-class _Probe:
-    """One call without one field: the questions that one model answered together."""
+class Probe:
+    """One call without one field: the questions that one model answered alike."""
 
     model: Model
+    mode: str
     group: Group
     without: str
+
+
+AskText = Callable[[Probe, str, Deadline], Asked]
 
 
 def fields_of(request: DecisionRequest) -> list[str]:
@@ -51,8 +53,8 @@ def add(
     A field whose call fails is left out. Raises `Timeout`.
     """
     probes = [
-        _Probe(model, group, field)
-        for model, group in _askings(request, answered)
+        Probe(model, mode, group, field)
+        for model, mode, group in _askings(request, answered)
         for field in fields_of(request)
     ]
     outcomes = flows.run([_job(probe, request, ask) for probe in probes], deadline)
@@ -68,24 +70,30 @@ def add(
     return asked
 
 
-def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, Group]]:
-    """Which model is to be asked which questions again."""
-    groups: dict[tuple[Model, bool], dict[str, Any]] = {}
+def planned_calls(request: DecisionRequest) -> int:
+    """One for each field, and one more where some questions think in calls of their own."""
+    kinds = {question.think for question in request.questions.values() if question.reversible}
+    return len(kinds) * len(fields_of(request))
+
+
+def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, str, Group]]:
+    """Which model is to be asked which questions again, in the mode that it answered in."""
+    groups: dict[tuple[Model, str, bool], dict[str, Any]] = {}
     for key, finding in answered.findings.by_key.items():
         question = request.questions[key]
         if question.reversible:
-            asking = (finding.models[0], question.think)
+            asking = (finding.models[0], finding.modes[0], question.think)
             groups.setdefault(asking, {})[key] = question
-    return [(model, Group(found, think)) for (model, think), found in groups.items()]
+    return [(model, mode, Group(found, think)) for (model, mode, think), found in groups.items()]
 
 
-def _job(probe: _Probe, request: DecisionRequest, ask: AskText) -> Job[Asked]:
+def _job(probe: Probe, request: DecisionRequest, ask: AskText) -> Job[Asked]:
     fields: Mapping[str, Any] = request.state.fields or {}
     text = jsontext.dumps({k: v for k, v in fields.items() if k != probe.without})
-    return lambda lane: ask(probe.model, probe.group, text, lane)
+    return lambda lane: ask(probe, text, lane)
 
 
-def _drop(answered: Answered, key: str, probe: _Probe, without: Reading) -> float:
+def _drop(answered: Answered, key: str, probe: Probe, without: Reading) -> float:
     question, label = probe.group.questions[key], answered.labels[key]
     original = answered.findings.by_key[key].original
     drop = question.probability(original, label) - question.probability(without, label)

@@ -108,5 +108,5 @@ def _report(
 ) -> None:
     try:
         finished.put((heat, index, job(heat.lane)))
-    except BaseException as error:  # carried over to the thread that waits
+    except BaseException as error:  # noqa: BLE001 - carried over to the thread that waits
         finished.put((heat, index, error))

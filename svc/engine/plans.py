@@ -7,7 +7,7 @@ Every plan asks its groups at the same time and gives a `Finding` for every ques
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from svc.deadline import Deadline
@@ -34,6 +34,7 @@ class Finding:
 
     reading: Reading
     models: tuple[Model, ...]  # those whose words are in the reading
+    modes: tuple[str, ...]  # in which each of them answered
     original: Reading  # the first model's, of the first order that answered
     extra: Mapping[str, Any] = field(default_factory=dict)  # fields that the plan adds
 
@@ -116,6 +117,7 @@ def _blended(
         findings.by_key[key] = Finding(
             reading,
             tuple(model for model, _ in members),
+            tuple(asked.mode for _, asked in members),
             members[0][1].original[index],
             {"agreement": round(agreement, 6)},
         )
@@ -144,9 +146,7 @@ def _escalated(team: Team, group: Group, deadline: Deadline) -> Findings:
             failures.append(error)
             continue
         for key, finding in found.by_key.items():
-            found.by_key[key] = Finding(
-                finding.reading, finding.models, finding.original, {"answered_by": model.id}
-            )
+            found.by_key[key] = replace(finding, extra={"answered_by": model.id})
         findings.add(found)
         open_questions = {
             key: question
@@ -180,7 +180,9 @@ def _asking(team: Team, model: Model, group: Group) -> Job[Asked]:
 
 def _findings(group: Group, model: Model, asked: Asked) -> Findings:
     rows = zip(group.questions, asked.readings, asked.original, strict=True)
-    by_key = {key: Finding(reading, (model,), original) for key, reading, original in rows}
+    by_key = {
+        key: Finding(reading, (model,), (asked.mode,), original) for key, reading, original in rows
+    }
     return Findings(by_key, [asked])
 
 

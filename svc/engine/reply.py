@@ -1,4 +1,4 @@
-"""From a model's reply to one reading per question; a reply that cannot be read is never guessed."""
+"""From a model's reply to one reading per question; one that cannot be read is never guessed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def run(
     request: DecisionRequest, ask: Callable[[Sequence[Group], Earlier], Findings]
 ) -> Answered:
     """Answer all stages; `ask` puts one stage's groups, with earlier answers, to the models."""
-    answered = Answered(answers=dict.fromkeys(request.questions, {}))
+    answered = Answered(answers={key: {} for key in request.questions})
     for number, keys in enumerate(request.stages):
         open_questions = _without_models(request, keys, answered)
         found = ask(_groups(open_questions), _earlier(request, open_questions, answered))

@@ -26,7 +26,6 @@ from svc.questions.conditions import Condition, Rule, Rules, When
 from svc.questions.fields import Flag, Number, Words, amount, shown
 from svc.questions.labels import complete, letters, normalised, one_line, tidy
 
-
 KEYS_SHOWN = 20  # option keys that an error message lists
 
 

@@ -101,7 +101,7 @@ class Choice(Lettered):
     def answer(self, reading: Reading) -> dict[str, Any]:
         probabilities = self.rounded(reading)
         return {
-            "choice": self.keys[argmax(probabilities)],
+            "choice": self.top(reading),
             "probabilities": dict(zip(self.keys, probabilities, strict=True)),
             **self.certainty(probabilities),
         }

@@ -13,6 +13,7 @@ from svc.jsontext import Literal
 from svc.questions.fields import amount, finite, shown
 
 ANSWER_MARK = "@"  # a field name that starts with it reads another question's answer
+DEEPEST = 32  # levels of nesting of a value to compare with, so that no comparison runs deep
 _MISSING = object()
 
 
@@ -89,10 +90,11 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "lte": _comparing(lambda value, operand: value <= operand),
 }
 _TEXT, _NUMBER, _BOOLEAN = "text", "a number", "true or false"
+COMPARING = ("gt", "gte", "lt", "lte")
 OPERANDS = {
     "contains": _TEXT,
     "starts_with": _TEXT,
-    **dict.fromkeys(("gt", "gte", "lt", "lte"), _NUMBER),
+    **dict.fromkeys(COMPARING, _NUMBER),
     "exists": _BOOLEAN,
 }
 
@@ -138,6 +140,8 @@ def _rule(index: int, rule: Any) -> Rule:
 
 
 def _condition(name: str, wanted: Any) -> Condition:
+    if _deeper(wanted, DEEPEST):
+        raise ValidationError(f"{shown(name)} is nested more than {DEEPEST} levels deep")
     if isinstance(wanted, list):
         return Condition(name, "any_of", wanted)
     if not isinstance(wanted, Mapping):
@@ -152,7 +156,15 @@ def _condition(name: str, wanted: Any) -> Condition:
         )
     if not _fits(operand, OPERANDS[operator]):
         raise ValidationError(f"{shown(name)} {operator} must be {OPERANDS[operator]}")
-    return Condition(name, operator, operand)
+    return Condition(name, operator, finite(operand) if operator in COMPARING else operand)
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects are nested in `value` more than `levels` deep."""
+    if not isinstance(value, (list, dict)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deeper(one, levels - 1) for one in inner)
 
 
 def _fits(operand: Any, kind: str) -> bool:

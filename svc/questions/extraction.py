@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from svc.questions.base import (
+    Examples,
     Question,
     QuestionSchema,
     Reading,
@@ -40,7 +41,7 @@ class Extraction(Question):
 
     @abstractmethod
     def valid(self, value: Any) -> Any:
-        """A value that is not null, as it is answered. Raises `ValueError` saying what is allowed."""
+        """A value that is not null, as it is answered; `ValueError` says what is allowed."""
 
     @abstractmethod
     def same(self, value: Any, other: Any) -> bool:
@@ -90,10 +91,10 @@ class Extraction(Question):
         return Reading((min(1.0, usable(member.get("confidence")) or 0.0),), value=value)
 
     def merge(self, readings: Sequence[Reading]) -> Reading:
-        """The first reading's value; at the mean confidence of those that agree, else the lowest."""
+        """The first reading's value, at the mean confidence if all agree, else at the lowest."""
         first = readings[0]
         confidences = [reading.probabilities[0] for reading in readings]
-        agree = all(self._agree(first, other) for other in readings[1:])
+        agree = all(self._agree(first.value, other.value) for other in readings[1:])
         confidence = math.fsum(confidences) / len(readings) if agree else min(confidences)
         return Reading((confidence,), value=first.value)
 
@@ -101,7 +102,7 @@ class Extraction(Question):
         """The value that most members gave, at the mean of their confidences times their share."""
         sides: list[list[Reading]] = []
         for reading in readings:
-            side = next((s for s in sides if self._agree(s[0], reading)), None)
+            side = next((s for s in sides if self._agree(s[0].value, reading.value)), None)
             if side is None:
                 sides.append([reading])
             else:
@@ -110,10 +111,10 @@ class Extraction(Question):
         share = len(winner) / len(readings)
         return Reading((_mean_confidence(winner) * share,), value=winner[0].value), share
 
-    def _agree(self, reading: Reading, other: Reading) -> bool:
-        if reading.value is None or other.value is None:
-            return reading.value is None and other.value is None
-        return self.same(reading.value, other.value)
+    def _agree(self, value: Any, other: Any) -> bool:
+        if value is None or other is None:
+            return value is None and other is None
+        return self.same(value, other)
 
     def confidence(self, reading: Reading) -> float:
         return reading.probabilities[0]
@@ -131,7 +132,7 @@ class Extraction(Question):
 
     def probability(self, reading: Reading, label: Any) -> float:
         """That of the value; every other value shares nothing that is known."""
-        return reading.probabilities[0] if label == reading.value else 0.0
+        return reading.probabilities[0] if self._agree(label, reading.value) else 0.0
 
     def check_label(self, label: Any) -> Any:
         if label is None:
@@ -157,6 +158,7 @@ class Extraction(Question):
 class ExtractionSchema(QuestionSchema):
     nullable = Flag()
     min_confidence = min_confidence_field()
+    examples = Examples()
 
 
 def _mean_confidence(readings: Sequence[Reading]) -> float:

@@ -8,6 +8,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
+from svc.jsontext import Literal
+
 
 def amount(count: int, bounds: tuple[int, int], what: str) -> None:
     """Raise `ValidationError` unless `count` things lie within `bounds`, both ends included."""
@@ -108,7 +110,12 @@ class Levels(fields.Field[tuple[str, ...]]):
 
 
 def finite(value: Any) -> float | int | None:
-    """The number that a JSON value is, or None for anything else (booleans, NaN, infinities)."""
+    """The number that a JSON value is, or None for anything else (booleans, NaN, infinities).
+
+    Of a number with more digits than a float holds it is the nearest float.
+    """
+    if isinstance(value, Literal):
+        value = float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

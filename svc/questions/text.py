@@ -23,8 +23,10 @@ class Text(Extraction):
     max_length: int = limits.TEXT_DEFAULT_LENGTH
 
     def valid(self, value: Any) -> str:
-        if not isinstance(value, str) or not 0 < len(value.strip()) <= len(value) <= self.max_length:
+        if not isinstance(value, str) or not value.strip() or len(value) > self.max_length:
             raise ValueError(f"must be text of 1 to {self.max_length} characters")
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise ValueError("must not hold half of a surrogate pair")  # nothing could store it
         return value
 
     def same(self, value: str, other: str) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 
 from svc.errors import StorageError
 
 BUSY_TIMEOUT_S = 5.0  # seconds to wait for another process that holds the file
+RETRY_S = 0.0005  # seconds between two attempts, about as long as a transaction takes
 JOURNAL_BYTES = 64 * 1024 * 1024  # the write-ahead log is cut to this after a burst
 READ_CACHE_KIB = 512  # page cache of each read connection
 
@@ -27,11 +29,15 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def writing(path: Path) -> sqlite3.Connection:
-    """A connection that writes durably to a database that exists."""
+    """A connection that writes durably to a database that exists.
+
+    It never waits for a lock by itself: transactions are begun with `execute_patiently`.
+    """
     return _configured(
         connect(path, "rw"),
         "PRAGMA synchronous = FULL",
         "PRAGMA foreign_keys = ON",
+        "PRAGMA busy_timeout = 0",
         f"PRAGMA journal_size_limit = {JOURNAL_BYTES}",
     )
 
@@ -45,6 +51,22 @@ def reading(path: Path) -> sqlite3.Connection:
     )
     connection.row_factory = sqlite3.Row
     return connection
+
+
+def execute_patiently(connection: sqlite3.Connection, statement: str, patience: float) -> None:
+    """Execute what may need a lock; raises `SQLITE_BUSY` only after `patience` seconds.
+
+    SQLite's own wait sleeps ever longer, up to 100 ms, while others that come later pass by.
+    """
+    give_up_at = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= give_up_at:
+                raise
+        time.sleep(RETRY_S)
 
 
 def _configured(connection: sqlite3.Connection, *pragmas: str) -> sqlite3.Connection:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 
 from svc.errors import SettingsError
-from svc.store.connections import BUSY_TIMEOUT_S, connect, primary_code
+from svc.store.connections import BUSY_TIMEOUT_S, connect, execute_patiently, primary_code
 
 Migration = str | Callable[[sqlite3.Connection], None]
 
 APPLICATION_ID = 0x53564344  # "SVCD", in the header of every file that this project made
 SALT_BYTES = 32
-RETRY_S = 0.01  # seconds between two attempts to switch the journal
 
 
 def shipped() -> tuple[Migration, ...]:
@@ -41,7 +39,7 @@ def prepare(path: Path, migrations: Sequence[Migration]) -> None:
             _check_untouched(path, len(migrations))
         with contextlib.closing(connect(path, "rwc")) as connection:
             _migrate(connection, path, migrations)
-            _switch_to_wal(connection)
+            execute_patiently(connection, "PRAGMA journal_mode = WAL", BUSY_TIMEOUT_S)
     except (sqlite3.Error, OSError) as error:
         raise _refused(path, _reason(error)) from error
 
@@ -114,19 +112,6 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """SQLite does not wait for others here, so wait for them."""
-    give_up_at = time.monotonic() + BUSY_TIMEOUT_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
-                raise
-            time.sleep(RETRY_S)
 
 
 def _reason(error: Exception) -> str:

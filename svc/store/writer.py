@@ -13,12 +13,20 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from svc.errors import StorageError
-from svc.store.connections import error_name, primary_code, storage_error
+from svc.store.connections import (
+    BUSY_TIMEOUT_S,
+    error_name,
+    execute_patiently,
+    primary_code,
+    storage_error,
+)
 
 I = TypeVar("I")  # noqa: E741 - item
 R = TypeVar("R")
 
 Handler = Callable[[sqlite3.Connection, Sequence[I]], Sequence[R]]
+
+_BEGIN = "BEGIN IMMEDIATE"
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +82,15 @@ def wake(job: _Job | None) -> None:
 class Writer:
     """Group commit over one connection, which is opened again when it breaks."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], batch: int) -> None:
-        """At most `batch` items share a transaction."""
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        batch: int,
+        patience: float = BUSY_TIMEOUT_S,
+    ) -> None:
+        """At most `batch` items share a transaction; `patience` for other processes in seconds."""
         self._connect = connect
+        self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._batch = batch
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # None is the last that it holds
@@ -143,14 +157,14 @@ class Writer:
         """A connection inside a new transaction; one that is broken is replaced."""
         if self._connection is not None:
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
+                execute_patiently(self._connection, _BEGIN, self._patience)
                 return self._connection
             except sqlite3.Error as error:
                 if primary_code(error) == sqlite3.SQLITE_BUSY:
                     raise
                 self._drop()
         self._connection = self._connect()
-        self._connection.execute("BEGIN IMMEDIATE")
+        execute_patiently(self._connection, _BEGIN, self._patience)
         return self._connection
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:

@@ -1,0 +1,1 @@
+"""The command line: `main.py` is the door, each further file is one command."""

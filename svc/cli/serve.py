@@ -1,0 +1,122 @@
+"""`svc serve`: everything that can be wrong is found before the first process starts."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+from flask import Flask
+from gunicorn.app.base import Application
+
+from svc import limits, logs, serving
+from svc.app import create_app
+from svc.bootstrap import build
+from svc.demo import DemoServer
+from svc.errors import SettingsError
+from svc.settings import ProviderOverride, Settings, load
+
+BACKLOG = 2_048  # connections that may wait to be accepted
+DEMO_MODEL = "@demo/lexical"
+
+
+@click.command("serve")
+@click.option("--addr", metavar="ADDR", help="Listen address.  [default: 127.0.0.1:7777]")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    help="Model when a request names neither model nor config.  [default: the latest pin's]",
+)
+@click.option(
+    "--cache-size",
+    metavar="N",
+    help=f"Decisions remembered per mode.  [default: {limits.CACHE_SIZE}]",
+)
+@click.option("--db", metavar="DB", help="Database file.  [default: svc.db]")
+@click.option(
+    "--latest-config",
+    metavar="NAME",
+    help="Pin that svc-latest points to.  [default: the newest]",
+)
+@click.option(
+    "--no-auth",
+    is_flag=True,
+    default=None,
+    help="Allow listening beyond localhost without keys.",
+)
+@click.option(
+    "--max-body-mb",
+    metavar="MB",
+    help=f"Largest request body, inline images included.  [default: {limits.BODY_MB}]",
+)
+@click.option(
+    "--demo",
+    is_flag=True,
+    help=f"Start the demonstration model and make {DEMO_MODEL} the default model.",
+)
+def command(demo: bool, **flags: str | bool | None) -> None:
+    """Serve the HTTP interface.
+
+    Options left out are read from the environment: SVC_MODEL, SVC_CACHE_SIZE, SVC_DB,
+    SVC_LATEST_CONFIG, SVC_NO_AUTH and SVC_MAX_BODY_MB.
+    """
+    settings = load(os.environ, **flags)
+    logs.configure(settings.log == "json", settings.log_level.upper())
+    family, address = _resolve(settings.host, settings.port)
+    serving.check(settings, [str(address[0])])
+    listener = _listen(family, address)
+    click.echo(f"listening on {_url(listener)}")
+    sys.stdout.flush()
+    Server(settings, listener, DemoServer() if demo else None).run()
+
+
+class Server(Application):  # type: ignore[misc]
+    """Gunicorn on a socket that listens already; the services start in the worker."""
+
+    def __init__(self, settings: Settings, listener: socket.socket, demo: DemoServer | None):
+        self._settings = settings if demo is None else _with_demo(settings, demo.url)
+        self._bind = f"fd://{listener.detach()}"  # gunicorn closes it
+        self._demo = demo  # ends with the worker's process, after the last request has
+        super().__init__()
+
+    def load_config(self) -> None:
+        self.load_config_from_module_name_or_filename("python:svc.serving")
+        self.cfg.set("bind", self._bind)
+
+    def load(self) -> Flask:
+        if self._demo is not None:
+            self._demo.start()
+        return create_app(build(self._settings))
+
+
+def _with_demo(settings: Settings, url: str) -> Settings:
+    """The settings with the provider `demo` at `url`; a default model that was set stays."""
+    providers = {**settings.providers, "demo": ProviderOverride(url=url)}
+    return replace(settings, providers=providers, model=settings.model or DEMO_MODEL)
+
+
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
+    """The address family and socket address of a host name or IP address."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        raise SettingsError(f"--addr {host!r}: there is no such host") from None
+    family, _, _, _, address = found[0]
+    return family, address
+
+
+def _listen(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
+        host, port = address[:2]
+        raise SettingsError(f"--addr: cannot listen on {host} port {port}: {reason}") from None
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
