@@ -40,6 +40,8 @@ def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
         raise TooLarge(too_large_message(limit))
     if not decoder.eof:
         raise InvalidJson(f"the body is cut short within its {encoding} encoding")
+    if decoder.unused_data:
+        raise InvalidJson(f"the body goes on after the end of its {encoding} encoding")
     return plain
 
 
