@@ -19,7 +19,7 @@ def on_starting(server: Arbiter) -> None:
     hosts = [str(bind[0]) if isinstance(bind, tuple) else "/" for bind in server.cfg.address]
     try:
         settings = load(os.environ)
-        logs.configure(settings.log == "json", settings.log_level.upper())
+        logs.configure(settings.log == "json", settings.log_level)
         check(settings, hosts)
     except SettingsError as error:
         sys.exit(f"Error: {error}")

@@ -1,12 +1,12 @@
 """The packages of the wheel and the files they carry; everything else is in setup.cfg.
 
-templates/, static/ and evals/ stand outside svc/, where people look for them; an installed wheel
-carries them as svc/_templates, svc/_static and svc/_evals. svc/assets.py finds them in both.
+templates/ and static/ stand outside svc/, where people look for them; an installed wheel
+carries them as svc/_templates and svc/_static. svc/assets.py finds them in both places.
 """
 
 from setuptools import find_packages, setup
 
-OUTSIDE = ("templates", "static", "evals")
+OUTSIDE = ("templates", "static")
 
 setup(
     packages=[*find_packages(include=["svc", "svc.*"]), *(f"svc._{name}" for name in OUTSIDE)],

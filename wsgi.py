@@ -13,7 +13,7 @@ from svc.settings import load
 
 try:
     settings = load(os.environ)
-    logs.configure(settings.log == "json", settings.log_level.upper())
+    logs.configure(settings.log == "json", settings.log_level)
     app = create_app(build(settings))
 except SettingsError as error:
     sys.stderr.write(f"Error: {error}\n")

@@ -20,7 +20,7 @@ class TextFormatter(logging.Formatter):
     """`2026-11-21T10:00:00.000Z INFO logger: message field=value`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = "".join(f" {key}={value}" for key, value in _fields(record).items())
+        fields = "".join(f" {key}={_quoted(str(value))}" for key, value in _fields(record).items())
         line = f"{_time(record)} {record.levelname} {record.name}: {record.getMessage()}{fields}"
         return _one_line(line)
 
@@ -46,7 +46,7 @@ def configure(as_json: bool, level: str) -> None:
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level)
+    root.setLevel(level.upper())
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings quote addresses
 
 
@@ -64,6 +64,11 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 def _time(record: logging.LogRecord) -> str:
     moment = datetime.fromtimestamp(record.created, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _quoted(text: str) -> str:
+    """A value that could pass for further fields stands in quotes."""
+    return json.dumps(text, ensure_ascii=False) if " " in text or '"' in text else text
 
 
 def _one_line(text: str) -> str:

@@ -93,6 +93,13 @@ class Log(Logger):  # type: ignore[misc]
 class Worker(ThreadWorker):  # type: ignore[misc]
     """Gunicorn's threads, with our answers to what is no valid HTTP."""
 
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Stopping, refuse connections at once: nobody would answer those left in the queue."""
+        super().set_accept_enabled(enabled)
+        if not self.alive:
+            for listener in self.sockets:
+                listener.close()
+
     def handle_request(self, req: Any, conn: Any) -> bool:
         req.body.reader = _Reader(req.body.reader)
         return bool(super().handle_request(req, conn))

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import click
-from flask import Flask
 from gunicorn.app.base import Application
 
 from svc import limits, logs, serving
@@ -64,7 +63,7 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     SVC_LATEST_CONFIG, SVC_NO_AUTH and SVC_MAX_BODY_MB.
     """
     settings = load(os.environ, **flags)
-    logs.configure(settings.log == "json", settings.log_level.upper())
+    logs.configure(settings.log == "json", settings.log_level)
     family, address = _resolve(settings.host, settings.port)
     serving.check(settings, [str(address[0])])
     listener = _listen(family, address)
@@ -77,7 +76,7 @@ class Server(Application):  # type: ignore[misc]
     """Gunicorn on a socket that listens already; the services start in the worker."""
 
     def __init__(self, settings: Settings, listener: socket.socket, demo: DemoServer | None):
-        self._settings = settings if demo is None else _with_demo(settings, demo.url)
+        self._settings = settings if demo is None else with_demo(settings, demo.url)
         self._bind = f"fd://{listener.detach()}"  # gunicorn closes it
         self._demo = demo  # ends with the worker's process, after the last request has
         super().__init__()
@@ -86,13 +85,13 @@ class Server(Application):  # type: ignore[misc]
         self.load_config_from_module_name_or_filename("python:svc.serving")
         self.cfg.set("bind", self._bind)
 
-    def load(self) -> Flask:
+    def load(self) -> Any:
         if self._demo is not None:
             self._demo.start()
         return create_app(build(self._settings))
 
 
-def _with_demo(settings: Settings, url: str) -> Settings:
+def with_demo(settings: Settings, url: str) -> Settings:
     """The settings with the provider `demo` at `url`; a default model that was set stays."""
     providers = {**settings.providers, "demo": ProviderOverride(url=url)}
     return replace(settings, providers=providers, model=settings.model or DEMO_MODEL)

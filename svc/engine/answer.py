@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svc.questions import Question, Reading
+from svc.questions.labels import DECIMALS
 
 SKIPPED = {"skipped": True}
 
@@ -16,8 +17,8 @@ def calibrated(question: Question, reading: Reading) -> Reading:
 
 
 def confidence(question: Question, reading: Reading) -> float:
-    """How sure the calibrated reading is of its top answer."""
-    return question.confidence(calibrated(question, reading))
+    """How sure the calibrated reading is of its top answer, as the caller would see it."""
+    return round(question.confidence(calibrated(question, reading)), DECIMALS)
 
 
 def by_models(question: Question, reading: Reading, extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Bound(fields.Field[float]):
         number = finite(value)
         if number is None or abs(number) > LARGEST or (self.whole and number != int(number)):
             raise ValidationError(f"must be a {'whole ' if self.whole else ''}number")
-        return int(number) if self.whole else number
+        return int(number) if number == int(number) else number  # 1.0 bounds what 1 does
 
 
 class NumberSchema(ExtractionSchema):

@@ -73,6 +73,7 @@ class Database:
     def read(self) -> AbstractContextManager[sqlite3.Connection]:
         """Lend a read-only connection that sees one state of the database for the whole block.
 
+        Its rows know their columns by name; they are fetched inside the block.
         Raises `StorageError`, also for `sqlite3` errors inside the block.
         """
         return self._readers.lend()

@@ -16,6 +16,8 @@ Migration = str | Callable[[sqlite3.Connection], None]
 
 APPLICATION_ID = 0x53564344  # "SVCD", in the header of every file that this project made
 SALT_BYTES = 32
+SMALLEST_BYTES = 512  # of a SQLite database: one page
+_NO_DATABASE = "it is no SQLite database"
 
 
 def shipped() -> tuple[Migration, ...]:
@@ -51,6 +53,8 @@ def _refused(path: Path, reason: str) -> SettingsError:
 def _check_place(path: Path) -> None:
     if path.exists() and not path.is_file():
         raise _refused(path, "it is a directory" if path.is_dir() else "it is no regular file")
+    if path.exists() and 0 < path.stat().st_size < SMALLEST_BYTES:
+        raise _refused(path, _NO_DATABASE)  # SQLite would overwrite a file of one byte
     if not path.absolute().parent.is_dir():
         raise _refused(path, f"its folder {str(path.absolute().parent)!r} does not exist")
 
@@ -118,7 +122,7 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, sqlite3.Error):
         return f"it cannot be opened ({getattr(error, 'strerror', None) or type(error).__name__})"
     reasons = {
-        sqlite3.SQLITE_NOTADB: "it is no SQLite database",
+        sqlite3.SQLITE_NOTADB: _NO_DATABASE,
         sqlite3.SQLITE_BUSY: "it is locked by another process",
         sqlite3.SQLITE_READONLY: "it cannot be written to",
         sqlite3.SQLITE_CANTOPEN: "it cannot be opened for writing",

@@ -182,9 +182,10 @@ class Writer:
 
     def _finish(self) -> None:
         """Leave everything in the one file, as far as other processes let go of the log."""
-        if self._connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with contextlib.suppress(sqlite3.Error):
+            if self._connection is None:
+                self._connection = self._connect()
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._drop()
 
 

@@ -10,12 +10,13 @@ import pytest
 from marshmallow import ValidationError
 
 from svc.questions import TYPES, Question, Reading, Unreadable
+from svc.questions.base import Example
 
 BOTH_ORDERS = pytest.mark.parametrize("backwards", [False, True], ids=["original", "reversed"])
 
 
-class QuestionContract:
-    """Inherit, and set the class attributes."""
+class TypeContract:
+    """What holds for every type; inherit one of the two below, and set the class attributes."""
 
     body: ClassVar[dict[str, Any]]  # a complete question of the type
     twin: ClassVar[dict[str, Any]]  # the same exact question, written differently
@@ -47,55 +48,12 @@ class QuestionContract:
             load({key: value for key, value in self.body.items() if key != "instructions"})
 
     @BOTH_ORDERS
-    def test_a_sure_reply_reads_alike_in_both_orders(self, backwards: bool) -> None:
-        shown = [self.sure_line(labels, backwards) for _, labels in self.lines(backwards)]
-        reading = self.question.read_lines(shown, backwards)
-        expected = self.question.read_lines(
-            [self.sure_line(labels, False) for _, labels in self.lines(False)], False
-        )
-        assert reading.probabilities == pytest.approx(expected.probabilities)
-
-    def lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
-        return self.question.reply_lines(backwards)
-
-    def sure_line(self, labels: tuple[str, ...], backwards: bool) -> dict[int, float]:
-        """A model that is sure of the first label of the original order."""
-        first = len(labels) - 1 if backwards else 0
-        return {i: 0.9 if i == first else 0.1 / (len(labels) - 1) for i in range(len(labels))}
-
-    @BOTH_ORDERS
     def test_its_json_schema_is_in_the_strictest_dialect(self, backwards: bool) -> None:
         assert_strict(self.question.verbal_schema(backwards))
-
-    @BOTH_ORDERS
-    @pytest.mark.parametrize(
-        "member", [None, True, 7, "A", [], {}, {"A": "high"}, {"zebra": 1}, {"A": None}, [[1]]]
-    )
-    def test_a_reply_without_a_usable_answer_is_unreadable(
-        self, member: Any, backwards: bool
-    ) -> None:
-        with pytest.raises(Unreadable):
-            self.question.read_member(member, backwards)
-
-    @pytest.mark.parametrize("value", [-1, 7, 10**400, float("nan"), float("inf"), True, 1e308])
-    def test_odd_numbers_never_leave_the_range_of_probabilities(self, value: Any) -> None:
-        labels = self.lines(False)[0][1]
-        try:
-            reading = self.question.read_member(dict.fromkeys([*labels, "A"], value), False)
-        except Unreadable:
-            return
-        assert_probabilities(reading.probabilities)
 
     def test_merging_a_reading_with_itself_changes_nothing(self) -> None:
         merged = self.question.merge([self.reading, self.reading])
         assert merged.probabilities == pytest.approx(self.reading.probabilities)
-
-    def test_merging_is_the_mean_and_keeps_the_smallest_mass(self) -> None:
-        other = Reading(self.reading.probabilities[::-1], mass=0.25)
-        merged = self.question.merge([Reading(self.reading.probabilities, mass=0.75), other])
-        pairs = zip(self.reading.probabilities, other.probabilities, strict=True)
-        assert merged.probabilities == pytest.approx([(a + b) / 2 for a, b in pairs])
-        assert merged.mass == 0.25
 
     def test_its_reading_is_answered(self) -> None:
         assert self.question.answer(self.reading) == self.answer
@@ -118,6 +76,127 @@ class QuestionContract:
     def test_its_definition_loads_as_the_same_question(self) -> None:
         assert load(json.loads(self.question.definition_json)).digest == self.question.digest
 
+    def test_all_of_its_texts_count_towards_the_limit(self) -> None:
+        assert len(self.question.texts) == self.text_limit_parts
+        assert self.body["instructions"] in self.question.texts
+
+    # --- labels: what a right answer is ---
+
+    @property
+    def label(self) -> Any:
+        """A checked label: what `reading` is answered as."""
+        return self.question.top(self.reading)
+
+    def as_json(self) -> Any:
+        """The label as a caller writes it."""
+        return list(self.label) if isinstance(self.label, tuple) else self.label
+
+    def replied(self, text: str, backwards: bool) -> Reading:
+        """The reading of a model that replies the text of a label and is sure."""
+        raise NotImplementedError
+
+    def test_a_label_is_kept_as_the_answer_it_names(self) -> None:
+        assert self.question.check_label(self.as_json()) == self.label
+
+    @pytest.mark.parametrize("label", [{"no": "label"}, [["a"]], [None], {}])
+    def test_what_can_be_no_answer_is_no_label(self, label: Any) -> None:
+        with pytest.raises(ValueError, match="must"):
+            self.question.check_label(label)
+
+    def test_a_certain_reading_is_of_that_label_alone(self) -> None:
+        certain = self.question.certain(self.label)
+        assert self.question.top(certain) == self.label
+        assert self.question.probability(certain, self.label) == 1.0
+        assert self.question.confidence(certain) == 1.0
+
+    def test_the_probability_of_the_top_answer_is_the_confidence(self) -> None:
+        probability = self.question.probability(self.reading, self.label)
+        assert probability == pytest.approx(self.question.confidence(self.reading))
+
+    def test_a_council_of_one_is_the_one(self) -> None:
+        blend, agreement = self.question.blend([self.reading])
+        assert blend.probabilities == pytest.approx(self.reading.probabilities)
+        assert (blend.value, agreement) == (self.reading.value, 1.0)
+
+    def test_a_label_is_spoken_on_one_line(self) -> None:
+        spoken = self.question.spoken(self.label)
+        assert spoken.strip() and "\n" not in spoken
+
+    @BOTH_ORDERS
+    def test_an_example_shows_the_reply_that_reads_as_its_label(self, backwards: bool) -> None:
+        if "examples" not in TYPES[self.body["type"]].fields:
+            return
+        example = {"state": {"a": 1}, "label": self.as_json()}
+        (kept,) = load({**self.body, "examples": [example]}).examples
+        assert kept == Example('{"a":1}', self.label)
+        text = self.question.label_text(kept.label, backwards)
+        assert self.question.top(self.replied(text, backwards)) == self.label
+
+    def test_a_wrong_label_of_an_example_is_refused_with_its_number(self) -> None:
+        if "examples" not in TYPES[self.body["type"]].fields:
+            return
+        good = {"state": "s", "label": self.as_json()}
+        with pytest.raises(ValidationError) as refusal:
+            load({**self.body, "examples": [good, {"state": "s", "label": {"no": "label"}}]})
+        assert refusal.value.messages["examples"][0].startswith("example 1: label must")
+
+    def test_a_rule_keeps_its_answer_as_a_label(self) -> None:
+        rules = [{"if": {"a": 1}, "answer": self.as_json()}]
+        assert load({**self.body, "rules": rules}).rules[0].answer == self.label
+
+    def test_a_wrong_answer_of_a_rule_is_refused_with_its_number(self) -> None:
+        rules = [{"if": {"a": 1}, "answer": self.as_json()}, {"if": {}, "answer": {"no": "label"}}]
+        with pytest.raises(ValidationError) as refusal:
+            load({**self.body, "rules": rules})
+        assert refusal.value.messages["rules"][0].startswith("rule 1: answer must")
+
+
+class QuestionContract(TypeContract):
+    """What holds for questions that are answered by labels."""
+
+    @BOTH_ORDERS
+    def test_a_sure_reply_reads_alike_in_both_orders(self, backwards: bool) -> None:
+        shown = [self.sure_line(labels, backwards) for _, labels in self.lines(backwards)]
+        reading = self.question.read_lines(shown, backwards)
+        expected = self.question.read_lines(
+            [self.sure_line(labels, False) for _, labels in self.lines(False)], False
+        )
+        assert reading.probabilities == pytest.approx(expected.probabilities)
+
+    def lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
+        return self.question.reply_lines(backwards)
+
+    def sure_line(self, labels: tuple[str, ...], backwards: bool) -> dict[int, float]:
+        """A model that is sure of the first label of the original order."""
+        first = len(labels) - 1 if backwards else 0
+        return {i: 0.9 if i == first else 0.1 / (len(labels) - 1) for i in range(len(labels))}
+
+    @BOTH_ORDERS
+    @pytest.mark.parametrize(
+        "member", [None, True, 7, "A", [], {}, {"A": "high"}, {"zebra": 1}, {"A": None}, [[1]]]
+    )
+    def test_a_reply_without_a_usable_answer_is_unreadable(
+        self, member: Any, backwards: bool
+    ) -> None:
+        with pytest.raises(Unreadable):
+            self.question.read_member(member, backwards)
+
+    @pytest.mark.parametrize("value", [-1, 7, 10**400, float("nan"), float("inf"), True, 1e308])
+    def test_odd_numbers_never_leave_the_range_of_probabilities(self, value: Any) -> None:
+        labels = self.lines(False)[0][1]
+        try:
+            reading = self.question.read_member(dict.fromkeys([*labels, "A"], value), False)
+        except Unreadable:
+            return
+        assert_probabilities(reading.probabilities)
+
+    def test_merging_is_the_mean_and_keeps_the_smallest_mass(self) -> None:
+        other = Reading(self.reading.probabilities[::-1], mass=0.25)
+        merged = self.question.merge([Reading(self.reading.probabilities, mass=0.75), other])
+        pairs = zip(self.reading.probabilities, other.probabilities, strict=True)
+        assert merged.probabilities == pytest.approx([(a + b) / 2 for a, b in pairs])
+        assert merged.mass == 0.25
+
     def test_what_is_stored_fits_the_definition(self) -> None:
         stored = self.question.stored(self.reading)
         restored = load(json.loads(self.question.definition_json))
@@ -126,9 +205,110 @@ class QuestionContract:
             self.answer.get("probabilities", self.answer.get("noul"))
         )
 
-    def test_all_of_its_texts_count_towards_the_limit(self) -> None:
-        assert len(self.question.texts) == self.text_limit_parts
-        assert self.body["instructions"] in self.question.texts
+    def replied(self, text: str, backwards: bool) -> Reading:
+        (labels,) = [labels for _, labels in self.lines(backwards)]
+        return self.question.read_lines([{labels.index(text): 1.0}], backwards)
+
+
+class ExtractionContract(TypeContract):
+    """What holds for values read from the input; `valid` and `invalid` are replies' values."""
+
+    valid: ClassVar[list[Any]]
+    invalid: ClassVar[list[Any]]
+
+    def replied(self, text: str, backwards: bool) -> Reading:
+        member = {"value": json.loads(text), "confidence": 1.0}
+        return self.question.read_member(member, backwards)
+
+    def test_a_valid_value_is_read_with_its_confidence(self) -> None:
+        for value in self.valid:
+            reading = self.question.read_member({"value": value, "confidence": 0.75}, False)
+            assert (reading.value, reading.probabilities) == (value, (0.75,))
+
+    def test_a_value_that_is_not_valid_is_no_answer(self) -> None:
+        for value in self.invalid:
+            reading = self.question.read_member({"value": value, "confidence": 0.9}, False)
+            assert (reading.value, reading.probabilities) == (None, (0.0,)), value
+
+    @pytest.mark.parametrize("member", [None, True, 7, "A", [], {}, {"confidence": 1}, [[1]]])
+    def test_a_reply_without_a_value_is_no_answer(self, member: Any) -> None:
+        assert self.question.read_member(member, False) == Reading((0.0,))
+
+    @pytest.mark.parametrize(
+        ("confidence", "kept"),
+        [(7, 1.0), (-1, 0.0), (None, 0.0), ("high", 0.0), (True, 0.0), (float("nan"), 0.0)],
+    )
+    def test_an_odd_confidence_never_leaves_the_range(self, confidence: Any, kept: float) -> None:
+        member = {"value": self.valid[0], "confidence": confidence}
+        assert self.question.read_member(member, False).probabilities == (kept,)
+
+    def test_null_is_an_answer_only_where_it_is_allowed(self) -> None:
+        null = {"value": None, "confidence": 0.8}
+        nullable = load({**self.body, "nullable": True})
+        assert nullable.read_member(null, False) == Reading((0.8,))
+        assert self.question.read_member(null, False) == Reading((0.0,))
+        assert nullable.check_label(None) is None
+        with pytest.raises(ValueError, match="not nullable"):
+            self.question.check_label(None)
+
+    def test_a_nullable_value_is_said_to_be_so_in_words_and_schema(self) -> None:
+        nullable = load({**self.body, "nullable": True})
+        assert "or null" in nullable.verbal_format(False)
+        assert "null" in nullable.verbal_schema(False)["properties"]["value"]["type"]
+        assert "null" not in self.question.verbal_format(False)
+        assert isinstance(self.question.verbal_schema(False)["properties"]["value"]["type"], str)
+
+    def test_null_is_another_answer_than_every_value(self) -> None:
+        question = load({**self.body, "nullable": True})
+        assert question.probability(Reading((0.9,)), self.valid[0]) == 0.0
+        assert question.probability(Reading((0.9,), value=self.valid[0]), None) == 0.0
+        assert question.probability(Reading((0.9,)), None) == 0.9
+
+    def test_orders_that_agree_are_averaged(self) -> None:
+        value = self.valid[0]
+        merged = self.question.merge([Reading((0.9,), value=value), Reading((0.5,), value=value)])
+        assert (merged.value, merged.probabilities) == (value, pytest.approx((0.7,)))
+
+    def test_orders_that_disagree_keep_the_first_value_at_the_lower_confidence(self) -> None:
+        first, second = self.valid[:2]
+        for one, two in [(0.9, 0.3), (0.3, 0.9)]:
+            readings = [Reading((one,), value=first), Reading((two,), value=second)]
+            assert self.question.merge(readings) == Reading((0.3,), value=first)
+
+    def test_a_council_takes_the_majority_at_its_mean_times_its_share(self) -> None:
+        first, second = self.valid[:2]
+        readings = [
+            Reading((0.9,), value=second),
+            Reading((0.8,), value=first),
+            Reading((0.4,), value=first),
+        ]
+        blend, agreement = self.question.blend(readings)
+        assert (blend.value, agreement) == (first, pytest.approx(2 / 3))
+        assert blend.probabilities == pytest.approx((0.6 * 2 / 3,))
+
+    def test_a_tied_council_takes_the_more_confident_side(self) -> None:
+        first, second = self.valid[:2]
+        readings = [Reading((0.6,), value=first), Reading((0.9,), value=second)]
+        for order in (readings, readings[::-1]):
+            blend, agreement = self.question.blend(order)
+            assert (blend.value, agreement) == (second, 0.5)
+            assert blend.probabilities == pytest.approx((0.45,))
+
+    def test_below_its_threshold_it_abstains(self) -> None:
+        question = load({**self.body, "min_confidence": 0.8})
+        assert question.answer(Reading((0.79,), value=self.valid[0]))["abstain"] is True
+        assert question.answer(Reading((0.8,), value=self.valid[0]))["abstain"] is False
+        assert "abstain" not in self.question.answer(self.reading)
+
+    def test_it_has_no_order_to_reverse_and_is_asked_verbally(self) -> None:
+        assert not self.question.reversible
+        assert "verbal mode only" in self.question.verbal_reason
+        assert self.question.option_lines(False) == []
+
+    @pytest.mark.parametrize("field", ["coverage", "options", "threshold", "escape"])
+    def test_fields_of_other_types_are_unknown(self, field: str) -> None:
+        with pytest.raises(ValidationError, match="unknown field"):
+            load({**self.body, field: 0.5})
 
 
 def load(body: dict[str, Any]) -> Question:

@@ -20,8 +20,15 @@ MB = 1024 * 1024
 
 @pytest.mark.parametrize(
     "content_type",
-    ["application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data",
-     "application/json; charset=latin-1", "nonsense", None],
+    [
+        "application/json",
+        "application/x-www-form-urlencoded",
+        "text/plain",
+        "multipart/form-data",
+        "application/json; charset=latin-1",
+        "nonsense",
+        None,
+    ],
 )
 def test_any_content_type_is_read_as_json(start: Start, content_type: str | None) -> None:
     client = start().test_client()
@@ -88,8 +95,10 @@ def test_a_state_of_the_largest_size_is_taken(start: Start) -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", " deflate", "identity", ""])
 def test_a_compressed_body_is_read(start: Start, encoding: str) -> None:
     pack = {"gzip": gzip.compress, "deflate": zlib.compress}.get(encoding.strip().lower(), bytes)
-    response = start().test_client().post(
-        "/v1/decide", data=pack(GOOD), headers={"Content-Encoding": encoding}
+    response = (
+        start()
+        .test_client()
+        .post("/v1/decide", data=pack(GOOD), headers={"Content-Encoding": encoding})
     )
     assert response.status_code == 200, response.text
 
@@ -110,8 +119,8 @@ def test_a_compressed_body_is_read(start: Start, encoding: str) -> None:
     ],
 )
 def test_a_compressed_body_that_is_broken_is_400(start: Start, encoding: str, body: bytes) -> None:
-    response = start().test_client().post(
-        "/v1/decide", data=body, headers={"Content-Encoding": encoding}
+    response = (
+        start().test_client().post("/v1/decide", data=body, headers={"Content-Encoding": encoding})
     )
     assert_error(response, 400, "invalid_json")
 
@@ -120,8 +129,8 @@ def test_a_compressed_body_that_is_broken_is_400(start: Start, encoding: str, bo
 def test_an_encoding_that_cannot_be_decoded_is_415_and_names_those_that_can(
     start: Start, encoding: str
 ) -> None:
-    response = start().test_client().post(
-        "/v1/decide", data=GOOD, headers={"Content-Encoding": encoding}
+    response = (
+        start().test_client().post("/v1/decide", data=GOOD, headers={"Content-Encoding": encoding})
     )
     message = assert_error(response, 415, "unsupported_media_type")
     assert "gzip" in message and "deflate" in message
@@ -154,19 +163,27 @@ def test_an_announced_length_over_the_limit_is_413_before_the_body_comes(start: 
         def read(self, *_: Any) -> bytes:
             raise AssertionError("the body was read")
 
-    response = start().test_client().post(
-        "/v1/decide",
-        input_stream=Untouched(),
-        environ_overrides={"CONTENT_LENGTH": str(10**15)},
+    response = (
+        start()
+        .test_client()
+        .post(
+            "/v1/decide",
+            input_stream=Untouched(),
+            environ_overrides={"CONTENT_LENGTH": str(10**15)},
+        )
     )
     assert "16 MB" in assert_error(response, 413, "too_large")
 
 
 def test_a_body_shorter_than_announced_is_400(start: Start) -> None:
-    response = start().test_client().post(
-        "/v1/decide",
-        input_stream=io.BytesIO(GOOD),
-        environ_overrides={"CONTENT_LENGTH": "100000"},
+    response = (
+        start()
+        .test_client()
+        .post(
+            "/v1/decide",
+            input_stream=io.BytesIO(GOOD),
+            environ_overrides={"CONTENT_LENGTH": "100000"},
+        )
     )
     assert_error(response, 400, "invalid_json")
 

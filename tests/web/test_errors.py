@@ -120,7 +120,9 @@ def test_a_spent_rate_of_a_provider_is_429_with_the_true_wait(start: Start) -> N
         (Raw(PROVIDER_WORDS.encode()), "model_error"),
     ],
 )
-def test_a_failing_provider_is_502_without_its_words(start: Start, reply: Reply, type_: str) -> None:
+def test_a_failing_provider_is_502_without_its_words(
+    start: Start, reply: Reply, type_: str
+) -> None:
     client = start(always(reply)).test_client()
     response = client.post("/v1/decide", json=decision())
     assert_error(response, 502, type_)

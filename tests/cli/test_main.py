@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from svc import __version__
+from svc.cli.main import COMMANDS, main
+
+HEAVY = ("flask", "numpy", "requests", "gunicorn", "marshmallow", "cryptography")
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_lists_every_command(option: str) -> None:
+    shown = CliRunner().invoke(main, [option])
+    assert shown.exit_code == 0
+    assert all(f"  {name} " in shown.output for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_of_its_own(name: str) -> None:
+    shown = CliRunner().invoke(main, [name, "-h"])
+    assert shown.exit_code == 0
+    assert COMMANDS[name] in shown.output
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_the_version_is_shown(option: str) -> None:
+    assert CliRunner().invoke(main, [option], prog_name="svc").output == f"svc {__version__}\n"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from svc.cli.main import main; main(['--help'], standalone_mode=False);"
+        f"sys.exit(repr([name for name in {HEAVY!r} if name in sys.modules] or 0))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ended.stderr.strip() == "0"
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["serve", "--nonsense"], ["serve", "--db"]])
+def test_a_usage_error_ends_with_2_and_without_a_traceback(arguments: list[str]) -> None:
+    ended = CliRunner().invoke(main, arguments)
+    assert ended.exit_code == 2
+    assert arguments[-1] in ended.output
+    assert "Traceback" not in ended.output
+
+
+def test_an_error_of_ours_is_one_line_and_ends_with_1() -> None:
+    ended = CliRunner().invoke(main, ["serve", "--latest-config", "svc-0.0.1"])
+    assert ended.exit_code == 1
+    (line,) = ended.output.splitlines()
+    assert line.startswith("Error: --latest-config is 'svc-0.0.1'; allowed: ")

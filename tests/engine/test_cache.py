@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from svc.deadline import Deadline
+from svc.engine.cache import DecisionCache, cache_key
+from svc.errors import ModelError, Timeout
+
+KEY = cache_key("key")
+FAR = Deadline(1e6)
+
+
+def keep(cache: DecisionCache[str], name: str, mode: str = "auto") -> bool:
+    """Fetch `name`; whether it was remembered."""
+    value, hit = cache.fetch(mode, cache_key(name), FAR, lambda: name)
+    assert value == name
+    return hit
+
+
+def never() -> str:
+    raise AssertionError("it is remembered")
+
+
+class Slow:
+    """Makes a value when it is let go."""
+
+    def __init__(self, outcome: str | Exception = "made") -> None:
+        self.outcome = outcome
+        self.started, self.let_go = threading.Event(), threading.Event()
+        self.made = 0
+
+    def __call__(self) -> str:
+        self.made += 1
+        self.started.set()
+        assert self.let_go.wait(30)
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+def test_a_value_is_made_once_and_then_remembered() -> None:
+    cache: DecisionCache[str] = DecisionCache(10)
+    assert cache.fetch("auto", KEY, FAR, lambda: "made") == ("made", False)
+    assert cache.fetch("auto", KEY, FAR, never) == ("made", True)
+
+
+def test_the_value_used_longest_ago_is_forgotten_first() -> None:
+    cache: DecisionCache[str] = DecisionCache(2)
+    keep(cache, "a"), keep(cache, "b")
+    assert keep(cache, "a")
+    keep(cache, "c")
+    assert keep(cache, "a")
+    assert not keep(cache, "b")
+
+
+def test_every_mode_has_its_own_values_and_its_own_size() -> None:
+    cache: DecisionCache[str] = DecisionCache(1)
+    assert not keep(cache, "a", "auto")
+    assert not keep(cache, "a", "verbal")
+    assert not keep(cache, "a", "logprobs")
+    assert keep(cache, "a", "auto")
+
+
+def test_size_0_remembers_and_shares_nothing() -> None:
+    cache: DecisionCache[str] = DecisionCache(0)
+    assert not keep(cache, "a")
+    assert not keep(cache, "a")
+
+
+def test_a_failure_is_not_remembered() -> None:
+    cache: DecisionCache[str] = DecisionCache(10)
+    with pytest.raises(ZeroDivisionError):
+        cache.fetch("auto", KEY, FAR, lambda: str(1 // 0))
+    assert cache.fetch("auto", KEY, FAR, lambda: "made") == ("made", False)
+
+
+def joined(cache: DecisionCache[str], slow: Slow, deadline: Deadline, others: int) -> list[object]:
+    """What `others` get who ask while the first one makes the value; the first one's is first."""
+
+    def fetch(limit: Deadline, make: Callable[[], str]) -> object:
+        try:
+            return cache.fetch("auto", KEY, limit, make)
+        except (ModelError, Timeout) as error:
+            return type(error)
+
+    with ThreadPoolExecutor(others + 1) as threads:
+        leader = threads.submit(fetch, deadline, slow)
+        assert slow.started.wait(30)
+        waiting = [threads.submit(fetch, Deadline(30), lambda: "own") for _ in range(others)]
+        slow.let_go.set()
+        return [future.result(30) for future in (leader, *waiting)]
+
+
+def test_those_who_ask_meanwhile_share_what_is_made() -> None:
+    slow = Slow()
+    assert joined(DecisionCache(10), slow, FAR, 3) == [("made", False), *[("made", True)] * 3]
+    assert slow.made == 1
+
+
+def test_a_joiner_waits_no_longer_than_its_own_deadline() -> None:
+    cache: DecisionCache[str] = DecisionCache(10)
+    slow = Slow()
+    leader = threading.Thread(target=cache.fetch, args=("auto", KEY, FAR, slow))
+    leader.start()
+    assert slow.started.wait(30)
+    with pytest.raises(Timeout):
+        cache.fetch("auto", KEY, Deadline(0.05), never)
+    slow.let_go.set()
+    leader.join()
+    assert cache.fetch("auto", KEY, FAR, never) == ("made", True)
+
+
+class ToldDeadline(Deadline):
+    """Tells when somebody begins to wait by it."""
+
+    def __init__(self) -> None:
+        super().__init__(30)
+        self.waiting = threading.Event()
+
+    def left(self) -> float:
+        self.waiting.set()
+        return super().left()
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [(ModelError("no"), ModelError), (Timeout("the leader's own"), ("own", False))],
+)
+def test_a_failure_is_shared_but_not_the_leaders_deadline(
+    failure: Exception, expected: object
+) -> None:
+    cache: DecisionCache[str] = DecisionCache(10)
+    slow, deadline = Slow(failure), ToldDeadline()
+
+    def lead() -> None:
+        with pytest.raises(type(failure)):
+            cache.fetch("auto", KEY, FAR, slow)
+
+    def join() -> object:
+        try:
+            return cache.fetch("auto", KEY, deadline, lambda: "own")
+        except ModelError as error:
+            return type(error)
+
+    with ThreadPoolExecutor(2) as threads:
+        leader = threads.submit(lead)
+        assert slow.started.wait(30)
+        joiner = threads.submit(join)
+        assert deadline.waiting.wait(30)
+        slow.let_go.set()
+        leader.result(30)
+        assert joiner.result(30) == expected
+
+
+def test_no_two_lists_of_parts_share_a_key() -> None:
+    lists = [("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), ("", "abc"), ("c", "ab"), ()]
+    assert len({cache_key(*parts) for parts in lists}) == len(lists)

@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from svc.deadline import Deadline
+from svc.engine.calls import Call, CallPool, Gate, together
+from svc.errors import (
+    ApiError,
+    InternalError,
+    ModelError,
+    ModelUnavailable,
+    RateLimited,
+    StorageError,
+    Timeout,
+)
+from svc.providers.bodies import ChatCall
+from svc.providers.failures import (
+    BadReply,
+    CallError,
+    CallTimedOut,
+    Gone,
+    NoLogprobs,
+    ParameterRefused,
+    Refused,
+    ServerTrouble,
+    Throttled,
+)
+from svc.providers.replies import Completion
+from svc.providers.routing import Model
+from tests.engine.fakes import OpenGate
+
+CHAT = ChatCall(messages=(), max_tokens=16)
+DONE = Completion("done")
+
+
+def call(name: str = "m", key: str | None = None) -> Call:
+    return Call(Model(f"@here/{name}", "here", name), CHAT, key)
+
+
+class Scripted:
+    """Ends each attempt as its model's script says; the last line of a script repeats."""
+
+    def __init__(self, **scripts: list[Completion | Exception]) -> None:
+        self.scripts = scripts
+        self.attempts: list[str] = []
+        self.times: list[float] = []
+        self.given: list[tuple[float, str | None, Deadline | None]] = []
+
+    def call(
+        self,
+        model: Model,
+        call: ChatCall,
+        timeout_s: float,
+        key: str | None = None,
+        deadline: Deadline | None = None,
+    ) -> Completion:
+        self.attempts.append(model.name)
+        self.times.append(time.monotonic())
+        self.given.append((timeout_s, key, deadline))
+        script = self.scripts[model.name]
+        outcome = script.pop(0) if len(script) > 1 else script[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+class Held:
+    """Holds every call until it is let go."""
+
+    def __init__(self) -> None:
+        self.started, self.let_go = threading.Event(), threading.Event()
+
+    def call(self, *args: Any) -> Completion:
+        self.started.set()
+        self.let_go.wait(30)
+        return DONE
+
+
+class TurnstileGate:
+    """Answers each question with the next of `waits`; the last repeats."""
+
+    def __init__(self, *waits: float | ApiError) -> None:
+        self.waits = list(waits)
+        self.asked: list[tuple[str, float]] = []
+
+    def delay(self, provider: str, max_wait: float) -> float:
+        self.asked.append((provider, max_wait))
+        wait = self.waits.pop(0) if len(self.waits) > 1 else self.waits[0]
+        if isinstance(wait, ApiError):
+            raise wait
+        return wait
+
+
+class Strides:
+    """A clock that goes on by ten seconds whenever it is read, so that no pause is waited for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 10.0
+        return self.now
+
+
+@contextmanager
+def pool(
+    client: Any,
+    gate: Gate | None = None,
+    threads: int = 4,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[CallPool]:
+    made = CallPool(client, gate or OpenGate(), threads, clock, jitter=lambda: 0.0)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def outcomes(client: Any, *calls: Call, gate: Gate | None = None) -> list[Any]:
+    """What calls come to, with all pauses passing at once."""
+    clock = Strides()
+    with pool(client, gate, clock=clock) as calls_pool:
+        return list(calls_pool.run(list(calls), Deadline(1e6, clock)))
+
+
+def test_outcomes_come_in_the_order_of_their_calls() -> None:
+    first, second = Completion("first"), Completion("second")
+    assert outcomes(Scripted(a=[first], b=[second]), call("b"), call("a")) == [second, first]
+
+
+def test_calls_of_one_flow_are_under_way_at_the_same_time() -> None:
+    meeting = threading.Barrier(2)
+
+    class Meeting(Scripted):
+        def call(self, *args: Any) -> Completion:
+            meeting.wait(10)
+            return DONE
+
+    assert outcomes(Meeting(), call(), call()) == [DONE, DONE]
+
+
+@pytest.mark.parametrize("trouble", [Throttled(), ServerTrouble(), Throttled(retry_after=3.0)])
+def test_what_may_pass_is_tried_three_times_in_all(trouble: CallError) -> None:
+    client = Scripted(m=[trouble])
+    assert outcomes(client, call()) == [trouble]
+    assert client.attempts == ["m"] * 3
+
+
+def test_a_retry_that_succeeds_is_a_success() -> None:
+    client = Scripted(m=[Throttled(), ServerTrouble(), DONE])
+    assert outcomes(client, call()) == [DONE]
+
+
+@pytest.mark.parametrize("kind", [Gone, Refused, BadReply, CallTimedOut, NoLogprobs])
+def test_what_will_not_pass_is_tried_once(kind: type[CallError]) -> None:
+    client = Scripted(m=[kind("no"), DONE])
+    assert isinstance(outcomes(client, call())[0], kind)
+    assert client.attempts == ["m"]
+
+
+def test_only_the_call_that_failed_is_tried_again() -> None:
+    client = Scripted(good=[DONE], bad=[ServerTrouble()])
+    good, bad = outcomes(client, call("good"), call("bad"))
+    assert good == DONE
+    assert isinstance(bad, ServerTrouble)
+    assert sorted(client.attempts) == ["bad"] * 3 + ["good"]
+
+
+def test_a_refused_parameter_is_left_out_at_once_and_costs_no_retry() -> None:
+    refusals: list[Completion | Exception] = [ParameterRefused(name) for name in "abcd"]
+    client = Scripted(m=[*refusals, ServerTrouble(), ServerTrouble(), DONE])
+    with pool(client) as calls:
+        assert calls.run([call()], Deadline(30)) == [DONE]
+    assert len(client.attempts) == 7
+
+
+def test_a_model_that_refuses_parameters_for_ever_is_given_up() -> None:
+    client = Scripted(m=[ParameterRefused("x")])
+    assert isinstance(outcomes(client, call())[0], ParameterRefused)
+    assert len(client.attempts) == 5
+
+
+def test_pauses_grow_between_retries() -> None:
+    client = Scripted(m=[ServerTrouble()])
+    with pool(client) as calls:
+        calls.run([call()], Deadline(30))
+    first, second, third = client.times
+    assert second - first >= 0.12
+    assert third - second >= 0.24
+
+
+def test_a_providers_own_wait_is_kept() -> None:
+    client = Scripted(m=[Throttled(retry_after=0.3), DONE])
+    with pool(client) as calls:
+        assert calls.run([call()], Deadline(30)) == [DONE]
+    assert client.times[1] - client.times[0] >= 0.3
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
+    client = Scripted(m=[Throttled(retry_after=600.0), DONE])
+    with pool(client) as calls:
+        (outcome,) = calls.run([call()], Deadline(30))
+    assert isinstance(outcome, Throttled)
+    assert outcome.retry_after == 600.0
+    assert client.attempts == ["m"]
+
+
+def test_the_gate_is_asked_before_every_attempt() -> None:
+    gate = TurnstileGate(0.0)
+    outcomes(Scripted(m=[Throttled(), Throttled(), DONE]), call(), gate=gate)
+    assert [provider for provider, _ in gate.asked] == ["here"] * 3
+
+
+def test_a_slot_of_the_limiter_is_waited_for_and_not_asked_for_again() -> None:
+    gate, client = TurnstileGate(0.2), Scripted(m=[DONE])
+    with pool(client, gate) as calls:
+        begun = time.monotonic()
+        assert calls.run([call()], Deadline(30)) == [DONE]
+    assert client.times[0] - begun >= 0.2
+    assert len(gate.asked) == 1
+    assert 29 < gate.asked[0][1] <= 30
+
+
+def test_a_spent_limit_is_the_outcome_of_that_call_alone() -> None:
+    spent = RateLimited("the daily budget of calls is spent", 60)
+    client = Scripted(m=[DONE])
+    assert outcomes(client, call(), call(), gate=TurnstileGate(0.0, spent)) == [DONE, spent]
+    assert client.attempts == ["m"]
+
+
+def test_an_unforeseen_exception_is_an_outcome_without_its_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    client = Scripted(m=[ZeroDivisionError("secret")], n=[DONE])
+    broken, fine = outcomes(client, call("m"), call("n"))
+    assert isinstance(broken, InternalError)
+    assert "secret" not in broken.message
+    assert fine == DONE
+    assert "unforeseen" in caplog.text
+
+
+def test_a_call_gets_the_time_that_is_left_its_key_and_the_deadline() -> None:
+    client, deadline = Scripted(m=[DONE]), Deadline(20)
+    with pool(client) as calls:
+        calls.run([call(key="own")], deadline)
+    ((timeout_s, key, given),) = client.given
+    assert 19 < timeout_s <= 20
+    assert (key, given) == ("own", deadline)
+
+
+def test_a_call_that_outlasts_the_deadline_is_not_waited_for() -> None:
+    client = Held()
+    with pool(client) as calls:
+        with pytest.raises(Timeout):
+            calls.run([call()], Deadline(0.1))
+        client.let_go.set()
+
+
+def test_a_deadline_that_has_passed_lets_no_call_start() -> None:
+    client = Scripted(m=[DONE])
+    with pool(client) as calls, pytest.raises(Timeout):
+        calls.run([call()], Deadline(0))
+    assert client.attempts == []
+
+
+def test_a_cancelled_deadline_ends_the_wait() -> None:
+    client, deadline = Held(), Deadline(300)
+    canceller = threading.Thread(target=lambda: client.started.wait(30) and deadline.cancel())
+    with pool(client) as calls:
+        canceller.start()
+        with pytest.raises(Timeout):
+            calls.run([call()], deadline)
+        client.let_go.set()
+    canceller.join()
+
+
+def test_a_pause_holds_no_thread_of_the_pool() -> None:
+    client = Scripted(slow=[Throttled(retry_after=200.0)], fast=[DONE])
+    deadline, ended = Deadline(300), threading.Event()
+
+    def wait_long() -> None:
+        with pytest.raises(Timeout):
+            calls.run([call("slow")], deadline)
+        ended.set()
+
+    with pool(client, threads=1) as calls:
+        pausing = threading.Thread(target=wait_long)
+        pausing.start()
+        assert calls.run([call("fast")], Deadline(30)) == [DONE]
+        deadline.cancel()
+        pausing.join(30)
+    assert ended.is_set()
+
+
+@pytest.mark.parametrize(
+    ("failures", "kind"),
+    [
+        ([Throttled(), RateLimited("x", 9)], RateLimited),
+        ([Gone(), ModelUnavailable("gone")], ModelUnavailable),
+        ([BadReply(), ServerTrouble()], ModelError),
+        ([Throttled(), Gone()], ModelError),
+        ([Gone(), BadReply()], ModelError),
+        ([Throttled(), StorageError("x")], ModelError),
+        ([InternalError("x")], InternalError),
+    ],
+)
+def test_several_failures_are_one_error(failures: list[Any], kind: type[ApiError]) -> None:
+    for order in (failures, failures[::-1]):
+        assert type(together(order)) is kind
+
+
+def test_of_several_limits_the_soonest_counts() -> None:
+    error = together([Throttled(retry_after=90), RateLimited("x", 7), Throttled(retry_after=30)])
+    assert isinstance(error, RateLimited)
+    assert error.retry_after == 7
+
+
+def test_no_word_of_a_provider_is_in_the_error_for_the_caller() -> None:
+    kinds = (Throttled, ServerTrouble, Gone, Refused, BadReply, CallTimedOut, NoLogprobs)
+    assert not any("sesame" in together([kind("sesame")]).message for kind in kinds)

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc.engine.debias import DebiasMemory
+from svc.questions import Question, Reading
+from tests.questions.contract import load
+
+MODEL = "@here/m"
+CHOICE = load({"type": "choice", "instructions": "?", "options": {"a": "", "b": ""}})
+NOUL = load({"type": "noul", "instructions": "?"})
+TEXT = load({"type": "text", "instructions": "?"})
+
+SURE = (Reading((0.8, 0.1, 0.1)), Reading((0.75, 0.15, 0.1)))
+OTHER_TOP = (Reading((0.8, 0.1, 0.1)), Reading((0.1, 0.8, 0.1)))
+TOO_FAR = (Reading((0.8, 0.1, 0.1)), Reading((0.69, 0.2, 0.11)))
+
+
+def learn(
+    memory: DebiasMemory,
+    times: int,
+    pair: tuple[Reading, Reading] = SURE,
+    question: Question = CHOICE,
+    model: str = MODEL,
+) -> None:
+    for _ in range(times):
+        memory.learn(model, [question], [[pair[0]], [pair[1]]])
+
+
+def pairs(memory: DebiasMemory, requests: int, question: Question = CHOICE) -> list[int]:
+    """Which of the next requests ask a pair, counted from 1; pairs agree."""
+    asked = []
+    for request in range(1, requests + 1):
+        if memory.wants_pair(MODEL, [question]):
+            asked.append(request)
+            learn(memory, 1, question=question)
+    return asked
+
+
+def settled(times: int = 20, **kwargs: Any) -> DebiasMemory:
+    memory = DebiasMemory(**kwargs)
+    learn(memory, times)
+    return memory
+
+
+def test_19_agreeing_pairs_are_not_enough_and_20_are() -> None:
+    memory = settled(19)
+    assert memory.wants_pair(MODEL, [CHOICE])
+    learn(memory, 1)
+    assert not memory.wants_pair(MODEL, [CHOICE])
+
+
+def test_settled_every_tenth_request_asks_the_pair_again() -> None:
+    assert pairs(settled(), 35) == [10, 20, 30]
+
+
+@pytest.mark.parametrize("pair", [OTHER_TOP, TOO_FAR])
+def test_95_percent_must_agree(pair: tuple[Reading, Reading]) -> None:
+    memory = DebiasMemory()
+    learn(memory, 1, pair)
+    learn(memory, 18)
+    assert memory.wants_pair(MODEL, [CHOICE])  # 18 of 19
+    learn(memory, 1)
+    assert not memory.wants_pair(MODEL, [CHOICE])  # 19 of 20
+    memory = DebiasMemory()
+    learn(memory, 2, pair)
+    learn(memory, 37)
+    assert memory.wants_pair(MODEL, [CHOICE])  # 37 of 39
+    learn(memory, 1)
+    assert not memory.wants_pair(MODEL, [CHOICE])  # 38 of 40
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.8, 0.7), (0.9, 0.8), (0.7, 0.6), (0.65, 0.75)])
+def test_a_gap_of_a_tenth_agrees(first: float, second: float) -> None:
+    memory = DebiasMemory()
+    learn(memory, 20, (Reading((first, 1 - first, 0.0)), Reading((second, 1 - second, 0.0))))
+    assert not memory.wants_pair(MODEL, [CHOICE])
+
+
+@pytest.mark.parametrize("pair", [OTHER_TOP, TOO_FAR])
+def test_once_settled_one_disagreement_starts_over(pair: tuple[Reading, Reading]) -> None:
+    memory = settled(1000)
+    learn(memory, 1, pair)
+    learn(memory, 19)
+    assert memory.wants_pair(MODEL, [CHOICE])
+    learn(memory, 1)
+    assert not memory.wants_pair(MODEL, [CHOICE])
+
+
+def test_a_checking_pair_that_failed_is_tried_again_by_the_next_request() -> None:
+    memory = settled()
+    wants = [memory.wants_pair(MODEL, [CHOICE]) for _ in range(12)]
+    assert wants == [False] * 9 + [True] * 3
+
+
+def test_what_is_learnt_is_of_one_model_and_one_exact_question() -> None:
+    memory = settled()
+    reworded = load({"type": "choice", "instructions": "??", "options": {"a": "", "b": ""}})
+    assert memory.wants_pair("@here/other", [CHOICE])
+    assert memory.wants_pair(MODEL, [reworded])
+    same = {"type": "choice", "instructions": "?", "options": {"b": "", "a": ""}, "think": True}
+    assert not memory.wants_pair(MODEL, [load(same)])
+
+
+def test_one_question_that_still_debiases_brings_the_pair_for_all() -> None:
+    memory = settled()
+    assert memory.wants_pair(MODEL, [CHOICE, NOUL])
+    learn(memory, 20, (Reading((0.9,)), Reading((0.85,))), NOUL)
+    assert not memory.wants_pair(MODEL, [CHOICE, NOUL])
+
+
+def test_questions_without_an_order_never_ask_for_a_pair_nor_learn() -> None:
+    memory = DebiasMemory()
+    assert not memory.wants_pair(MODEL, [TEXT])
+    memory.learn(MODEL, [TEXT, NOUL], [[Reading((0.9,))] * 2, [Reading((0.1,)), Reading((0.9,))]])
+    assert memory.wants_pair(MODEL, [NOUL])
+
+
+def test_what_was_used_longest_ago_is_forgotten_first() -> None:
+    memory = DebiasMemory(size=2)
+    for model in ("a", "b"):
+        learn(memory, 20, model=model)
+    assert not memory.wants_pair("a", [CHOICE])
+    learn(memory, 20, model="c")
+    assert not memory.wants_pair("a", [CHOICE])
+    assert memory.wants_pair("b", [CHOICE])
+
+
+def test_ten_thousand_pairs_are_remembered() -> None:
+    memory = settled()
+    for number in range(9_999):
+        memory.wants_pair(f"@here/{number}", [CHOICE])
+    assert not memory.wants_pair(MODEL, [CHOICE])
+    for number in range(10_000):
+        memory.wants_pair(f"@there/{number}", [CHOICE])
+    assert memory.wants_pair(MODEL, [CHOICE])

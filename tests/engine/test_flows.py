@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from svc.deadline import Deadline
+from svc.engine.flows import FlowPool, Job
+from svc.errors import InternalError, ModelError, RateLimited, Timeout
+
+
+@pytest.fixture
+def flows() -> Iterator[FlowPool]:
+    pool = FlowPool(threads=8)
+    yield pool
+    pool.close()
+
+
+def giving(value: str) -> Job[str]:
+    return lambda _lane: value
+
+
+def failing(error: Exception) -> Job[str]:
+    def job(_lane: Deadline) -> str:
+        raise error
+
+    return job
+
+
+def until_cut_off(ended: threading.Event) -> Job[str]:
+    """A job that only ends when its lane is cancelled."""
+
+    def job(lane: Deadline) -> str:
+        stopped = threading.Event()
+        with lane.interrupting(stopped.set):
+            assert stopped.wait(30)
+        ended.set()
+        raise Timeout("cut off")
+
+    return job
+
+
+def test_outcomes_come_in_the_order_of_the_jobs(flows: FlowPool) -> None:
+    error = ModelError("no")
+    jobs = [giving("a"), failing(error), giving("c")]
+    assert flows.run(jobs, Deadline(30)) == ["a", error, "c"]
+    assert flows.run([], Deadline(30)) == []
+
+
+def test_jobs_run_at_the_same_time_one_of_them_in_the_callers_thread(flows: FlowPool) -> None:
+    meeting, threads = threading.Barrier(3), []
+
+    def job(_lane: Deadline) -> str:
+        meeting.wait(10)
+        threads.append(threading.get_ident())
+        return "met"
+
+    assert flows.run([job] * 3, Deadline(30)) == ["met"] * 3
+    assert threading.get_ident() in threads
+    assert len(set(threads)) == 3
+
+
+def test_a_single_job_takes_no_thread_of_the_pool(flows: FlowPool) -> None:
+    def thread(_lane: Deadline) -> int:
+        return threading.get_ident()
+
+    assert flows.run([thread], Deadline(30)) == [threading.get_ident()]
+
+
+@pytest.mark.parametrize("error", [Timeout("late"), InternalError("broken"), ZeroDivisionError()])
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_no_other_job_would_mend_is_raised(
+    flows: FlowPool, error: Exception, place: int
+) -> None:
+    jobs = [giving("a")]
+    jobs.insert(place, failing(error))
+    with pytest.raises(type(error)):
+        flows.run(jobs, Deadline(30))
+
+
+def test_a_job_that_outlasts_the_deadline_is_not_waited_for(flows: FlowPool) -> None:
+    let_go = threading.Event()
+
+    def held(_lane: Deadline) -> str:
+        let_go.wait(30)
+        return "late"
+
+    with pytest.raises(Timeout):
+        flows.run([held, giving("b")], Deadline(0.1))
+    let_go.set()
+
+
+def test_a_race_is_won_by_the_first_success_and_cuts_the_others_off(flows: FlowPool) -> None:
+    ended = [threading.Event(), threading.Event()]
+    jobs = [
+        until_cut_off(ended[0]),
+        failing(ModelError("no")),
+        giving("won"),
+        until_cut_off(ended[1]),
+    ]
+    (heat,) = flows.race([jobs], Deadline(30))
+    assert heat.winner == (2, "won")
+    assert all(event.wait(30) for event in ended)
+
+
+def test_a_loser_that_does_not_stop_is_not_waited_for(flows: FlowPool) -> None:
+    let_go = threading.Event()
+
+    def stubborn(_lane: Deadline) -> str:
+        let_go.wait(30)
+        return "late"
+
+    (heat,) = flows.race([[stubborn, giving("won")]], Deadline(30))
+    assert heat.winner == (1, "won")
+    let_go.set()
+
+
+def test_each_heat_has_a_winner_of_its_own(flows: FlowPool) -> None:
+    meeting = threading.Barrier(2)
+
+    def met(value: str) -> Job[str]:
+        def job(_lane: Deadline) -> str:
+            meeting.wait(10)  # neither heat may wait for the other to end
+            return value
+
+        return job
+
+    first, second = flows.race([[met("a")], [failing(ModelError("no")), met("b")]], Deadline(30))
+    assert (first.winner, second.winner) == ((0, "a"), (1, "b"))
+
+
+def test_a_heat_that_nobody_finishes_has_its_failures(flows: FlowPool) -> None:
+    errors = [ModelError("a"), RateLimited("b", 3)]
+    (heat,) = flows.race([[failing(error) for error in errors]], Deadline(30))
+    assert heat.winner is None
+    assert set(heat.failures) == set(errors)
+
+
+def test_a_race_that_outlasts_the_deadline_cuts_everyone_off(flows: FlowPool) -> None:
+    ended = threading.Event()
+    with pytest.raises(Timeout):
+        flows.race([[until_cut_off(ended)]], Deadline(0.1))
+    assert ended.wait(30)
+
+
+@pytest.mark.parametrize("error", [InternalError("broken"), ZeroDivisionError()])
+def test_an_unforeseen_failure_ends_a_race_instead_of_hanging_it(
+    flows: FlowPool, error: Exception
+) -> None:
+    ended = threading.Event()
+    with pytest.raises(type(error)):
+        flows.race([[until_cut_off(ended), failing(error)]], Deadline(30))
+    assert ended.wait(30)
+
+
+def test_a_closed_pool_has_no_thread_left() -> None:
+    pool = FlowPool(threads=4)
+    pool.run([giving("a")] * 4, Deadline(30))
+    pool.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("svc-flow")]

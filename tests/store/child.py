@@ -1,0 +1,83 @@
+"""What tests run in a process of its own: `python -m tests.store.child <command> <path> ...`."""
+
+import resource
+import sys
+import threading
+
+from svc.errors import StorageError
+from svc.store.budget import CallBudget
+from svc.store.database import Database
+from svc.store.decisions import Decisions
+from tests.store.records import record
+
+THREADS = 8
+FILE_BYTES = 400_000
+
+
+def say(line: str) -> None:
+    """One line to the parent, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def add_for_ever(path: str) -> None:
+    """Print the id of each decision after it was stored, from many threads."""
+    decisions = Decisions(Database.open(path))
+
+    def add() -> None:
+        while True:
+            say(decisions.add(record()))
+
+    threads = [threading.Thread(target=add) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+
+
+def add(path: str, count: str) -> None:
+    """Print the ids of `count` decisions."""
+    database = Database.open(path)
+    decisions = Decisions(database)
+    for _ in range(int(count)):
+        say(decisions.add(record()))
+    database.close()
+
+
+def take(path: str, limit: str) -> None:
+    """Take calls of one day until there are none left; print how many there were."""
+    database = Database.open(path)
+    budget = CallBudget(database)
+    taken = 0
+    while budget.take("2026-03-02", int(limit)):
+        taken += 1
+    database.close()
+    say(str(taken))
+
+
+def open_at_once(path: str) -> None:
+    """Open when the parent says so; print the salt."""
+    say("ready")
+    sys.stdin.readline()
+    database = Database.open(path)
+    say(database.salt.hex())
+    database.close()
+
+
+def fill(path: str) -> None:
+    """Add until files may not grow any more, then go on with more room; print the ids."""
+    database = Database.open(path)
+    decisions = Decisions(database)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, resource.RLIM_INFINITY))
+    try:
+        while True:
+            say(decisions.add(record(model="m" * 10_000)))
+    except StorageError as error:
+        say(f"full: {error}")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    say(decisions.add(record()))
+    database.close()
+
+
+COMMANDS = {command.__name__: command for command in (add_for_ever, add, take, open_at_once, fill)}
+
+if __name__ == "__main__":
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

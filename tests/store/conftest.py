@@ -1,0 +1,17 @@
+from pathlib import Path
+
+import pytest
+
+from svc.store.database import Database
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "svc.db"
+
+
+@pytest.fixture
+def database(path: Path):
+    opened = Database.open(path)
+    yield opened
+    opened.close()

@@ -1,0 +1,188 @@
+import os
+import shutil
+import sqlite3
+from contextlib import ExitStack, closing
+
+import pytest
+
+from svc.errors import SettingsError
+from svc.store.database import Database
+from svc.store.decisions import Decisions
+from svc.store.migrations import shipped
+from tests.store.processes import child, lines
+from tests.store.records import record
+
+NOTES = """
+-- one; with a semicolon in its comment
+CREATE TABLE notes (text TEXT);
+CREATE TRIGGER tidy AFTER INSERT ON notes BEGIN DELETE FROM notes WHERE text = ';'; END;
+INSERT INTO notes VALUES ('a;b');
+"""
+
+
+def refused(path, **options) -> str:
+    with pytest.raises(SettingsError) as error:
+        Database.open(path, **options)
+    return error.value.message
+
+
+def make(path, statements):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(statements)
+
+
+def version(path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_a_missing_file_is_made(path):
+    Database.open(path).close()
+    assert version(path) == len(shipped())
+
+
+def test_an_empty_file_is_taken_as_a_new_one(path):
+    path.touch()
+    Database.open(path).close()
+    assert version(path) == len(shipped())
+
+
+@pytest.mark.parametrize("name", ["a b.db", "?mode=memory", "#1%41.db", ":memory:", "ünï.db"])
+def test_any_file_name_is_a_file_name(tmp_path, name):
+    Database.open(tmp_path / name).close()
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_relative_path_given_as_text_is_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Database.open("svc.db").close()
+    assert (tmp_path / "svc.db").is_file()
+
+
+def test_an_older_file_is_upgraded_and_keeps_what_it_holds(path):
+    database = Database.open(path)
+    kept, salt = Decisions(database).add(record()), database.salt
+    database.close()
+
+    def count(connection):
+        connection.execute("CREATE TABLE counts AS SELECT count(*) AS n FROM decisions")
+
+    newer = Database.open(path, migrations=[*shipped(), NOTES, count])
+    assert Decisions(newer).get(kept) is not None
+    assert newer.salt == salt
+    with newer.read() as connection:
+        assert connection.execute("SELECT text FROM notes").fetchone()[0] == "a;b"
+        assert connection.execute("SELECT n FROM counts").fetchone()[0] == 1
+    newer.close()
+    assert version(path) == len(shipped()) + 2
+
+
+def test_an_upgrade_that_fails_halfway_leaves_the_older_file(path):
+    Database.open(path).close()
+    message = refused(path, migrations=[*shipped(), NOTES, "CREATE TABLE notes (again TEXT);"])
+    assert str(path) in message
+    assert version(path) == len(shipped())
+    Database.open(path).close()
+
+
+def test_a_newer_file_is_refused_and_untouched(path):
+    Database.open(path, migrations=[*shipped(), NOTES]).close()
+    before = path.read_bytes()
+    message = refused(path)
+    assert str(path) in message and "newer release" in message
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("size", [1, 2, 99, 511, 512, 10_000])
+def test_a_file_that_is_no_database_is_refused_and_untouched(path, size):
+    content = b"x" * size
+    path.write_bytes(content)
+    message = refused(path)
+    assert str(path) in message and "no SQLite database" in message
+    assert path.read_bytes() == content
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "CREATE TABLE theirs (a);",
+        "PRAGMA application_id = 7; CREATE TABLE theirs (a);",
+        "PRAGMA user_version = 1; CREATE TABLE theirs (a);",
+        "PRAGMA journal_mode = WAL; CREATE TABLE theirs (a);",
+        "PRAGMA user_version = 1;",
+    ],
+)
+def test_another_programs_database_is_refused_and_untouched(path, statements):
+    make(path, statements)
+    before = path.read_bytes()
+    message = refused(path)
+    assert str(path) in message and "another program" in message
+    assert path.read_bytes() == before
+
+
+def test_a_file_whose_first_transaction_was_cut_off_is_made_anew(path, tmp_path):
+    killed = tmp_path / "killed.db"
+    with closing(sqlite3.connect(killed, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size = 1")  # so that pages reach the file before COMMIT
+        connection.execute("BEGIN")
+        connection.execute("CREATE TABLE half (made)")
+        connection.execute("INSERT INTO half VALUES (zeroblob(100000))")
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{killed}{suffix}", f"{path}{suffix}")
+    assert path.stat().st_size > 0
+    Database.open(path).close()
+    assert version(path) == len(shipped())
+
+
+def test_a_directory_is_refused(tmp_path):
+    assert "is a directory" in refused(tmp_path)
+
+
+def test_a_pipe_is_refused_without_waiting_for_its_other_end(path):
+    os.mkfifo(path)
+    assert "no regular file" in refused(path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    message = refused(tmp_path / "missing" / "svc.db")
+    assert str(tmp_path / "missing") in message and "does not exist" in message
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc, where no file is made")
+def test_a_folder_that_takes_no_file_is_refused():
+    assert "cannot be opened for writing" in refused("/proc/svc.db")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every file")
+def test_a_file_that_may_not_be_written_is_refused(path):
+    Database.open(path).close()
+    path.chmod(0o400)
+    assert "cannot be written" in refused(path)
+
+
+def test_a_damaged_database_is_refused(path):
+    Database.open(path).close()
+    content = bytearray(path.read_bytes())
+    content[100:4096] = b"\xff" * 3996
+    path.write_bytes(content)
+    assert "damaged" in refused(path)
+
+
+def test_a_refusal_is_one_line(tmp_path):
+    path = tmp_path / "two\nlines.db"
+    path.write_bytes(b"nothing")
+    assert "\n" not in refused(path)
+
+
+def test_processes_that_open_a_new_file_at_the_same_time_share_one_salt(path):
+    with ExitStack() as stack:
+        processes = [stack.enter_context(child("open_at_once", path)) for _ in range(4)]
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        salts = [lines(process) for process in processes]
+    assert len(set(map(tuple, salts))) == 1
+    assert len(bytes.fromhex(salts[0][0])) == 32

@@ -1,0 +1,108 @@
+"""Imports go one way: a module imports lower levels and its own folder only."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LEVELS = (
+    {"assets", "deadline", "errors", "jsontext", "limits", "logs", "pins", "ratelimit", "settings"},
+    {"questions", "stats", "demo"},
+    {"schemas", "store", "providers", "metrics"},
+    {"engine"},
+    {"bootstrap", "web"},
+    {"app", "serving"},
+    {"cli", "wsgi", "gunicorn.conf"},
+)
+LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+ALONE = {"demo"}  # a program of its own, which imports nothing of svc
+APART = ({"store", "providers"}, {"web", "cli"})  # never meet
+ONLY_USERS = {
+    "sqlite3": {"store"},
+    "requests": {"providers"},
+    "urllib3": {"providers"},
+    "flask": {"web", "app"},
+    "prometheus_client": {"metrics"},
+    "prometheus_flask_exporter": {"metrics"},
+    "gunicorn": {"serving", "cli", "gunicorn.conf"},
+    "click": {"cli"},
+}
+FILES = [*sorted((ROOT / "svc").rglob("*.py")), ROOT / "wsgi.py", ROOT / "gunicorn.conf.py"]
+MODULES = [path for path in FILES if path != ROOT / "svc/__init__.py"]
+
+
+def room(path: Path) -> str:
+    """The folder or file below `svc` that a module belongs to, or its own name."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[1] if parts[0] == "svc" else parts[0]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The absolute names that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def rooms_used(path: Path) -> set[str]:
+    names = [name.split(".") for name in imports(path)]
+    return {name[1] for name in names if name[0] == "svc"} - {"__version__"}
+
+
+def packages_used(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)} - {"svc", "__future__"}
+
+
+def may_import(own: str, used: str) -> bool:
+    """Whether `used` lies lower; the lowest level is one room of single files."""
+    if {own, used} in APART:
+        return False
+    return LEVEL.get(used, len(LEVELS)) < LEVEL[own] or LEVEL.get(used) == LEVEL[own] == 0
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_imports_lower_levels_and_its_own_room(path: Path) -> None:
+    own = room(path)
+    assert own in LEVEL, f"{own} has no level; give it one here and in CONTRIBUTING.md"
+    refused = {used for used in rooms_used(path) - {own} if not may_import(own, used)}
+    assert refused == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_package_with_one_room_is_used_there_alone(path: Path) -> None:
+    misplaced = {
+        package
+        for package in packages_used(path)
+        if package in ONLY_USERS and room(path) not in ONLY_USERS[package]
+    }
+    assert misplaced == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_the_lowest_level_and_the_demonstration_use_the_standard_library_alone(path: Path) -> None:
+    if LEVEL[room(path)] == 0 or room(path) in ALONE:
+        assert packages_used(path) - sys.stdlib_module_names == set()
+    if room(path) in ALONE:
+        assert rooms_used(path) <= {room(path)}
+
+
+def test_contributing_draws_the_same_levels() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
+    drawn = {
+        row[1].strip(): set(row[2].replace("`", "").replace(" ", "").split(",")) for row in rows
+    }
+    for level, rooms in enumerate(LEVELS):
+        assert drawn[str(level)] == rooms

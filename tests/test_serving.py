@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import runpy
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from gunicorn.config import Config
+
+from svc import limits, serving
+from svc.errors import SettingsError
+from svc.settings import ProviderOverride, Settings
+from tests.e2e.serving import Server
+from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, completion
+
+ROOT = Path(__file__).resolve().parent.parent
+SECRET = "svc_0123456789"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("serving") / "svc.db", "--demo") as started:
+        yield started
+
+
+def address(server: Server) -> tuple[str, int]:
+    parts = urlsplit(server.url)
+    return str(parts.hostname), int(parts.port or 0)
+
+
+def exchange(server: Server, sent: bytes) -> tuple[int, dict[str, str], Json]:
+    """Send bytes on a connection of their own; status, headers and JSON of the answer."""
+    with socket.create_connection(address(server), 10) as sock:
+        sock.sendall(sent)
+        sock.shutdown(socket.SHUT_WR)
+        head, _, body = b"".join(iter(lambda: sock.recv(65_536), b"")).partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines)
+    return int(first.split()[1]), headers, json.loads(body)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\r\n\r\n",  # TLS where plain text is spoken
+        b"GET /health HTTP/1.1\r\nHost: x\r\nAuthorization %s\r\n\r\n" % SECRET.encode(),
+        b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_what_is_no_http_gets_the_error_shape_and_a_request_id(server: Server, sent: bytes) -> None:
+    status, headers, body = exchange(server, sent)
+    assert status == 400
+    assert body["error"]["type"] == "invalid_json"
+    assert headers["content-type"] == "application/json"
+    assert headers["x-request-id"] in server.log
+    assert SECRET not in server.log
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 20_000 + b"\r\n\r\n",
+    ],
+)
+def test_an_endless_line_is_too_large(server: Server, sent: bytes) -> None:
+    status, _, body = exchange(server, sent)
+    assert (status, body["error"]["type"]) == (413, "too_large")
+
+
+def test_a_connection_is_refused_while_the_last_answers_are_given(tmp_path: Path) -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def handler(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        asked.set()
+        answer.wait(30)
+        return Reply(completion("no use"))
+
+    question = {"q": {"type": "noul", "instructions": "Is it?"}}
+    with ScriptedProvider(handler) as provider, ThreadPoolExecutor(1) as threads:
+        environment = {"SVC_PROVIDER_OWN_URL": provider.url, "SVC_MODEL": "@own/m"}
+        with Server(tmp_path / "svc.db", **environment) as server:
+            under_way = threads.submit(server.post, {"state": "s", "questions": question})
+            assert asked.wait(30)
+            server.send(signal.SIGTERM)
+            with pytest.raises(ConnectionRefusedError):
+                while True:
+                    socket.create_connection(address(server), 10).close()
+            assert not under_way.done()
+            answer.set()
+            assert under_way.result().status_code == 502
+            assert server.wait() == 0
+
+
+def test_both_ways_of_serving_have_the_same_settings() -> None:
+    known = Config().settings
+    ours = {name: value for name, value in vars(serving).items() if name in known}
+    file = runpy.run_path(str(ROOT / "gunicorn.conf.py"))
+    theirs = {name: value for name, value in file.items() if name in known}
+    assert ours == {name: value for name, value in theirs.items() if name != "on_starting"}
+    assert ours["threads"] == limits.REQUEST_THREADS >= 200
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "/run/s"])
+def test_loopback_addresses_are_this_machine_alone(text: str) -> None:
+    assert serving.is_loopback(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["0.0.0.0", "::", "10.0.0.1", "fe80::1%eth0", "::ffff:8.8.8.8", ""]
+)
+def test_every_other_address_is_public(text: str) -> None:
+    assert not serving.is_loopback(text)
+
+
+def test_a_public_address_needs_keys_or_no_auth(tmp_path: Path) -> None:
+    database = str(tmp_path / "svc.db")
+    with pytest.raises(SettingsError, match=r"0\.0\.0\.0 can be reached from other machines"):
+        serving.check(Settings(db=database), ["127.0.0.1", "0.0.0.0"])
+    serving.check(Settings(db=database, no_auth=True), ["0.0.0.0"])
+    serving.check(Settings(db=database), ["127.0.0.1"])
+
+
+def test_a_provider_without_a_url_stops_the_start(tmp_path: Path) -> None:
+    settings = Settings(db=str(tmp_path / "svc.db"), providers={"own": ProviderOverride(rpm=5)})
+    with pytest.raises(SettingsError, match="SVC_PROVIDER_OWN"):
+        serving.check(settings, [])

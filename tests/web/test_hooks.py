@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from svc.logs import FIELDS
+from tests.web.conftest import Start
+from tests.web.models import decision
+
+
+@pytest.mark.parametrize("sent", ["a", "~" * 64, '!"#$%&', "0b7c-1"])
+def test_a_valid_request_id_is_taken_over(start: Start, sent: str) -> None:
+    client = start().test_client()
+    for response in (
+        client.get("/health", headers={"x-request-id": sent}),
+        client.get("/nowhere", headers={"X-Request-Id": sent}),
+        client.post("/v1/decide", data="{", headers={"x-request-id": sent}),
+        client.post("/v1/decide", json=decision(), headers={"x-request-id": sent}),
+    ):
+        assert response.headers.getlist("x-request-id") == [sent]
+
+
+@pytest.mark.parametrize("sent", ["", "x" * 65, "a b", " ", "a\tb", "\xe9", "\x7f", "a\u00a0"])
+def test_a_request_id_that_is_not_valid_is_replaced(start: Start, sent: str) -> None:
+    made = start().test_client().get("/health", headers={"x-request-id": sent})
+    assert made.headers["x-request-id"] not in ("", sent)
+    assert made.headers["x-request-id"].isalnum()
+
+
+def test_every_request_without_an_id_gets_its_own(start: Start) -> None:
+    client = start().test_client()
+    ids = {client.get("/health").headers["x-request-id"] for _ in range(20)}
+    assert len(ids) == 20
+
+
+def test_an_unforeseen_exception_keeps_the_request_id(start: Start) -> None:
+    app = start()
+    app.add_url_rule("/raises", view_func=lambda: 1 / 0)
+    response = app.test_client().get("/raises", headers={"x-request-id": "mine"})
+    assert (response.status_code, response.headers["x-request-id"]) == (500, "mine")
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    return [getattr(r, FIELDS) for r in caplog.records if r.name == "svc.request"]
+
+
+def test_every_request_has_one_log_line_with_its_id(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    client = start().test_client()
+    client.get("/health?key=svc_1234", headers={"x-request-id": "one"})
+    client.post("/v1/decide", data="no json", headers={"x-request-id": "two"})
+    client.get("/nowhere", headers={"x-request-id": "three"})
+    told = [{k: v for k, v in line.items() if k != "ms"} for line in lines(caplog)]
+    assert told == [
+        {"method": "GET", "path": "/health", "status": 200, "request_id": "one"},
+        {"method": "POST", "path": "/v1/decide", "status": 400, "request_id": "two"},
+        {"method": "GET", "path": "/nowhere", "status": 404, "request_id": "three"},
+    ]
+    assert all(line["ms"] >= 0 for line in lines(caplog))
+
+
+def test_a_log_line_holds_nothing_of_the_body(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    start().test_client().post("/v1/decide", json=decision("a wombat"))
+    logged = json.dumps([record.__dict__ for record in caplog.records], default=repr)
+    assert "wombat" not in logged and '"cat' not in logged
