@@ -6,12 +6,14 @@ import logging
 import re
 import time
 import uuid
+from functools import partial
 
 from flask import Flask, Response, g, request
 
 from svc import limits
 from svc.deadline import Deadline
 from svc.logs import FIELDS
+from svc.web.body import drain
 
 REQUEST_ID = "x-request-id"
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
@@ -29,6 +31,8 @@ def register(app: Flask, deadline_s: float) -> None:
 
     def end(response: Response) -> Response:
         response.headers[REQUEST_ID] = g.request_id
+        if response.status_code >= 400:
+            response.call_on_close(partial(drain, request.environ["wsgi.input"]))
         log.info(
             "request",
             extra={

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -28,16 +28,17 @@ def post_all(
     return [shares[n % connections][n // connections] for n in range(len(bodies))]
 
 
-def post_until_it_breaks(url: str, bodies: Sequence[dict[str, Any]]) -> list[str]:
-    """Post the bodies one by one until the server is gone; the ids that were answered."""
-    ids = []
+def post_until_it_breaks(
+    url: str, bodies: Sequence[dict[str, Any]], answered: Callable[[str], None]
+) -> bool:
+    """Post the bodies one by one and report each answer's id; whether the server went away."""
     with requests.Session() as session:
         for body in bodies:
             try:
-                ids.append(_post(session, url, body)["id"])
+                answered(_post(session, url, body)["id"])
             except requests.RequestException:
-                break
-    return ids
+                return True
+    return False
 
 
 def _post(session: requests.Session, url: str, body: dict[str, Any]) -> dict[str, Any]:
