@@ -12,7 +12,9 @@ from typing import NoReturn
 from benchmarks import (
     banking,
     machine,
+    plans,
     results,
+    s1_cached,
     s2_one_call,
     s3_debiased,
     s5_added_time,
@@ -25,17 +27,21 @@ from benchmarks import (
 from benchmarks.harness import Benchmark, NotRun, Options, Result
 
 BENCHMARKS = {
-    module.BENCHMARK.name: module.BENCHMARK
-    for module in (
-        s2_one_call,
-        s3_debiased,
-        s5_added_time,
-        s6_slow_provider,
-        s7_storage,
-        s10_memory,
-        s12_start,
-        s13_size,
-        banking,
+    benchmark.name: benchmark
+    for benchmark in (
+        s1_cached.BENCHMARK,
+        s2_one_call.BENCHMARK,
+        s3_debiased.BENCHMARK,
+        s5_added_time.BENCHMARK,
+        s6_slow_provider.BENCHMARK,
+        s7_storage.BENCHMARK,
+        s10_memory.BENCHMARK,
+        s12_start.BENCHMARK,
+        s13_size.BENCHMARK,
+        plans.STAGED,
+        plans.COUNCIL,
+        plans.RACE,
+        banking.BENCHMARK,
     )
 }
 FAILED = Result("failed")

@@ -20,9 +20,11 @@ def service(provider: str) -> Iterator[Process]:
         yield server
 
 
-def service_on(database: Path, provider: str) -> AbstractContextManager[Process]:
-    """`svc serve` on a database of the caller's."""
-    environment = {**python_environment(), "SVC_PROVIDER_BENCH_URL": provider}
+def service_on(database: Path, provider: str, **further: str) -> AbstractContextManager[Process]:
+    """`svc serve` on a database of the caller's; `further` providers by name."""
+    providers = {"bench": provider, **further}
+    variables = {f"SVC_PROVIDER_{name.upper()}_URL": url for name, url in providers.items()}
+    environment = {**python_environment(), **variables}
     return running(serve_command(database, "--model", f"@bench/{MODEL}"), environment)
 
 

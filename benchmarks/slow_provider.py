@@ -1,7 +1,7 @@
-"""A provider that takes its time: `python -m benchmarks.slow_provider <milliseconds>`.
+"""A provider that takes its time: `python -m benchmarks.slow_provider <milliseconds> <questions>`.
 
 One asyncio loop, so that several hundred calls can wait in it at once. It answers every POST with
-the completion for the two questions of `benchmarks.decisions`.
+the completion for one or two questions of `benchmarks.decisions`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ _BACKLOG = 4096
 
 
 @contextmanager
-def slow_provider(milliseconds: float) -> Iterator[str]:
+def slow_provider(milliseconds: float, questions: int = 2) -> Iterator[str]:
     """The base URL of a provider, in a process of its own, that answers after `milliseconds`."""
-    command = [sys.executable, "-m", "benchmarks.slow_provider", str(milliseconds)]
+    arguments = [str(milliseconds), str(questions)]
+    command = [sys.executable, "-m", "benchmarks.slow_provider", *arguments]
     with running(command) as server:
         yield f"{server.url}/v1"
 
 
-async def _serve(delay_s: float) -> None:
-    payload = completion().encode()
+async def _serve(delay_s: float, questions: int) -> None:
+    payload = completion(questions).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(payload)}"
     answer = head.encode() + b"\r\n\r\n" + payload
 
@@ -52,4 +53,4 @@ async def _serve(delay_s: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(float(sys.argv[1]) / 1000))
+    asyncio.run(_serve(float(sys.argv[1]) / 1000, int(sys.argv[2])))

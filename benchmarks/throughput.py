@@ -11,10 +11,17 @@ CONNECTIONS = 32
 WARM_UP_S = 1.0  # seconds of load that count for nothing: threads and connections come up
 
 
-def against_twin(twin_name: str, options: Options, *, debias: bool) -> Result:
-    """Decisions a second of the service and of a twin; the ratio is the median over the rounds."""
+def against_twin(
+    twin_name: str, options: Options, *, debias: bool, cached: bool = False
+) -> Result:
+    """Decisions a second of the service and of a twin; the ratio is the median over the rounds.
+
+    With `cached` all requests are the same one.
+    """
     require("nginx", "wrk")
     body = decisions.body(debias=debias)
+    if cached:
+        body = body.replace(wrk.UNIQUE, "2041")
 
     def rate(server: Process, seconds: float) -> float:
         url = f"{server.url}/v1/decide"

@@ -20,7 +20,8 @@ wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 function request()
   count = count + 1
-  return wrk.format(nil, nil, nil, before .. "{run}-" .. count .. after)
+  local mark = {unique} and "{run}-" .. count or ""
+  return wrk.format(nil, nil, nil, before .. mark .. after)
 end
 function done(summary, latency, requests)
   local e = summary.errors
@@ -47,13 +48,16 @@ class Load:
 
 
 def load(url: str, body: str, *, connections: int, seconds: float) -> Load:
-    """POST `body` to `url` for `seconds`. Raises `BenchmarkError` when an answer is an error.
+    """POST `body` to `url` for `seconds`; without `UNIQUE` in it, the same one. Raises `BenchmarkError` when an answer is an error.
 
     Raises `NotRun` where wrk is absent.
     """
     require("wrk")
-    before, _, after = body.partition(UNIQUE)
-    script = _SCRIPT.format(before=before, after=after, run=next(_RUN), mark=_MARK)
+    before, found, after = body.partition(UNIQUE)
+    unique = "true" if found else "false"
+    script = _SCRIPT.format(
+        before=before, after=after, unique=unique, run=next(_RUN), mark=_MARK
+    )
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
         file.flush()

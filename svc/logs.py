@@ -72,4 +72,6 @@ def _quoted(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

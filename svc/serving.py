@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import logging
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
+from gunicorn import util
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
@@ -30,7 +32,7 @@ from svc.store.database import Database
 
 log = logging.getLogger(__name__)
 
-STALL_S = 30  # seconds without a byte moving, after which a caller in mid-request is dropped
+STALL_S = 10  # seconds without a byte moving, after which a caller in mid-request is dropped
 CLOSE_S = 5  # seconds to stop threads and write what is queued, after the shutdown grace
 
 # Settings of gunicorn; https://docs.gunicorn.org/en/stable/settings.html
@@ -99,6 +101,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if not self.alive:
             for listener in self.sockets:
                 listener.close()
+
+    def handle(self, conn: Any) -> object:
+        """Wait for a caller to close in this thread: gunicorn would in the one that serves all."""
+        again: object = super().handle(conn)
+        if again is False:
+            with contextlib.suppress(OSError):
+                util.close_graceful(conn.sock.dup())
+                conn.sock.shutdown(socket.SHUT_RDWR)
+        return again
 
     def handle_request(self, req: Any, conn: Any) -> bool:
         req.body.reader = _Reader(req.body.reader)

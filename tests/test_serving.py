@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import runpy
 import signal
@@ -76,6 +77,20 @@ def test_an_endless_line_is_too_large(server: Server, sent: bytes) -> None:
     assert (status, body["error"]["type"]) == (413, "too_large")
 
 
+def test_callers_who_never_close_do_not_hold_up_others(server: Server) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(40):  # gunicorn would give each two seconds, one after the other
+            sock = stack.enter_context(socket.create_connection(address(server), 10))
+            sock.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            assert sock.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert server.get("/health").status_code == 200
+
+
+def connect_until_refused(server: Server) -> None:
+    while True:
+        socket.create_connection(address(server), 10).close()
+
+
 def test_a_connection_is_refused_while_the_last_answers_are_given(tmp_path: Path) -> None:
     asked, answer = threading.Event(), threading.Event()
 
@@ -92,8 +107,7 @@ def test_a_connection_is_refused_while_the_last_answers_are_given(tmp_path: Path
             assert asked.wait(30)
             server.send(signal.SIGTERM)
             with pytest.raises(ConnectionRefusedError):
-                while True:
-                    socket.create_connection(address(server), 10).close()
+                connect_until_refused(server)
             assert not under_way.done()
             answer.set()
             assert under_way.result().status_code == 502

@@ -74,11 +74,14 @@ def _read_label(token: Token, labels: Sequence[str], asked: int) -> dict[int, fl
     alternatives = dict(token.alternatives)
     alternatives.setdefault(token.text, token.logprob)
     seen: dict[int, float] = {}
+    total = 0.0
     for text, logprob in alternatives.items():
+        probability = math.exp(min(logprob, 0.0))
+        total += probability
         index = position.get(_label_of(text))
         if index is not None:
-            seen[index] = seen.get(index, 0.0) + math.exp(min(logprob, 0.0))
-    if sum(math.exp(min(logprob, 0.0)) for logprob in alternatives.values()) > 1 + MASS_SLACK:
+            seen[index] = seen.get(index, 0.0) + probability
+    if total > 1 + MASS_SLACK:
         raise NoLabelProbabilities("the alternatives' probabilities sum to more than 1")
     if len(seen) < len(labels) and len(token.alternatives) < asked:
         # With all that was asked for, a missing label is rarer than those given; with fewer,
@@ -88,7 +91,9 @@ def _read_label(token: Token, labels: Sequence[str], asked: int) -> dict[int, fl
 
 
 def _label_of(text: str) -> str:
-    return _SPECIAL.sub("", text).strip(_EDGES).casefold()
+    if "<" in text:
+        text = _SPECIAL.sub("", text)
+    return text.strip(_EDGES).casefold()
 
 
 def _find_object(text: str, members: set[str]) -> Mapping[str, Any]:

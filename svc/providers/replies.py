@@ -160,6 +160,8 @@ def _pair(item: Any) -> tuple[str, float]:
     if not isinstance(text, str):
         raise NoLogprobs("200: malformed log-probabilities")
     value = item.get("logprob", PLACEHOLDER)
+    if type(value) is float and PLACEHOLDER < value <= 0.0:
+        return _clean(text), value  # as nearly all are: a reply holds hundreds
     if value is None:
         value = PLACEHOLDER
     if isinstance(value, bool) or not isinstance(value, int | float) or not value <= _SUM_SLACK:

@@ -118,6 +118,12 @@ def test_questions_without_an_order_never_ask_for_a_pair_nor_learn() -> None:
     assert memory.wants_pair(MODEL, [NOUL])
 
 
+def test_questions_without_an_order_take_no_room() -> None:
+    memory = settled(size=1)
+    memory.learn(MODEL, [TEXT], [[Reading((0.9,))]] * 2)
+    assert not memory.wants_pair(MODEL, [CHOICE, TEXT])
+
+
 def test_what_was_used_longest_ago_is_forgotten_first() -> None:
     memory = DebiasMemory(size=2)
     for model in ("a", "b"):

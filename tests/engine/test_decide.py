@@ -12,6 +12,7 @@ from svc.deadline import Deadline
 from svc.errors import InvalidRequest, ModelError, StorageError, Timeout
 from svc.pins import NEWEST
 from svc.providers.failures import Refused
+from svc.questions import Question
 from svc.schemas import load_decision
 from svc.store.decisions import DecisionRecord
 from tests.engine.fakes import World, answering, failing, world
@@ -193,7 +194,7 @@ def staged(count: int, think: int = 0) -> list[dict[str, Any]]:
         (staged(1, think=31), 1, True, 64),
         (staged(1, think=32), 1, True, 66),
         (staged(1, think=32), 2, False, 66),
-        ([TEXT, {**TEXT, "instructions": "?", "think": True}], 5, True, 10),
+        ([{**TEXT, "instructions": f"{i}?", "think": True} for i in range(10)], 5, True, 50),
     ],
 )
 def test_a_plan_may_need_64_calls_and_no_more(
@@ -326,6 +327,21 @@ def test_a_deadline_that_passes_while_answering_stores_nothing() -> None:
     with world(m=late) as made:
         with pytest.raises(Timeout):
             made.engine.decide(load_decision(asking()), Deadline(120, lambda: now[0]))
+        assert made.journal.records == []
+
+
+def test_a_deadline_that_passes_after_the_last_call_stores_nothing() -> None:
+    now = [0.0]
+
+    def slowly(_key: str, _question: Question, fields: dict[str, Any]) -> dict[str, Any]:
+        now[0] = 200.0
+        return fields
+
+    with world(m=yes(0.9)) as made:
+        with pytest.raises(Timeout):
+            made.engine.decide(
+                load_decision(asking()), Deadline(120, lambda: now[0]), present=slowly
+            )
         assert made.journal.records == []
 
 

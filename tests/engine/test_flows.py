@@ -130,6 +130,17 @@ def test_each_heat_has_a_winner_of_its_own(flows: FlowPool) -> None:
     assert (first.winner, second.winner) == ((0, "a"), (1, "b"))
 
 
+def test_the_losers_of_a_heat_are_cut_off_while_another_heat_still_runs(flows: FlowPool) -> None:
+    ended = threading.Event()
+
+    def after_them(_lane: Deadline) -> str:
+        assert ended.wait(30)
+        return "late"
+
+    first, second = flows.race([[until_cut_off(ended), giving("won")], [after_them]], Deadline(60))
+    assert (first.winner, second.winner) == ((1, "won"), (0, "late"))
+
+
 def test_a_heat_that_nobody_finishes_has_its_failures(flows: FlowPool) -> None:
     errors = [ModelError("a"), RateLimited("b", 3)]
     (heat,) = flows.race([[failing(error) for error in errors]], Deadline(30))
