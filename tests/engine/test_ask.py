@@ -286,6 +286,7 @@ def test_thinking_is_verbal_with_room_for_it() -> None:
             assert call.think
             assert not call.logprobs
             assert reasons_first(call)
+            assert '"reasoning": ' in user_text(call)
             assert call.max_tokens == usual.max_tokens + 1024
         assert not usual.think
         assert not reasons_first(usual)
