@@ -1,4 +1,4 @@
-"""What stages, councils and races cost, in the time of the provider calls that they cannot avoid."""
+"""What stages, councils and races cost, beside the provider calls that they cannot avoid."""
 
 from __future__ import annotations
 

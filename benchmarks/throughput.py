@@ -11,9 +11,7 @@ CONNECTIONS = 32
 WARM_UP_S = 1.0  # seconds of load that count for nothing: threads and connections come up
 
 
-def against_twin(
-    twin_name: str, options: Options, *, debias: bool, cached: bool = False
-) -> Result:
+def against_twin(twin_name: str, options: Options, *, debias: bool, cached: bool = False) -> Result:
     """Decisions a second of the service and of a twin; the ratio is the median over the rounds.
 
     With `cached` all requests are the same one.

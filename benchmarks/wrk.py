@@ -48,16 +48,14 @@ class Load:
 
 
 def load(url: str, body: str, *, connections: int, seconds: float) -> Load:
-    """POST `body` to `url` for `seconds`; without `UNIQUE` in it, the same one. Raises `BenchmarkError` when an answer is an error.
+    """POST `body` to `url` for `seconds`; without `UNIQUE` in it, always the same one.
 
-    Raises `NotRun` where wrk is absent.
+    Raises `BenchmarkError` when an answer is an error, `NotRun` where wrk is absent.
     """
     require("wrk")
     before, found, after = body.partition(UNIQUE)
     unique = "true" if found else "false"
-    script = _SCRIPT.format(
-        before=before, after=after, unique=unique, run=next(_RUN), mark=_MARK
-    )
+    script = _SCRIPT.format(before=before, after=after, unique=unique, run=next(_RUN), mark=_MARK)
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
         file.flush()

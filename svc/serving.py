@@ -105,7 +105,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle(self, conn: Any) -> object:
         """Wait for a caller to close in this thread: gunicorn would in the one that serves all."""
         again: object = super().handle(conn)
-        if again is None:
+        if again is False:
             with contextlib.suppress(OSError):
                 util.close_graceful(conn.sock.dup())
                 conn.sock.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""A scripted model that reads our prompt and prefers options by name, for tests of the whole way."""
+"""A scripted model that reads our prompt and prefers options by name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class PreferringModel:
         """The reply's JSON text."""
         text = user_text(body)
         return json.dumps(
-            {f"q{number}": self.member(text, int(number), form) for number, form in MEMBER.findall(text)}
+            {
+                f"q{number}": self.member(text, int(number), form)
+                for number, form in MEMBER.findall(text)
+            }
         )
 
     def member(self, text: str, number: int, form: str) -> Any:

@@ -9,6 +9,7 @@ lower case), and returns a `Reply` or one of the behaviours below. Every thread 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -295,12 +296,13 @@ def _read(stream: Any) -> Request | None:
     while line := stream.readline().decode("latin-1").strip():
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
-    data = stream.read(int(headers.get("content-length", 0)))
+    length = int(headers.get("content-length", 0))
+    data = stream.read(length)
+    if len(data) < length:
+        return None  # the caller went away within its body
     return Request(words[0], words[1], headers, json.loads(data) if data else {})
 
 
 def _shut(sock: socket.socket) -> None:
-    try:
+    with contextlib.suppress(OSError):  # closed already
         socket.socket.shutdown(sock, socket.SHUT_RDWR)  # of a TLS socket too
-    except OSError:  # closed already
-        pass

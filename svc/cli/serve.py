@@ -62,6 +62,8 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     Options left out are read from the environment: SVC_MODEL, SVC_CACHE_SIZE, SVC_DB,
     SVC_LATEST_CONFIG, SVC_NO_AUTH and SVC_MAX_BODY_MB.
     """
+    if demo and flags["model"] is None:
+        flags["model"] = DEMO_MODEL  # whatever SVC_MODEL says: it may cost money
     settings = load(os.environ, **flags)
     logs.configure(settings.log == "json", settings.log_level)
     family, address = _resolve(settings.host, settings.port)
@@ -92,9 +94,8 @@ class Server(Application):  # type: ignore[misc]
 
 
 def with_demo(settings: Settings, url: str) -> Settings:
-    """The settings with the provider `demo` at `url`; a default model that was set stays."""
-    providers = {**settings.providers, "demo": ProviderOverride(url=url)}
-    return replace(settings, providers=providers, model=settings.model or DEMO_MODEL)
+    """The settings with the provider `demo` at `url`."""
+    return replace(settings, providers={**settings.providers, "demo": ProviderOverride(url=url)})
 
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[Any, ...]]:

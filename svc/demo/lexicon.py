@@ -55,7 +55,7 @@ _SENTIMENT = {
     "dissatisfied useless rude late fail sad problem",
     0.0: "neutral calm okay ok fine average mixed",
     0.6: "good nice positive happy pleased satisfied thank thanks helpful friendly",
-    1.0: "great excellent amazing love perfect wonderful fantastic delighted brilliant awesome best",
+    1.0: "great excellent amazing love perfect wonderful fantastic delighted brilliant best",
 }
 _OPPOSITES = (0.0, -0.5)  # what a negation makes of a word of each axis
 _DEGREES = {

@@ -87,9 +87,7 @@ class CallPool:
         self._client, self._gate, self._clock, self._jitter = client, gate, clock, jitter
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-call")
 
-    def run(
-        self, calls: Sequence[Call], deadline: Deadline
-    ) -> list[Outcome]:
+    def run(self, calls: Sequence[Call], deadline: Deadline) -> list[Outcome]:
         """Carry out `calls` at the same time; the outcome of each, in their order.
 
         Raises `Timeout` when the deadline passes first.

@@ -148,9 +148,7 @@ class Engine:
 
         return explain.add(setup.request, answered, ask, self._flows, setup.deadline)
 
-    def _ask(
-        self, setup: _Setup, model: Model, group: Group, text: str, earlier: Earlier
-    ) -> Ask:
+    def _ask(self, setup: _Setup, model: Model, group: Group, text: str, earlier: Earlier) -> Ask:
         request = setup.request
         questions = tuple(group.questions.values())
         think = request.think or group.think

@@ -24,9 +24,7 @@ class Answered:
     labels: dict[str, Any] = field(default_factory=dict)  # of the questions that were answered
 
 
-def run(
-    request: DecisionRequest, ask: Callable[[Sequence[Group], Earlier], Findings]
-) -> Answered:
+def run(request: DecisionRequest, ask: Callable[[Sequence[Group], Earlier], Findings]) -> Answered:
     """Answer all stages; `ask` puts one stage's groups, with earlier answers, to the models."""
     answered = Answered(answers={key: {} for key in request.questions})
     for number, keys in enumerate(request.stages):
@@ -82,9 +80,7 @@ def _groups(questions: Mapping[str, Question]) -> list[Group]:
     """One call for all questions, and one of its own for each that thinks."""
     together = {key: question for key, question in questions.items() if not question.think}
     alone = [
-        Group({key: question}, think=True)
-        for key, question in questions.items()
-        if question.think
+        Group({key: question}, think=True) for key, question in questions.items() if question.think
     ]
     return [Group(together), *alone] if together else alone
 
@@ -109,5 +105,3 @@ def planned_calls(request: DecisionRequest, members: int, orders: int) -> int:
             reversible = any(question.reversible for question in group.questions.values())
             calls += members * (orders if reversible else 1)
     return calls
-
-

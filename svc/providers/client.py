@@ -85,7 +85,9 @@ class Client:
         try:
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
-            reply = self._exchange(provider, "POST", "/chat/completions", key, data, limit, deadline)
+            reply = self._exchange(
+                provider, "POST", "/chat/completions", key, data, limit, deadline
+            )
             return read_completion(reply, asked, self._now())
         except CallError as error:
             self._learn(model, error)
@@ -144,7 +146,7 @@ class Client:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
                 reply = transport.send(method, path, _headers(key), body, timeout_s)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 raise _failure(watch, error) from None
             if watch.ended:
                 raise _failure(watch, None)

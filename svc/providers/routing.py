@@ -132,7 +132,7 @@ class Router:
         if first:
             try:
                 answer.set_result(self._ask(provider))
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - theirs too who wait for it
                 self._usual = None  # the next request tries again
                 answer.set_exception(error)
         return answer.result()

@@ -183,9 +183,17 @@ class Question(ABC):
     def definition(self) -> dict[str, Any]:
         """What makes this the exact question that it is; options free of their order."""
 
-    def stored(self, reading: Reading) -> list[float]:
-        """The reading's numbers in the order of `definition`, to seven significant digits."""
-        return [float(f"{p:.7g}") for p in reading.probabilities]
+    def stored(self, reading: Reading) -> dict[str, Any]:
+        """The raw reading as it is kept: `p` in the order of `definition`, and the `mass`.
+
+        Numbers have seven significant digits. An extracted value is no part of it.
+        """
+        kept = {"p": [float(f"{p:.7g}") for p in self.in_definition_order(reading.probabilities)]}
+        return kept if reading.mass is None else {**kept, "mass": round(reading.mass, 4)}
+
+    def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
+        """Probabilities in the order of `definition`; the same unless options have keys."""
+        return probabilities
 
     @cached_property
     def definition_json(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -109,10 +109,10 @@ class Choice(Lettered):
     def definition(self) -> dict[str, Any]:
         return {"options": dict(self.options), "escape": self.escape}
 
-    def stored(self, reading: Reading) -> list[float]:
-        numbers = super().stored(reading)
-        by_key = sorted(zip(self.options, numbers, strict=False))
-        return [number for _, number in by_key] + numbers[len(self.options) :]
+    def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
+        """Sorted by option, the escape option last."""
+        by_key = sorted(zip(self.options, probabilities, strict=False))
+        return [*(p for _, p in by_key), *probabilities[len(self.options) :]]
 
     def top(self, reading: Reading) -> str:
         return self.keys[argmax(reading.probabilities)]

@@ -87,9 +87,8 @@ class Multi(Question):
     def definition(self) -> dict[str, Any]:
         return {"options": dict(self.options)}
 
-    def stored(self, reading: Reading) -> list[float]:
-        by_key = sorted(zip(self.options, super().stored(reading), strict=True))
-        return [number for _, number in by_key]
+    def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
+        return [p for _, p in sorted(zip(self.options, probabilities, strict=True))]
 
     @property
     def keys(self) -> tuple[str, ...]:

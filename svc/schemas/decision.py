@@ -145,9 +145,7 @@ def _load_question(key: str, body: Any) -> Question:
         raise ValidationError({"type": [f"is missing; allowed: {', '.join(TYPES)}"]})
     if not isinstance(kind, str) or kind not in TYPES:
         name = f" {shown(kind)}" if isinstance(kind, str) else ""
-        raise InvalidJson(
-            f"question {shown(key)}: unknown type{name}; allowed: {', '.join(TYPES)}"
-        )
+        raise InvalidJson(f"question {shown(key)}: unknown type{name}; allowed: {', '.join(TYPES)}")
     question: Question = TYPES[kind].load(body)
     return question
 
@@ -187,18 +185,15 @@ class DecisionSchema(Schema):
             key: "a question that thinks is asked verbally" if q.think else q.verbal_reason
             for key, q in data["questions"].items()
         }
-        _raise_for(
-            {k: f"logprobs cannot answer this: {reason}" for k, reason in reasons.items() if reason},
-            "mode",
-        )
+        verbal = {key: reason for key, reason in reasons.items() if reason}
+        _raise_for("mode", "logprobs cannot answer this: ", verbal)
 
     @validates_schema(skip_on_field_errors=True)
     def _conditions_have_an_object(self, data: dict[str, Any], **_: Any) -> None:
         if data["state"].fields is None:
-            needy = {key: q for key, q in data["questions"].items() if q.needs_object}
-            _raise_for(
-                {key: "needs a state that is an object" for key in needy}, "when or rules"
-            )
+            needy = [key for key, q in data["questions"].items() if q.needs_object]
+            reason = "a state that is an object"
+            _raise_for("when or rules", "needs ", dict.fromkeys(needy, reason))
 
     @post_load
     def _freeze(self, data: dict[str, Any], **_: Any) -> DecisionRequest:
@@ -211,9 +206,10 @@ class DecisionSchema(Schema):
         return DecisionRequest(**data)
 
 
-def _raise_for(reasons: Mapping[str, str], field: str) -> None:
+def _raise_for(field: str, words: str, reasons: Mapping[str, str]) -> None:
+    """Raise one error that says of each question what is wrong with its `field`."""
     if reasons:
-        messages = {key: {field: [reason]} for key, reason in reasons.items()}
+        messages = {key: {field: [words + reason]} for key, reason in reasons.items()}
         raise ValidationError({"questions": messages})
 
 

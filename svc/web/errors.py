@@ -31,7 +31,10 @@ def register(app: Flask) -> None:
 
 
 def error_response(error: ApiError) -> Response:
-    """The response for one of the project's own errors."""
+    """The response for one of the project's own errors; of those within, only the log has words."""
+    if isinstance(error, InternalError):
+        log.error("%s: %s", type(error).__name__, error.message)
+        error = _internal()
     body = {"error": {"type": error.type, "message": error.message}}
     response = json_response(body, error.status)
     if isinstance(error, RateLimited):
@@ -59,13 +62,12 @@ def _translated(error: HTTPException) -> ApiError:
         return InvalidJson("the body ended before its announced length")
     if error.code is not None and 400 <= error.code < 500:
         return InvalidJson("the request could not be understood")
-    log.error("an HTTP error was raised here: %s", type(error).__name__)
-    return _internal()
+    return InternalError(f"an HTTP error was raised here: {type(error).__name__}")
 
 
 def _unforeseen(error: Exception) -> Response:
     log.error("unforeseen exception", exc_info=error)
-    return error_response(_internal())
+    return error_response(InternalError("see the line before"))
 
 
 def _internal() -> InternalError:

@@ -23,7 +23,7 @@ from svc.schemas.decision import DecisionSchema
 from svc.web.body import json_response, read_json
 
 TEXT = "string"  # this route's name of a text question
-SKIPPED = "skipped"  # the type of an answer that was skipped; clients pass over types unknown to them
+SKIPPED = "skipped"  # the type of a skipped answer; clients pass over types unknown to them
 _PIN = re.compile(r"svc-\d+\.\d+\.\d+")
 _DECISION_FIELDS = frozenset(DecisionSchema().fields)
 # What is asked where a question has no instructions.

@@ -12,6 +12,7 @@ from svc.settings import ProviderOverride, Settings
 from tests.e2e.serving import Server
 
 URL = "http://127.0.0.1:1/v1"
+DECISION = {"state": "x", "questions": {"q": {"type": "noul", "instructions": "Is it?"}}}
 
 
 def has_ipv6() -> bool:
@@ -22,15 +23,22 @@ def has_ipv6() -> bool:
     return True
 
 
-def test_the_demonstration_is_the_default_model_where_none_is_set() -> None:
-    assert with_demo(Settings(), URL).model == DEMO_MODEL
-
-
-def test_the_demonstration_leaves_a_model_that_is_set_and_the_other_providers() -> None:
+def test_the_demonstration_leaves_the_other_providers() -> None:
     own = ProviderOverride(url="https://models.example/v1", key="secret")
-    settings = with_demo(Settings(model="@own/m", providers={"own": own}), URL)
-    assert settings.model == "@own/m"
+    settings = with_demo(Settings(providers={"own": own}), URL)
     assert settings.providers == {"own": own, "demo": ProviderOverride(url=URL)}
+
+
+def test_the_demonstration_answers_by_default_whatever_the_environment_names(
+    tmp_path: Path,
+) -> None:
+    with Server(tmp_path / "svc.db", "--demo", SVC_MODEL="@own/m") as server:
+        assert server.post(DECISION).json()["model"] == DEMO_MODEL
+
+
+def test_a_model_named_on_the_command_line_stays_the_default(tmp_path: Path) -> None:
+    with Server(tmp_path / "svc.db", "--demo", "--model", "@nowhere/m") as server:
+        assert "nowhere" in server.post(DECISION).json()["error"]["message"]
 
 
 def test_an_option_left_out_is_read_from_the_environment(tmp_path: Path) -> None:

@@ -227,7 +227,12 @@ REFUSED: dict[str, tuple[int, str, list[str], Any]] = {
         ['"q"', "2 to 20", "21"],
         ask({**SCORE, "levels": ["x"] * 21}),
     ),
-    "a threshold over 1": (422, "invalid_request", ['"q"', "0 to 1"], ask({**MULTI, "threshold": 2})),
+    "a threshold over 1": (
+        422,
+        "invalid_request",
+        ['"q"', "0 to 1"],
+        ask({**MULTI, "threshold": 2}),
+    ),
     "a min_confidence under 0": (
         422,
         "invalid_request",
@@ -241,7 +246,12 @@ REFUSED: dict[str, tuple[int, str, list[str], Any]] = {
         ask({**NOUL, "min_confidence": 0.5}),
     ),
     "a coverage of 0": (422, "invalid_request", ['"q"', "coverage"], ask({**NOUL, "coverage": 0})),
-    "a coverage of 1": (422, "invalid_request", ['"q"', "coverage"], ask({**CHOICE, "coverage": 1})),
+    "a coverage of 1": (
+        422,
+        "invalid_request",
+        ['"q"', "coverage"],
+        ask({**CHOICE, "coverage": 1}),
+    ),
     "a coverage on score": (
         422,
         "invalid_request",
@@ -261,8 +271,18 @@ REFUSED: dict[str, tuple[int, str, list[str], Any]] = {
         ['"q"', "max_length", "1 to 2000"],
         ask({**TEXT, "max_length": 2001}),
     ),
-    "a min above max": (422, "invalid_request", ['"q"', "min"], ask({**NUMBER, "min": 2, "max": 1})),
-    "a min that is no number": (422, "invalid_request", ['"q"', "min"], ask({**NUMBER, "min": "1"})),
+    "a min above max": (
+        422,
+        "invalid_request",
+        ['"q"', "min"],
+        ask({**NUMBER, "min": 2, "max": 1}),
+    ),
+    "a min that is no number": (
+        422,
+        "invalid_request",
+        ['"q"', "min"],
+        ask({**NUMBER, "min": "1"}),
+    ),
     "a fraction as bound of an integer": (
         422,
         "invalid_request",

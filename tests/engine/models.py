@@ -36,6 +36,11 @@ NUMBER: dict[str, Any] = {"type": "number", "instructions": "What price?"}
 INTEGER: dict[str, Any] = {"type": "integer", "instructions": "How many?"}
 
 
+def asking(*questions: dict[str, Any], state: Any = "s", **fields: Any) -> dict[str, Any]:
+    """A request with these questions under the keys k0, k1 and so on."""
+    return {"state": state, "questions": {f"k{i}": q for i, q in enumerate(questions)}, **fields}
+
+
 def user_text(call: ChatCall) -> str:
     """What the user's message says, images aside."""
     content = call.messages[-1]["content"]

@@ -32,7 +32,9 @@ def user_text(pin: str, *, verbal: bool = False, backwards: bool = False) -> str
 
 
 def test_svc_1_2_0_puts_the_questions_before_the_marked_state() -> None:
-    assert user_text("svc-1.2.0") == f"""Questions:
+    assert (
+        user_text("svc-1.2.0")
+        == f"""Questions:
 
 Question 1: Which team?
 A. billing: Invoices
@@ -63,6 +65,7 @@ Line 5: question 4, A or B
 <{MARK}>
 I want my money back
 </{MARK}>"""
+    )
 
 
 def test_svc_1_1_0_has_the_same_blocks_with_the_state_first() -> None:

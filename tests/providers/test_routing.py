@@ -70,7 +70,7 @@ def test_an_unconfigured_provider_fails_and_lists_the_configured(model_id):
     + ["a\x85", " a", "a ", "\ud800", "@ollama/a\n"],
 )
 def test_an_odd_id_is_no_model(model_id):
-    with pytest.raises(InvalidRequest, match="^model"):
+    with pytest.raises(InvalidRequest, match=r"^model"):
         router(OPENROUTER_API_KEY="k").resolve(model_id)
 
 

@@ -200,7 +200,7 @@ class QuestionContract(TypeContract):
     def test_what_is_stored_fits_the_definition(self) -> None:
         stored = self.question.stored(self.reading)
         restored = load(json.loads(self.question.definition_json))
-        again = restored.answer(Reading(tuple(stored)))
+        again = restored.answer(Reading(tuple(stored["p"])))
         assert again.get("probabilities", again.get("noul")) == (
             self.answer.get("probabilities", self.answer.get("noul"))
         )

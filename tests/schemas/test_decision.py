@@ -22,7 +22,7 @@ def refusal(value: Any) -> str:
 
 
 def test_a_request_keeps_the_order_of_its_questions() -> None:
-    questions = {key: NOUL for key in ["z", "a", "m"]}
+    questions = dict.fromkeys(["z", "a", "m"], NOUL)
     assert list(load_decision(body(questions=questions)).questions) == ["z", "a", "m"]
 
 
@@ -72,7 +72,7 @@ def test_an_unknown_mode_is_invalid_json_and_lists_the_known_ones(mode: Any) -> 
 
 @pytest.mark.parametrize("kind", ["yesno", "", 5, [], {}, "NOUL"])
 def test_an_unknown_type_is_invalid_json_and_names_the_question(kind: Any) -> None:
-    with pytest.raises(InvalidJson, match='question "spam".*noul'):
+    with pytest.raises(InvalidJson, match=r'question "spam".*noul'):
         load_decision(body(questions={"spam": {**NOUL, "type": kind}}))
 
 
