@@ -68,7 +68,18 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(path, source / name, ignore=ignored)
         else:
             shutil.copy(path, source)
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, source)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--use-pep517",
+        "--no-deps",
+        "-w",
+        folder,
+        source,
+    )
     (wheel,) = folder.glob("*.whl")
     venv.create(folder / "venv", with_pip=True)
     programs = folder / "venv/bin"
