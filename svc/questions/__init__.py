@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from svc.questions.base import Question, QuestionSchema, Reading, Unreadable
+from svc.questions.base import Question, Reading, Unreadable
 from svc.questions.choice import ChoiceSchema
 from svc.questions.multi import MultiSchema
 from svc.questions.noul import NoulSchema
 from svc.questions.number import IntegerSchema, NumberSchema
+from svc.questions.schema import QuestionSchema
 from svc.questions.score import ScoreSchema
 from svc.questions.text import TextSchema
 

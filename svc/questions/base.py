@@ -5,7 +5,7 @@ both option orders), how a reply is read into a `Reading`, how readings are merg
 becomes the answer's fields, and what a right label is. Nothing outside this folder asks which
 type a question has.
 
-A new type is one file with a `Question` and its `QuestionSchema`, and one line in `__init__.py`.
+A new type is one file with a `Question` and its schema (`schema.py`), and one line in `__init__.py`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,11 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from marshmallow import Schema, ValidationError, fields, post_load
-
-from svc import jsontext, limits
-from svc.questions.conditions import Condition, Rule, Rules, When
-from svc.questions.fields import Flag, Number, Words, amount, shown
-from svc.questions.labels import complete, letters, normalised, one_line, tidy
-
-KEYS_SHOWN = 20  # option keys that an error message lists
+from svc.questions.conditions import Condition, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,202 +210,9 @@ class Question(ABC):
         """The texts of options or levels."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Distribution(Question):
-    """A question answered by one of several labels: choice, score and noul."""
-
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]:
-        """The labels a model replies with, in the order shown."""
-
-    def shown_labels(self, backwards: bool) -> tuple[str, ...]:
-        """Letters go from the top whichever way the options run."""
-        return self.labels
-
-    def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
-        return [("", self.shown_labels(backwards))]
-
-    def verbal_format(self, backwards: bool) -> str:
-        labels = ", ".join(self.shown_labels(backwards))
-        return f"an object with a probability from 0 to 1 for each of {labels}; they sum to 1"
-
-    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
-        return probabilities_schema(self.shown_labels(backwards))
-
-    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
-        (line,) = lines
-        seen = complete(line, len(self.labels), ranked=True)
-        return self.reading(seen, backwards, min(1.0, math.fsum(line.values())))
-
-    def read_member(self, member: Any, backwards: bool) -> Reading:
-        seen = numbers(member, self.shown_labels(backwards))
-        return self.reading(complete(seen, len(self.labels)), backwards)
-
-    def reading(
-        self, shown: tuple[float, ...] | None, backwards: bool, mass: float | None = None
-    ) -> Reading:
-        """The reading in the question's own order, from probabilities in the order shown."""
-        if shown is None:
-            raise Unreadable("no probability for any of the labels")
-        return Reading(shown[::-1] if backwards else shown, mass)
-
-    def merge(self, readings: Sequence[Reading]) -> Reading:
-        mean = super().merge(readings)
-        return replace(mean, probabilities=normalised(mean.probabilities))
-
-    def confidence(self, reading: Reading) -> float:
-        return max(reading.probabilities)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lettered(Distribution):
-    """A distribution over options that stand in the prompt as lettered lines."""
-
-    min_confidence: float | None = None
-
-    @property
-    @abstractmethod
-    def option_texts(self) -> tuple[str, ...]:
-        """One line of text per option, in the question's order."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return letters(len(self.option_texts))
-
-    def option_lines(self, backwards: bool) -> list[str]:
-        return lettered(self.option_texts, backwards)
-
-    def certainty(self, probabilities: Sequence[float]) -> dict[str, Any]:
-        """The `confidence` and, where a threshold was set, `abstain` of an answer."""
-        confidence = max(probabilities)
-        return {"confidence": confidence, **abstention(self.min_confidence, confidence)}
-
-    def one_hot(self, index: int) -> Reading:
-        """All probability on one label."""
-        return Reading(tuple(float(i == index) for i in range(len(self.labels))))
-
-    def letter(self, index: int, backwards: bool) -> str:
-        """The letter that a label has in the order shown."""
-        return self.labels[::-1][index] if backwards else self.labels[index]
-
-    def rounded(self, reading: Reading) -> list[float]:
-        return tidy(reading.probabilities)
-
-
-class Keys(fields.Field[tuple[str, ...]]):
-    """A list of keys of other questions."""
-
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Any, **kwargs: Any
-    ) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
-            raise ValidationError("must be a list of question keys")
-        return tuple(dict.fromkeys(value))
-
-
-class Examples(fields.Field[tuple[Example, ...]]):
-    """A list of `{state, label}`."""
-
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Any, **kwargs: Any
-    ) -> tuple[Example, ...]:
-        if not isinstance(value, list):
-            raise ValidationError("must be a list of objects {state, label}")
-        amount(len(value), (0, limits.EXAMPLES), "examples")
-        return tuple(_example(index, example) for index, example in enumerate(value))
-
-
-def _example(index: int, example: Any) -> Example:
-    if not isinstance(example, Mapping) or example.keys() != {"state", "label"}:
-        raise ValidationError(f"example {index} must be an object with state and label")
-    try:
-        return Example(jsontext.as_text(example["state"]), example["label"])
-    except RecursionError:
-        raise ValidationError(f"example {index}: state is nested too deeply") from None
-
-
-class QuestionSchema(Schema):
-    """The fields that every question has; a type's schema adds its own."""
-
-    error_messages = {"unknown": "unknown field"}  # noqa: RUF012
-    model: ClassVar[type[Question]]
-
-    type = fields.String(required=True)
-    instructions = Words(required=True)
-    think = Flag()
-    when = When()
-    rules = Rules()
-    depends_on = Keys()
-
-    @post_load
-    def _freeze(self, data: dict[str, Any], **_: Any) -> Question:
-        """Build the question, then check the labels that only the whole question can."""
-        data.pop("type")
-        question = self.model(**data)
-        if not question.rules and not question.examples:
-            return question
-        rules = tuple(
-            replace(rule, answer=_checked(question, rule.answer, "rules", f"rule {i}: answer"))
-            for i, rule in enumerate(question.rules)
-        )
-        examples = tuple(
-            replace(one, label=_checked(question, one.label, "examples", f"example {i}: label"))
-            for i, one in enumerate(question.examples)
-        )
-        return replace(question, rules=rules, examples=examples)
-
-
-def _checked(question: Question, label: Any, field: str, place: str) -> Any:
-    try:
-        return question.check_label(label)
-    except ValueError as error:
-        raise ValidationError(f"{place} {error}", field) from None
-
-
-def coverage_field() -> Number:
-    """The probability with which a conformal set is to hold the true answer."""
-    return Number(0, 1, exclusive=True)
-
-
-def min_confidence_field() -> Number:
-    """The threshold under which an answer abstains."""
-    return Number(0, 1)
-
-
 def abstention(min_confidence: float | None, confidence: float) -> dict[str, bool]:
     """`abstain`, where a threshold was set."""
     return {} if min_confidence is None else {"abstain": confidence < min_confidence}
-
-
-def lettered(texts: Sequence[str], backwards: bool) -> list[str]:
-    """`A. text` lines; reversed, the last text gets the first letter."""
-    shown = texts[::-1] if backwards else texts
-    return [f"{letter}. {text}" for letter, text in zip(letters(len(texts)), shown, strict=True)]
-
-
-def option_text(key: str, description: str) -> str:
-    """How one option reads in a prompt."""
-    return one_line(f"{key}: {description}" if description.strip() else key)
-
-
-def listed(keys: Sequence[str]) -> str:
-    """The first option keys, for an error message."""
-    names = [shown(key) for key in keys[:KEYS_SHOWN]]
-    return ", ".join(names) + (", …" if len(keys) > KEYS_SHOWN else "")
-
-
-def numbers(member: Any, labels: Sequence[str]) -> dict[int, float]:
-    """The usable numbers of a reply object by label position; labels are met in any case."""
-    if not isinstance(member, Mapping):
-        raise Unreadable("the reply's member is no object")
-    position = {label.casefold(): index for index, label in enumerate(labels)}
-    seen: dict[int, float] = {}
-    for name, value in member.items():
-        index = position.get(str(name).strip().casefold())
-        if index is not None and (number := usable(value)) is not None:
-            seen[index] = number
-    return seen
 
 
 def usable(value: Any) -> float | None:
@@ -424,11 +224,6 @@ def usable(value: Any) -> float | None:
     except OverflowError:
         return None
     return max(0.0, number) if math.isfinite(number) else None
-
-
-def probabilities_schema(labels: Sequence[str]) -> dict[str, Any]:
-    """Strict JSON schema of an object with a number for each label."""
-    return object_schema({label: {"type": "number"} for label in labels})
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:

@@ -10,21 +10,11 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from svc import limits
-from svc.questions.base import (
-    Examples,
-    Lettered,
-    QuestionSchema,
-    Reading,
-    Unreadable,
-    coverage_field,
-    listed,
-    min_confidence_field,
-    object_schema,
-    option_text,
-    usable,
-)
-from svc.questions.fields import Descriptions, Flag
+from svc.questions.base import Reading, Unreadable, object_schema, usable
+from svc.questions.distribution import Lettered, option_text
+from svc.questions.fields import Descriptions, Flag, listed
 from svc.questions.labels import argmax, complete, one_line
+from svc.questions.schema import Examples, QuestionSchema, coverage_field, min_confidence_field
 
 ESCAPE = "none_of_these"
 ESCAPE_DESCRIPTION = "None of the other options fits"

@@ -13,18 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from svc.questions.base import (
-    Examples,
-    Question,
-    QuestionSchema,
-    Reading,
-    abstention,
-    min_confidence_field,
-    object_schema,
-    usable,
-)
+from svc.questions.base import Question, Reading, abstention, object_schema, usable
 from svc.questions.fields import Flag
 from svc.questions.labels import DECIMALS
+from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 
 NO_ANSWER = Reading((0.0,))
 

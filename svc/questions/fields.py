@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from marshmallow import ValidationError, fields
 
 from svc.jsontext import Literal
+
+KEYS_SHOWN = 20  # option keys that an error message lists
 
 
 def amount(count: int, bounds: tuple[int, int], what: str) -> None:
@@ -127,3 +129,9 @@ def finite(value: Any) -> float | int | None:
 def shown(text: str, limit: int = 60) -> str:
     """A caller's key, quoted and cut for an error message."""
     return f'"{text if len(text) <= limit else text[: limit - 1] + "…"}"'
+
+
+def listed(keys: Sequence[str]) -> str:
+    """The first option keys, for an error message."""
+    names = [shown(key) for key in keys[:KEYS_SHOWN]]
+    return ", ".join(names) + (", …" if len(keys) > KEYS_SHOWN else "")

@@ -8,21 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svc import limits
-from svc.questions.base import (
-    Question,
-    QuestionSchema,
-    Reading,
-    Unreadable,
-    coverage_field,
-    lettered,
-    listed,
-    numbers,
-    option_text,
-    probabilities_schema,
-)
-from svc.questions.fields import Descriptions, Number
+from svc.questions.base import Question, Reading, Unreadable
+from svc.questions.distribution import lettered, numbers, option_text, probabilities_schema
+from svc.questions.fields import Descriptions, Number, listed
 from svc.questions.labels import DECIMALS, complete, letters, one_line
 from svc.questions.noul import YES_NO
+from svc.questions.schema import QuestionSchema, coverage_field
 
 DEFAULT_THRESHOLD = 0.5
 

@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from svc.questions.base import (
-    Distribution,
-    Examples,
-    Question,
-    QuestionSchema,
-    Reading,
-    coverage_field,
-)
+from svc.questions.base import Question, Reading
+from svc.questions.distribution import Distribution
 from svc.questions.labels import DECIMALS
+from svc.questions.schema import Examples, QuestionSchema, coverage_field
 
 YES_NO = ("yes", "no")
 EVEN = 0.5  # P(yes) from which the answer counts as yes

@@ -8,15 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from svc import limits
-from svc.questions.base import (
-    Examples,
-    Lettered,
-    QuestionSchema,
-    Reading,
-    min_confidence_field,
-)
+from svc.questions.base import Reading
+from svc.questions.distribution import Lettered
 from svc.questions.fields import Levels, finite
 from svc.questions.labels import DECIMALS, argmax, one_line
+from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,131 @@
+"""What `choice`, `score` and `noul` share: one of several labels, each with its probability."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from svc.questions.base import (
+    Question,
+    Reading,
+    Unreadable,
+    abstention,
+    object_schema,
+    usable,
+)
+from svc.questions.labels import complete, letters, normalised, one_line, tidy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution(Question):
+    """A question answered by one of several labels: choice, score and noul."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """The labels a model replies with, in the order shown."""
+
+    def shown_labels(self, backwards: bool) -> tuple[str, ...]:
+        """Letters go from the top whichever way the options run."""
+        return self.labels
+
+    def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
+        return [("", self.shown_labels(backwards))]
+
+    def verbal_format(self, backwards: bool) -> str:
+        labels = ", ".join(self.shown_labels(backwards))
+        return f"an object with a probability from 0 to 1 for each of {labels}; they sum to 1"
+
+    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
+        return probabilities_schema(self.shown_labels(backwards))
+
+    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
+        (line,) = lines
+        seen = complete(line, len(self.labels), ranked=True)
+        return self.reading(seen, backwards, min(1.0, math.fsum(line.values())))
+
+    def read_member(self, member: Any, backwards: bool) -> Reading:
+        seen = numbers(member, self.shown_labels(backwards))
+        return self.reading(complete(seen, len(self.labels)), backwards)
+
+    def reading(
+        self, shown: tuple[float, ...] | None, backwards: bool, mass: float | None = None
+    ) -> Reading:
+        """The reading in the question's own order, from probabilities in the order shown."""
+        if shown is None:
+            raise Unreadable("no probability for any of the labels")
+        return Reading(shown[::-1] if backwards else shown, mass)
+
+    def merge(self, readings: Sequence[Reading]) -> Reading:
+        mean = super().merge(readings)
+        return replace(mean, probabilities=normalised(mean.probabilities))
+
+    def confidence(self, reading: Reading) -> float:
+        return max(reading.probabilities)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lettered(Distribution):
+    """A distribution over options that stand in the prompt as lettered lines."""
+
+    min_confidence: float | None = None
+
+    @property
+    @abstractmethod
+    def option_texts(self) -> tuple[str, ...]:
+        """One line of text per option, in the question's order."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return letters(len(self.option_texts))
+
+    def option_lines(self, backwards: bool) -> list[str]:
+        return lettered(self.option_texts, backwards)
+
+    def certainty(self, probabilities: Sequence[float]) -> dict[str, Any]:
+        """The `confidence` and, where a threshold was set, `abstain` of an answer."""
+        confidence = max(probabilities)
+        return {"confidence": confidence, **abstention(self.min_confidence, confidence)}
+
+    def one_hot(self, index: int) -> Reading:
+        """All probability on one label."""
+        return Reading(tuple(float(i == index) for i in range(len(self.labels))))
+
+    def letter(self, index: int, backwards: bool) -> str:
+        """The letter that a label has in the order shown."""
+        return self.labels[::-1][index] if backwards else self.labels[index]
+
+    def rounded(self, reading: Reading) -> list[float]:
+        return tidy(reading.probabilities)
+
+
+def lettered(texts: Sequence[str], backwards: bool) -> list[str]:
+    """`A. text` lines; reversed, the last text gets the first letter."""
+    shown = texts[::-1] if backwards else texts
+    return [f"{letter}. {text}" for letter, text in zip(letters(len(texts)), shown, strict=True)]
+
+
+def option_text(key: str, description: str) -> str:
+    """How one option reads in a prompt."""
+    return one_line(f"{key}: {description}" if description.strip() else key)
+
+
+def numbers(member: Any, labels: Sequence[str]) -> dict[int, float]:
+    """The usable numbers of a reply object by label position; labels are met in any case."""
+    if not isinstance(member, Mapping):
+        raise Unreadable("the reply's member is no object")
+    position = {label.casefold(): index for index, label in enumerate(labels)}
+    seen: dict[int, float] = {}
+    for name, value in member.items():
+        index = position.get(str(name).strip().casefold())
+        if index is not None and (number := usable(value)) is not None:
+            seen[index] = number
+    return seen
+
+
+def probabilities_schema(labels: Sequence[str]) -> dict[str, Any]:
+    """Strict JSON schema of an object with a number for each label."""
+    return object_schema({label: {"type": "number"} for label in labels})
