@@ -63,6 +63,7 @@ def _check_untouched(path: Path, newest: int) -> None:
     """Look at the file through a connection that could not change it."""
     with contextlib.closing(connect(path, "ro")) as connection:
         try:
+            connection.execute("BEGIN")  # one view of it, while another process may create it
             _version(connection, path, newest)
         except sqlite3.OperationalError as error:
             # Its last writer was killed: only a connection that may write can put it in order.

@@ -1,14 +1,16 @@
 import os
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from threading import Barrier
 
 import pytest
 
 from svc.errors import SettingsError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.migrations import shipped
+from svc.store.migrations import prepare, shipped
 from tests.store.processes import child, lines
 from tests.store.records import record
 
@@ -34,6 +36,7 @@ def make(path, statements):
 def version(path) -> int:
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute("PRAGMA user_version").fetchone()[0]
+OPENERS, NEW_FILES = 6, 40  # without one view of the file, a fifth of the rounds went wrong
 
 
 def test_a_missing_file_is_made(path):
@@ -186,3 +189,17 @@ def test_processes_that_open_a_new_file_at_the_same_time_share_one_salt(path):
         salts = [lines(process) for process in processes]
     assert len(set(map(tuple, salts))) == 1
     assert len(bytes.fromhex(salts[0][0])) == 32
+
+
+def test_many_that_open_a_new_file_at_the_same_moment_all_find_it_theirs(tmp_path):
+    together = Barrier(OPENERS)
+
+    def open_one(file):
+        together.wait(timeout=30)
+        prepare(file, shipped())
+
+    with ThreadPoolExecutor(OPENERS) as pool:
+        for number in range(NEW_FILES):
+            file = tmp_path / f"{number}.db"
+            for opened in [pool.submit(open_one, file) for _ in range(OPENERS)]:
+                opened.result()
