@@ -5,7 +5,7 @@ both option orders), how a reply is read into a `Reading`, how readings are merg
 becomes the answer's fields, and what a right label is. Nothing outside this folder asks which
 type a question has.
 
-A new type is one file with a `Question` and its schema (`schema.py`), and one line in `__init__.py`.
+A new type is one file with a `Question` and its schema, and one line in `__init__.py`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from svc.store.migrations import prepare, shipped
 from tests.store.processes import child, lines
 from tests.store.records import record
 
+OPENERS, NEW_FILES = 6, 40  # without one view of the file, a fifth of the rounds went wrong
 NOTES = """
 -- one; with a semicolon in its comment
 CREATE TABLE notes (text TEXT);
@@ -36,7 +37,6 @@ def make(path, statements):
 def version(path) -> int:
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute("PRAGMA user_version").fetchone()[0]
-OPENERS, NEW_FILES = 6, 40  # without one view of the file, a fifth of the rounds went wrong
 
 
 def test_a_missing_file_is_made(path):
