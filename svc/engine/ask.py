@@ -26,11 +26,16 @@ from svc.questions import Reading, Unreadable
 log = logging.getLogger(__name__)
 
 
-class CallAllowance:
-    """The model calls that one request may still make; retries of the same call are free."""
+class Ledger:
+    """What one request may still call, and what its calls came to, also those that failed.
+
+    Retries of the same call are free.
+    """
 
     def __init__(self, calls: int) -> None:
         self.left = calls
+        self.cost_usd = 0.0
+        self.input_tokens = 0
         self._lock = threading.Lock()  # a request's flows spend at the same time
 
     def spend(self, calls: int) -> None:
@@ -39,6 +44,12 @@ class CallAllowance:
             if calls > self.left:
                 raise ModelError("the request ran out of its model calls")
             self.left -= calls
+
+    def book(self, cost_usd: float, input_tokens: int) -> None:
+        """Add what one completion used."""
+        with self._lock:
+            self.cost_usd += cost_usd
+            self.input_tokens += input_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +78,6 @@ class Asked:
     original: tuple[Reading, ...]  # of the first order that answered, before merging
     mode: str  # "logprobs" or "verbal"
     debiased: bool | None  # None when there was no order to reverse
-    cost_usd: float = 0.0
-    input_tokens: int = 0
     cached: bool = False
 
 
@@ -89,7 +98,7 @@ class Asker:
     ) -> None:
         self._facts, self._calls, self._cache, self._memory = facts, calls, cache, memory
 
-    def ask(self, ask: Ask, allowance: CallAllowance, deadline: Deadline) -> Asked:
+    def ask(self, ask: Ask, ledger: Ledger, deadline: Deadline) -> Asked:
         """The remembered answer, or one asked for now in the first mode that gives any.
 
         Raises `ModelError`, `ModelUnavailable` or `RateLimited` when no order of any mode gave
@@ -97,7 +106,7 @@ class Asker:
         """
 
         def now() -> Asked:
-            return self._ask_now(ask, allowance, deadline)
+            return self._ask_now(ask, ledger, deadline)
 
         extracts = any(not question.reversible for question in ask.material.questions)
         if ask.strict and extracts:
@@ -112,18 +121,15 @@ class Asker:
             prompt.render(ask.material, verbal=True, backwards=False),
         )
         asked, hit = self._cache.fetch(ask.mode, key, deadline, now)
-        return replace(asked, cost_usd=0.0, input_tokens=0, cached=True) if hit else asked
+        return replace(asked, cached=True) if hit else asked
 
-    def _ask_now(self, ask: Ask, allowance: CallAllowance, deadline: Deadline) -> Asked:
-        cost_usd, tokens = 0.0, 0
+    def _ask_now(self, ask: Ask, ledger: Ledger, deadline: Deadline) -> Asked:
         failures: list[CallError | ApiError] = []
         orders = self._orders(ask)
         for mode in self._modes(ask):
-            attempt = self._attempt(mode, orders, ask, allowance, deadline)
-            cost_usd += attempt.cost_usd
-            tokens += attempt.input_tokens
+            attempt = self._attempt(mode, orders, ask, ledger, deadline)
             if attempt.readings:
-                return self._merged(ask, mode, attempt, cost_usd, tokens)
+                return self._merged(ask, mode, attempt)
             failures = attempt.failures
             if not any(isinstance(failure, (NoLogprobs, BadReply)) for failure in failures):
                 break  # another mode would meet the same trouble
@@ -151,16 +157,18 @@ class Asker:
         mode: str,
         orders: Sequence[bool],
         ask: Ask,
-        allowance: CallAllowance,
+        ledger: Ledger,
         deadline: Deadline,
     ) -> _Attempt:
-        allowance.spend(len(orders))
+        ledger.spend(len(orders))
         calls = [
             Call(ask.model, _chat(ask, mode, backwards), ask.project_key) for backwards in orders
         ]
         attempt = _Attempt()
         outcomes = self._calls.run(calls, deadline)
         for backwards, outcome in zip(orders, outcomes, strict=True):
+            if isinstance(outcome, Completion):
+                ledger.book(self._facts.cost_usd(ask.model, outcome), outcome.input_tokens)
             self._read(attempt, outcome, mode, ask, backwards)
         return attempt
 
@@ -170,8 +178,6 @@ class Asker:
         if not isinstance(outcome, Completion):
             attempt.failures.append(outcome)
             return
-        attempt.cost_usd += self._facts.cost_usd(ask.model, outcome)
-        attempt.input_tokens += outcome.input_tokens
         try:
             attempt.readings.append(self._readings(outcome, mode, ask, backwards))
         except Unreadable as error:
@@ -191,9 +197,7 @@ class Asker:
             self._facts.quirks.refuse(ask.model.id, NO_LOGPROBS)
             raise
 
-    def _merged(
-        self, ask: Ask, mode: str, attempt: _Attempt, cost_usd: float, input_tokens: int
-    ) -> Asked:
+    def _merged(self, ask: Ask, mode: str, attempt: _Attempt) -> Asked:
         questions, orders = ask.material.questions, attempt.readings
         if ask.debias == AUTO and len(orders) > 1:
             self._memory.learn(ask.model.id, questions, orders)
@@ -202,8 +206,6 @@ class Asker:
             original=tuple(orders[0]),
             mode=mode,
             debiased=len(orders) > 1 if ask.reversible else None,
-            cost_usd=cost_usd,
-            input_tokens=input_tokens,
         )
 
 
@@ -213,8 +215,6 @@ class _Attempt:
 
     readings: list[list[Reading]] = field(default_factory=list)
     failures: list[CallError | ApiError] = field(default_factory=list)
-    cost_usd: float = 0.0
-    input_tokens: int = 0
 
 
 def _chat(ask: Ask, mode: str, backwards: bool) -> ChatCall:

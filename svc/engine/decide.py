@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from svc import limits
 from svc.deadline import Deadline
 from svc.engine import answer, explain, plans, stages
-from svc.engine.ask import Ask, Asked, Asker, CallAllowance
+from svc.engine.ask import Ask, Asked, Asker, Ledger
 from svc.engine.flows import FlowPool
 from svc.engine.plans import Findings, Group, Team
 from svc.engine.prompt import Material
@@ -54,7 +54,7 @@ class _Setup:
     mode: str
     debias: bool | str
     deadline: Deadline
-    allowance: CallAllowance = field(default_factory=lambda: CallAllowance(limits.MODEL_CALLS))
+    ledger: Ledger = field(default_factory=lambda: Ledger(limits.MODEL_CALLS))
 
     @property
     def strict(self) -> bool:
@@ -101,7 +101,7 @@ class Engine:
         record = self._record(setup, answered, asked, shown, latency_ms, api_key)
         debiased = _debiased(answered.findings.asked)
         response = _response(self._journal.add(record), record, debiased, shown)
-        return Decision(response, sum(one.input_tokens for one in asked))
+        return Decision(response, setup.ledger.input_tokens)
 
     def _set_up(self, request: DecisionRequest, deadline: Deadline) -> _Setup:
         name = request.config or LATEST
@@ -127,7 +127,7 @@ class Engine:
         def ask_stage(groups: Sequence[Group], earlier: Earlier) -> Findings:
             def ask(model: Model, group: Group, deadline: Deadline) -> Asked:
                 wanted = self._ask(setup, model, group, setup.request.state.text, earlier)
-                return self._asker.ask(wanted, setup.allowance, deadline)
+                return self._asker.ask(wanted, setup.ledger, deadline)
 
             team = Team(
                 setup.models, ask, answer.confidence, setup.plan.escalate_below, self._flows
@@ -144,7 +144,7 @@ class Engine:
         def ask(probe: explain.Probe, text: str, deadline: Deadline) -> Asked:
             like = self._ask(setup, probe.model, probe.group, text, ())
             wanted = replace(like, debias=False, mode=probe.mode)
-            return self._asker.ask(wanted, setup.allowance, deadline)
+            return self._asker.ask(wanted, setup.ledger, deadline)
 
         return explain.add(setup.request, answered, ask, self._flows, setup.deadline)
 
@@ -183,7 +183,7 @@ class Engine:
             answers=_redacted(request, shown) if setup.strict else shown,
             questions=_asked_questions(request, answered),
             latency_ms=0 if cached or not asked else round(latency_ms, 1),
-            cost_usd=round(sum(one.cost_usd for one in asked), 9),
+            cost_usd=round(setup.ledger.cost_usd, 9),
             cached=cached,
             images=tuple(self._hash(image) for image in request.images),
         )

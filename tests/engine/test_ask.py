@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.engine.ask import CallAllowance
+from svc.engine.ask import Ledger
 from svc.errors import InternalError, ModelError, ModelUnavailable, Timeout
 from svc.providers.failures import BadReply, Gone, NoLogprobs, Refused, ServerTrouble
 from svc.providers.quirks import NO_LOGPROBS
@@ -308,7 +308,7 @@ def test_over_20_options_every_option_has_a_probability_of_five_labels() -> None
         assert sum(answer["probabilities"].values()) == pytest.approx(1.0, abs=1e-9)
 
 
-# --- the deadline and the allowance ---
+# --- the deadline and the ledger ---
 
 
 def test_a_model_that_outlasts_the_deadline_is_a_timeout() -> None:
@@ -319,27 +319,27 @@ def test_a_model_that_outlasts_the_deadline_is_a_timeout() -> None:
         held.let_go.set()
 
 
-def test_calls_beyond_the_allowance_are_refused_and_those_within_it_pass() -> None:
-    allowance = CallAllowance(3)
-    allowance.spend(2)
+def test_calls_beyond_the_ledger_are_refused_and_those_within_it_pass() -> None:
+    ledger = Ledger(3)
+    ledger.spend(2)
     with pytest.raises(ModelError, match="ran out"):
-        allowance.spend(2)
-    allowance.spend(1)
-    assert allowance.left == 0
+        ledger.spend(2)
+    ledger.spend(1)
+    assert ledger.left == 0
 
 
 def test_threads_never_spend_more_than_there_is() -> None:
-    allowance, refused = CallAllowance(500), []
+    ledger, refused = Ledger(500), []
 
     def spend(_: int) -> None:
         try:
-            allowance.spend(1)
+            ledger.spend(1)
         except ModelError:
             refused.append(1)
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(spend, range(800)))
-    assert (allowance.left, len(refused)) == (0, 300)
+    assert (ledger.left, len(refused)) == (0, 300)
 
 
 def test_examples_carry_the_letter_of_their_label_in_both_orders() -> None:

@@ -52,6 +52,12 @@ def test_a_chain_asks_its_first_model_alone_while_that_answers() -> None:
         assert not made.client.asked("b")
 
 
+def test_a_model_that_was_paid_for_nothing_counts_towards_the_cost() -> None:
+    with world(a=babbling, b=yes(0.3)) as made:
+        response = made.decide(asking(ids("ab"), mode="logprobs"))
+        assert (response["model"], response["cost_usd"]) == ("@here/b", 0.002)
+
+
 @pytest.mark.parametrize("trouble", [GONE, BUSY, BROKEN, babbling])
 def test_a_chain_goes_on_where_a_model_fails(trouble: Answerer) -> None:
     with world(a=trouble, b=trouble, c=yes(0.3)) as made:
