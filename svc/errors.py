@@ -15,6 +15,7 @@
         ├── InternalError        500  internal_error
         │   └── StorageError          the database would not take a record
         ├── ModelError           502  model_error
+        │   └── OutOfCalls            the request has made all the model calls it may
         ├── ModelUnavailable     502  model_unavailable
         └── Timeout              504  timeout
 
@@ -127,6 +128,10 @@ class ModelError(ApiError):
 
     status = 502
     type = "model_error"
+
+
+class OutOfCalls(ModelError):
+    """The request has made all the model calls that it may."""
 
 
 class ModelUnavailable(ApiError):

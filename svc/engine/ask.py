@@ -14,7 +14,7 @@ from svc.engine.cache import DecisionCache, cache_key
 from svc.engine.calls import Call, CallPool, Outcome, together
 from svc.engine.debias import AUTO, DebiasMemory
 from svc.engine.prompt import Material
-from svc.errors import ApiError, ModelError
+from svc.errors import ApiError, OutOfCalls
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.failures import BadReply, CallError, NoLogprobs
@@ -39,10 +39,10 @@ class Ledger:
         self._lock = threading.Lock()  # a request's flows spend at the same time
 
     def spend(self, calls: int) -> None:
-        """Raise `ModelError` when fewer than `calls` are left."""
+        """Raise `OutOfCalls` when fewer than `calls` are left."""
         with self._lock:
             if calls > self.left:
-                raise ModelError("the request ran out of its model calls")
+                raise OutOfCalls("the request ran out of its model calls")
             self.left -= calls
 
     def book(self, cost_usd: float, input_tokens: int) -> None:

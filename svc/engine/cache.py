@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from svc.deadline import Deadline
-from svc.errors import Timeout
+from svc.errors import OutOfCalls, Timeout
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class DecisionCache(Generic[T]):
         """The value for `key`, and whether it came without this caller making it.
 
         Of several that ask at once one makes the value; its failure is theirs too, but for a
-        deadline that was its own. Raises what `make` raises, and `Timeout`.
+        deadline or a number of calls that was its own. Raises what `make` raises, and `Timeout`.
         """
         if self._size == 0:
             return make(), False
@@ -44,12 +44,11 @@ class DecisionCache(Generic[T]):
                 if shared is None:
                     mine = self._under_way[mode, key] = Future()
                     break
+            _wait(shared, deadline)
             try:
-                return shared.result(timeout=max(0.0, deadline.left())), True
-            except TimeoutError:
-                deadline.check()
-            except Timeout:
-                deadline.check()  # who made it ran out of time; whose turn is it now?
+                return shared.result(), True
+            except (Timeout, OutOfCalls):
+                deadline.check()  # who made it ran out of its own; whose turn is it now?
         return self._make(mode, key, mine, make), False
 
     def _make(self, mode: str, key: bytes, mine: Future[T], make: Callable[[], T]) -> T:
@@ -68,6 +67,16 @@ class DecisionCache(Generic[T]):
                 kept.popitem(last=False)
         mine.set_result(value)
         return value
+
+
+def _wait(shared: Future[T], deadline: Deadline) -> None:
+    """Until it is done; raises `Timeout` when the deadline passes or is cancelled before."""
+    woken = threading.Event()
+    shared.add_done_callback(lambda _: woken.set())
+    with deadline.interrupting(woken.set):
+        woken.wait(max(0.0, deadline.left()))
+    if not shared.done():
+        raise Timeout("the request exceeded its deadline")
 
 
 def cache_key(*parts: str) -> bytes:

@@ -21,28 +21,29 @@ Job = Callable[[Deadline], T]
 class Heat(Generic[T]):
     """Jobs that race each other."""
 
-    def __init__(self, jobs: int, lane: Deadline) -> None:
+    def __init__(self, jobs: int, valid: Callable[[T], bool], lane: Deadline) -> None:
         self.lane = lane
-        self.winner: tuple[int, T] | None = None
+        self.winner: tuple[int, T] | None = None  # once it ended, the first outcome at all
         self.failures: list[ApiError] = []
-        self._left = jobs
-
-    @property
-    def running(self) -> bool:
-        return self.winner is None and self._left > 0
+        self.running = True
+        self._valid, self._left = valid, jobs
 
     def finish(self, index: int, outcome: T | BaseException) -> None:
         """Take in one job's outcome; raises what no other job would mend."""
-        self._left -= 1
-        if self.winner is not None:
+        if not self.running:
             return  # a loser
+        self._left -= 1
+        self.running = self._left > 0
         if isinstance(outcome, ApiError) and not isinstance(outcome, (Timeout, InternalError)):
             self.failures.append(outcome)
         elif isinstance(outcome, BaseException):
             raise outcome
-        else:
+        elif self._valid(outcome):
             self.winner = (index, outcome)
+            self.running = False
             self.lane.cancel()
+        else:
+            self.winner = self.winner or (index, outcome)
 
 
 class FlowPool:
@@ -65,13 +66,15 @@ class FlowPool:
         except TimeoutError:
             raise Timeout("the request exceeded its deadline") from None
 
-    def race(self, heats: Sequence[Sequence[Job[T]]], deadline: Deadline) -> list[Heat[T]]:
-        """Run every job of every heat at the same time; each heat ends with its first success.
+    def race(
+        self, heats: Sequence[Sequence[Job[T]]], valid: Callable[[T], bool], deadline: Deadline
+    ) -> list[Heat[T]]:
+        """Run all jobs of all heats at the same time; each ends with its first valid outcome.
 
         Losers are cut off and not waited for. Raises `Timeout` when the deadline passes first.
         """
         finished: SimpleQueue[tuple[Heat[T], int, T | BaseException]] = SimpleQueue()
-        heats_run = [Heat[T](len(jobs), deadline.branch()) for jobs in heats]
+        heats_run = [Heat[T](len(jobs), valid, deadline.branch()) for jobs in heats]
         try:
             for heat, jobs in zip(heats_run, heats, strict=True):
                 for index, job in enumerate(jobs):

@@ -81,13 +81,21 @@ def _chain(team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
 
 def _first_that_answers(team: Team, group: Group, deadline: Deadline) -> Findings:
     failures: list[ApiError] = []
+    empty: Findings | None = None
     for model in team.models:
         try:
-            return _findings(group, model, team.ask(model, group, deadline))
+            asked = team.ask(model, group, deadline)
         except (Timeout, InternalError):
             raise
         except ApiError as error:
             failures.append(error)
+            continue
+        found = _findings(group, model, asked)
+        if _answers(asked):
+            return found
+        empty = empty or found
+    if empty is not None:
+        return empty
     raise together(failures)
 
 
@@ -146,12 +154,14 @@ def _escalated(team: Team, group: Group, deadline: Deadline) -> Findings:
             failures.append(error)
             continue
         for key, finding in found.by_key.items():
-            found.by_key[key] = replace(finding, extra={"answered_by": model.id})
-        findings.add(found)
+            if finding.reading.answered or key not in findings.by_key:
+                answered_by = {"answered_by": model.id}
+                findings.by_key[key] = replace(finding, extra=answered_by)
+        findings.asked += found.asked
         open_questions = {
             key: question
             for key, question in open_questions.items()
-            if team.confidence(question, found.by_key[key].reading) < team.escalate_below
+            if team.confidence(question, findings.by_key[key].reading) < team.escalate_below
         }
         if not open_questions:
             break
@@ -163,7 +173,7 @@ def _escalated(team: Team, group: Group, deadline: Deadline) -> Findings:
 def _race(team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
     heats = [[_asking(team, model, group) for model in team.models] for group in groups]
     findings = Findings()
-    for group, heat in zip(groups, team.flows.race(heats, deadline), strict=True):
+    for group, heat in zip(groups, team.flows.race(heats, _answers, deadline), strict=True):
         if heat.winner is None:
             raise together(heat.failures)
         index, asked = heat.winner
@@ -172,6 +182,11 @@ def _race(team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
 
 
 PLANS = {CHAIN: _chain, COUNCIL: _council, CASCADE: _cascade, RACE: _race}
+
+
+def _answers(asked: Asked) -> bool:
+    """Whether a model answered any of its questions validly."""
+    return any(reading.answered for reading in asked.readings)
 
 
 def _asking(team: Team, model: Model, group: Group) -> Job[Asked]:

@@ -45,6 +45,10 @@ class Redactor:
             return ""
         return code
 
+    def echoes(self, words: str) -> bool:
+        """Whether the words stand in what was sent, so that they may not be the provider's own."""
+        return _fold(words) in self._sent()
+
     def _without_runs(self, line: str) -> str:
         sent, folded = self._sent(), _fold(line)
         kept, at = [], 0

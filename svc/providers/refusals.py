@@ -164,11 +164,20 @@ def _refused_parameter(said: Said, asked: Asked) -> str | None:
     if blamed or _CONTEXT_WORDS.search(said.message):
         return None
     for name in asked.blamable():
-        if re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", said.message):
+        if _says(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", said, asked):
             return name
-    if "response_format" in asked.body and _SCHEMA_WORDS.search(said.message):
+    if "response_format" in asked.body and _says(_SCHEMA_WORDS, said, asked):
         return "response_format"
     return None
+
+
+def _says(pattern: str | re.Pattern[str], said: Said, asked: Asked) -> bool:
+    """Whether the message says it in words that are no echo of the caller's.
+
+    What is learned of a model holds for everybody, so no caller's text may teach it.
+    """
+    found = re.search(pattern, said.message)
+    return found is not None and not asked.redactor.echoes(found[0])
 
 
 def _no_endpoint(said: Said, asked: Asked) -> bool:

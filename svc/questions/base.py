@@ -29,12 +29,14 @@ class Reading:
     `probabilities`: choice and score, one per option or level, summing to 1; noul, P(yes) alone;
     multi, one independent probability per option; extraction, P(the value is correct) alone, with
     the `value`. `mass` is a diagnostic: the least probability that fell on valid labels before
-    they were normalised, None in verbal mode.
+    they were normalised, None in verbal mode. `answered` is false where the reply had no valid
+    value.
     """
 
     probabilities: tuple[float, ...]
     mass: float | None = None
     value: Any = None
+    answered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,11 @@ class Question(ABC):
     @property
     def texts(self) -> list[str]:
         """Every text of the question that counts towards the limit of a request."""
-        examples = [example.state_text for example in self.examples]
+        examples = [
+            text
+            for example in self.examples
+            for text in (example.state_text, self.label_text(example.label, backwards=False))
+        ]
         return [self.instructions, *self.own_texts, *examples]
 
     @property

@@ -10,7 +10,7 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from svc.questions.base import Question, Reading, abstention, object_schema, usable
@@ -18,7 +18,7 @@ from svc.questions.fields import Flag
 from svc.questions.labels import DECIMALS
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 
-NO_ANSWER = Reading((0.0,))
+NO_ANSWER = Reading((0.0,), answered=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +88,15 @@ class Extraction(Question):
         confidences = [reading.probabilities[0] for reading in readings]
         agree = all(self._agree(first.value, other.value) for other in readings[1:])
         confidence = math.fsum(confidences) / len(readings) if agree else min(confidences)
-        return Reading((confidence,), value=first.value)
+        return replace(first, probabilities=(confidence,))
 
     def blend(self, readings: Sequence[Reading]) -> tuple[Reading, float]:
-        """The value that most members gave, at the mean of their confidences times their share."""
+        """The value that most members gave, at the mean of their confidences times their share.
+
+        Members without a valid value have no say in it, but count in the share.
+        """
         sides: list[list[Reading]] = []
-        for reading in readings:
+        for reading in [one for one in readings if one.answered] or readings:
             side = next((s for s in sides if self._agree(s[0].value, reading.value)), None)
             if side is None:
                 sides.append([reading])
@@ -101,7 +104,7 @@ class Extraction(Question):
                 side.append(reading)
         winner = max(sides, key=lambda side: (len(side), _mean_confidence(side)))
         share = len(winner) / len(readings)
-        return Reading((_mean_confidence(winner) * share,), value=winner[0].value), share
+        return replace(winner[0], probabilities=(_mean_confidence(winner) * share,)), share
 
     def _agree(self, value: Any, other: Any) -> bool:
         if value is None or other is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from svc import limits
@@ -67,12 +67,10 @@ class Multi(Question):
         return min(max(p, 1 - p) for p in reading.probabilities)
 
     def answer(self, reading: Reading) -> dict[str, Any]:
-        rounded = replace(
-            reading, probabilities=tuple(round(p, DECIMALS) for p in reading.probabilities)
-        )
+        rounded = [round(p, DECIMALS) for p in reading.probabilities]
         return {
-            "selected": list(self.top(rounded)),
-            "probabilities": dict(zip(self.keys, rounded.probabilities, strict=True)),
+            "selected": list(self.top(reading)),
+            "probabilities": dict(zip(self.keys, rounded, strict=True)),
         }
 
     def definition(self) -> dict[str, Any]:
@@ -87,7 +85,7 @@ class Multi(Question):
 
     def top(self, reading: Reading) -> tuple[str, ...]:
         rows = zip(self.keys, reading.probabilities, strict=True)
-        return tuple(key for key, p in rows if p >= self.threshold)
+        return tuple(key for key, p in rows if round(p, DECIMALS) >= self.threshold)
 
     def probability(self, reading: Reading, label: tuple[str, ...]) -> float:
         """Of its least probable option, as selected or left out."""

@@ -24,7 +24,8 @@ def describe(messages: Any) -> str:
 def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
-            yield from _walk(inner, path if key == "_schema" else (*path, str(key)))
+            whole = key == "_schema" and path != ("questions",)  # there it is a caller's key
+            yield from _walk(inner, path if whole else (*path, str(key)))
     elif isinstance(messages, list):
         for inner in messages:
             yield from _walk(inner, path)

@@ -64,7 +64,7 @@ class _Shape:
         self.body = {**_model(body.get("model")), **self.body}
         if self._questions:
             self.body["questions"] = {
-                key: _question(key, question) for key, question in self._questions.items()
+                key: _translated(key, question) for key, question in self._questions.items()
             }
 
     def present(self, key: str, question: Question, fields: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,8 @@ class _Shape:
         asked = self._questions[key]
         if question.type != "score":
             return {"type": asked["type"], **fields}
-        levels = asked.get("criteria", asked.get("levels"))
+        criteria = asked.get("criteria")
+        levels = asked.get("levels") if criteria is None else criteria
         return {
             "type": asked["type"],
             **fields,
@@ -96,11 +97,17 @@ def _model(model: Any) -> dict[str, Any]:
     return {"model": model} if "/" in model or model.startswith("@") else {}
 
 
-def _question(key: str, question: Any) -> Any:
+def _translated(key: str, question: Any) -> Any:
     """A question in the words of `/v1/decide`; what is no question is left for its checks."""
     if not isinstance(question, Mapping) or not isinstance(question.get("type"), str):
         return question
-    kind = question["type"]
+    try:
+        return _question(key, question, question["type"])
+    except RecursionError:
+        raise InvalidRequest(f"question {shown(key)}: it is nested too deeply") from None
+
+
+def _question(key: str, question: Mapping[str, Any], kind: str) -> Any:
     if kind == TEXT:
         if "enum" in question:
             raise InvalidRequest(
@@ -109,14 +116,18 @@ def _question(key: str, question: Any) -> Any:
             )
         kind = "text"
     if kind not in TYPES:
-        return question
+        allowed = ", ".join((*TYPES, TEXT))
+        raise InvalidJson(f"question {shown(key)}: unknown type {shown(kind)}; allowed: {allowed}")
     known = {name: value for name, value in question.items() if name in TYPES[kind].fields}
     criteria = question.get("criteria")
     instructions = _text(question.get("instructions"))
     if not instructions.strip():
         instructions = _DEFAULT_INSTRUCTIONS.get(kind, _DEFAULT_INSTRUCTION)
     translate = _CRITERIA.get(kind)
-    fields = translate(known, criteria) if translate else {}
+    try:
+        fields = translate(known, criteria) if translate else {}
+    except ValueError as error:
+        raise InvalidRequest(f"question {shown(key)} criteria: {error}") from None
     meaning = fields.pop("meaning", "")
     return {**known, **fields, "type": kind, "instructions": instructions + meaning}
 
@@ -129,7 +140,7 @@ def _options(known: Mapping[str, Any], criteria: Any) -> dict[str, Any]:
     if criteria is None:
         return {}
     if not isinstance(criteria, Mapping):
-        return {"options": criteria}
+        raise ValueError("must be an object of option key to description")
     return {"options": {name: _text(described) for name, described in criteria.items()}}
 
 
@@ -137,14 +148,16 @@ def _score(known: Mapping[str, Any], criteria: Any) -> dict[str, Any]:
     if criteria is None:
         return {}
     if not isinstance(criteria, list):
-        return {"levels": criteria}
+        raise ValueError("must be a list of level descriptions, lowest first")
     return {"levels": [_text(level) for level in criteria]}
 
 
 def _noul(known: Mapping[str, Any], criteria: Any) -> dict[str, Any]:
     """What yes and no mean goes into the instructions: a noul has no options."""
-    if not isinstance(criteria, Mapping):
+    if criteria is None:
         return {}
+    if not isinstance(criteria, Mapping):
+        raise ValueError("must be an object with true, false or both")
     sides = (("Yes", criteria.get("true")), ("No", criteria.get("false")))
     lines = [f"\n{name} means: {_text(side)}" for name, side in sides if _text(side).strip()]
     return {"meaning": "".join(lines)}

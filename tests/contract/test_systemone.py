@@ -148,12 +148,18 @@ def test_a_skipped_answer_has_a_type_that_clients_pass_over(
     ("question", "status", "words"),
     [
         ({"type": "choice"}, 422, "options"),
-        ({"type": "choice", "criteria": ["a", "b"]}, 422, "options"),
+        ({"type": "choice", "criteria": ["a", "b"]}, 422, "criteria: must be an object of option"),
         ({"type": "choice", "criteria": {"a": None}}, 422, "2 to 255"),
         ({"type": "score", "criteria": ["low", None]}, 422, "level 1"),
-        ({"type": "score", "criteria": {"low": ""}}, 422, "levels"),
+        ({"type": "score", "criteria": {"low": ""}}, 422, "criteria: must be a list of level"),
+        ({"type": "noul", "criteria": "yes"}, 422, "criteria: must be an object with true, false"),
+        (
+            {"type": "noul", "criteria": ["yes"]},
+            422,
+            "criteria: must be an object with true, false",
+        ),
         ({"type": "string", "enum": ["a"]}, 422, "choice"),
-        ({"type": "poem"}, 400, "poem"),
+        ({"type": "poem"}, 400, "integer, string"),
         ({"type": 5}, 400, "unknown type"),
         ({}, 422, "type"),
         ("noul", 422, "object"),
@@ -172,3 +178,20 @@ def test_a_bad_question_is_named_and_never_a_server_error(
 @pytest.mark.parametrize("body", [[], "x", None, 5, {}, {"state": 1}, {"questions": {}}])
 def test_a_bad_body_is_never_a_server_error(client: FlaskClient, body: Any) -> None:
     assert client.post("/v1/systemone", json=body).status_code in (400, 422)
+
+
+def test_levels_serve_where_criteria_are_null(client: FlaskClient) -> None:
+    found = answer(client, {"type": "score", "criteria": None, "levels": ["low", "high"]})
+    assert found["legend"] == {"0": "low", "1": "high"}
+
+
+@pytest.mark.parametrize("field", ["instructions", "criteria"])
+def test_json_that_is_nested_too_deeply_is_refused_by_name(client: FlaskClient, field: str) -> None:
+    # A number that no float holds takes the slower, recursive way out.
+    deep = "[" * 900 + "0.1000000000000000000001" + "]" * 900
+    content = f'{{"a": {deep}, "b": ""}}' if field == "criteria" else deep
+    question = f'{{"type": "choice", "criteria": {{"a": "", "b": ""}}, "{field}": {content}}}'
+    data = f'{{"state": "s", "questions": {{"deep": {question}}}}}'
+    response = client.post("/v1/systemone", data=data)
+    assert response.status_code == 422
+    assert "deep" in response.get_json()["error"]["message"]

@@ -8,7 +8,7 @@ import pytest
 
 from svc.deadline import Deadline
 from svc.engine.cache import DecisionCache, cache_key
-from svc.errors import ModelError, Timeout
+from svc.errors import ModelError, OutOfCalls, Timeout
 
 KEY = cache_key("key")
 FAR = Deadline(1e6)
@@ -114,6 +114,22 @@ def test_a_joiner_waits_no_longer_than_its_own_deadline() -> None:
     assert cache.fetch("auto", KEY, FAR, never) == ("made", True)
 
 
+def test_a_joiner_whose_deadline_is_cancelled_leaves_at_once() -> None:
+    cache: DecisionCache[str] = DecisionCache(10)
+    slow, lane = Slow(), ToldDeadline()
+    leader = threading.Thread(target=cache.fetch, args=("auto", KEY, FAR, slow))
+    leader.start()
+    assert slow.started.wait(30)
+    with ThreadPoolExecutor(1) as threads:
+        joiner = threads.submit(cache.fetch, "auto", KEY, lane, never)
+        assert lane.waiting.wait(30)
+        lane.cancel()
+        assert isinstance(joiner.exception(10), Timeout)
+    assert not slow.let_go.is_set()
+    slow.let_go.set()
+    leader.join()
+
+
 class ToldDeadline(Deadline):
     """Tells when somebody begins to wait by it."""
 
@@ -128,9 +144,13 @@ class ToldDeadline(Deadline):
 
 @pytest.mark.parametrize(
     ("failure", "expected"),
-    [(ModelError("no"), ModelError), (Timeout("the leader's own"), ("own", False))],
+    [
+        (ModelError("no"), ModelError),
+        (Timeout("the leader's own"), ("own", False)),
+        (OutOfCalls("the leader's own"), ("own", False)),
+    ],
 )
-def test_a_failure_is_shared_but_not_the_leaders_deadline(
+def test_a_failure_is_shared_but_not_what_the_leader_alone_ran_out_of(
     failure: Exception, expected: object
 ) -> None:
     cache: DecisionCache[str] = DecisionCache(10)

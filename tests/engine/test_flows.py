@@ -17,6 +17,10 @@ def flows() -> Iterator[FlowPool]:
     pool.close()
 
 
+def anything(_value: str) -> bool:
+    return True
+
+
 def giving(value: str) -> Job[str]:
     return lambda _lane: value
 
@@ -99,7 +103,7 @@ def test_a_race_is_won_by_the_first_success_and_cuts_the_others_off(flows: FlowP
         giving("won"),
         until_cut_off(ended[1]),
     ]
-    (heat,) = flows.race([jobs], Deadline(30))
+    (heat,) = flows.race([jobs], anything, Deadline(30))
     assert heat.winner == (2, "won")
     assert all(event.wait(30) for event in ended)
 
@@ -111,7 +115,7 @@ def test_a_loser_that_does_not_stop_is_not_waited_for(flows: FlowPool) -> None:
         let_go.wait(30)
         return "late"
 
-    (heat,) = flows.race([[stubborn, giving("won")]], Deadline(30))
+    (heat,) = flows.race([[stubborn, giving("won")]], anything, Deadline(30))
     assert heat.winner == (1, "won")
     let_go.set()
 
@@ -126,7 +130,9 @@ def test_each_heat_has_a_winner_of_its_own(flows: FlowPool) -> None:
 
         return job
 
-    first, second = flows.race([[met("a")], [failing(ModelError("no")), met("b")]], Deadline(30))
+    first, second = flows.race(
+        [[met("a")], [failing(ModelError("no")), met("b")]], anything, Deadline(30)
+    )
     assert (first.winner, second.winner) == ((0, "a"), (1, "b"))
 
 
@@ -137,13 +143,15 @@ def test_the_losers_of_a_heat_are_cut_off_while_another_heat_still_runs(flows: F
         assert ended.wait(30)
         return "late"
 
-    first, second = flows.race([[until_cut_off(ended), giving("won")], [after_them]], Deadline(60))
+    first, second = flows.race(
+        [[until_cut_off(ended), giving("won")], [after_them]], anything, Deadline(60)
+    )
     assert (first.winner, second.winner) == ((1, "won"), (0, "late"))
 
 
 def test_a_heat_that_nobody_finishes_has_its_failures(flows: FlowPool) -> None:
     errors = [ModelError("a"), RateLimited("b", 3)]
-    (heat,) = flows.race([[failing(error) for error in errors]], Deadline(30))
+    (heat,) = flows.race([[failing(error) for error in errors]], anything, Deadline(30))
     assert heat.winner is None
     assert set(heat.failures) == set(errors)
 
@@ -151,7 +159,7 @@ def test_a_heat_that_nobody_finishes_has_its_failures(flows: FlowPool) -> None:
 def test_a_race_that_outlasts_the_deadline_cuts_everyone_off(flows: FlowPool) -> None:
     ended = threading.Event()
     with pytest.raises(Timeout):
-        flows.race([[until_cut_off(ended)]], Deadline(0.1))
+        flows.race([[until_cut_off(ended)]], anything, Deadline(0.1))
     assert ended.wait(30)
 
 
@@ -161,7 +169,7 @@ def test_an_unforeseen_failure_ends_a_race_instead_of_hanging_it(
 ) -> None:
     ended = threading.Event()
     with pytest.raises(type(error)):
-        flows.race([[until_cut_off(ended), failing(error)]], Deadline(30))
+        flows.race([[until_cut_off(ended), failing(error)]], anything, Deadline(30))
     assert ended.wait(30)
 
 
@@ -170,3 +178,25 @@ def test_a_closed_pool_has_no_thread_left() -> None:
     pool.run([giving("a")] * 4, Deadline(30))
     pool.close()
     assert not [t for t in threading.enumerate() if t.name.startswith("svc-flow")]
+
+
+def test_an_outcome_that_is_not_valid_wins_only_where_no_other_one_comes(flows: FlowPool) -> None:
+    def valid(value: str) -> bool:
+        return value != "nothing"
+
+    meeting = threading.Barrier(2)
+
+    def first(_lane: Deadline) -> str:
+        try:
+            return "nothing"
+        finally:
+            meeting.wait(10)
+
+    def second(_lane: Deadline) -> str:
+        meeting.wait(10)
+        return "won"
+
+    empty = [failing(ModelError("no")), giving("nothing")]
+    won, lost = flows.race([[first, second], empty], valid, Deadline(30))
+    assert won.winner == (1, "won")
+    assert lost.winner == (1, "nothing")

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from svc.errors import ApiError, InternalError, ModelError, ModelUnavailable, RateLimited, Timeout
+from svc.providers.bodies import ChatCall
 from svc.providers.failures import Gone, Refused, ServerTrouble, Throttled
+from svc.providers.replies import Completion
 from tests.engine.fakes import Answerer, answering, failing, users, world
 from tests.engine.models import (
     CHOICE,
@@ -249,6 +251,54 @@ def test_the_last_model_of_a_cascade_answers_however_unsure() -> None:
 def test_the_mode_is_that_of_the_answers_and_not_of_what_was_superseded() -> None:
     with world(a=in_mode(babbling, yes(0.6)), b=yes(0.95)) as made:
         assert made.decide(asking({"cascade": ids("ab")}))["mode"] == "logprobs"
+
+
+# --- a model without a valid value ---
+
+NOTHING = saying(value(5))
+
+
+def test_a_chain_goes_on_where_a_model_has_no_valid_value() -> None:
+    with world(a=NOTHING, b=saying(value("Rome", 0.4))) as made:
+        response = made.decide(asking(ids("ab"), TEXT))
+        assert response["answers"]["k0"]["value"] == "Rome"
+        assert response["model"] == "@here/b"
+
+
+@pytest.mark.parametrize("other", [NOTHING, BROKEN], ids=["nothing", "broken"])
+@pytest.mark.parametrize("plan", ["chain", "council", "cascade", "race"])
+def test_no_valid_value_is_an_answer_where_no_model_has_one(plan: str, other: Answerer) -> None:
+    with world(a=NOTHING, b=other) as made:
+        model = ids("ab") if plan == "chain" else {plan: ids("ab")}
+        answer = made.decide(asking(model, TEXT))["answers"]["k0"]
+        assert (answer["value"], answer["confidence"]) == (None, 0)
+
+
+def test_a_council_is_not_outvoted_by_members_without_a_valid_value() -> None:
+    with world(a=NOTHING, b=NOTHING, c=saying(value("Rome"))) as made:
+        answer = made.decide(asking({"council": ids("abc")}, TEXT))["answers"]["k0"]
+        assert (answer["value"], answer["agreement"]) == ("Rome", pytest.approx(1 / 3, abs=1e-6))
+        assert answer["confidence"] == pytest.approx(0.3)
+
+
+def test_a_cascade_keeps_an_unsure_value_where_the_next_model_has_none() -> None:
+    with world(a=saying(value("Rome", 0.5)), b=NOTHING) as made:
+        answer = made.decide(asking({"cascade": ids("ab")}, TEXT))["answers"]["k0"]
+        assert (answer["value"], answer["answered_by"]) == ("Rome", "@here/a")
+
+
+def test_a_race_is_not_won_without_a_valid_value() -> None:
+    slow = Held(saying(value("Rome")))
+
+    def quick(name: str, call: ChatCall) -> Completion:
+        try:
+            return NOTHING(name, call)
+        finally:
+            slow.let_go.set()
+
+    with world(a=quick, b=slow) as made:
+        response = made.decide(asking({"race": ids("ab")}, TEXT))
+        assert response["answers"]["k0"]["value"] == "Rome"
 
 
 # --- race ---

@@ -165,7 +165,7 @@ def test_one_unusable_label_question_spoils_a_reply_but_an_extraction_never_does
     good = {"yes": 0.7, "no": 0.3}
     first, second = read_json(json.dumps({"q1": good}), questions, False)
     assert first.probabilities == pytest.approx((0.7,))
-    assert second == Reading((0.0,))
+    assert second == Reading((0.0,), answered=False)
     with pytest.raises(Unreadable):
         read_json(json.dumps({"q2": {"value": 3, "confidence": 1}}), questions, False)
 

@@ -445,3 +445,28 @@ def test_no_model_is_gone_when_the_provider_says_so():
     with scripted(always(reply)) as (_, client):
         with pytest.raises(Gone):
             client.call(MODEL, CALL, LONG)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cannot fetch https://x.example/temperature.png",
+        "bad input: logprobs",
+        "no JSON schema here",
+    ],
+)
+def test_an_echo_of_the_callers_words_teaches_nothing_about_a_model(words, strict):
+    url = {"type": "image_url", "image_url": {"url": "https://x.example/temperature.png"}}
+    said = {"type": "text", "text": "logprobs and a JSON schema"}
+    call = ChatCall(
+        ({"role": "user", "content": [said, url]},),
+        50,
+        logprobs=True,
+        schema={"type": "object"},
+        deny_data_collection=strict,
+    )
+    with scripted(always(Reply(error(words), status=400))) as (_, client):
+        with pytest.raises(Refused):
+            client.call(MODEL, call, LONG)
+        assert client.quirks.of(MODEL.id) == frozenset()

@@ -232,7 +232,7 @@ class ExtractionContract(TypeContract):
 
     @pytest.mark.parametrize("member", [None, True, 7, "A", [], {}, {"confidence": 1}, [[1]]])
     def test_a_reply_without_a_value_is_no_answer(self, member: Any) -> None:
-        assert self.question.read_member(member, False) == Reading((0.0,))
+        assert self.question.read_member(member, False) == Reading((0.0,), answered=False)
 
     @pytest.mark.parametrize(
         ("confidence", "kept"),
@@ -246,7 +246,7 @@ class ExtractionContract(TypeContract):
         null = {"value": None, "confidence": 0.8}
         nullable = load({**self.body, "nullable": True})
         assert nullable.read_member(null, False) == Reading((0.8,))
-        assert self.question.read_member(null, False) == Reading((0.0,))
+        assert self.question.read_member(null, False) == Reading((0.0,), answered=False)
         assert nullable.check_label(None) is None
         with pytest.raises(ValueError, match="not nullable"):
             self.question.check_label(None)

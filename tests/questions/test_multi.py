@@ -67,3 +67,9 @@ def test_too_few_or_too_many_options_are_refused(count: int) -> None:
 def test_fields_of_other_types_are_unknown(field: str) -> None:
     with pytest.raises(ValidationError, match="unknown field"):
         load({**BODY, field: 0.5})
+
+
+def test_the_selected_options_are_those_of_the_probabilities_that_are_shown() -> None:
+    question, reading = load(BODY), Reading((0.4999999, 0.4999994))
+    assert question.answer(reading)["selected"] == ["refund"]
+    assert question.top(reading) == ("refund",)

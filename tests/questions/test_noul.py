@@ -49,3 +49,9 @@ def test_a_threshold_does_not_apply() -> None:
     with pytest.raises(ValidationError) as refusal:
         load({**BODY, "min_confidence": 0.5})
     assert refusal.value.messages == {"min_confidence": ["unknown field"]}
+
+
+def test_the_answer_counts_as_yes_by_the_probability_that_is_shown() -> None:
+    question, reading = load(BODY), Reading((0.4999999,))
+    assert question.answer(reading) == {"noul": 0.5}
+    assert question.top(reading) is True

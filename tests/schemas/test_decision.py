@@ -123,6 +123,18 @@ def test_the_total_question_text_is_limited() -> None:
     assert "questions: hold 120,002 characters of text, at most 100,000" in message
 
 
+def test_the_labels_of_examples_count_towards_the_text() -> None:
+    long = {"type": "text", "instructions": "Which?", "max_length": 2_000}
+    example = {"state": "s", "label": "x" * 2_000}
+    questions = {f"q{i}": {**long, "examples": [example] * 10} for i in range(6)}
+    assert "at most 100,000" in refusal(body(questions=questions))
+
+
+def test_a_mistake_in_a_question_is_named_whatever_its_key() -> None:
+    message = refusal(body(questions={"_schema": {**NOUL, "optoins": 1}}))
+    assert message == 'question "_schema" optoins: unknown field'
+
+
 @pytest.mark.parametrize("config", ["svc-9.9.9", "", 1, "latest"])
 def test_an_unknown_config_is_refused_with_the_known_ones(config: Any) -> None:
     assert "svc-1.0.0, svc-1.1.0, svc-1.2.0, svc-latest" in refusal(body(config=config))
