@@ -46,6 +46,13 @@ TOP_LOGPROBS = 20  # alternatives asked for at each position
 KEY_RPM = 600  # default requests a minute of an API key
 BURST_S = 10.0  # seconds' worth of its rate that a limiter lets through at once
 MIN_LABELS = 30  # labels before a calibrator or a conformal set
+TRY_EVERY = 10  # labels; while there is no calibrator, a fit is tried at each of these more
+REFIT_S = 5.0  # seconds between two fits of a calibrator
+LABELS_READ = 5_000  # most recent labels that a fit, a report or a prediction set reads
+AUDIT_PAGE = (1, 1_000)  # entries
+AUDIT_PAGE_DEFAULT = 100
+DRIFT_WEEKS = (1, 53)  # weeks, the current one included
+DRIFT_WEEKS_DEFAULT = 8
 CACHE_SIZE = 1000  # decisions remembered per mode, default of --cache-size
 
 # debias: "auto", per model and exact question.

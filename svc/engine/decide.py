@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from svc import limits
@@ -13,19 +14,22 @@ from svc.deadline import Deadline
 from svc.engine import answer, explain, plans, stages
 from svc.engine.ask import Ask, Asked, Asker, Ledger
 from svc.engine.flows import FlowPool
+from svc.engine.knowledge import Knowledge, nothing_known
 from svc.engine.plans import Findings, Group, Team
 from svc.engine.prompt import Material
 from svc.engine.stages import Answered, Earlier
 from svc.errors import InvalidRequest
 from svc.pins import LATEST, PINS, Pin
 from svc.providers.routing import Model, Router
-from svc.questions import Question
+from svc.questions import Question, Reading
 from svc.schemas import DecisionRequest, Plan
 from svc.schemas.decision import DEFAULT_PROJECT, STRICT
 from svc.schemas.plan import CHAIN
 from svc.store.decisions import AskedQuestion, DecisionRecord
 
 REDACTED = "[redacted]"  # what the audit log holds for an extracted value under privacy: strict
+Know = Callable[[str, Iterable[Question]], Knowledge]
+KeyOf = Callable[[str], str | None]
 Present = Callable[[str, Question, dict[str, Any]], dict[str, Any]]
 
 
@@ -54,6 +58,8 @@ class _Setup:
     mode: str
     debias: bool | str
     deadline: Deadline
+    knowledge: Knowledge
+    project_key: str | None = field(repr=False)
     ledger: Ledger = field(default_factory=lambda: Ledger(limits.MODEL_CALLS))
 
     @property
@@ -72,10 +78,17 @@ class Engine:
         journal: Journal,
         salt: bytes,
         latest: str,
+        knowledge: Know = nothing_known,
+        project_key: KeyOf = lambda _project: None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        """`knowledge` says what a project's labels taught about questions.
+
+        `project_key` gives the project's own key for the aggregator, and may raise `ApiError`.
+        """
         self._router, self._asker, self._flows, self._journal = router, asker, flows, journal
-        self._salt, self._latest, self._clock = salt, latest, clock
+        self._salt, self._latest, self._knowledge, self._clock = salt, latest, knowledge, clock
+        self._project_key = project_key
 
     def decide(
         self,
@@ -119,7 +132,12 @@ class Engine:
             raise InvalidRequest(
                 f"the request needs {calls} model calls, at most {limits.MODEL_CALLS} are allowed"
             )
-        return _Setup(request, pin, plan, models, request.mode or pin.mode, debias, deadline)
+        project = request.project or DEFAULT_PROJECT
+        knowledge = self._knowledge(project, request.questions.values())
+        mode = request.mode or pin.mode
+        aggregated = any(self._router.provider(model).aggregator for model in models)
+        key = self._project_key(project) if aggregated else None
+        return _Setup(request, pin, plan, models, mode, debias, deadline, knowledge, key)
 
     def _answer(self, setup: _Setup) -> tuple[Answered, list[Asked]]:
         """All answers, and every asking that they took."""
@@ -129,12 +147,11 @@ class Engine:
                 wanted = self._ask(setup, model, group, setup.request.state.text, earlier)
                 return self._asker.ask(wanted, setup.ledger, deadline)
 
-            team = Team(
-                setup.models, ask, answer.confidence, setup.plan.escalate_below, self._flows
-            )
+            confidence = partial(answer.confidence, setup.knowledge)
+            team = Team(setup.models, ask, confidence, setup.plan.escalate_below, self._flows)
             return plans.ask_all(setup.plan.kind, team, groups, setup.deadline)
 
-        answered = stages.run(setup.request, ask_stage)
+        answered = stages.run(setup.request, setup.knowledge, ask_stage)
         asked = list(answered.findings.asked)
         if setup.request.explain:
             asked += self._explain(setup, answered)
@@ -159,6 +176,7 @@ class Engine:
             setup.debias,
             request.project or DEFAULT_PROJECT,
             setup.strict,
+            setup.project_key,
         )
 
     def _record(
@@ -224,14 +242,17 @@ def _redacted(
 def _asked_questions(request: DecisionRequest, answered: Answered) -> tuple[AskedQuestion, ...]:
     findings = answered.findings.by_key
     return tuple(
-        AskedQuestion(
-            key,
-            question.digest,
-            question.definition_json,
-            question.stored(findings[key].reading) if key in findings else None,
-        )
+        _asked_question(key, question, findings[key].reading if key in findings else None)
         for key, question in request.questions.items()
     )
+
+
+def _asked_question(key: str, question: Question, reading: Reading | None) -> AskedQuestion:
+    exact = (key, question.digest, question.definition_json)
+    if reading is None:
+        return AskedQuestion(*exact, None)
+    raw = question.stored(reading), question.tally(reading), question.confidence(reading)
+    return AskedQuestion(*exact, *raw)
 
 
 def _response(

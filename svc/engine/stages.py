@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svc.engine import answer
+from svc.engine.knowledge import Knowledge
 from svc.engine.plans import Findings, Group
 from svc.questions import Question
 from svc.questions.conditions import ANSWER_MARK
@@ -24,7 +25,11 @@ class Answered:
     labels: dict[str, Any] = field(default_factory=dict)  # of the questions that were answered
 
 
-def run(request: DecisionRequest, ask: Callable[[Sequence[Group], Earlier], Findings]) -> Answered:
+def run(
+    request: DecisionRequest,
+    knowledge: Knowledge,
+    ask: Callable[[Sequence[Group], Earlier], Findings],
+) -> Answered:
     """Answer all stages; `ask` puts one stage's groups, with earlier answers, to the models."""
     answered = Answered(answers={key: {} for key in request.questions})
     for number, keys in enumerate(request.stages):
@@ -32,8 +37,10 @@ def run(request: DecisionRequest, ask: Callable[[Sequence[Group], Earlier], Find
         found = ask(_groups(open_questions), _earlier(request, open_questions, answered))
         for key, question in open_questions.items():
             finding = found.by_key[key]
-            answered.answers[key] = answer.by_models(question, finding.reading, finding.extra)
-            answered.labels[key] = question.top(answer.calibrated(question, finding.reading))
+            answered.answers[key] = answer.by_models(
+                knowledge, question, finding.reading, finding.extra
+            )
+            answered.labels[key] = question.top(knowledge.calibrated(question, finding.reading))
         answered.findings.add(found)
         if len(request.stages) > 1:
             for key in keys:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
+
 from svc.questions.base import Question, Reading, Unreadable
 from svc.questions.choice import ChoiceSchema
 from svc.questions.multi import MultiSchema
@@ -24,4 +27,13 @@ TYPES: dict[str, QuestionSchema] = {
     )
 }
 
-__all__ = ["TYPES", "Question", "QuestionSchema", "Reading", "Unreadable"]
+
+@lru_cache(maxsize=1_024)
+def from_definition(definition: str) -> Question:
+    """The exact question that a stored definition describes, its options in definition order."""
+    exact = json.loads(definition)
+    question: Question = TYPES[exact["type"]].load(exact)
+    return question
+
+
+__all__ = ["TYPES", "Question", "QuestionSchema", "Reading", "Unreadable", "from_definition"]

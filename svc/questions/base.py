@@ -58,6 +58,9 @@ class Question(ABC):
     type: ClassVar[str]
     guidance: ClassVar[str]
     reversible: ClassVar[bool] = True  # whether there is an option order to reverse
+    task: ClassVar[str]  # which task of `svc.stats` its labels are
+    calibrates: ClassVar[bool] = True  # whether labels may move its probabilities
+    tallies: ClassVar[bool] = True  # whether its top answers are few enough to be counted
 
     instructions: str
     think: bool = False
@@ -185,6 +188,28 @@ class Question(ABC):
         """
         kept = {"p": [float(f"{p:.7g}") for p in self.in_definition_order(reading.probabilities)]}
         return kept if reading.mass is None else {**kept, "mass": round(reading.mass, 4)}
+
+    def evidence(self, p: Sequence[float]) -> Sequence[float]:
+        """The part of a stored `p` that labels are compared with."""
+        return p
+
+    @abstractmethod
+    def truth(self, label: Any, answer: Mapping[str, Any]) -> int:
+        """A checked label as the task has it, for the answer that was returned.
+
+        Classes: its place in the order of `definition`. Everything else: 0 or 1.
+        """
+
+    def tally(self, reading: Reading) -> str:
+        """The top answer as drift counts it, empty where it does not."""
+        if not self.tallies:
+            return ""
+        top = self.top(reading)
+        return top if isinstance(top, str) else json.dumps(top, ensure_ascii=False)
+
+    def candidates(self, reading: Reading) -> list[tuple[str, float]]:
+        """What a prediction set may hold, each with its probability; empty where there is none."""
+        return []
 
     def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
         """Probabilities in the order of `definition`; the same unless options have keys."""

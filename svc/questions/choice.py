@@ -25,6 +25,7 @@ class Choice(Lettered):
     """Which one of `options` fits; with `escape`, or none of them."""
 
     type = "choice"
+    task = "classes"
     guidance = "Pick the one option that fits best."
 
     options: tuple[tuple[str, str], ...]
@@ -103,6 +104,12 @@ class Choice(Lettered):
         """Sorted by option, the escape option last."""
         by_key = sorted(zip(self.options, probabilities, strict=False))
         return [*(p for _, p in by_key), *probabilities[len(self.options) :]]
+
+    def truth(self, label: str, answer: Mapping[str, Any]) -> int:
+        return self.in_definition_order(self.certain(label).probabilities).index(1)
+
+    def candidates(self, reading: Reading) -> list[tuple[str, float]]:
+        return list(zip(self.keys, reading.probabilities, strict=True))
 
     def top(self, reading: Reading) -> str:
         return self.keys[argmax(reading.probabilities)]

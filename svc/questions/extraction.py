@@ -27,6 +27,8 @@ class Extraction(Question):
 
     json_type: ClassVar[str]
     reversible = False
+    task = "rightness"
+    tallies = False
 
     nullable: bool = False
     min_confidence: float | None = None
@@ -121,6 +123,10 @@ class Extraction(Question):
             "confidence": confidence,
             **abstention(self.min_confidence, confidence),
         }
+
+    def truth(self, label: Any, answer: Mapping[str, Any]) -> int:
+        """Whether the value that was returned is the true one."""
+        return int(self._agree(label, answer["value"]))
 
     def top(self, reading: Reading) -> Any:
         return reading.value

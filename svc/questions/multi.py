@@ -23,6 +23,8 @@ class Multi(Question):
     """Which of `options` apply; those with P >= `threshold` are selected."""
 
     type = "multi"
+    task = "rightness"
+    calibrates = False
     guidance = "Decide for each option on its own whether it applies."
 
     options: tuple[tuple[str, str], ...]
@@ -82,6 +84,13 @@ class Multi(Question):
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(key for key, _ in self.options)
+
+    def evidence(self, p: Sequence[float]) -> Sequence[float]:
+        """How sure its selected set is: a label is about the set as a whole."""
+        return [self.confidence(Reading(tuple(p)))]
+
+    def truth(self, label: tuple[str, ...], answer: Mapping[str, Any]) -> int:
+        return int(set(label) == set(answer["selected"]))
 
     def top(self, reading: Reading) -> tuple[str, ...]:
         rows = zip(self.keys, reading.probabilities, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ class Noul(Distribution):
     """Whether something holds; the answer is P(yes)."""
 
     type = "noul"
+    task = "yes_no"
     guidance = "Decide whether this holds for the input."
 
     @property
@@ -50,6 +51,13 @@ class Noul(Distribution):
 
     def definition(self) -> dict[str, Any]:
         return {}
+
+    def truth(self, label: bool, answer: Mapping[str, Any]) -> int:
+        return int(label)
+
+    def candidates(self, reading: Reading) -> list[tuple[str, float]]:
+        (yes,) = reading.probabilities
+        return [("true", yes), ("false", 1 - yes)]
 
     def top(self, reading: Reading) -> bool:
         return round(reading.probabilities[0], DECIMALS) >= EVEN  # as the caller sees it

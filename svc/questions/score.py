@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ class Score(Lettered):
     """Which of `levels`, lowest first; the answer is the expected level, 0 for the lowest."""
 
     type = "score"
+    task = "classes"
     guidance = "Pick the one level that fits best; neighbouring levels are close in meaning."
 
     levels: tuple[str, ...]
@@ -39,6 +41,9 @@ class Score(Lettered):
 
     def definition(self) -> dict[str, Any]:
         return {"levels": list(self.levels)}
+
+    def truth(self, label: int, answer: Mapping[str, Any]) -> int:
+        return label
 
     def top(self, reading: Reading) -> int:
         return argmax(reading.probabilities)

@@ -11,7 +11,7 @@ from typing import Any
 
 from svc import jsontext
 from svc.errors import NotFound
-from svc.store import ids
+from svc.store import ids, weeks, wordings
 from svc.store.database import Database
 
 
@@ -20,13 +20,16 @@ class AskedQuestion:
     """One question of a decision: its exact wording and what the models said.
 
     `digest` is the SHA-256 of the exact question, `definition` its JSON. `reading` is a JSON
-    value, None where no model was asked or the value is not kept.
+    value, None where no model was asked; `top` and `confidence` are its top answer and that one's
+    probability, as drift counts them.
     """
 
     key: str
     digest: bytes
     definition: str
     reading: Any
+    top: str = ""
+    confidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class StoredReading:
 class StoredDecision:
     """A decision as it lies in the audit log."""
 
+    seq: int  # its row
     id: str
     created_at: int  # unix milliseconds
     project: str
@@ -77,6 +81,25 @@ class StoredDecision:
     images: tuple[bytes, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A decision as the audit log shows it; of its answers and images, the JSON."""
+
+    id: str
+    created_at: int  # unix milliseconds
+    api_key: str | None
+    state_hash: bytes
+    model: str
+    mode: str
+    config: str
+    privacy: str
+    latency_ms: float
+    cost_usd: float
+    cached: bool
+    answers: str
+    images: str | None
+
+
 _Columns = tuple[Any, ...]  # of one row, from project to images
 _Recent = dict[tuple[str, str], tuple[bytes, int]]  # (project, key) to digest and row
 
@@ -85,16 +108,14 @@ _COLUMNS = (
     "latency_ms, cost_usd, cached, answers, readings, images"
 )
 _INSERT = f"INSERT INTO decisions ({_COLUMNS}) VALUES ({', '.join('?' * 16)})"
-_BY_ID = f"SELECT {_COLUMNS} FROM decisions WHERE id = ?"
-_PAGE = f"SELECT {_COLUMNS} FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_BY_ID = f"SELECT seq, {_COLUMNS} FROM decisions WHERE id = ?"
+_PAGE = (
+    "SELECT id, created_at, api_key, state_hash, model, mode, config, privacy, latency_ms, "
+    "cost_usd, cached, answers, images "
+    "FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+)
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
 _SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
-_QUESTION = (
-    "SELECT questions.id, asked.question_id FROM questions "
-    "LEFT JOIN asked ON project = ? AND key = ? WHERE digest = ?"
-)
-_NEW_QUESTION = "INSERT INTO questions (digest, definition) VALUES (?, ?)"
-_ASK = "REPLACE INTO asked (project, key, question_id) VALUES (?, ?, ?)"
 _END = 2**63 - 1  # after every seq
 
 
@@ -124,7 +145,7 @@ class Decisions:
             row = connection.execute(_BY_ID, (ulid,)).fetchone()
         return None if row is None else _decode(row)
 
-    def page(self, project: str, limit: int, before: str | None = None) -> list[StoredDecision]:
+    def page(self, project: str, limit: int, before: str | None = None) -> list[AuditEntry]:
         """At most `limit` decisions of `project`, newest first, older than the one named `before`.
 
         Raises `NotFound` where the project has no decision `before`, and `StorageError`.
@@ -132,7 +153,7 @@ class Decisions:
         with self._database.read() as connection:
             seq = _END if before is None else _seq(connection, project, before)
             rows = connection.execute(_PAGE, (project, seq, limit)).fetchall()
-        return [_decode(row) for row in rows]
+        return [AuditEntry(ids.text(ulid), *columns) for ulid, *columns in rows]
 
     def _insert(
         self,
@@ -144,38 +165,35 @@ class Decisions:
         last = connection.execute(_LAST_ID).fetchone()
         ulids = ids.following(last and last[0], created_at, len(items))
         recent: _Recent = {}
-        rows = [
-            (ulid, created_at, _question_ids(connection, record, recent), *columns)
-            for ulid, (record, columns) in zip(ulids, items, strict=True)
-        ]
+        rows, answered = [], []
+        for ulid, (record, columns) in zip(ulids, items, strict=True):
+            question_ids = _question_ids(connection, record, recent)
+            rows.append((ulid, created_at, _json(question_ids), *columns))
+            answered += [
+                (record.project, row, asked.top, asked.confidence)
+                for row, asked in zip(question_ids, record.questions, strict=True)
+                if asked.reading is not None
+            ]
         connection.executemany(_INSERT, rows)
+        weeks.add(connection, weeks.number(created_at), answered)
         return ulids
 
 
-def _question_ids(connection: sqlite3.Connection, record: DecisionRecord, recent: _Recent) -> str:
-    """The rows of the record's exact questions, as JSON; `recent` spares most of the look-ups."""
+def _question_ids(
+    connection: sqlite3.Connection, record: DecisionRecord, recent: _Recent
+) -> list[int]:
+    """The rows of the record's exact questions; `recent` spares most of the look-ups."""
     rows = []
     for asked in record.questions:
         place = (record.project, asked.key)
         digest, row = recent.get(place, (None, 0))
         if digest != asked.digest:
-            row = _question_id(connection, record.project, asked)
+            row = wordings.ask(
+                connection, record.project, asked.key, asked.digest, asked.definition
+            )
             recent[place] = (asked.digest, row)
         rows.append(row)
-    return json.dumps(rows, separators=(",", ":"))
-
-
-def _question_id(connection: sqlite3.Connection, project: str, asked: AskedQuestion) -> int:
-    """The row of the exact question, which is now the most recent wording of its key."""
-    place = (project, asked.key, asked.digest)
-    found = connection.execute(_QUESTION, place).fetchone()
-    if found is None:
-        connection.execute(_NEW_QUESTION, (asked.digest, asked.definition))
-        found = connection.execute(_QUESTION, place).fetchone()
-    question_id, recent = found
-    if recent != question_id:
-        connection.execute(_ASK, (project, asked.key, question_id))
-    return int(question_id)
+    return rows
 
 
 def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
@@ -211,6 +229,7 @@ def _json(value: Any) -> str:
 
 def _decode(row: sqlite3.Row) -> StoredDecision:
     return StoredDecision(
+        seq=row["seq"],
         id=ids.text(row["id"]),
         created_at=row["created_at"],
         project=row["project"],

@@ -90,7 +90,7 @@ def test_the_most_recent_wording_is_known_when_all_share_a_transaction(database,
         ids = [enqueue(decisions.add, one) for one in records]
     page = decisions.page("default", 9)
     assert [one.id for one in page] == [i.result() for i in ids[::-1]]
-    first, second, third = (one.readings["key"].question_id for one in page)
+    first, second, third = (decisions.get(one.id).readings["key"].question_id for one in page)
     assert first == third != second
     assert wording(database, "default", "key") == "one"
 

@@ -1,0 +1,106 @@
+"""What a project's labels say about the questions of a request: calibrators, prediction sets."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from svc import limits
+from svc.questions import Question, Reading, from_definition
+from svc.store.labels import Labels, Learned, Lesson
+
+SCORES_KEPT = 256  # questions whose sorted scores stay in memory, at most 5,000 doubles each
+
+Scores = Callable[[Question, Learned], Sequence[float]]
+
+
+def _no_scores(question: Question, learned: Learned) -> Sequence[float]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is known about the questions of one request; nothing, unless told otherwise."""
+
+    learned: Mapping[bytes, Learned] = field(default_factory=dict)  # by the question's digest
+    scores: Scores = _no_scores  # of the labels, in ascending order
+
+    def calibrator(self, question: Question) -> Any:
+        """The calibrator that is in effect for this exact question."""
+        learned = self.learned.get(question.digest)
+        if learned is None or learned.calibrator is None:
+            return None
+        return parsed(learned.calibrator)
+
+    def calibrated(self, question: Question, reading: Reading) -> Reading:
+        """The reading as the project's feedback has shaped it."""
+        calibrator = self.calibrator(question)
+        if calibrator is None or not reading.answered:
+            return reading
+        return replace(reading, probabilities=calibrator.one(reading.probabilities))
+
+    def coverage(self, question: Question, reading: Reading) -> dict[str, Any]:
+        """The coverage asked for, and the set that holds the true answer that often."""
+        if question.coverage is None:
+            return {}
+        echo = {"coverage": question.coverage}
+        learned = self.learned.get(question.digest)
+        candidates = question.candidates(reading)
+        if learned is None or learned.labels < limits.MIN_LABELS or not candidates:
+            return {**echo, "guaranteed": False}
+        scores = self.scores(question, learned)
+        chosen = conformal.prediction_set(
+            [p for _, p in candidates], conformal.quantile(scores, question.coverage)
+        )
+        return {**echo, "guaranteed": True, "set": [candidates[index][0] for index in chosen]}
+
+
+NOTHING_KNOWN = Knowledge()
+
+
+def nothing_known(project: str, questions: Iterable[Question]) -> Knowledge:
+    """For where there are no labels."""
+    return NOTHING_KNOWN
+
+
+class Library:
+    """Looks up what is known; nothing that it remembers is used without asking the database."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+        self._scores: OrderedDict[tuple[str, bytes], tuple[int, Sequence[float]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
+        """What the project's labels say about `questions`; one indexed read.
+
+        Raises `StorageError`.
+        """
+        learned = self._labels.learned(project, {question.digest for question in questions})
+        if not learned:
+            return NOTHING_KNOWN
+
+        def scores(question: Question, known: Learned) -> Sequence[float]:
+            return self._sorted_scores(project, question, known)
+
+        return Knowledge(learned, scores)
+
+    def _sorted_scores(self, project: str, question: Question, learned: Learned) -> Sequence[float]:
+        place = (project, question.digest)
+        with self._lock:
+            revision, scores = self._scores.get(place, (0, ()))
+        if revision == learned.revision:
+            return scores
+        lesson = self._labels.lesson(place, limits.LABELS_READ)
+        scores = [] if lesson is None else sorted(nonconformity(lesson))
+        with self._lock:
+            self._scores[place] = (learned.revision, scores)
+            self._scores.move_to_end(place)
+            if len(self._scores) > SCORES_KEPT:
+                self._scores.popitem(last=False)
+        return scores

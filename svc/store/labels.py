@@ -1,0 +1,164 @@
+"""True answers from the callers, and what was learned from them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from svc.store.database import Database
+
+Place = tuple[str, bytes]  # a project, and the digest of an exact question
+
+_LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id"
+_FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
+_DROP = "DELETE FROM labels WHERE decision_seq = ? AND key = ?"
+_ADD = (
+    "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, p) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_COUNT = (
+    "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES (?, ?, ?, 1, 1) "
+    "ON CONFLICT DO UPDATE SET labels = labels + ?, revision = revision + 1 "
+    f"RETURNING {_LEARNED}"
+)
+_RECENT = (
+    "SELECT p, truth FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
+)
+_CLAIM = (
+    "UPDATE learned SET fitted_at = :now WHERE project = :project AND digest = :digest "
+    "AND tried < revision AND fitted_at NOT BETWEEN :now - :interval + 1 AND :now"
+)
+_KEEP = (
+    "UPDATE learned SET tried = :revision, fitted_at = :now, "
+    "calibrator = coalesce(:calibrator, calibrator) "
+    "WHERE project = :project AND digest = :digest AND tried <= :revision"
+)
+_STALE = "SELECT project, digest FROM learned WHERE calibrator IS NOT NULL AND tried < revision"
+
+
+@dataclass(frozen=True, slots=True)
+class NewLabel:
+    """A true answer for one question of a decision.
+
+    `truth` is the label as the question's task has it, `p` the raw reading in definition order.
+    """
+
+    decision_seq: int
+    key: str
+    project: str
+    digest: bytes
+    question_id: int
+    label: Any
+    truth: int
+    p: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a project's labels taught about one exact question."""
+
+    labels: int  # how many there are
+    revision: int  # how many were ever given, counting those that replaced one
+    tried: int  # the revision that the last fit has seen
+    fitted_at: int | None  # unix milliseconds of the last fit
+    calibrator: str | None  # JSON of the one in effect
+    question_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """The most recent labels of one exact question, oldest first."""
+
+    learned: Learned
+    p: list[list[float]]  # raw readings
+    truth: list[int]
+
+
+class Labels:
+    """Stores labels and calibrators."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, label: NewLabel) -> tuple[Learned, bool]:
+        """Store `label` in place of an earlier one; what is known now, and whether it is new.
+
+        Returns once it is durable. Raises `StorageError`.
+        """
+        return self._database.write_grouped(_add_all, (label, json.dumps(list(label.p))))
+
+    def learned(self, project: str, digests: Iterable[bytes]) -> dict[bytes, Learned]:
+        """What is known of these exact questions, those nobody labelled left out.
+
+        Raises `StorageError`.
+        """
+        with self._database.read() as connection:
+            return _learned(connection, project, list(digests))
+
+    def lesson(self, place: Place, most: int) -> Lesson | None:
+        """The `most` recent labels, None without any. Raises `StorageError`."""
+        project, digest = place
+        with self._database.read() as connection:
+            learned = _learned(connection, project, [digest]).get(digest)
+            if learned is None:
+                return None
+            rows = connection.execute(_RECENT, (project, learned.question_id, most)).fetchall()
+        rows.reverse()
+        p: list[list[float]] = json.loads("[" + ",".join(row["p"] for row in rows) + "]")
+        return Lesson(learned, p, [row["truth"] for row in rows])
+
+    def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
+        """Whether a fit is due: there are new labels, and no process fitted in the interval.
+
+        Of several who ask one is told so. Raises `StorageError`.
+        """
+        values = {**_named(place), "now": now_ms, "interval": interval_ms}
+        return self._database.write(partial(_update, _CLAIM, values))
+
+    def keep(self, place: Place, revision: int, now_ms: int, calibrator: str | None) -> bool:
+        """Note that a fit has seen `revision`, and its calibrator; None leaves the one in effect.
+
+        Returns whether this was the newest fit; an older one changes nothing.
+        Raises `StorageError`.
+        """
+        values = {**_named(place), "revision": revision, "now": now_ms, "calibrator": calibrator}
+        return self._database.write(partial(_update, _KEEP, values))
+
+    def stale(self) -> list[Place]:
+        """Where labels came in after the last fit of a calibrator. Raises `StorageError`."""
+        with self._database.read() as connection:
+            return [(row["project"], row["digest"]) for row in connection.execute(_STALE)]
+
+
+def _add_all(
+    connection: sqlite3.Connection, items: Sequence[tuple[NewLabel, str]]
+) -> list[tuple[Learned, bool]]:
+    return [_add(connection, label, p) for label, p in items]
+
+
+def _add(connection: sqlite3.Connection, label: NewLabel, p: str) -> tuple[Learned, bool]:
+    new = not connection.execute(_DROP, (label.decision_seq, label.key)).rowcount
+    place = (label.decision_seq, label.key, label.project, label.question_id)
+    connection.execute(_ADD, (*place, json.dumps(label.label), label.truth, p))
+    count = (label.project, label.digest, label.question_id, int(new))
+    return Learned(*connection.execute(_COUNT, count).fetchone()), new
+
+
+def _learned(
+    connection: sqlite3.Connection, project: str, digests: list[bytes]
+) -> dict[bytes, Learned]:
+    query = _FIND.format(",".join("?" * len(digests)))
+    rows = connection.execute(query, (project, *digests)).fetchall()
+    return {row[0]: Learned(*row[1:]) for row in rows}
+
+
+def _named(place: Place) -> dict[str, Any]:
+    return {"project": place[0], "digest": place[1]}
+
+
+def _update(query: str, values: dict[str, Any], connection: sqlite3.Connection) -> bool:
+    return connection.execute(query, values).rowcount == 1

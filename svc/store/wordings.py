@@ -1,0 +1,63 @@
+"""Exact questions, each stored once, and which of them a project's key means now."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from svc.store.database import Database
+
+_FIND = (
+    "SELECT questions.id, asked.question_id FROM questions "
+    "LEFT JOIN asked ON project = ? AND key = ? WHERE digest = ?"
+)
+_NEW = "INSERT INTO questions (digest, definition) VALUES (?, ?)"
+_ASK = "REPLACE INTO asked (project, key, question_id) VALUES (?, ?, ?)"
+_LATEST = (
+    "SELECT id, digest, definition FROM asked JOIN questions ON id = question_id "
+    "WHERE project = ? AND key = ?"
+)
+_BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """An exact question: its row, its SHA-256 and its JSON."""
+
+    question_id: int
+    digest: bytes
+    definition: str
+
+
+class Wordings:
+    """Finds exact questions again."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def latest(self, project: str, key: str) -> Wording | None:
+        """The most recent wording of a project's question. Raises `StorageError`."""
+        return self._one(_LATEST, project, key)
+
+    def get(self, question_id: int) -> Wording | None:
+        """The wording in this row. Raises `StorageError`."""
+        return self._one(_BY_ID, question_id)
+
+    def _one(self, query: str, *values: object) -> Wording | None:
+        with self._database.read() as connection:
+            row = connection.execute(query, values).fetchone()
+        return None if row is None else Wording(*row)
+
+
+def ask(
+    connection: sqlite3.Connection, project: str, key: str, digest: bytes, definition: str
+) -> int:
+    """The row of the exact question, which is now the most recent wording of its key."""
+    found = connection.execute(_FIND, (project, key, digest)).fetchone()
+    if found is None:
+        connection.execute(_NEW, (digest, definition))
+        found = connection.execute(_FIND, (project, key, digest)).fetchone()
+    question_id, recent = found
+    if recent != question_id:
+        connection.execute(_ASK, (project, key, question_id))
+    return int(question_id)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from svc.store.database import Database
+from svc.store.decisions import Decisions
+from svc.store.labels import Labels, NewLabel
+from svc.store.wordings import Wordings
+from tests.store.records import asked, record
+
+PROJECT = "default"
+
+
+@pytest.fixture
+def labels(database: Database) -> Labels:
+    return Labels(database)
+
+
+class Book:
+    """Decisions of one question, to be labelled."""
+
+    def __init__(self, database: Database) -> None:
+        self._decisions, self._wordings = Decisions(database), Wordings(database)
+
+    def label(self, truth: int = 0, project: str = PROJECT, **fields: Any) -> NewLabel:
+        """A label for a new decision."""
+        found = self._decisions.get(self._decisions.add(record(asked("topic"), project=project)))
+        assert found is not None
+        wording = self._wordings.get(found.readings["topic"].question_id)
+        assert wording is not None
+        given: dict[str, Any] = {
+            "decision_seq": found.seq,
+            "key": "topic",
+            "project": project,
+            "digest": wording.digest,
+            "question_id": wording.question_id,
+            "label": "ab"[truth],
+            "truth": truth,
+            "p": [0.7, 0.3],
+            **fields,
+        }
+        return NewLabel(**given)
+
+
+@pytest.fixture
+def book(database: Database) -> Book:
+    return Book(database)
+
+
+def test_labels_are_counted_for_each_exact_question_and_project(labels: Labels, book: Book) -> None:
+    first = book.label()
+    assert [labels.add(one)[0].labels for one in (first, book.label())] == [1, 2]
+    assert labels.add(book.label(project="other"))[0].labels == 1
+    known = labels.learned(PROJECT, [first.digest, hashlib.sha256(b"?").digest()])
+    assert {digest: one.labels for digest, one in known.items()} == {first.digest: 2}
+
+
+def test_a_label_given_again_replaces_the_earlier_one(labels: Labels, book: Book) -> None:
+    first, second = book.label(0), book.label(0)
+    labels.add(first), labels.add(second)
+    corrected = NewLabel(**{name: getattr(first, name) for name in first.__slots__} | {"truth": 1})
+    learned, new = labels.add(corrected)
+    assert (learned.labels, learned.revision, new) == (2, 3, False)
+    lesson = labels.lesson((PROJECT, first.digest), 10)
+    assert lesson is not None
+    assert lesson.truth == [0, 1]  # and the correction is the most recent one
+
+
+def test_a_lesson_is_the_most_recent_labels_oldest_first(labels: Labels, book: Book) -> None:
+    given = [book.label(truth, p=[truth / 8, 1 - truth / 8]) for truth in range(2)]
+    for one in given:
+        labels.add(one)
+    third = book.label(1, p=[0.5, 0.5])
+    labels.add(third)
+    lesson = labels.lesson((PROJECT, third.digest), 2)
+    assert lesson is not None
+    assert (lesson.p, lesson.truth) == ([[0.125, 0.875], [0.5, 0.5]], [1, 1])
+    assert lesson.learned.labels == 3
+    assert labels.lesson(("nobody's", third.digest), 2) is None
+
+
+def test_many_writers_at_once_lose_no_label(labels: Labels, book: Book) -> None:
+    given = [book.label() for _ in range(64)]
+    with ThreadPoolExecutor(16) as threads:
+        counts = [learned.labels for learned, _ in threads.map(labels.add, given)]
+    assert sorted(counts) == list(range(1, 65))
+
+
+def test_a_fit_is_claimed_once_for_new_labels_and_an_interval(labels: Labels, book: Book) -> None:
+    label = book.label()
+    labels.add(label)
+    place = (PROJECT, label.digest)
+    labels.keep(place, 1, 1_000, '{"kind":"temperature","t":2}')
+    assert not labels.claim(place, 99_000, 5_000)  # it has seen every label
+    labels.add(book.label())
+    assert not labels.claim(place, 5_999, 5_000)
+    assert labels.claim(place, 6_000, 5_000)
+    assert not labels.claim(place, 6_001, 5_000)
+    assert labels.claim(place, 5_000, 5_000)  # a clock that was set back does not stop it
+
+
+def test_a_fit_without_a_calibrator_leaves_the_one_in_effect(labels: Labels, book: Book) -> None:
+    label = book.label()
+    labels.add(label)
+    place = (PROJECT, label.digest)
+    assert labels.keep(place, 1, 1_000, "{}")
+    labels.add(book.label())
+    assert labels.keep(place, 2, 2_000, None)
+    learned = labels.learned(PROJECT, [label.digest])[label.digest]
+    assert (learned.calibrator, learned.tried, learned.fitted_at) == ("{}", 2, 2_000)
+    assert not labels.keep(place, 1, 3_000, "late")
+
+
+def test_calibrators_that_have_not_seen_every_label_are_stale(labels: Labels, book: Book) -> None:
+    label = book.label()
+    labels.add(label)
+    place = (PROJECT, label.digest)
+    assert labels.stale() == []  # nothing was fitted yet
+    labels.keep(place, 1, 1_000, "{}")
+    assert labels.stale() == []
+    labels.add(book.label())
+    assert labels.stale() == [place]

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from svc.store import weeks
+from svc.store.database import Database
+from svc.store.decisions import AskedQuestion, Decisions
+from svc.store.weeks import Weeks
+from svc.store.wordings import Wordings
+from tests.store.records import asked, record
+
+
+def milliseconds(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_ms = milliseconds("2026-01-01T00:00")
+
+    def __call__(self) -> float:
+        return self.now_ms / 1000
+
+
+def answered(top: str, confidence: float, key: str = "topic") -> AskedQuestion:
+    return replace(asked(key), top=top, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    ("moment", "name"),
+    [
+        ("2026-01-01T00:00", "2026-W01"),
+        ("2026-01-04T23:59:59.999", "2026-W01"),
+        ("2026-01-05T00:00", "2026-W02"),
+        ("2027-01-01T12:00", "2026-W53"),
+        ("1970-01-01T00:00", "1970-W01"),
+    ],
+)
+def test_weeks_are_iso_weeks_in_utc(moment: str, name: str) -> None:
+    assert weeks.Week(weeks.number(milliseconds(moment)), {}, 0.0).name == name
+
+
+def test_every_decision_is_counted_in_its_week_by_its_top_answer(database: Database) -> None:
+    clock = Clock()
+    decisions = Decisions(database, clock)
+    for top, confidence in [("a", 0.5), ("a", 0.75), ("b", 1.0)]:
+        decisions.add(record(answered(top, confidence)))
+    clock.now_ms += 7 * weeks.DAY_MS
+    decisions.add(record(answered("b", 0.25)))
+    decisions.add(record(replace(asked("topic"), reading=None)))  # skipped: it does not count
+    decisions.add(record(answered("b", 0.25), project="other"))
+    wording = Wordings(database).latest("default", "topic")
+    assert wording is not None
+    found = Weeks(database).read("default", wording.question_id, 8, clock.now_ms)
+    assert [(week.name, week.counts, week.confidence) for week in found] == [
+        ("2026-W01", {"a": 2, "b": 1}, 2.25),
+        ("2026-W02", {"b": 1}, 0.25),
+    ]
+    (last,) = Weeks(database).read("default", wording.question_id, 1, clock.now_ms)
+    assert last.name == "2026-W02"
+
+
+def test_two_keys_of_one_wording_are_counted_together(database: Database) -> None:
+    clock = Clock()
+    Decisions(database, clock).add(record(answered("a", 0.5), answered("a", 0.5, key="twin")))
+    wording = Wordings(database).latest("default", "twin")
+    assert wording is not None
+    (week,) = Weeks(database).read("default", wording.question_id, 1, clock.now_ms)
+    assert week.counts == {"a": 2}
