@@ -23,6 +23,7 @@ from benchmarks import (
     s10_memory,
     s12_start,
     s13_size,
+    wrong_keys,
 )
 from benchmarks.harness import Benchmark, NotRun, Options, Result
 
@@ -41,6 +42,7 @@ BENCHMARKS = {
         plans.STAGED,
         plans.COUNCIL,
         plans.RACE,
+        wrong_keys.BENCHMARK,
         banking.BENCHMARK,
     )
 }

@@ -18,6 +18,7 @@ local before, after = [==[{before}]==], [==[{after}]==]
 local count = 0
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Authorization"] = "Bearer {key}"
 function request()
   count = count + 1
   local mark = {unique} and "{run}-" .. count or ""
@@ -47,15 +48,26 @@ class Load:
         return self.requests / self.seconds
 
 
-def load(url: str, body: str, *, connections: int, seconds: float) -> Load:
+def load(
+    url: str,
+    body: str,
+    *,
+    connections: int,
+    seconds: float,
+    key: str = "none",
+    refused: bool = False,
+) -> Load:
     """POST `body` to `url` for `seconds`; without `UNIQUE` in it, always the same one.
 
-    Raises `BenchmarkError` when an answer is an error, `NotRun` where wrk is absent.
+    `key` is sent as an API key. Raises `BenchmarkError` when an answer is an error, or with
+    `refused` when one is not; `NotRun` where wrk is absent.
     """
     require("wrk")
     before, found, after = body.partition(UNIQUE)
     unique = "true" if found else "false"
-    script = _SCRIPT.format(before=before, after=after, unique=unique, run=next(_RUN), mark=_MARK)
+    script = _SCRIPT.format(
+        before=before, after=after, unique=unique, run=next(_RUN), mark=_MARK, key=key
+    )
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
         file.flush()
@@ -65,17 +77,20 @@ def load(url: str, body: str, *, connections: int, seconds: float) -> Load:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchmarkError(f"wrk failed: {done.stderr.strip()}")
-    return parse(done.stdout)
+    return parse(done.stdout, refused)
 
 
-def parse(output: str) -> Load:
-    """Read the line that the script prints. Raises `BenchmarkError` for errors under load."""
+def parse(output: str, refused: bool = False) -> Load:
+    """Read the line that the script prints.
+
+    Raises `BenchmarkError` for errors under load, or with `refused` for anything else.
+    """
     lines = [line.split() for line in output.splitlines() if line.startswith(_MARK)]
     if not lines:
         raise BenchmarkError(f"wrk printed no result: {output.strip()}")
-    requests, microseconds, refused, lost, median, p99 = (float(field) for field in lines[-1][1:])
-    if refused or lost or not requests:
+    requests, microseconds, errors, lost, median, p99 = (float(field) for field in lines[-1][1:])
+    if errors != (requests if refused else 0) or lost or not requests:
         raise BenchmarkError(
-            f"of {requests:.0f} answers {refused:.0f} were errors; {lost:.0f} requests were lost"
+            f"of {requests:.0f} answers {errors:.0f} were errors; {lost:.0f} requests were lost"
         )
     return Load(int(requests), microseconds / 1e6, median / 1e3, p99 / 1e3)

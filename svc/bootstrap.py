@@ -19,6 +19,8 @@ from svc.settings import Settings
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.keys import Keys
+from svc.store.project_keys import ProjectKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Services:
     settings: Settings
     database: Database
     decisions: Decisions
+    keys: Keys
     engine: Engine
     flows: FlowPool
     calls: CallPool
@@ -59,5 +62,7 @@ def build(settings: Settings) -> Services:
         decisions,
         database.salt,
         settings.latest_config,
+        project_key=ProjectKeys(database, settings.master_key).get,
     )
-    return Services(settings, database, decisions, engine, flows, calls, client)
+    keys = Keys(database)
+    return Services(settings, database, decisions, keys, engine, flows, calls, client)

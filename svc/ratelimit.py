@@ -50,3 +50,37 @@ class TokenBucket:
                 raise Exceeded(wait)
             self._full_at = full_at + self._interval
             return wait
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing would be lost with it: a new bucket is as good."""
+        return self._full_at <= self._clock()
+
+
+class TokenBuckets:
+    """A bucket for each name; full ones are forgotten, so those who stay away cost nothing."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, TokenBucket]] = {}  # by name, with its rate
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def take(self, name: str, per_minute: float) -> None:
+        """Take a slot of `name` now; a rate that differs from the last one counts at once.
+
+        Raises `Exceeded`, and takes nothing, when there is none.
+        """
+        with self._lock:
+            rate, bucket = self._buckets.get(name, (0.0, None))
+            if bucket is None or rate != per_minute:
+                bucket = self._add(name, per_minute)
+            bucket.reserve()
+
+    def _add(self, name: str, per_minute: float) -> TokenBucket:
+        kept = {other: held for other, held in self._buckets.items() if not held[1].full}
+        bucket = TokenBucket(per_minute, self._clock)
+        self._buckets = {**kept, name: (per_minute, bucket)}
+        return bucket

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import json
 import logging
 import signal
@@ -24,11 +23,13 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseExc
 from gunicorn.workers.gthread import ThreadWorker
 
 from svc import limits
+from svc.addresses import is_loopback
 from svc.errors import ApiError, InternalError, InvalidJson, SettingsError, TooLarge
 from svc.logs import FIELDS
 from svc.providers.catalog import build_catalog
 from svc.settings import Settings
 from svc.store.database import Database
+from svc.store.keys import Keys
 
 log = logging.getLogger(__name__)
 
@@ -164,29 +165,12 @@ def check(settings: Settings, addresses: Iterable[str]) -> None:
     build_catalog(settings)
     database = Database.open(settings.db)
     try:
-        guarded = settings.no_auth or keys_exist(database)
+        guarded = settings.no_auth or Keys(database).exist()
     finally:
         database.close()
     public = [address for address in addresses if not is_loopback(address)]
     if public and not guarded:
         raise SettingsError(
             f"{public[0]} can be reached from other machines and there are no API keys; "
-            "make one with `svc keys create`, or pass --no-auth (SVC_NO_AUTH=1)"
+            "make one with `svc keys create --name <who>`, or pass --no-auth (SVC_NO_AUTH=1)"
         )
-
-
-def keys_exist(database: Database) -> bool:
-    """Whether requests need a key; this version's database holds none."""
-    return False
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches the IP address, or the path of a Unix socket."""
-    if "/" in address:
-        return True
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_loopback

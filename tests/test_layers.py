@@ -11,11 +11,22 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LEVELS = (
-    {"assets", "deadline", "errors", "jsontext", "limits", "logs", "pins", "ratelimit", "settings"},
+    {
+        "addresses",
+        "assets",
+        "deadline",
+        "errors",
+        "jsontext",
+        "limits",
+        "logs",
+        "pins",
+        "ratelimit",
+        "settings",
+    },
     {"questions", "stats", "demo"},
     {"schemas", "store", "providers", "metrics"},
     {"engine"},
-    {"bootstrap", "web"},
+    {"bootstrap", "web", "batch"},
     {"app", "serving"},
     {"cli", "wsgi", "gunicorn.conf"},
 )
@@ -24,6 +35,7 @@ ALONE = {"demo"}  # a program of its own, which imports nothing of svc
 APART = ({"store", "providers"}, {"web", "cli"})  # never meet
 ONLY_USERS = {
     "sqlite3": {"store"},
+    "cryptography": {"store"},
     "requests": {"providers"},
     "urllib3": {"providers"},
     "flask": {"web", "app"},

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from svc.ratelimit import Exceeded, TokenBucket
+from svc.ratelimit import Exceeded, TokenBucket, TokenBuckets
 
 
 class Clock:
@@ -76,6 +76,58 @@ def test_many_threads_together_get_no_more_than_the_burst():
     bucket = TokenBucket(600, Clock())
     taken: list[int] = []
     threads = [threading.Thread(target=lambda: taken.append(take(bucket, 50))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken) == 100
+
+
+def take_of(buckets: TokenBuckets, name: str, rpm: float, at_most: int = 1_000) -> int:
+    """How many slots of a name there are at once."""
+    for taken in range(at_most):
+        try:
+            buckets.take(name, rpm)
+        except Exceeded:
+            return taken
+    return at_most
+
+
+def test_each_name_has_a_bucket_of_its_own():
+    buckets = TokenBuckets(Clock())
+    assert [take_of(buckets, name, 60) for name in ("a", "b", "a")] == [10, 10, 0]
+
+
+def test_a_rate_that_changes_counts_at_once():
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    assert take_of(buckets, "a", 600) == 100
+    assert take_of(buckets, "a", 12) == 2
+    clock.now += 5
+    assert take_of(buckets, "a", 12) == 1
+
+
+def test_names_that_stay_away_are_forgotten_and_those_that_owe_are_not():
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    take_of(buckets, "greedy", 6)
+    for n in range(1_000):
+        buckets.take(f"n{n}", 600)
+        clock.now += 0.001
+    assert len(buckets) <= 102
+    assert take_of(buckets, "greedy", 6) == 0
+    clock.now += 60
+    buckets.take("last", 600)
+    assert len(buckets) == 1
+
+
+def test_many_threads_together_get_no_more_of_a_name_than_its_burst():
+    buckets = TokenBuckets(Clock())
+    taken: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: taken.append(take_of(buckets, "a", 600, 50)))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

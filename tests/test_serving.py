@@ -18,6 +18,8 @@ from gunicorn.config import Config
 from svc import limits, serving
 from svc.errors import SettingsError
 from svc.settings import ProviderOverride, Settings
+from svc.store.database import Database
+from svc.store.keys import Keys
 from tests.e2e.serving import Server
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, completion
 
@@ -54,7 +56,7 @@ def exchange(server: Server, sent: bytes) -> tuple[int, dict[str, str], Json]:
         b"\x16\x03\x01\x02\x00\r\n\r\n",  # TLS where plain text is spoken
         b"GET /health HTTP/1.1\r\nHost: x\r\nAuthorization %s\r\n\r\n" % SECRET.encode(),
         b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-        b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     ],
 )
 def test_what_is_no_http_gets_the_error_shape_and_a_request_id(server: Server, sent: bytes) -> None:
@@ -126,24 +128,22 @@ def test_both_ways_of_serving_have_the_same_settings() -> None:
     assert ours["threads"] == limits.REQUEST_THREADS >= 200
 
 
-@pytest.mark.parametrize("text", ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "/run/s"])
-def test_loopback_addresses_are_this_machine_alone(text: str) -> None:
-    assert serving.is_loopback(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["0.0.0.0", "::", "10.0.0.1", "fe80::1%eth0", "::ffff:8.8.8.8", ""]
-)
-def test_every_other_address_is_public(text: str) -> None:
-    assert not serving.is_loopback(text)
-
-
 def test_a_public_address_needs_keys_or_no_auth(tmp_path: Path) -> None:
     database = str(tmp_path / "svc.db")
     with pytest.raises(SettingsError, match=r"0\.0\.0\.0 can be reached from other machines"):
         serving.check(Settings(db=database), ["127.0.0.1", "0.0.0.0"])
     serving.check(Settings(db=database, no_auth=True), ["0.0.0.0"])
     serving.check(Settings(db=database), ["127.0.0.1"])
+
+
+@pytest.mark.parametrize("revoked", [False, True])
+def test_a_public_address_is_served_once_there_is_a_key(tmp_path: Path, revoked: bool) -> None:
+    settings = Settings(db=str(tmp_path / "svc.db"))
+    with contextlib.closing(Database.open(settings.db)) as database:
+        key = Keys(database).create("who", 600)
+        assert key is not None
+        assert not revoked or Keys(database).revoke(key.id)
+    serving.check(settings, ["0.0.0.0"])
 
 
 def test_a_provider_without_a_url_stops_the_start(tmp_path: Path) -> None:

@@ -9,7 +9,12 @@ import click
 from svc import __version__
 from svc.errors import SvcError
 
-COMMANDS = {"serve": "Serve the HTTP interface."}
+COMMANDS = {
+    "serve": "Serve the HTTP interface.",
+    "keys": "Make, list and revoke API keys.",
+    "project-key": "Set and remove the projects' own aggregator keys.",
+    "map": "Answer questions about every line of a file.",
+}
 
 
 class Commands(click.Group):

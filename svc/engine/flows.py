@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
@@ -47,7 +48,7 @@ class Heat(Generic[T]):
 
 
 class FlowPool:
-    """Bounded threads for the flows of every request."""
+    """Bounded threads for the flows of every request; a job sees the context of who asked."""
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-flow")
@@ -59,7 +60,9 @@ class FlowPool:
         """
         if not jobs:
             return []
-        futures = [self._threads.submit(_outcome, job, deadline) for job in jobs[:-1]]
+        futures = [
+            self._threads.submit(copy_context().run, _outcome, job, deadline) for job in jobs[:-1]
+        ]
         last = _outcome(jobs[-1], deadline)
         try:
             return [*(f.result(timeout=max(0.0, deadline.left())) for f in futures), last]
@@ -78,7 +81,7 @@ class FlowPool:
         try:
             for heat, jobs in zip(heats_run, heats, strict=True):
                 for index, job in enumerate(jobs):
-                    self._threads.submit(_report, finished, heat, index, job)
+                    self._threads.submit(copy_context().run, _report, finished, heat, index, job)
             while any(heat.running for heat in heats_run):
                 heat, index, outcome = finished.get(timeout=max(0.0, deadline.left()))
                 heat.finish(index, outcome)

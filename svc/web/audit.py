@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, g, request
 
 from svc import jsontext, limits
-from svc.schemas.decision import DEFAULT_PROJECT
 from svc.store.decisions import AuditEntry, Decisions
 from svc.web import query
 
@@ -17,7 +16,7 @@ def blueprint(decisions: Decisions) -> Blueprint:
     @routes.get("/v1/audit")
     def audit() -> Response:
         """List a project's decisions, newest first, a page at a time."""
-        project = request.args.get("project") or DEFAULT_PROJECT
+        project = g.access.project(request.args.get("project") or None)
         limit = query.whole("limit", limits.AUDIT_PAGE_DEFAULT, limits.AUDIT_PAGE)
         found = decisions.page(project, limit + 1, request.args.get("before") or None)
         entries = found[:limit]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from flask import Blueprint, Response, g
 
 from svc.engine.decide import Engine
@@ -16,7 +18,9 @@ def blueprint(engine: Engine) -> Blueprint:
     @routes.post("/v1/decide")
     def decide() -> Response:
         """Answer typed questions about a state."""
-        decision = engine.decide(load_decision(read_json()), g.deadline)
+        asked = load_decision(read_json())
+        asked = replace(asked, project=g.access.project(asked.project))
+        decision = engine.decide(asked, g.deadline, g.access.key_id)
         return json_response(decision.response)
 
     return routes

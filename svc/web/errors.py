@@ -17,6 +17,7 @@ from svc.errors import (
     NotFound,
     RateLimited,
     TooLarge,
+    Unauthorized,
 )
 from svc.web.body import json_response, too_large_message
 
@@ -39,6 +40,8 @@ def error_response(error: ApiError) -> Response:
     response = json_response(body, error.status)
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.retry_after)
+    if isinstance(error, Unauthorized):
+        response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 

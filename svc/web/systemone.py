@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from flask import Blueprint, Response, g
@@ -44,7 +45,9 @@ def blueprint(engine: Engine) -> Blueprint:
     def systemone() -> Response:
         """Answer typed questions given in the criteria shape."""
         shape = _Shape(read_json())
-        decision = engine.decide(load_decision(shape.body), g.deadline, present=shape.present)
+        asked = load_decision(shape.body)
+        asked = replace(asked, project=g.access.project(asked.project))
+        decision = engine.decide(asked, g.deadline, g.access.key_id, shape.present)
         usage = {"input_tokens": decision.input_tokens, "output_tokens": 0}
         return json_response({**decision.response, "usage": usage})
 

@@ -20,6 +20,13 @@ def test_a_run_with_errors_is_no_measurement(errors: str) -> None:
         wrk.parse(HEAD + f"wrk-result\t2500\t5000000\t{errors}\t12500\t40000\n")
 
 
+def test_a_run_that_is_to_be_refused_has_nothing_but_errors() -> None:
+    line = HEAD + "wrk-result\t2500\t5000000\t{}\t0\t12500\t40000\n"
+    assert wrk.parse(line.format(2500), refused=True).requests == 2500
+    with pytest.raises(BenchmarkError, match="2499 were errors"):
+        wrk.parse(line.format(2499), refused=True)
+
+
 def test_output_without_a_result_is_refused() -> None:
     with pytest.raises(BenchmarkError, match="no result"):
         wrk.parse(HEAD)

@@ -101,7 +101,7 @@ def test_a_caller_who_is_refused_while_still_sending_gets_the_answer_and_no_rese
     server: Server, path: str, status: int
 ) -> None:
     body = b" " * (8 * MB)
-    head = b"POST %s HTTP/1.1\r\nHost: h\r\n" % path.encode()
+    head = b"POST %s HTTP/1.1\r\nHost: localhost\r\n" % path.encode()
     for wire in (
         b"Content-Length: %d\r\n\r\n" % len(body) + body,
         b"Transfer-Encoding: chunked\r\n\r\n" + chunks(body),

@@ -8,6 +8,7 @@ from svc.errors import StorageError
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.keys import Keys
 from tests.store.records import record
 
 THREADS = 8
@@ -77,7 +78,21 @@ def fill(path: str) -> None:
     database.close()
 
 
-COMMANDS = {command.__name__: command for command in (add_for_ever, add, take, open_at_once, fill)}
+def make_keys(path: str, name: str, count: str) -> None:
+    """Make API keys for `name` and a number; print their texts."""
+    database = Database.open(path)
+    keys = Keys(database)
+    for n in range(int(count)):
+        made = keys.create(f"{name}{n}", 60)
+        assert made is not None
+        say(made.text)
+    database.close()
+
+
+COMMANDS = {
+    command.__name__: command
+    for command in (add_for_ever, add, take, open_at_once, fill, make_keys)
+}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])

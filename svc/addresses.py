@@ -1,0 +1,33 @@
+"""Which addresses and host names are this machine's own, without asking a resolver."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+_HOST = re.compile(r"(localhost|[0-9.]+|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches the IP address, or the path of a Unix socket."""
+    if "/" in address:
+        return True
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback
+
+
+def is_local_host(host: str) -> bool:
+    """Whether a `Host` header names this machine: localhost, 127.0.0.0/8 or [::1], any port.
+
+    A page that was loaded from any other name keeps that name here, also when the name has since
+    been made to point to this machine.
+    """
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    name = match[1].lower()
+    return name == "localhost" or is_loopback(name.strip("[]"))

@@ -1,0 +1,89 @@
+"""`svc keys`: who may use the server."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from svc import limits
+from svc.cli import database
+from svc.errors import SettingsError
+from svc.store.keys import ApiKey, Keys
+
+_HEAD = ("id", "name", "rpm", "project", "created", "state")
+_EVERY = "-"  # in the column of a key's project
+
+
+@click.group("keys")
+def command() -> None:
+    """Make, list and revoke API keys.
+
+    Once there is a key, even a revoked one, every request needs one. A running server knows at
+    once of what is done here.
+    """
+
+
+@command.command("create")
+@click.option("--name", required=True, metavar="WHO", help="Whom the key is for.")
+@click.option(
+    "--rpm",
+    type=int,
+    default=limits.KEY_RPM,
+    show_default=True,
+    metavar="N",
+    help="Requests a minute.",
+)
+@click.option("--project", metavar="P", help="The only project that it works for.")
+@database.option
+def create(name: str, rpm: int, project: str | None, db: str) -> None:
+    """Make a key and print it, this once."""
+    database.check_name("--name", name)
+    if project is not None:
+        database.check_name("--project", project)
+    low, high = limits.RPM
+    if not low <= rpm <= high:
+        raise SettingsError(f"--rpm is {rpm}; allowed: a whole number from {low} to {high}")
+    with database.opened(db, create=True) as opened:
+        key = Keys(opened).create(name, rpm, project)
+    if key is None:
+        raise SettingsError(
+            f"--name {name!r} is taken, be it by a revoked key; `svc keys list` shows all names"
+        )
+    click.echo(f"id:  {key.id}\nkey: {key.text}")
+    click.echo("Keep the key now: it is not shown again.", err=True)
+
+
+@command.command("list")
+@database.option
+def show(db: str) -> None:
+    """Print a table of all keys, without the keys themselves."""
+    with database.opened(db) as opened:
+        keys = Keys(opened).all()
+    rows = [_HEAD, *map(_row, keys)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+@command.command("revoke")
+@click.argument("key_id", metavar="ID")
+@database.option
+def revoke(key_id: str, db: str) -> None:
+    """Refuse a key from now on; this cannot be taken back."""
+    with database.opened(db) as opened:
+        known = Keys(opened).revoke(key_id)
+    if not known:
+        raise SettingsError(f"there is no key with the id {key_id[:100]!r}; see `svc keys list`")
+    click.echo(f"{key_id} is revoked")
+
+
+def _row(key: ApiKey) -> tuple[str, ...]:
+    state = "active" if key.revoked_at is None else f"revoked {_moment(key.revoked_at)}"
+    project = _EVERY if key.project is None else key.project
+    return key.id, key.name, str(key.rpm), project, _moment(key.created_at), state
+
+
+def _moment(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

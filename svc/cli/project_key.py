@@ -1,0 +1,65 @@
+"""`svc project-key`: a project's own key for the aggregator."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from svc.cli import database
+from svc.errors import SettingsError
+from svc.store.project_keys import MASTER_KEY, ProjectKeys
+
+KEY_CHARS = 4_096  # of a key, at most
+
+
+@click.group("project-key")
+def command() -> None:
+    """Set and remove the projects' own aggregator keys.
+
+    They are encrypted with the secret in SVC_MASTER_KEY, which the server has to be started with
+    as well. A running server knows at once of what is done here.
+    """
+
+
+@command.command("set")
+@click.argument("project")
+@database.option
+def set_key(project: str, db: str) -> None:
+    """Read the key from standard input and keep it for PROJECT."""
+    database.check_name("the project", project)
+    with database.opened(db, create=True) as opened:
+        keys = ProjectKeys(opened, os.environ.get(MASTER_KEY) or None)
+        keys.require_master_key()
+        keys.set(project, _read_key())
+    click.echo(f"the aggregator key of project {project!r} is set")
+
+
+@command.command("remove")
+@click.argument("project")
+@database.option
+def remove(project: str, db: str) -> None:
+    """Forget the key of PROJECT; its requests use the server's own again."""
+    with database.opened(db) as opened:
+        known = ProjectKeys(opened, None).remove(project)
+    if not known:
+        raise SettingsError(f"project {project[:100]!r} has no aggregator key")
+    click.echo(f"the aggregator key of project {project!r} is removed")
+
+
+def _read_key() -> str:
+    """The key: typed unseen on a terminal, or all of a pipe."""
+    if sys.stdin is None:  # closed by whoever started this
+        text = ""
+    elif sys.stdin.isatty():
+        text = str(click.prompt("Aggregator key", hide_input=True, err=True))
+    else:  # it may end with a line break
+        text = sys.stdin.buffer.read(KEY_CHARS + 2).decode("ascii", "replace")
+    key = text.strip()
+    if not 0 < len(key) <= KEY_CHARS or not all("!" <= char <= "~" for char in key):
+        raise SettingsError(
+            f"standard input holds no key; allowed: one line of 1 to {KEY_CHARS:,} visible ASCII "
+            "characters"
+        )
+    return key

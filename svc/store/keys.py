@@ -1,0 +1,114 @@
+"""API keys: who may ask, how often, and for which project."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from svc.errors import Unauthorized
+from svc.store.database import Database
+
+PREFIX = "svc_"  # of a key's text
+KEY_BYTES = 32  # random bytes in a key's text
+ID_PREFIX = "key_"
+ID_BYTES = 6  # random bytes in an id
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """What is kept of a key; its text is not."""
+
+    id: str
+    name: str
+    rpm: int  # requests a minute
+    project: str | None  # None: every project
+    created_at: int  # unix milliseconds
+    revoked_at: int | None  # unix milliseconds; None while it is active
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key that was just made: its id, and the text that nobody can show again."""
+
+    id: str
+    text: str = field(repr=False)
+
+
+_COLUMNS = "id, name, rpm, project, created_at, revoked_at"
+_ADMIT = (  # no row without any key; a row of NULLs where none that is active has the hash
+    f"SELECT {_COLUMNS} FROM (SELECT 1) LEFT JOIN api_keys ON hash = ? AND revoked_at IS NULL "
+    "WHERE EXISTS (SELECT 1 FROM api_keys)"
+)
+_ALL = f"SELECT {_COLUMNS} FROM api_keys ORDER BY created_at, name"
+_CREATE = (
+    "INSERT INTO api_keys (id, name, hash, rpm, project, created_at) VALUES (?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (name) DO NOTHING"
+)
+_REVOKE = "UPDATE api_keys SET revoked_at = ifnull(revoked_at, ?) WHERE id = ?"
+
+
+class Keys:
+    """Makes, finds and revokes keys; what another process changes counts at once."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives seconds since the epoch."""
+        self._database = database
+        self._clock = clock
+
+    def admit(self, text: str | None) -> ApiKey | None:
+        """The active key with this text; None as long as the database holds no key at all.
+
+        Raises `Unauthorized` where there are keys, revoked ones too, and this is no active one.
+        Raises `StorageError`.
+        """
+        digest = None if text is None else _digest(text)
+        with self._database.read() as connection:
+            row = connection.execute(_ADMIT, (digest,)).fetchone()
+        if row is None:
+            return None
+        if row["id"] is not None:
+            return ApiKey(*row)
+        if text is None:
+            raise Unauthorized("an API key is required: send Authorization: Bearer <key>")
+        raise Unauthorized("the API key is unknown or was revoked")
+
+    def exist(self) -> bool:
+        """Whether there is any key, revoked ones included. Raises `StorageError`."""
+        return bool(self.all())
+
+    def all(self) -> list[ApiKey]:
+        """Every key, revoked ones included, oldest first. Raises `StorageError`."""
+        with self._database.read() as connection:
+            return [ApiKey(*row) for row in connection.execute(_ALL)]
+
+    def create(self, name: str, rpm: int, project: str | None = None) -> NewKey | None:
+        """Make a key for requests to `project`, or to all; None where the name is taken.
+
+        A revoked key keeps its name. Raises `StorageError`.
+        """
+        key = NewKey(
+            ID_PREFIX + secrets.token_hex(ID_BYTES), PREFIX + secrets.token_urlsafe(KEY_BYTES)
+        )
+        row = (key.id, name, _digest(key.text), rpm, project, int(self._clock() * 1000))
+
+        def insert(connection: sqlite3.Connection) -> bool:
+            return connection.execute(_CREATE, row).rowcount == 1
+
+        return key if self._database.write(insert) else None
+
+    def revoke(self, key_id: str) -> bool:
+        """Refuse the key from now on; False where there is no such id. Raises `StorageError`."""
+        row = (int(self._clock() * 1000), key_id)
+
+        def update(connection: sqlite3.Connection) -> bool:
+            return connection.execute(_REVOKE, row).rowcount == 1
+
+        return self._database.write(update)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()

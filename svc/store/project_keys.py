@@ -1,0 +1,84 @@
+"""The projects' own keys for the aggregator, encrypted with the operator's master key."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sqlite3
+
+from svc.errors import InvalidRequest, SettingsError
+from svc.store.database import Database
+from svc.store.sealing import SALT_BYTES, Sealer
+
+MASTER_KEY = "SVC_MASTER_KEY"
+_SALT = "project_keys_salt"
+_NEW_SALT = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
+_GET_SALT = "SELECT value FROM meta WHERE name = ?"
+_OTHER = "SELECT token FROM project_keys WHERE project <> ? LIMIT 1"
+_GET = "SELECT token, value AS salt FROM project_keys, meta WHERE project = ? AND name = ?"
+_SET = "REPLACE INTO project_keys (project, token) VALUES (?, ?)"
+_REMOVE = "DELETE FROM project_keys WHERE project = ?"
+
+log = logging.getLogger(__name__)
+
+
+class ProjectKeys:
+    """Keeps one key a project; what another process changes counts at once."""
+
+    def __init__(self, database: Database, master_key: str | None) -> None:
+        self._database = database
+        self._sealer = None if master_key is None else Sealer(master_key)
+
+    def get(self, project: str) -> str | None:
+        """The project's key, None where it has none of its own.
+
+        Raises `InvalidRequest` for one that cannot be decrypted: another must not take its place.
+        Raises `StorageError`.
+        """
+        with self._database.read() as connection:
+            row = connection.execute(_GET, (project, _SALT)).fetchone()
+        if row is None:
+            return None
+        key = self._sealer.open(row["token"], row["salt"]) if self._sealer else None
+        if key is None:
+            log.error("a project's provider key cannot be decrypted: check %s", MASTER_KEY)
+            raise InvalidRequest(
+                "the project's own provider key cannot be decrypted; the server has to be started "
+                f"with the {MASTER_KEY} that it was set with"
+            )
+        return key
+
+    def require_master_key(self) -> Sealer:
+        """What encrypts the keys. Raises `SettingsError` without a master key."""
+        if self._sealer is None:
+            raise SettingsError(f"{MASTER_KEY} is not set; project keys are encrypted with it")
+        return self._sealer
+
+    def set(self, project: str, key: str) -> None:
+        """Keep `key` for `project`, instead of any other.
+
+        Raises `SettingsError` without a master key, and for one that does not open what other
+        projects have set: the server can only have one. Raises `StorageError`.
+        """
+        sealer = self.require_master_key()
+
+        def prepare(connection: sqlite3.Connection) -> tuple[bytes, bytes | None]:
+            connection.execute(_NEW_SALT, (_SALT, secrets.token_bytes(SALT_BYTES)))
+            (salt,) = connection.execute(_GET_SALT, (_SALT,)).fetchone()
+            other = connection.execute(_OTHER, (project,)).fetchone()
+            return salt, other and other[0]
+
+        salt, other = self._database.write(prepare)
+        if other is not None and sealer.open(other, salt) is None:
+            raise SettingsError(
+                f"{MASTER_KEY} is not the one that the other projects' keys were set with; "
+                "use that one, or remove those keys first"
+            )
+        row = (project, sealer.seal(key, salt))
+        self._database.write(lambda connection: connection.execute(_SET, row).rowcount)
+
+    def remove(self, project: str) -> bool:
+        """Forget the project's key; False where there is none. Raises `StorageError`."""
+        return self._database.write(
+            lambda connection: connection.execute(_REMOVE, (project,)).rowcount == 1
+        )

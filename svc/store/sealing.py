@@ -1,0 +1,61 @@
+"""Encryption of what is stored, under a key derived from the operator's."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+SALT_BYTES = 32
+# scrypt (RFC 7914): 32 MiB and about 0.2 s for each guess at the master key.
+_N, _R, _P = 2**15, 8, 3
+_MEMORY_BYTES = 2 * 128 * _R * _N
+_KEY_BYTES = 32
+
+
+class Sealer:
+    """Encrypts and authenticates with Fernet; the derived key is kept, so only the first is slow.
+
+    https://github.com/fernet/spec
+    """
+
+    def __init__(self, master_key: str) -> None:
+        self._master_key = master_key
+        self._derived: tuple[bytes, Fernet] | None = None  # with the salt it was derived with
+        self._lock = threading.Lock()
+
+    def seal(self, text: str, salt: bytes) -> bytes:
+        """The token that holds `text`."""
+        return self._fernet(salt).encrypt(text.encode())
+
+    def open(self, token: bytes, salt: bytes) -> str | None:
+        """The text in `token`; None when it was sealed with another key, or is damaged."""
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return self._fernet(salt).decrypt(token).decode()
+        except InvalidToken:
+            return None
+
+    def _fernet(self, salt: bytes) -> Fernet:
+        from cryptography.fernet import Fernet  # 8 MB that most servers never need
+
+        with self._lock:
+            if self._derived is None or self._derived[0] != salt:
+                self._derived = salt, Fernet(base64.urlsafe_b64encode(self._derive(salt)))
+            return self._derived[1]
+
+    def _derive(self, salt: bytes) -> bytes:
+        return hashlib.scrypt(
+            self._master_key.encode("utf-8", "surrogateescape"),  # as the environment has it
+            salt=salt,
+            n=_N,
+            r=_R,
+            p=_P,
+            maxmem=_MEMORY_BYTES,
+            dklen=_KEY_BYTES,
+        )

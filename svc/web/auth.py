@@ -1,0 +1,113 @@
+"""Who may ask: API keys once there are any, before that only this machine."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from flask import Flask, g, request
+
+from svc.addresses import is_local_host, is_loopback
+from svc.errors import Forbidden, RateLimited
+from svc.ratelimit import Exceeded
+from svc.schemas.decision import DEFAULT_PROJECT
+from svc.store.keys import Keys
+
+OPEN = frozenset({"/health", "/dashboard", "/openapi.json"})  # for everybody; they hold no data
+
+
+class Limiter(Protocol):
+    """Counts requests by name."""
+
+    def take(self, name: str, per_minute: int) -> None:
+        """Count one request; raises `Exceeded`, and counts nothing, when there is no room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What the caller of a request may do; routes find it in `g.access`."""
+
+    key_id: str | None = None
+    only: str | None = None  # the one project that the key was made for; None: every project
+
+    def project(self, requested: str | None) -> str:
+        """The project that a request is for, whether it names one or not.
+
+        Raises `Forbidden` for another than the key's.
+        """
+        if self.only is None:
+            return DEFAULT_PROJECT if requested is None else requested
+        if requested not in (None, self.only):
+            raise Forbidden("this API key is for another project")
+        return self.only
+
+    def sees(self, project: str) -> bool:
+        """Whether a decision of `project` exists for this caller; if not, answer with 404."""
+        return self.only in (None, project)
+
+
+def register(app: Flask, keys: Keys, limiter: Limiter, no_auth: bool) -> None:
+    """Let only those into `app` who may ask, and put what they may do into `g.access`.
+
+    With `no_auth`, and as long as there are no keys, that is everybody.
+    """
+
+    def admit() -> None:
+        if request.path.rstrip("/") in OPEN:
+            return
+        key = keys.admit(_bearer(request.environ))
+        if key is None:
+            if not no_auth:
+                _check_local(request.environ)
+            g.access = Access()
+            return
+        try:
+            limiter.take(key.id, key.rpm)
+        except Exceeded as error:
+            raise RateLimited(
+                f"this API key may make {key.rpm} requests a minute", error.retry_after
+            ) from None
+        g.access = Access(key.id, key.project)
+
+    app.before_request(admit)
+
+
+def _bearer(environ: Mapping[str, Any]) -> str | None:
+    """The text of the key that came with the request (RFC 6750, section 2.1)."""
+    scheme, _, text = environ.get("HTTP_AUTHORIZATION", "").strip().partition(" ")
+    return text.strip() or None if scheme.lower() == "bearer" else None
+
+
+def _check_local(environ: Mapping[str, Any]) -> None:
+    """Raise `Forbidden` unless this machine asks, and no web page of another origin does.
+
+    Web pages reach this machine through its user's browser: by a request to localhost, which has
+    their `Origin`, or by a name of their own that points here, which is then the `Host`.
+    """
+    host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
+    own = (f"http://{host}".lower(), f"https://{host}".lower())
+    if not _from_this_machine(environ):
+        reason = "this request came from another machine"
+    elif not is_local_host(host):
+        reason = "the Host of this request is not localhost, 127.0.0.1 or [::1]"
+    elif origin is not None and origin.lower() not in own:
+        reason = "the Origin of this request is another site"
+    else:
+        return
+    raise Forbidden(
+        f"the server has no API keys, so it answers only this machine, and {reason}; make a key "
+        "with `svc keys create --name <who>`, or start the server with --no-auth (SVC_NO_AUTH=1)"
+    )
+
+
+def _from_this_machine(environ: Mapping[str, Any]) -> bool:
+    """Whether the connection is of this machine alone; headers are not asked.
+
+    Servers other than gunicorn do not show the socket but say who is at its other end.
+    """
+    sock = environ.get("gunicorn.socket")
+    if sock is None:
+        return is_loopback(environ.get("REMOTE_ADDR", ""))
+    return sock.family == socket.AF_UNIX or is_loopback(sock.getsockname()[0])

@@ -1,0 +1,128 @@
+"""The contract's table of access: every route by what the caller sends.
+
+A new route is a row of `ROUTES`, or one of `auth.OPEN`; a test says when it is neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from svc.app import create_app
+from svc.bootstrap import build
+from svc.settings import load
+from svc.store.keys import Keys
+from svc.web import auth
+from tests.scripted import Json, ScriptedProvider
+from tests.web.models import decision, replying
+
+OWN, OTHER = "shop", "bank"  # the project of the restricted key, and another
+
+Call = tuple[str, str, Json | None]  # method, path, body
+
+
+@dataclass(frozen=True)
+class Row:
+    """`call` gets a project and the id of a decision of that project."""
+
+    call: Callable[[str, str], Call]
+    other: int = 403  # status with a key of another project
+
+
+ROUTES = {
+    "decide": Row(lambda project, _: ("POST", "/v1/decide", decision(project=project))),
+    "systemone": Row(lambda project, _: ("POST", "/v1/systemone", decision(project=project))),
+    "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),
+    "no such route": Row(lambda *_: ("GET", "/v1/nowhere", None), other=404),
+    "no such method": Row(lambda *_: ("GET", "/v1/decide", None), other=405),
+}
+REACHED = {"no such route": 404, "no such method": 405}  # with a right key; else 200
+
+
+@dataclass(frozen=True)
+class World:
+    app: Flask
+    keys: dict[str, str | None]  # by who sends it
+    decisions: dict[str, str]  # an id by project
+
+    def ask(self, call: Call, who: str) -> TestResponse:
+        method, path, body = call
+        key = self.keys[who]
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        client: FlaskClient = self.app.test_client()
+        return client.open(path, method=method, json=body, headers=headers)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    db: Path = tmp_path_factory.mktemp("access") / "svc.db"
+    with ScriptedProvider(replying()) as provider:
+        variables = {"SVC_PROVIDER_SCRIPTED_URL": provider.url, "SVC_MODEL": "@scripted/m"}
+        services = build(load({"SVC_DB": str(db), **variables}))
+        made = World(create_app(services), made_keys(services.keys), {})
+        for project in (OWN, OTHER):
+            asked = made.ask(("POST", "/v1/decide", decision(project=project)), "every project")
+            made.decisions[project] = asked.get_json()["id"]
+        yield made
+        services.close()
+
+
+def made_keys(keys: Keys) -> dict[str, str | None]:
+    made = {
+        name: keys.create(name, 100_000, project)
+        for name, project in (("revoked", None), ("every project", None), ("one project", OWN))
+    }
+    ids = {name: key.id for name, key in made.items() if key}
+    keys.revoke(ids["revoked"])
+    texts = {name: key.text for name, key in made.items() if key}
+    return {**texts, "no key": None, "wrong": "svc_wrong", "an id": ids["every project"]}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("who", ["no key", "wrong", "revoked", "an id"])
+def test_nothing_can_be_probed_without_an_active_key(world: World, route: str, who: str) -> None:
+    answer = world.ask(ROUTES[route].call(OWN, world.decisions[OWN]), who)
+    assert (answer.status_code, answer.get_json()["error"]["type"]) == (401, "unauthorized")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("who", ["every project", "one project"])
+def test_a_right_key_reaches_every_route(world: World, route: str, who: str) -> None:
+    answer = world.ask(ROUTES[route].call(OWN, world.decisions[OWN]), who)
+    assert answer.status_code == REACHED.get(route, 200)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_key_of_one_project_does_not_reach_another(world: World, route: str) -> None:
+    row = ROUTES[route]
+    answer = world.ask(row.call(OTHER, world.decisions[OTHER]), "one project")
+    assert answer.status_code == row.other
+    if row.other in (403, 404):
+        kind = {403: "forbidden", 404: "not_found"}[row.other]
+        assert answer.get_json()["error"]["type"] == kind
+
+
+@pytest.mark.parametrize("who", ["no key", "wrong", "revoked", "every project", "one project"])
+def test_health_answers_everybody(world: World, who: str) -> None:
+    assert world.ask(("GET", "/health", None), who).status_code == 200
+
+
+@pytest.mark.parametrize("path", sorted(auth.OPEN))
+def test_what_is_open_never_asks_for_a_key(world: World, path: str) -> None:
+    assert world.ask(("GET", path, None), "no key").status_code in (200, 404)
+
+
+def test_every_route_has_its_row(world: World) -> None:
+    listed = {
+        path.partition("?")[0] for _, path, _ in (row.call("", "") for row in ROUTES.values())
+    }
+    served = {rule.rule for rule in world.app.url_map.iter_rules()}
+    assert served - auth.OPEN <= listed

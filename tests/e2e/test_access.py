@@ -1,0 +1,202 @@
+"""Keys and access on started servers, with the command line at work on the same database."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from tests.e2e.serving import ROOT, WAIT_S, GunicornServer, Server, environment, stored
+from tests.scripted import ScriptedProvider
+from tests.web.models import decision, replying
+
+CONNECTIONS, REQUESTS = 16, 100  # that come with wrong keys, and how many on each
+
+
+def svc(*arguments: str, db: Path) -> str:
+    """What a command prints; it has to end well."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "svc.cli.main", *arguments, "--db", str(db)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def make_key(db: Path, name: str, *options: str) -> tuple[str, str]:
+    """The id and the text of a new key."""
+    made = svc("keys", "create", "--name", name, *options, db=db)
+    found = re.fullmatch(r"id:  (\S+)\nkey: (\S+)\n", made)
+    assert found
+    return found[1], found[2]
+
+
+def ask(server: Server, key: str | None = None, **fields: Any) -> requests.Response:
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return requests.post(
+        f"{server.url}/v1/decide", json=decision(**fields), headers=headers, timeout=WAIT_S
+    )
+
+
+def public_address() -> str:
+    """An address of this machine that is not its loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.connect(("192.0.2.1", 9))  # sends nothing
+        except OSError:
+            pytest.skip("this machine has no address but its loopback")
+        return str(sock.getsockname()[0])
+
+
+class PublicGunicorn(GunicornServer):
+    """On every address of this machine, past the check of what it listens on."""
+
+    def _start(self, *pass_fds: int) -> None:
+        with socket.create_server(("0.0.0.0", 0)) as listener:
+            self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            self._command += ["--bind", f"fd://{listener.fileno()}"]
+            Server._start(self, listener.fileno())
+        self._listening.set()
+
+    def from_outside(self, host: str = "localhost") -> requests.Response:
+        url = f"http://{public_address()}:{urlsplit(self.url).port}/v1/models"
+        return requests.get(url, headers={"Host": host}, timeout=WAIT_S)
+
+
+def test_keys_that_the_command_line_makes_and_revokes_count_at_once(db: Path) -> None:
+    with Server(db, "--demo") as server:
+        assert ask(server).status_code == 200
+        key_id, key = make_key(db, "ada", "--project", "shop")
+        assert ask(server).status_code == 401
+        assert ask(server, key).json()["project"] == "shop"
+        assert ask(server, key, project="bank").status_code == 403
+        svc("keys", "revoke", key_id, db=db)
+        assert ask(server, key).status_code == 401
+        assert server.get("/health").status_code == 200
+        assert server.stop() == 0
+        assert key not in server.log
+
+
+def test_a_public_address_is_served_once_there_is_a_key(db: Path) -> None:
+    _, key = make_key(db, "ada")
+    with Server(db, "--demo", "--addr", "0.0.0.0:0") as server:
+        assert ask(server).status_code == 401
+        assert ask(server, key).status_code == 200
+
+
+def test_two_servers_and_the_command_line_use_one_database_at_the_same_time(db: Path) -> None:
+    _, key = make_key(db, "ada", "--rpm", "1000000")
+    with ScriptedProvider(replying()) as provider:
+        settings = {"SVC_PROVIDER_SCRIPTED_URL": provider.url, "SVC_MODEL": "@scripted/m"}
+        with Server(db, **settings) as one, Server(db, **settings) as other:
+            with ThreadPoolExecutor(9) as threads:
+                asked = [
+                    threads.submit(ask, server, key, state=f"cat {n}")
+                    for n in range(60)
+                    for server in (one, other)
+                ]
+                for n in range(4):
+                    key_id, text = make_key(db, f"n{n}")
+                    assert {ask(server, text).status_code for server in (one, other)} == {200}
+                    svc("keys", "revoke", key_id, db=db)
+                    assert {ask(server, text).status_code for server in (one, other)} == {401}
+                answers = [future.result() for future in asked]
+            assert {answer.status_code for answer in answers} == {200}
+            assert (one.stop(), other.stop()) == (0, 0)
+            assert "locked" not in one.log + other.log
+    assert {answer.json()["id"] for answer in answers} <= stored(db).keys()
+
+
+def test_those_with_wrong_keys_do_not_starve_those_with_right_ones(db: Path) -> None:
+    _, key = make_key(db, "ada", "--rpm", "1000000")
+
+    def knock(server: Server) -> set[int]:
+        with requests.Session() as session:
+            session.headers["Authorization"] = "Bearer svc_wrong"
+            url = f"{server.url}/v1/decide"
+            return {
+                session.post(url, json=decision(), timeout=WAIT_S).status_code
+                for _ in range(REQUESTS)
+            }
+
+    with Server(db, "--demo") as server, ThreadPoolExecutor(CONNECTIONS) as threads:
+        knocking = [threads.submit(knock, server) for _ in range(CONNECTIONS)]
+        answers: list[int] = []
+        while not all(future.done() for future in knocking):
+            answers.append(ask(server, key).status_code)
+        assert [future.result() for future in knocking] == [{401}] * CONNECTIONS
+        assert len(answers) >= 5 and set(answers) == {200}
+
+
+def test_without_keys_only_this_machine_is_answered_whatever_the_socket(db: Path) -> None:
+    with PublicGunicorn(db) as server:
+        assert server.get("/v1/models").status_code == 200
+        refused = server.from_outside()
+        assert (refused.status_code, refused.json()["error"]["type"]) == (403, "forbidden")
+        assert "svc keys create" in refused.json()["error"]["message"]
+
+
+def test_with_no_auth_every_machine_is_answered(db: Path) -> None:
+    with PublicGunicorn(db, SVC_NO_AUTH="1") as server:
+        assert server.from_outside("svc.example.org").status_code == 200
+
+
+def test_gunicorn_does_not_start_on_a_public_address_without_keys(db: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "gunicorn", "-b", "0.0.0.0:0", "wsgi:app"],
+        cwd=ROOT,
+        env=environment(SVC_DB=str(db)),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "0.0.0.0" in line and "svc keys create" in line
+
+
+class UnixGunicorn(GunicornServer):
+    """On a Unix socket beside the database."""
+
+    def __init__(self, db: Path) -> None:
+        super().__init__(db)
+        self._path = str(db.with_suffix(".sock"))
+
+    def _start(self, *pass_fds: int) -> None:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self._path)
+            listener.listen()
+            self._command += ["--bind", f"fd://{listener.fileno()}"]
+            Server._start(self, listener.fileno())
+        self._listening.set()
+
+    def get(self, path: str, host: str = "localhost") -> requests.Response:
+        connection = http.client.HTTPConnection(host, timeout=WAIT_S)
+        response = requests.Response()
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(self._path)
+            connection.sock = sock
+            connection.request("GET", path)
+            response.status_code = connection.getresponse().status
+        return response
+
+
+def test_a_unix_socket_is_of_this_machine(db: Path) -> None:
+    with UnixGunicorn(db) as server:
+        assert server.get("/v1/models").status_code == 200
+        assert server.get("/v1/models", "svc.example.org").status_code == 403
