@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -16,6 +17,7 @@ from svc.store.writer import Handler, Writer
 
 I = TypeVar("I")  # noqa: E741 - item
 R = TypeVar("R")
+Turn = Callable[[], AbstractContextManager[None]]
 
 BATCH = 256  # items that share a transaction at most
 WRITE_TIMEOUT_S = 30.0  # seconds that a caller waits for its commit
@@ -24,9 +26,9 @@ WRITE_TIMEOUT_S = 30.0  # seconds that a caller waits for its commit
 class Database:
     """One open database; every thread of the process uses the same."""
 
-    def __init__(self, path: Path, batch: int) -> None:
+    def __init__(self, path: Path, batch: int, turn: Turn) -> None:
         """For `open` alone."""
-        self._writer = Writer(partial(connections.writing, path), batch)
+        self._writer = Writer(partial(connections.writing, path), batch, turn=turn)
         self._readers = Readers(partial(connections.reading, path))
         with self.read() as connection:
             (salt,) = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
@@ -39,16 +41,18 @@ class Database:
         *,
         migrations: Sequence[Migration] | None = None,
         batch: int = BATCH,
+        turn: Turn = contextlib.nullcontext,
     ) -> Database:
         """Open the file at `path`, created or upgraded where needed.
 
         `migrations` lead from an empty file to the newest schema; without, those of this release.
+        `turn` is taken for every transaction that writes.
         Raises `SettingsError` with one line that names the path and what is wrong; a file that is
         not this project's stays as it is.
         """
         path = Path(path)
         prepare(path, shipped() if migrations is None else migrations)
-        return cls(path, batch)
+        return cls(path, batch, turn)
 
     def write(self, fn: Callable[[sqlite3.Connection], R], timeout: float = WRITE_TIMEOUT_S) -> R:
         """Run `fn` in the writer's transaction; returns what it returned once that is durable.

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import groupby, pairwise
 from operator import attrgetter
 from queue import SimpleQueue
@@ -87,9 +88,15 @@ class Writer:
         connect: Callable[[], sqlite3.Connection],
         batch: int,
         patience: float = BUSY_TIMEOUT_S,
+        turn: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
-        """At most `batch` items share a transaction; `patience` for other processes in seconds."""
+        """At most `batch` items share a transaction.
+
+        `patience` is for programs that hold the file, in seconds; `turn` is taken for each
+        transaction, so that processes that share turns need none.
+        """
         self._connect = connect
+        self._turn = turn
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._batch = batch
@@ -134,24 +141,29 @@ class Writer:
         if not jobs:
             return
         try:
-            connection = self._begin()
+            with self._turn():
+                failure = self._commit(self._begin(), jobs)
         except Exception as error:  # noqa: BLE001 - the thread outlives whatever it meets
             _fail(jobs, error)
             return
+        if failure is None:
+            _answer(jobs)
+        elif len(jobs) == 1:
+            _fail(jobs, failure)
+        else:
+            half = len(jobs) // 2
+            self._settle(jobs[:half])
+            self._settle(jobs[half:])
+
+    def _commit(self, connection: sqlite3.Connection, jobs: list[_Job]) -> BaseException | None:
+        """Run and commit all of them, or none; what went wrong belongs to those who wait."""
         try:
             _run_all(connection, jobs)
             connection.execute("COMMIT")
-        except BaseException as error:  # noqa: BLE001 - it belongs to the one who waits
+        except BaseException as error:  # noqa: BLE001 - see above
             self._roll_back(connection)
-            if len(jobs) == 1:
-                _fail(jobs, error)
-                return
-        else:
-            _answer(jobs)
-            return
-        half = len(jobs) // 2
-        self._settle(jobs[:half])
-        self._settle(jobs[half:])
+            return error
+        return None
 
     def _begin(self) -> sqlite3.Connection:
         """A connection inside a new transaction; one that is broken is replaced."""
