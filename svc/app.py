@@ -6,7 +6,6 @@ from flask import Flask
 
 from svc import limits
 from svc.bootstrap import Services
-from svc.ratelimit import TokenBuckets
 from svc.web import auth, decide, errors, hooks, models, ops, systemone
 
 MEGABYTE = 1024 * 1024
@@ -19,7 +18,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.url_map.strict_slashes = False
     app.extensions["svc"] = services
     hooks.register(app, deadline_s)
-    auth.register(app, services.keys, TokenBuckets(), services.settings.no_auth)
+    auth.register(app, services.keys, services.shared.buckets, services.settings.no_auth)
     errors.register(app)
     app.register_blueprint(decide.blueprint(services.engine))
     app.register_blueprint(systemone.blueprint(services.engine))

@@ -15,7 +15,9 @@ from svc.providers.admission import Admission
 from svc.providers.catalog import build_catalog
 from svc.providers.client import Client
 from svc.providers.routing import Router
+from svc.ratelimit import Buckets
 from svc.settings import Settings
+from svc.sharing import Turns
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
@@ -23,11 +25,25 @@ from svc.store.keys import Keys
 from svc.store.project_keys import ProjectKeys
 
 
+class Shared:
+    """What the processes of one server have in common; made before they are forked."""
+
+    def __init__(self) -> None:
+        self.buckets = Buckets()
+        self.turns = Turns()
+
+    def close(self) -> None:
+        """Let go of it in this process."""
+        self.turns.close()
+        self.buckets.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What the application works with; made in the process that serves, after the fork."""
 
     settings: Settings
+    shared: Shared
     database: Database
     decisions: Decisions
     keys: Keys
@@ -42,15 +58,20 @@ class Services:
         self.calls.close()
         self.flows.close()
         self.database.close()
+        self.shared.close()
 
 
-def build(settings: Settings) -> Services:
-    """Start what `settings` ask for. Raises `SettingsError` for what cannot be used."""
+def build(settings: Settings, shared: Shared | None = None) -> Services:
+    """Start what `settings` ask for; without `shared` this process is the only one.
+
+    Raises `SettingsError` for what cannot be used.
+    """
+    shared = shared or Shared()
     call_threads = limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD
     catalog = build_catalog(settings)
-    database = Database.open(settings.db)
+    database = Database.open(settings.db, turn=shared.turns)
     client = Client(catalog, call_threads)
-    gate = Admission(catalog, settings.daily_limit, CallBudget(database).take)
+    gate = Admission(catalog, settings.daily_limit, CallBudget(database).take, shared.buckets)
     calls = CallPool(client, gate, call_threads)
     flows = FlowPool(limits.REQUEST_THREADS)
     asker = Asker(client, calls, DecisionCache(settings.cache_size), DebiasMemory())
@@ -65,4 +86,4 @@ def build(settings: Settings) -> Services:
         project_key=ProjectKeys(database, settings.master_key).get,
     )
     keys = Keys(database)
-    return Services(settings, database, decisions, keys, engine, flows, calls, client)
+    return Services(settings, shared, database, decisions, keys, engine, flows, calls, client)

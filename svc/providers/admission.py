@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from svc.errors import RateLimited
 from svc.providers.catalog import Provider
-from svc.ratelimit import Exceeded, TokenBucket
+from svc.ratelimit import Buckets, Exceeded
 
 
 class Admission:
@@ -19,22 +19,17 @@ class Admission:
         catalog: Mapping[str, Provider],
         daily_limit: int | None,
         take: Callable[[str, int], bool],
-        clock: Callable[[], float] = time.monotonic,
+        buckets: Buckets,
         now: Callable[[], float] = time.time,
     ) -> None:
         """`take(day, limit)` counts one call of that UTC day, or says False when it is spent.
 
-        `clock` paces the rate limits; `now` is in seconds since the epoch.
+        `now` is in seconds since the epoch.
         """
         self._catalog = catalog
         self._daily_limit = daily_limit
         self._take = take
-        self._now = now
-        self._buckets = {
-            name: TokenBucket(provider.rpm, clock)
-            for name, provider in catalog.items()
-            if provider.rpm is not None
-        }
+        self._buckets, self._now = buckets, now
 
     def delay(self, provider: str, max_wait: float) -> float:
         """Seconds to wait before the call may be made; its slot and its count are taken.
@@ -47,11 +42,11 @@ class Admission:
         return wait
 
     def _slot(self, provider: str, max_wait: float) -> float:
-        bucket = self._buckets.get(provider)
-        if bucket is None:
+        rpm = self._catalog[provider].rpm
+        if rpm is None:
             return 0.0
         try:
-            return bucket.reserve(max_wait)
+            return self._buckets.reserve(f"provider {provider}", rpm, max_wait)
         except Exceeded as error:
             raise RateLimited(
                 "the rate limit of the model's provider is reached", error.retry_after

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -13,11 +12,10 @@ from typing import TypeVar
 from svc.store import connections
 from svc.store.migrations import Migration, prepare, shipped
 from svc.store.readers import Readers
-from svc.store.writer import Handler, Writer
+from svc.store.writer import NO_TURN, Handler, Writer
 
 I = TypeVar("I")  # noqa: E741 - item
 R = TypeVar("R")
-Turn = Callable[[], AbstractContextManager[None]]
 
 BATCH = 256  # items that share a transaction at most
 WRITE_TIMEOUT_S = 30.0  # seconds that a caller waits for its commit
@@ -26,7 +24,7 @@ WRITE_TIMEOUT_S = 30.0  # seconds that a caller waits for its commit
 class Database:
     """One open database; every thread of the process uses the same."""
 
-    def __init__(self, path: Path, batch: int, turn: Turn) -> None:
+    def __init__(self, path: Path, batch: int, turn: AbstractContextManager[None]) -> None:
         """For `open` alone."""
         self._writer = Writer(partial(connections.writing, path), batch, turn=turn)
         self._readers = Readers(partial(connections.reading, path))
@@ -41,7 +39,7 @@ class Database:
         *,
         migrations: Sequence[Migration] | None = None,
         batch: int = BATCH,
-        turn: Turn = contextlib.nullcontext,
+        turn: AbstractContextManager[None] = NO_TURN,
     ) -> Database:
         """Open the file at `path`, created or upgraded where needed.
 

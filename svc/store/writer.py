@@ -27,6 +27,7 @@ R = TypeVar("R")
 
 Handler = Callable[[sqlite3.Connection, Sequence[I]], Sequence[R]]
 
+NO_TURN = contextlib.nullcontext()
 _BEGIN = "BEGIN IMMEDIATE"
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ class Writer:
         connect: Callable[[], sqlite3.Connection],
         batch: int,
         patience: float = BUSY_TIMEOUT_S,
-        turn: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+        turn: AbstractContextManager[None] = NO_TURN,
     ) -> None:
         """At most `batch` items share a transaction.
 
@@ -141,7 +142,7 @@ class Writer:
         if not jobs:
             return
         try:
-            with self._turn():
+            with self._turn:
                 failure = self._commit(self._begin(), jobs)
         except Exception as error:  # noqa: BLE001 - the thread outlives whatever it meets
             _fail(jobs, error)

@@ -5,24 +5,17 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from flask import Flask, g, request
 
 from svc.addresses import is_local_host, is_loopback
 from svc.errors import Forbidden, RateLimited
-from svc.ratelimit import Exceeded
+from svc.ratelimit import Buckets, Exceeded
 from svc.schemas.decision import DEFAULT_PROJECT
 from svc.store.keys import Keys
 
 OPEN = frozenset({"/health", "/dashboard", "/openapi.json"})  # for everybody; they hold no data
-
-
-class Limiter(Protocol):
-    """Counts requests by name."""
-
-    def take(self, name: str, per_minute: int) -> None:
-        """Count one request; raises `Exceeded`, and counts nothing, when there is no room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +41,7 @@ class Access:
         return self.only in (None, project)
 
 
-def register(app: Flask, keys: Keys, limiter: Limiter, no_auth: bool) -> None:
+def register(app: Flask, keys: Keys, buckets: Buckets, no_auth: bool) -> None:
     """Let only those into `app` who may ask, and put what they may do into `g.access`.
 
     With `no_auth`, and as long as there are no keys, that is everybody.
@@ -64,7 +57,7 @@ def register(app: Flask, keys: Keys, limiter: Limiter, no_auth: bool) -> None:
             g.access = Access()
             return
         try:
-            limiter.take(key.id, key.rpm)
+            buckets.reserve(f"key {key.id}", key.rpm)
         except Exceeded as error:
             raise RateLimited(
                 f"this API key may make {key.rpm} requests a minute", error.retry_after

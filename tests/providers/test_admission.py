@@ -5,6 +5,7 @@ import pytest
 from svc.errors import RateLimited
 from svc.providers.admission import Admission
 from svc.providers.catalog import Provider
+from svc.ratelimit import Buckets
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC).timestamp()
 CATALOG = {
@@ -28,7 +29,7 @@ class Budget:
 
 
 def admission(budget, limit=None, now=NOON):
-    return Admission(CATALOG, limit, budget.take, clock=lambda: 50.0, now=lambda: now)
+    return Admission(CATALOG, limit, budget.take, Buckets(lambda: 50.0), now=lambda: now)
 
 
 def test_a_provider_without_a_limit_is_never_waited_for():

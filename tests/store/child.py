@@ -1,16 +1,14 @@
 """What tests run in a process of its own: `python -m tests.store.child <command> <path> ...`."""
 
-import os
 import resource
 import sys
 import threading
-from pathlib import Path
+
 from svc.errors import StorageError
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.keys import Keys
-from svc.store.turns import Turns
 from tests.store.records import record
 
 THREADS = 8
@@ -80,25 +78,6 @@ def fill(path: str) -> None:
     database.close()
 
 
-def hold_turn(path: str) -> None:
-    """Have a turn until told to end it."""
-    with Path(path).open("ab") as file, Turns(file).take():
-        say("held")
-        sys.stdin.readline()
-
-
-def have_turns(path: str, name: str, count: str) -> None:
-    """Have turns, one after the other, and note each in `<path>-had`."""
-    say("ready")
-    with Path(path).open("ab") as file:
-        for _ in range(int(count)):
-            with Turns(file).take(), Path(f"{path}-had").open("a") as had:
-                had.write(name)
-                had.flush()
-                os.fsync(had.fileno())  # as long as a transaction takes
-    say("done")
-
-
 def make_keys(path: str, name: str, count: str) -> None:
     """Make API keys for `name` and a number; print their texts."""
     database = Database.open(path)
@@ -112,16 +91,7 @@ def make_keys(path: str, name: str, count: str) -> None:
 
 COMMANDS = {
     command.__name__: command
-    for command in (
-        add_for_ever,
-        add,
-        take,
-        open_at_once,
-        fill,
-        make_keys,
-        hold_turn,
-        have_turns,
-    )  # fmt: skip
+    for command in (add_for_ever, add, take, open_at_once, fill, make_keys)
 }
 
 if __name__ == "__main__":

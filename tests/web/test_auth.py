@@ -9,7 +9,7 @@ import pytest
 from flask import Flask, g, jsonify
 from werkzeug.test import TestResponse
 
-from svc.ratelimit import TokenBuckets
+from svc.ratelimit import Buckets
 from svc.store.database import Database
 from svc.store.keys import Keys, NewKey
 from svc.web import auth, errors, hooks
@@ -44,7 +44,7 @@ class World:
         self.keys, self.clock = Keys(database), Clock()
         app = Flask("svc")
         hooks.register(app, 30)
-        auth.register(app, self.keys, TokenBuckets(self.clock), no_auth)
+        auth.register(app, self.keys, Buckets(self.clock), no_auth)
         errors.register(app)
         app.add_url_rule("/who", "who", view_func=lambda: jsonify(g.access.key_id, g.access.only))
         app.add_url_rule("/health", "health", view_func=lambda: "ok")

@@ -1,0 +1,97 @@
+"""Every script forks: what is made before the fork is shared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+
+HEAD = """
+import os, signal, sys
+from svc.sharing import ProcessLock, Turns
+
+def forked(run):
+    child = os.fork()
+    if child == 0:
+        run()
+        os._exit(0)
+    return child
+"""
+
+
+def run(script: str) -> str:
+    """What the script prints; it is ended when it hangs."""
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_a_lock_is_held_by_one_process_at_a_time() -> None:
+    script = """
+import tempfile
+lock, counted = ProcessLock(), tempfile.TemporaryFile()
+file = counted.fileno()
+
+def count():
+    for _ in range(500):
+        with lock:
+            seen = int.from_bytes(os.pread(file, 8, 0))
+            os.pwrite(file, (seen + 1).to_bytes(8), 0)
+
+os.pwrite(file, (0).to_bytes(8), 0)
+children = [forked(count) for _ in range(3)]
+for child in children:
+    os.waitpid(child, 0)
+print(int.from_bytes(os.pread(file, 8, 0)))
+"""
+    assert run(script).split() == ["1500"]
+
+
+def test_a_process_that_is_killed_holds_nobody_up() -> None:
+    script = """
+turns, (read, write) = Turns(), os.pipe()
+
+def hold():
+    with turns:
+        os.write(write, b"held")
+        signal.pause()
+
+holder = forked(hold)
+os.read(read, 4)
+os.kill(holder, signal.SIGKILL)
+os.waitpid(holder, 0)
+with turns:
+    print("free")
+"""
+    assert run(script).split() == ["free"]
+
+
+def test_who_waits_has_the_turn_before_who_has_just_had_it() -> None:
+    script = """
+import tempfile
+turns, (read, write) = Turns(), os.pipe()
+noted = tempfile.TemporaryFile()
+
+def have(name):
+    os.read(read, 1)
+    for _ in range(300):
+        with turns:
+            os.write(noted.fileno(), name)
+            os.fsync(noted.fileno())  # as long as a transaction takes
+
+children = [forked(lambda name=name: have(name)) for name in (b"a", b"b")]
+os.write(write, b"go")
+for child in children:
+    os.waitpid(child, 0)
+noted.seek(0)
+print(noted.read().decode())
+"""
+    had = run(script).strip()
+    assert (had.count("a"), had.count("b")) == (300, 300)
+    # Without the gate it is a tenth of that: who has just had it wins nearly always.
+    assert sum(one != other for one, other in pairwise(had)) > 100
