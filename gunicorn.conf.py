@@ -7,10 +7,9 @@ import sys
 
 from gunicorn.arbiter import Arbiter
 
-from svc import logs
+from svc import logs, serving
 from svc.errors import SettingsError
 from svc.serving import *  # noqa: F403
-from svc.serving import check
 from svc.settings import load
 
 
@@ -20,6 +19,7 @@ def on_starting(server: Arbiter) -> None:
     try:
         settings = load(os.environ)
         logs.configure(settings.log == "json", settings.log_level)
-        check(settings, hosts)
+        serving.check(settings, hosts)
     except SettingsError as error:
         sys.exit(f"Error: {error}")
+    serving.on_starting(server)

@@ -24,6 +24,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from svc import limits
 from svc.addresses import is_loopback
+from svc.bootstrap import Shared
 from svc.errors import ApiError, InternalError, InvalidJson, SettingsError, TooLarge
 from svc.logs import FIELDS
 from svc.providers.catalog import build_catalog
@@ -49,6 +50,15 @@ logger_class = "svc.serving.Log"
 loglevel = "warning"
 accesslog = None  # every request has its line in our own log
 errorlog = None
+
+
+shared: Shared | None = None  # what all workers have in common, once there is a master
+
+
+def on_starting(server: Arbiter) -> None:
+    """In the master, before anything else."""
+    global shared
+    shared = Shared()
 
 
 def when_ready(server: Arbiter) -> None:

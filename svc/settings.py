@@ -20,6 +20,7 @@ from svc.pins import LATEST, NEWEST, PINS
 
 CACHE_SIZES = (0, 10_000_000)  # decisions; 0 remembers none
 BODY_MBS = (1, 1_024)  # MiB
+WORKERS = (1, 64)  # processes that answer requests
 DAILY_LIMITS = (1, 1_000_000_000)  # calls a day
 PRICES = (0.0, 1_000_000.0)  # dollars per million tokens
 LOG_FORMATS = ("text", "json")
@@ -33,6 +34,7 @@ _FLAGS = {
     "latest_config": "--latest-config",
     "no_auth": "--no-auth",
     "max_body_mb": "--max-body-mb",
+    "workers": "--workers",
 }
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _PROVIDER = re.compile(r"SVC_PROVIDER_([A-Z0-9_]+)_(URL|KEY|RPM|TIMEOUT|PRICE)")
@@ -65,6 +67,7 @@ class Settings:
     latest_config: str = NEWEST
     no_auth: bool = False
     max_body_mb: int = limits.BODY_MB
+    workers: int = 1  # processes that answer requests
     provider_url: str | None = None  # the aggregator's base URL
     rpm: int | None = None  # the aggregator's calls a minute
     daily_limit: int | None = None  # the aggregator's calls a UTC day
@@ -198,6 +201,8 @@ def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settin
         given["no_auth"] = value.flag()
     if value := source.get("SVC_MAX_BODY_MB", "max_body_mb"):
         given["max_body_mb"] = value.integer(*BODY_MBS)
+    if value := source.get("SVC_WORKERS", "workers"):
+        given["workers"] = value.integer(*WORKERS)
     given.update(_variables(source))
     given["providers"] = _overrides(environ)
     given["api_keys"] = {

@@ -22,6 +22,7 @@ LEVELS = (
         "pins",
         "ratelimit",
         "settings",
+        "sharing",
     },
     {"questions", "stats", "demo"},
     {"schemas", "store", "providers", "metrics"},

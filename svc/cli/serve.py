@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -14,12 +13,12 @@ from gunicorn.app.base import Application
 from svc import limits, logs, serving
 from svc.app import create_app
 from svc.bootstrap import build
+from svc.cli.demonstration import DEMO_MODEL, with_demo
 from svc.demo import DemoServer
 from svc.errors import SettingsError
-from svc.settings import ProviderOverride, Settings, load
+from svc.settings import Settings, load
 
 BACKLOG = 2_048  # connections that may wait to be accepted
-DEMO_MODEL = "@demo/lexical"
 
 
 @click.command("serve")
@@ -52,6 +51,11 @@ DEMO_MODEL = "@demo/lexical"
     help=f"Largest request body, inline images included.  [default: {limits.BODY_MB}]",
 )
 @click.option(
+    "--workers",
+    metavar="N",
+    help="Processes that answer requests; they share limits and database.  [default: 1]",
+)
+@click.option(
     "--demo",
     is_flag=True,
     help=f"Start the demonstration model and make {DEMO_MODEL} the default model.",
@@ -60,7 +64,7 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     """Serve the HTTP interface.
 
     Options left out are read from the environment: SVC_MODEL, SVC_CACHE_SIZE, SVC_DB,
-    SVC_LATEST_CONFIG, SVC_NO_AUTH and SVC_MAX_BODY_MB.
+    SVC_LATEST_CONFIG, SVC_NO_AUTH, SVC_MAX_BODY_MB and SVC_WORKERS.
     """
     if demo and flags["model"] is None:
         flags["model"] = DEMO_MODEL  # whatever SVC_MODEL says: it may cost money
@@ -86,16 +90,12 @@ class Server(Application):  # type: ignore[misc]
     def load_config(self) -> None:
         self.load_config_from_module_name_or_filename("python:svc.serving")
         self.cfg.set("bind", self._bind)
+        self.cfg.set("workers", self._settings.workers)
 
     def load(self) -> Any:
         if self._demo is not None:
             self._demo.start()
-        return create_app(build(self._settings))
-
-
-def with_demo(settings: Settings, url: str) -> Settings:
-    """The settings with the provider `demo` at `url`."""
-    return replace(settings, providers={**settings.providers, "demo": ProviderOverride(url=url)})
+        return create_app(build(self._settings, serving.shared))
 
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[Any, ...]]:

@@ -1,0 +1,199 @@
+"""The engine in process, for commands that need no server.
+
+No database is opened: nothing is stored, no calibrator is in effect, and `SVC_DAILY_LIMIT` counts
+the calls of this process alone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from svc import limits, logs
+from svc.cli.demonstration import with_demo
+from svc.deadline import Deadline
+from svc.demo import DemoServer
+from svc.engine import stages
+from svc.engine.ask import Asker
+from svc.engine.cache import DecisionCache
+from svc.engine.calls import CallPool
+from svc.engine.debias import DebiasMemory
+from svc.engine.decide import Engine
+from svc.engine.flows import FlowPool
+from svc.errors import ApiError, QuotaSpent
+from svc.pins import PINS
+from svc.providers.admission import Admission
+from svc.providers.catalog import Provider, build_catalog
+from svc.providers.client import Client
+from svc.providers.routing import Router
+from svc.ratelimit import Buckets
+from svc.schemas import DecisionRequest, Plan, load_decision
+from svc.schemas.plan import PlanField
+from svc.ratelimit import Buckets
+from svc.settings import Settings, load
+from svc.store import ids
+from svc.store.decisions import DecisionRecord
+
+LOG_LEVEL = "error"  # unless SVC_LOG_LEVEL is set: failures are part of the output
+_DAY_S = 86_400
+_SPENT = "the daily budget of calls, SVC_DAILY_LIMIT, is spent until midnight UTC"
+_ORDERS = 2  # calls of one asking, debiased
+
+_refused: ContextVar[list[str]] = ContextVar("calls of this decision that the budget refused")
+
+
+class Ids:
+    """A journal that keeps nothing and gives out ids."""
+
+    def __init__(self) -> None:
+        self._last: bytes | None = None
+        self._lock = threading.Lock()
+
+    def add(self, record: DecisionRecord) -> str:
+        """A new id, above all before it."""
+        with self._lock:
+            (self._last,) = ids.following(self._last, time.time_ns() // 1_000_000, 1)
+            return ids.text(self._last)
+
+
+class Budget:
+    """Counts the calls of each UTC day, in this process."""
+
+    def __init__(self) -> None:
+        self._spent: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def take(self, day: str, limit: int) -> bool:
+        """Count one call of `day`; False, and nothing counted, when it is spent."""
+        with self._lock:
+            spent = self._spent.get(day, 0)
+            self._spent[day] = min(limit, spent + 1)
+        if spent >= limit:
+            _refused.get().append(day)
+        return spent < limit
+
+
+class Offline:
+    """Makes decisions like a server with the same environment; used by any number of threads."""
+
+    def __init__(
+        self, catalog: Mapping[str, Provider], router: Router, engine: Engine, latest: str
+    ):
+        self.catalog = catalog  # the configured providers by name
+        self.config = latest  # the pin that decisions are made under
+        self._router, self._engine = router, engine
+        self._under_way: set[Deadline] = set()
+        self._cut = False
+        self._lock = threading.Lock()
+
+    def settle(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """`fields` of a request with `model` filled in, every id of which can be asked.
+
+        Raises `ApiError`: what would be wrong with every request is best found before the first.
+        """
+        settled = dict(fields)
+        if "model" not in settled:
+            settled["model"] = self._router.default(PINS[self.config], named=False)
+        plan: Plan = PlanField().deserialize(settled["model"])
+        for model_id in plan.models:
+            self._router.resolve(model_id)
+        return settled
+
+    def at_once(self, request: DecisionRequest, wanted: int) -> int:
+        """How many of the `wanted` decisions at once no rate limit keeps waiting for too long.
+
+        The calls under way at a provider are at most those of a minute, half of a deadline.
+        """
+        named = request.plan.models if request.plan else ()
+        models = [self._router.resolve(model_id) for model_id in named]
+        for provider in map(self._router.provider, models):
+            if provider.rpm is not None:
+                members = sum(model.provider == provider.name for model in models)
+                calls = stages.planned_calls(request, members, _ORDERS if request.debias else 1)
+                wanted = min(wanted, max(1, provider.rpm // max(1, calls)))
+        return wanted
+
+    def decide(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The response to a body of `POST /v1/decide`.
+
+        Raises `ApiError`; of these `QuotaSpent` when the daily budget did not suffice, also when
+        there is an answer, which then lacks an option order or a model.
+        """
+        return self.answer(load_decision(dict(body)))
+
+    def answer(self, request: DecisionRequest) -> dict[str, Any]:
+        """The response to a request that is checked already; raises what `decide` does."""
+        refused: list[str] = []
+        token = _refused.set(refused)
+        try:
+            with self._deadline() as deadline:
+                response = self._engine.decide(request, deadline).response
+        except ApiError:
+            if not refused:
+                raise
+        finally:
+            _refused.reset(token)
+        if refused:
+            raise QuotaSpent(_SPENT, _DAY_S - time.time() % _DAY_S)
+        return response
+
+    def cut(self) -> None:
+        """End every decision under way, and those to come, with `Timeout`."""
+        with self._lock:
+            self._cut = True
+            under_way = list(self._under_way)
+        for deadline in under_way:
+            deadline.cancel()
+
+    @contextmanager
+    def _deadline(self) -> Iterator[Deadline]:
+        deadline = Deadline(limits.REQUEST_DEADLINE_S)
+        with self._lock:
+            self._under_way.add(deadline)
+        if self._cut:
+            deadline.cancel()
+        try:
+            yield deadline
+        finally:
+            with self._lock:
+                self._under_way.discard(deadline)
+
+
+@contextmanager
+def engine(demo: bool, concurrency: int) -> Iterator[Offline]:
+    """The engine by the environment's settings, for `concurrency` decisions at once.
+
+    Raises `SettingsError` for what cannot be used.
+    """
+    settings = load(os.environ)
+    level = settings.log_level if os.environ.get("SVC_LOG_LEVEL") else LOG_LEVEL
+    logs.configure(settings.log == "json", level)
+    with ExitStack() as stack:
+        if demo:
+            settings = with_demo(settings, stack.enter_context(DemoServer()).url)
+        yield _build(settings, concurrency, stack)
+
+
+def _build(settings: Settings, concurrency: int, stack: ExitStack) -> Offline:
+    """Everything but the database; `stack` ends the threads in order."""
+    flow_threads = concurrency * limits.COUNCIL[1]
+    call_threads = flow_threads * _ORDERS
+    catalog = build_catalog(settings)
+    client = Client(catalog, call_threads)
+    buckets = Buckets()
+    gate = Admission(catalog, settings.daily_limit, Budget().take, buckets)
+    calls = CallPool(client, gate, call_threads)
+    flows = FlowPool(flow_threads)
+    for ended in (buckets, flows, calls, client):  # the client first: it cuts off what is under way
+        stack.callback(ended.close)
+    router = Router(catalog, settings.model, client.list_models)
+    asker = Asker(client, calls, DecisionCache(0), DebiasMemory())
+    salt = secrets.token_bytes(16)
+    made = Engine(router, asker, flows, Ids(), salt, settings.latest_config)
+    return Offline(catalog, router, made, settings.latest_config)
