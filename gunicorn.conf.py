@@ -13,7 +13,7 @@ from svc.serving import *  # noqa: F403
 from svc.settings import load
 
 
-def on_starting(server: Arbiter) -> None:
+def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
     """In the master, before it listens: stop with one line for what cannot be used."""
     hosts = [str(bind[0]) if isinstance(bind, tuple) else "/" for bind in server.cfg.address]
     try:

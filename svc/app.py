@@ -6,7 +6,19 @@ from flask import Flask
 
 from svc import limits
 from svc.bootstrap import Services
-from svc.web import auth, decide, errors, hooks, models, ops, systemone
+from svc.web import (
+    audit,
+    auth,
+    calibration,
+    decide,
+    drift,
+    errors,
+    feedback,
+    hooks,
+    models,
+    ops,
+    systemone,
+)
 
 MEGABYTE = 1024 * 1024
 
@@ -22,6 +34,10 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     errors.register(app)
     app.register_blueprint(decide.blueprint(services.engine))
     app.register_blueprint(systemone.blueprint(services.engine))
+    app.register_blueprint(feedback.blueprint(services.learner))
+    app.register_blueprint(calibration.blueprint(services.reporter))
+    app.register_blueprint(drift.blueprint(services.reporter))
+    app.register_blueprint(audit.blueprint(services.decisions))
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(ops.blueprint())
     return app

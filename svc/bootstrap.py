@@ -11,6 +11,9 @@ from svc.engine.calls import CallPool
 from svc.engine.debias import DebiasMemory
 from svc.engine.decide import Engine
 from svc.engine.flows import FlowPool
+from svc.engine.knowledge import Library
+from svc.engine.learner import Learner
+from svc.engine.reports import Reporter
 from svc.providers.admission import Admission
 from svc.providers.catalog import build_catalog
 from svc.providers.client import Client
@@ -22,7 +25,10 @@ from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.keys import Keys
+from svc.store.labels import Labels
 from svc.store.project_keys import ProjectKeys
+from svc.store.weeks import Weeks
+from svc.store.wordings import Wordings
 
 
 class Shared:
@@ -47,6 +53,8 @@ class Services:
     database: Database
     decisions: Decisions
     keys: Keys
+    learner: Learner
+    reporter: Reporter
     engine: Engine
     flows: FlowPool
     calls: CallPool
@@ -57,6 +65,7 @@ class Services:
         self.client.close()
         self.calls.close()
         self.flows.close()
+        self.learner.close()
         self.database.close()
         self.shared.close()
 
@@ -75,7 +84,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     calls = CallPool(client, gate, call_threads)
     flows = FlowPool(limits.REQUEST_THREADS)
     asker = Asker(client, calls, DecisionCache(settings.cache_size), DebiasMemory())
-    decisions = Decisions(database)
+    decisions, labels, wordings = Decisions(database), Labels(database), Wordings(database)
     engine = Engine(
         Router(catalog, settings.model, client.list_models),
         asker,
@@ -83,7 +92,19 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         decisions,
         database.salt,
         settings.latest_config,
+        Library(labels).knowledge,
         project_key=ProjectKeys(database, settings.master_key).get,
     )
-    keys = Keys(database)
-    return Services(settings, shared, database, decisions, keys, engine, flows, calls, client)
+    return Services(
+        settings=settings,
+        shared=shared,
+        database=database,
+        decisions=decisions,
+        keys=Keys(database),
+        learner=Learner(decisions, wordings, labels),
+        reporter=Reporter(wordings, labels, Weeks(database)),
+        engine=engine,
+        flows=flows,
+        calls=calls,
+        client=client,
+    )

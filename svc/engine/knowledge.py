@@ -10,8 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from svc import limits
-from svc.questions import Question, Reading, from_definition
+from svc.questions import Question, Reading
+from svc.questions.base import to_digits
+from svc.stats import conformal
+from svc.stats.calibrators import Calibrator, from_parameters
+from svc.stats.tasks import TASKS
 from svc.store.labels import Labels, Learned, Lesson
 
 SCORES_KEPT = 256  # questions whose sorted scores stay in memory, at most 5,000 doubles each
@@ -30,12 +36,12 @@ class Knowledge:
     learned: Mapping[bytes, Learned] = field(default_factory=dict)  # by the question's digest
     scores: Scores = _no_scores  # of the labels, in ascending order
 
-    def calibrator(self, question: Question) -> Any:
+    def calibrator(self, question: Question) -> Calibrator | None:
         """The calibrator that is in effect for this exact question."""
         learned = self.learned.get(question.digest)
         if learned is None or learned.calibrator is None:
             return None
-        return parsed(learned.calibrator)
+        return _parsed(learned.calibrator)
 
     def calibrated(self, question: Question, reading: Reading) -> Reading:
         """The reading as the project's feedback has shaped it."""
@@ -50,7 +56,9 @@ class Knowledge:
             return {}
         echo = {"coverage": question.coverage}
         learned = self.learned.get(question.digest)
-        candidates = question.candidates(reading)
+        # As they are stored: so a probability and the score it once gave are the same number.
+        rounded = replace(reading, probabilities=to_digits(reading.probabilities))
+        candidates = question.candidates(rounded)
         if learned is None or learned.labels < limits.MIN_LABELS or not candidates:
             return {**echo, "guaranteed": False}
         scores = self.scores(question, learned)
@@ -97,10 +105,20 @@ class Library:
         if revision == learned.revision:
             return scores
         lesson = self._labels.lesson(place, limits.LABELS_READ)
-        scores = [] if lesson is None else sorted(nonconformity(lesson))
+        scores = [] if lesson is None else _scores_of(question, lesson)
         with self._lock:
             self._scores[place] = (learned.revision, scores)
             self._scores.move_to_end(place)
             if len(self._scores) > SCORES_KEPT:
                 self._scores.popitem(last=False)
         return scores
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(calibrator: str) -> Calibrator:
+    return from_parameters(json.loads(calibrator))
+
+
+def _scores_of(question: Question, lesson: Lesson) -> list[float]:
+    p, truth = np.array(lesson.p), np.array(lesson.truth)
+    return sorted(TASKS[question.task].nonconformity(p, truth).tolist())

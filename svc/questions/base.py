@@ -186,7 +186,8 @@ class Question(ABC):
 
         Numbers have seven significant digits. An extracted value is no part of it.
         """
-        kept = {"p": [float(f"{p:.7g}") for p in self.in_definition_order(reading.probabilities)]}
+        p = to_digits(self.in_definition_order(reading.probabilities))
+        kept: dict[str, Any] = {"p": list(p)}
         return kept if reading.mass is None else {**kept, "mass": round(reading.mass, 4)}
 
     def evidence(self, p: Sequence[float]) -> Sequence[float]:
@@ -239,6 +240,11 @@ class Question(ABC):
     @abstractmethod
     def own_texts(self) -> list[str]:
         """The texts of options or levels."""
+
+
+def to_digits(probabilities: Sequence[float]) -> tuple[float, ...]:
+    """Probabilities as they are stored, with seven significant digits."""
+    return tuple(float(f"{p:.7g}") for p in probabilities)
 
 
 def abstention(min_confidence: float | None, confidence: float) -> dict[str, bool]:

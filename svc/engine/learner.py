@@ -1,0 +1,155 @@
+"""Learning from the truth: a label is stored, and in its time a calibrator is fitted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svc import limits
+from svc.engine.refits import Later
+from svc.errors import InvalidRequest, NotFound
+from svc.questions import Question, from_definition
+from svc.questions.fields import shown
+from svc.schemas.decision import STRICT
+from svc.schemas.feedback import Feedback
+from svc.stats import acceptance
+from svc.stats.tasks import TASKS
+from svc.store.decisions import Decisions, StoredDecision
+from svc.store.labels import Labels, Learned, Lesson, NewLabel, Place
+from svc.store.wordings import Wording, Wordings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a label came to."""
+
+    labels: int  # for this exact question in the project
+    calibrated: bool  # whether a calibrator is in effect
+
+
+class Learner:
+    """Takes labels in, and fits calibrators: at once while there is none, later in its turn."""
+
+    def __init__(
+        self,
+        decisions: Decisions,
+        wordings: Wordings,
+        labels: Labels,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`clock` gives seconds since the epoch."""
+        self._decisions, self._wordings, self._labels = decisions, wordings, labels
+        self._clock = clock
+        self._refits = Later[Place](self._refit)
+        for place in labels.stale():  # a server stopped before their turn came
+            self._refits.schedule(place, limits.REFIT_S)
+
+    def label(self, feedback: Feedback, project: str | None = None) -> Counted:
+        """Store a true answer; with `project`, other projects' decisions do not exist.
+
+        Raises `NotFound`, `InvalidRequest` and `StorageError`.
+        """
+        decision = self._decisions.get(feedback.decision_id)
+        if decision is None or project not in (None, decision.project):
+            raise NotFound("there is no such decision")
+        label = self._checked(decision, feedback)
+        learned, new = self._labels.add(label)
+        place = (label.project, label.digest)
+        if learned.calibrator is not None:
+            self._refits.schedule(place, self._until_refit(learned))
+            return Counted(learned.labels, True)
+        fitted = new and _is_try(learned.labels) and self.fit(place)
+        return Counted(learned.labels, fitted)
+
+    def close(self) -> None:
+        """Stop fitting; what is left is done by the next start."""
+        self._refits.close()
+
+    def _checked(self, decision: StoredDecision, feedback: Feedback) -> NewLabel:
+        key = feedback.question
+        stored, answer = decision.readings.get(key), decision.answers.get(key)
+        if stored is None or answer is None:
+            raise NotFound(f"the decision has no question {shown(key)}")
+        if stored.reading is None:
+            why = "was skipped" if answer.get("skipped") else "was answered by a rule"
+            raise InvalidRequest(
+                f"question {shown(key)} {why}; a label would teach nothing about a model"
+            )
+        if decision.privacy == STRICT and "value" in answer:
+            raise InvalidRequest(
+                f"question {shown(key)}: the value was not kept under privacy: strict, "
+                "so no label can be compared with it"
+            )
+        wording = self._wordings.get(stored.question_id)
+        assert wording is not None  # a foreign key holds it
+        return _label(decision, key, wording, stored.reading["p"], feedback.label)
+
+    def _until_refit(self, learned: Learned) -> float:
+        """Seconds until the next fit may be; at most the whole interval, should clocks jump."""
+        left = (learned.fitted_at or 0) / 1000 + limits.REFIT_S - self._clock()
+        return min(max(0.0, left), limits.REFIT_S)
+
+    def _refit(self, place: Place) -> None:
+        interval_ms = int(limits.REFIT_S * 1000)
+        if self._labels.claim(place, self._now_ms(), interval_ms):
+            self.fit(place)
+            return
+        learned = self._labels.learned(place[0], [place[1]]).get(place[1])
+        if learned is not None and learned.tried < learned.revision:  # another process was first
+            self._refits.schedule(place, max(0.05, self._until_refit(learned)))
+
+    def fit(self, place: Place) -> bool:
+        """Fit on the most recent labels; whether a calibrator is in effect now."""
+        lesson = self._labels.lesson(place, limits.LABELS_READ)
+        if lesson is None:
+            return False
+        question = self._wordings.get(lesson.learned.question_id)
+        calibrator = _fitted(lesson, from_definition(question.definition)) if question else None
+        text = None if calibrator is None else json.dumps(calibrator)
+        self._labels.keep(place, lesson.learned.revision, self._now_ms(), text)
+        return text is not None or lesson.learned.calibrator is not None
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def _is_try(labels: int) -> bool:
+    return labels >= limits.MIN_LABELS and labels % limits.TRY_EVERY == 0
+
+
+def _label(
+    decision: StoredDecision, key: str, wording: Wording, p: list[float], given: Any
+) -> NewLabel:
+    question = from_definition(wording.definition)
+    try:
+        label = question.check_label(given)
+    except ValueError as error:
+        raise InvalidRequest(f"question {shown(key)}: the label {error}") from None
+    return NewLabel(
+        decision_seq=decision.seq,
+        key=key,
+        project=decision.project,
+        digest=wording.digest,
+        question_id=wording.question_id,
+        label=label,
+        truth=question.truth(label, decision.answers[key]),
+        p=question.evidence(p),
+    )
+
+
+def _fitted(lesson: Lesson, question: Question) -> dict[str, Any] | None:
+    """The parameters of a calibrator that clearly beats none."""
+    if not question.calibrates:
+        return None
+    again = lesson.learned.calibrator is not None
+    p, truth = np.array(lesson.p), np.array(lesson.truth)
+    calibrator = acceptance.fit(TASKS[question.task], p, truth, again=again)
+    return None if calibrator is None else calibrator.parameters

@@ -1,0 +1,94 @@
+"""Reports on one question of a project: its calibration, and its drift."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from svc import limits
+from svc.errors import NotFound
+from svc.questions import Question, from_definition
+from svc.questions.fields import shown
+from svc.stats import drift, scores, thresholds
+from svc.stats.acceptance import held_out
+from svc.stats.calibrators import Floats, Ints
+from svc.stats.tasks import TASKS
+from svc.store.labels import Labels, Learned, Lesson
+from svc.store.weeks import Weeks
+from svc.store.wordings import Wording, Wordings
+
+
+class Reporter:
+    """Makes reports on the most recent wording of a question."""
+
+    def __init__(
+        self,
+        wordings: Wordings,
+        labels: Labels,
+        weeks: Weeks,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`clock` gives seconds since the epoch."""
+        self._wordings, self._labels, self._weeks = wordings, labels, weeks
+        self._clock = clock
+
+    def calibration(self, project: str, key: str) -> dict[str, Any]:
+        """The calibration report. Raises `NotFound` and `StorageError`."""
+        wording, question = self._latest(project, key)
+        lesson = self._labels.lesson((project, wording.digest), limits.LABELS_READ)
+        learned = None if lesson is None else lesson.learned
+        return {
+            "project": project,
+            "question": key,
+            "type": question.type,
+            "labels": 0 if learned is None else learned.labels,
+            "min_labels": limits.MIN_LABELS,
+            "calibrator": _calibrator(learned),
+            **_figures(question, learned, *_arrays(lesson)),
+        }
+
+    def drift(self, project: str, key: str, weeks: int) -> dict[str, Any]:
+        """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
+        wording, question = self._latest(project, key)
+        now_ms = int(self._clock() * 1000)
+        found = self._weeks.read(project, wording.question_id, weeks, now_ms)
+        rows = [drift.Week(week.name, week.counts, week.confidence) for week in found]
+        return {
+            "project": project,
+            "question": key,
+            "weeks": drift.report(rows, mixed=question.tallies),
+        }
+
+    def _latest(self, project: str, key: str) -> tuple[Wording, Question]:
+        wording = self._wordings.latest(project, key)
+        if wording is None:
+            raise NotFound(f"project {shown(project)} was never asked a question {shown(key)}")
+        return wording, from_definition(wording.definition)
+
+
+def _calibrator(learned: Learned | None) -> Any:
+    if learned is None or learned.calibrator is None:
+        return None
+    return json.loads(learned.calibrator)
+
+
+def _arrays(lesson: Lesson | None) -> tuple[Floats, Ints]:
+    if lesson is None:
+        return np.zeros((0, 1)), np.zeros(0, dtype=np.int64)
+    return np.array(lesson.p), np.array(lesson.truth)
+
+
+def _figures(question: Question, learned: Learned | None, p: Floats, truth: Ints) -> dict[str, Any]:
+    """Scores before and after calibration, and what may be automated as things are now."""
+    task = TASKS[question.task]
+    after = held_out(task, p, truth) if question.calibrates else p
+    now = after if _calibrator(learned) else p
+    return {
+        "before": scores.summary(task, p, truth),
+        "after": scores.summary(task, after, truth),
+        "thresholds": thresholds.report(task.confidence(now), task.correct(now, truth)),
+    }

@@ -1,0 +1,52 @@
+"""Whether a calibrator is worth having, judged on labels that it was not fitted on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svc.stats.calibrators import Calibrator, Floats, Ints
+from svc.stats.tasks import Task
+
+FOLDS = 5  # fixed: a label's fold is its place modulo this
+STANDARD_ERRORS = 1.0  # by which a first calibrator has to beat the raw probabilities
+
+
+def fit(task: Task, p: Floats, truth: Ints, *, again: bool) -> Calibrator | None:
+    """The calibrator of all labels, None where held-out folds speak against it.
+
+    A first one has to beat the raw probabilities in log-loss and in Brier score by more than a
+    standard error of the difference. When one was taken up before (`again`), it is enough that
+    its successor is worse in neither.
+    """
+    unseen = _cross_fitted(task, p, truth, FOLDS)
+    gains = (
+        task.log_losses(p, truth) - task.log_losses(unseen, truth),
+        task.briers(p, truth) - task.briers(unseen, truth),
+    )
+    better = _not_worse if again else _clearly_better
+    return task.fit(p, truth) if all(map(better, gains)) else None
+
+
+def held_out(task: Task, p: Floats, truth: Ints) -> Floats:
+    """Probabilities as each half of the labels is calibrated by a fit on the other half."""
+    return _cross_fitted(task, p, truth, 2) if len(truth) > 1 else p
+
+
+def _cross_fitted(task: Task, p: Floats, truth: Ints, folds: int) -> Floats:
+    calibrated = np.empty_like(p)
+    fold = np.arange(len(truth)) % folds
+    for number in range(folds):
+        inside = fold == number
+        if inside.any():
+            calibrator = task.fit(p[~inside], truth[~inside])
+            calibrated[inside] = calibrator.apply(p[inside])
+    return calibrated
+
+
+def _clearly_better(gain: Floats) -> bool:
+    standard_error = gain.std(ddof=1) / np.sqrt(len(gain))
+    return bool(gain.mean() > STANDARD_ERRORS * standard_error)
+
+
+def _not_worse(gain: Floats) -> bool:
+    return bool(gain.mean() >= 0)

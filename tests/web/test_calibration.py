@@ -1,0 +1,99 @@
+"""`GET /v1/calibration`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.web.conftest import Start
+from tests.web.labelled import CITY, Labelled, obeying
+from tests.web.models import ANIMAL
+
+FIGURES = ["accuracy", "ece", "brier", "automated", "accuracy_when_automated", "bins"]
+
+
+@pytest.fixture
+def labelled(start: Start) -> Labelled:
+    return Labelled(start(obeying).test_client())
+
+
+def test_the_report_has_every_field(labelled: Labelled) -> None:
+    labelled.teach(40, right=0.6, p=0.95)
+    report = labelled.get("/v1/calibration?question=q")
+    assert (report["project"], report["question"], report["type"]) == ("default", "q", "choice")
+    assert (report["labels"], report["min_labels"]) == (40, 30)
+    assert report["calibrator"]["kind"] == "temperature"
+    assert report["calibrator"]["t"] > 1
+    for side in ("before", "after"):
+        assert list(report[side]) == FIGURES
+        assert len(report[side]["bins"]) == 10
+        assert sum(one["count"] for one in report[side]["bins"]) == 40
+    before, after = report["before"], report["after"]
+    assert before["accuracy"] == after["accuracy"] == 0.6
+    assert before["ece"] == pytest.approx(0.35)
+    assert before["brier"] == pytest.approx(2 * (0.6 * 0.05**2 + 0.4 * 0.95**2))
+    assert (before["automated"], before["accuracy_when_automated"]) == (1.0, 0.6)
+    assert after["ece"] < 0.1
+    assert (after["automated"], after["accuracy_when_automated"]) == (0.0, None)
+    assert before["bins"][9] == {
+        "from": 0.9,
+        "to": 1.0,
+        "count": 40,
+        "confidence": pytest.approx(0.95),
+        "accuracy": pytest.approx(0.6),
+    }
+    assert [row["target"] for row in report["thresholds"]] == [0.9, 0.95, 0.99]
+    assert all(row["min_confidence"] is None and row["reason"] for row in report["thresholds"])
+
+
+def test_thresholds_say_what_may_be_automated(labelled: Labelled) -> None:
+    for number in range(120):
+        sure = number % 2
+        decision = labelled.decide(f"cat={0.99 if sure else 0.55}; {number}", debias=False)
+        labelled.feedback(decision["id"], "cat" if sure or number % 4 else "dog")
+    report = labelled.get("/v1/calibration?question=q")
+    at_90 = report["thresholds"][0]
+    assert 0.5 < at_90["min_confidence"] < 1
+    assert at_90["automated"] == pytest.approx(0.5)
+
+
+def test_a_question_without_labels_has_an_empty_report(labelled: Labelled) -> None:
+    labelled.decide("cat=0.8")
+    report = labelled.get("/v1/calibration?question=q")
+    assert (report["labels"], report["calibrator"]) == (0, None)
+    for side in ("before", "after"):
+        assert report[side]["accuracy"] is None
+        assert [one["count"] for one in report[side]["bins"]] == [0] * 10
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3])
+def test_a_few_labels_have_a_report(labelled: Labelled, labels: int) -> None:
+    labelled.teach(labels, right=1.0)
+    report = labelled.get("/v1/calibration?question=q")
+    assert report["before"]["accuracy"] == report["after"]["accuracy"] == 1.0
+
+
+def test_the_report_is_of_the_most_recent_wording(labelled: Labelled) -> None:
+    labelled.teach(3)
+    labelled.decide("cat=0.8", {**ANIMAL, "instructions": "Which pet?"})
+    assert labelled.get("/v1/calibration?question=q")["labels"] == 0
+    labelled.decide("cat=0.8", ANIMAL)
+    assert labelled.get("/v1/calibration?question=q")["labels"] == 3
+
+
+def test_the_accuracy_of_extraction_is_the_share_of_right_values(labelled: Labelled) -> None:
+    for number in range(4):
+        decision = labelled.decide(f'value="Rome", 0.7; {number}', CITY)
+        labelled.feedback(decision["id"], "rome" if number else "Oslo")
+    report = labelled.get("/v1/calibration?question=q")
+    assert report["before"]["accuracy"] == report["after"]["accuracy"] == 0.75
+
+
+def test_what_was_never_asked_is_404(labelled: Labelled) -> None:
+    labelled.decide("cat=0.8")
+    for query in ("question=other", "question=q&project=other"):
+        error = labelled.get(f"/v1/calibration?{query}", 404)["error"]
+        assert error["type"] == "not_found"
+
+
+def test_the_question_has_to_be_named(labelled: Labelled) -> None:
+    assert "question" in labelled.get("/v1/calibration", 422)["error"]["message"]
