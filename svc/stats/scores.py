@@ -10,6 +10,7 @@ from svc.stats.calibrators import Floats, Ints
 from svc.stats.tasks import Task
 
 BINS = 10  # of equal width
+_EDGES = np.linspace(0, 1, BINS + 1)
 AUTOMATE_FROM = 0.9  # confidence at which an answer counts as automated
 
 
@@ -53,8 +54,9 @@ def reliability(confidence: Floats, correct: Ints) -> list[dict[str, Any]]:
 
 
 def _bins(confidence: Floats) -> Ints:
-    """The bin of each; a bin holds its lower edge, the last one its upper edge too."""
-    return np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    """The bin of each; a bin holds its upper edge, the first one its lower edge too."""
+    bins: Ints = np.maximum(np.searchsorted(_EDGES, confidence) - 1, 0)
+    return bins
 
 
 def _mean(values: Floats | Ints) -> float | None:

@@ -38,6 +38,19 @@ class Row:
 ROUTES = {
     "decide": Row(lambda project, _: ("POST", "/v1/decide", decision(project=project))),
     "systemone": Row(lambda project, _: ("POST", "/v1/systemone", decision(project=project))),
+    "feedback": Row(
+        lambda _, decision_id: (
+            "POST",
+            "/v1/feedback",
+            {"decision_id": decision_id, "question": "animal", "label": "cat"},
+        ),
+        other=404,
+    ),
+    "calibration": Row(
+        lambda project, _: ("GET", f"/v1/calibration?question=animal&project={project}", None)
+    ),
+    "drift": Row(lambda project, _: ("GET", f"/v1/drift?question=animal&project={project}", None)),
+    "audit": Row(lambda project, _: ("GET", f"/v1/audit?project={project}", None)),
     "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),
     "no such route": Row(lambda *_: ("GET", "/v1/nowhere", None), other=404),
     "no such method": Row(lambda *_: ("GET", "/v1/decide", None), other=405),

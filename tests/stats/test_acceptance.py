@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from svc.stats import acceptance
+from svc.stats.calibrators import Floats, Ints, Platt, Temperature
+from svc.stats.tasks import TASKS
+from tests.stats import problems
+
+CLASSES, YES_NO = TASKS["classes"], TASKS["yes_no"]
+
+
+def overconfident(n: int, seed: int = 1) -> tuple[Floats, Ints]:
+    """Three classes; the probabilities are those of a temperature of a third."""
+    random = np.random.default_rng(seed)
+    logits = random.normal(scale=1.5, size=(n, 3))
+    truth = np.array([random.choice(3, p=row) for row in problems.softmax(logits)])
+    return problems.softmax(logits * 3), truth
+
+
+def test_a_clear_gain_is_taken_up() -> None:
+    found = acceptance.fit(CLASSES, *overconfident(300), again=False)
+    assert isinstance(found, Temperature)
+    assert found.t == pytest.approx(3, abs=0.5)
+
+
+def test_true_probabilities_are_hardly_ever_changed() -> None:
+    taken = 0
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        p = random.dirichlet(np.ones(4), 100)
+        truth = np.array([random.choice(4, p=row) for row in p])
+        taken += acceptance.fit(CLASSES, p, truth, again=False) is not None
+    assert taken < 20
+
+
+def test_a_successor_need_not_be_clearly_better_but_not_worse() -> None:
+    agains, firsts = 0, 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        p = random.random((60, 1))
+        truth = (random.random(60) < p[:, 0]).astype(np.int64)
+        agains += acceptance.fit(YES_NO, p, truth, again=True) is not None
+        firsts += acceptance.fit(YES_NO, p, truth, again=False) is not None
+    assert firsts < agains < 60
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(
+    ("name", "p", "truth"), [*problems.edges_of_classes(), *problems.edges_of_binary()]
+)
+def test_the_edges_are_judged_without_a_complaint(
+    name: str, p: Floats, truth: Ints, again: bool
+) -> None:
+    task = CLASSES if p.shape[1] > 1 else YES_NO
+    found = acceptance.fit(task, p, truth, again=again)
+    assert found is None or isinstance(found, Temperature | Platt)
+
+
+def test_held_out_halves_are_calibrated_by_each_other() -> None:
+    p, truth = overconfident(400)
+    even, odd = slice(0, None, 2), slice(1, None, 2)
+    expected = np.empty_like(p)
+    expected[even] = CLASSES.fit(p[odd], truth[odd]).apply(p[even])
+    expected[odd] = CLASSES.fit(p[even], truth[even]).apply(p[odd])
+    assert acceptance.held_out(CLASSES, p, truth) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_a_few_labels_are_held_out_too(n: int) -> None:
+    p, truth = overconfident(10)
+    assert acceptance.held_out(CLASSES, p[:n], truth[:n]).shape == (n, 3)
