@@ -28,7 +28,7 @@ CALLERS = 16
 
 
 def _measure(options: Options) -> Result:
-    pairs = _messages(_data_folder())
+    pairs = _messages(data_folder())
     bodies = [_body(text, pairs) for text, _ in pairs]
     with temporary_directory() as folder:
         database = Path(folder) / "svc.db"
@@ -45,7 +45,8 @@ def _measure(options: Options) -> Result:
     )
 
 
-def _data_folder() -> Path:
+def data_folder() -> Path:
+    """Where the data set is; raises `NotRun`."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         raise NotRun(f"needs {VARIABLE}, the folder of banking77-train.csv")

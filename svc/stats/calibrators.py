@@ -16,7 +16,7 @@ Ints: TypeAlias = NDArray[np.int64]
 SMALLEST = 1e-6  # what a probability of 0 counts as: the last digit that callers are shown
 TEMPERATURES = (0.05, 20.0)  # without bounds a fit on few labels saturates
 STEPS = 60  # of Newton's method at most; a handful are usual
-CLOSE = 1e-10  # a step this small ends it
+CLOSE = 1e-8  # a step this small ends it
 RIDGE = 1e-9  # of the Hessian's diagonal, so that constant probabilities have a solution too
 
 
@@ -99,17 +99,19 @@ def fit_temperature(p: Floats, truth: Ints) -> Temperature:
     method on it, by bisection where a step would leave the bracket.
     """
     logs = _logs(p)
-    true_logs = logs[np.arange(len(truth)), truth]
-    low, high = 1 / TEMPERATURES[1], 1 / TEMPERATURES[0]
-    inverse = 1.0
+    logs -= logs.max(axis=1, keepdims=True)  # so that no power of them overflows
+    squares, true_logs = logs**2, logs[np.arange(len(truth)), truth].sum()
+    lowest, highest = 1 / TEMPERATURES[1], 1 / TEMPERATURES[0]
+    low, high, inverse = lowest, highest, 1.0
     for _ in range(STEPS):
-        weights = _softmax(logs * inverse)
-        means = (weights * logs).sum(axis=1)
-        slope = float((means - true_logs).sum())
+        weights = np.exp(logs * inverse)
+        totals = weights.sum(axis=1)
+        means = np.einsum("ij,ij->i", weights, logs) / totals
+        slope = float(means.sum() - true_logs)
         low, high = (inverse, high) if slope < 0 else (low, inverse)
-        curvature = float((weights * (logs - means[:, None]) ** 2).sum())
-        following = inverse - slope / (curvature + RIDGE)
-        if not low < following < high:
+        curvature = float((np.einsum("ij,ij->i", weights, squares) / totals - means**2).sum())
+        following = min(max(inverse - slope / (curvature + RIDGE), lowest), highest)
+        if not low <= following <= high:
             following = (low + high) / 2
         if abs(following - inverse) < CLOSE:
             break
