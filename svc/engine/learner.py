@@ -44,13 +44,14 @@ class Learner:
         wordings: Wordings,
         labels: Labels,
         clock: Callable[[], float] = time.time,
+        refit_s: float = limits.REFIT_S,
     ) -> None:
-        """`clock` gives seconds since the epoch."""
+        """`clock` gives seconds since the epoch; fits of one calibrator are `refit_s` apart."""
         self._decisions, self._wordings, self._labels = decisions, wordings, labels
-        self._clock = clock
+        self._clock, self._refit_s = clock, refit_s
         self._refits = Later[Place](self._refit)
         for place in labels.stale():  # a server stopped before their turn came
-            self._refits.schedule(place, limits.REFIT_S)
+            self._refits.schedule(place, refit_s)
 
     def label(self, feedback: Feedback, project: str | None = None) -> Counted:
         """Store a true answer; with `project`, other projects' decisions do not exist.
@@ -94,11 +95,11 @@ class Learner:
 
     def _until_refit(self, learned: Learned) -> float:
         """Seconds until the next fit may be; at most the whole interval, should clocks jump."""
-        left = (learned.fitted_at or 0) / 1000 + limits.REFIT_S - self._clock()
-        return min(max(0.0, left), limits.REFIT_S)
+        left = (learned.fitted_at or 0) / 1000 + self._refit_s - self._clock()
+        return min(max(0.0, left), self._refit_s)
 
     def _refit(self, place: Place) -> None:
-        interval_ms = int(limits.REFIT_S * 1000)
+        interval_ms = int(self._refit_s * 1000)
         if self._labels.claim(place, self._now_ms(), interval_ms):
             self.fit(place)
             return

@@ -60,11 +60,25 @@ def test_the_edges_are_judged_without_a_complaint(
 
 def test_held_out_halves_are_calibrated_by_each_other() -> None:
     p, truth = overconfident(400)
-    even, odd = slice(0, None, 2), slice(1, None, 2)
-    expected = np.empty_like(p)
-    expected[even] = CLASSES.fit(p[odd], truth[odd]).apply(p[even])
-    expected[odd] = CLASSES.fit(p[even], truth[even]).apply(p[odd])
-    assert acceptance.held_out(CLASSES, p, truth) == pytest.approx(expected)
+    p = np.maximum(p, 1e-3) / np.maximum(p, 1e-3).sum(axis=1, keepdims=True)
+    found = acceptance.held_out(CLASSES, p, truth)
+    # A row's temperature shows in its log-odds; each half has that of the other half's fit.
+    odds = np.log(p[:, 0] / p[:, 1]) / np.log(found[:, 0] / found[:, 1])
+    one, other = odds.min(), odds.max()
+    halves = [np.isclose(odds, one, atol=1e-5), np.isclose(odds, other, atol=1e-5)]
+    assert [half.sum() for half in halves] == [pytest.approx(200, abs=1)] * 2
+    for half, t in zip(halves, (one, other), strict=True):
+        assert CLASSES.fit(p[~half], truth[~half]).parameters["t"] == pytest.approx(t, abs=1e-5)
+
+
+@pytest.mark.parametrize("period", [3, 5, 10, 7])
+def test_labels_that_come_in_a_rhythm_are_judged_as_any(period: int) -> None:
+    n = 300
+    wrong = np.arange(n) % period == 0
+    p = np.tile([0.99, 0.01], (n, 1))
+    found = acceptance.fit(CLASSES, p, wrong.astype(np.int64), again=False)
+    assert found is not None
+    assert found.apply(p)[0, 0] == pytest.approx(1 - wrong.mean(), abs=0.01)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])

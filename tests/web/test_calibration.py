@@ -32,7 +32,7 @@ def test_the_report_has_every_field(labelled: Labelled) -> None:
     assert before["ece"] == pytest.approx(0.35)
     assert before["brier"] == pytest.approx(2 * (0.6 * 0.05**2 + 0.4 * 0.95**2))
     assert (before["automated"], before["accuracy_when_automated"]) == (1.0, 0.6)
-    assert after["ece"] < 0.1
+    assert after["ece"] < 0.2
     assert (after["automated"], after["accuracy_when_automated"]) == (0.0, None)
     assert before["bins"][9] == {
         "from": 0.9,

@@ -1,0 +1,140 @@
+"""When calibrators are fitted; what labels are worth is told by tests/web/test_feedback.py."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from svc.engine.learner import Learner
+from svc.questions import TYPES
+from svc.schemas.feedback import Feedback
+from svc.store.database import Database
+from svc.store.decisions import AskedQuestion, Decisions
+from svc.store.labels import Labels, Learned
+from svc.store.wordings import Wordings
+from tests.store.records import record
+
+QUESTION = TYPES["choice"].load(
+    {"type": "choice", "instructions": "?", "options": {"a": "", "b": ""}, "escape": False}
+)
+PLACE = ("default", QUESTION.digest)
+
+
+class Clock:
+    """Seconds since the epoch."""
+
+    now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Lessons:
+    """A learner whose refits are run by hand, as if their time had come."""
+
+    def __init__(self, database: Database, refit_s: float = 5.0) -> None:
+        self.clock = Clock()
+        self.decisions, self.labels = Decisions(database), Labels(database)
+        wordings = Wordings(database)
+        self.learner = Learner(self.decisions, wordings, self.labels, self.clock, refit_s)
+
+    def give(self, count: int, right: float = 0.6) -> bool:
+        """`count` labels for answers that are 95% sure; whether a calibrator is in effect."""
+        calibrated = False
+        for number in range(count):
+            exact = ("q", QUESTION.digest, QUESTION.definition_json)
+            asked = AskedQuestion(*exact, {"p": [0.95, 0.05]}, "a", 0.95)
+            truth = "a" if (number * 7) % 10 < right * 10 else "b"
+            feedback = Feedback(self.decisions.add(record(asked)), "q", truth)
+            calibrated = self.learner.label(feedback).calibrated
+        return calibrated
+
+    @property
+    def learned(self) -> Learned:
+        return self.labels.learned("default", [QUESTION.digest])[QUESTION.digest]
+
+    @property
+    def temperature(self) -> float:
+        assert self.learned.calibrator is not None
+        return float(json.loads(self.learned.calibrator)["t"])
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = Database.open(tmp_path / "svc.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def lessons(database: Database) -> Iterator[Lessons]:
+    made = Lessons(database)
+    yield made
+    made.learner.close()
+
+
+def test_a_first_fit_is_tried_at_thirty_labels_and_then_at_every_tenth(lessons: Lessons) -> None:
+    lessons.give(29, right=0.9)
+    assert lessons.learned.tried == 0
+    assert not lessons.give(1, right=0.9)  # about true already
+    assert lessons.learned.tried == 30
+    lessons.give(9, right=0.0)
+    assert lessons.learned.tried == 30
+    assert lessons.give(1, right=0.0)
+    assert lessons.learned.tried == 40
+
+
+def test_with_a_calibrator_a_label_waits_for_the_next_refit(lessons: Lessons) -> None:
+    assert lessons.give(30)
+    before = lessons.temperature
+    lessons.give(20, right=0.0)
+    assert (lessons.learned.tried, lessons.temperature) == (30, before)
+
+
+def test_refits_keep_their_distance_and_the_last_labels_count(database: Database) -> None:
+    """The refit that the labels scheduled runs by itself, once the distance has passed."""
+    lessons = Lessons(database)
+    try:
+        lessons.give(30)
+        before, fitted_at = lessons.temperature, lessons.learned.fitted_at
+        lessons.clock.now += 6
+        lessons.give(1, right=0.0)  # due at once: it runs behind this thread's back
+        until_tried(lessons, 31)
+        assert lessons.learned.fitted_at == fitted_at + 6_000  # type: ignore[operator]
+        assert lessons.temperature > before
+    finally:
+        lessons.learner.close()
+
+
+def test_labels_that_a_stopped_server_had_no_time_for_are_learned_by_the_next(
+    database: Database,
+) -> None:
+    first = Lessons(database)
+    first.give(30)
+    first.give(5, right=0.0)
+    first.learner.close()
+    assert first.learned.tried == 30
+    second = Lessons(database, refit_s=0.01)
+    second.clock.now += 60
+    until_tried(second, 35)
+    second.learner.close()
+
+
+def test_a_refit_follows_what_the_labels_say_now(lessons: Lessons) -> None:
+    lessons.give(30)
+    before = lessons.temperature
+    lessons.give(400, right=0.9)
+    lessons.learner.fit(PLACE)
+    assert lessons.learned.tried == 430
+    assert lessons.temperature < before / 2
+
+
+def until_tried(lessons: Lessons, revision: int) -> None:
+    give_up_at = time.monotonic() + 30
+    while lessons.learned.tried < revision:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from svc.engine.refits import Later
+
+
+class Ran:
+    """Notes what was run, in the order."""
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, item: str) -> None:
+        with self._changed:
+            self.items.append(item)
+            self._changed.notify_all()
+
+    def wait_for(self, count: int) -> list[str]:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.items) >= count, 30)
+            return list(self.items)
+
+
+def using(run: Callable[[str], None], use: Callable[[Later[str]], None]) -> None:
+    later = Later(run)
+    try:
+        use(later)
+    finally:
+        later.close()
+
+
+def test_what_is_due_runs_in_the_order_of_its_time() -> None:
+    ran = Ran()
+
+    def use(later: Later[str]) -> None:
+        later.schedule("second", 0.05)
+        later.schedule("first", 0.01)
+        assert ran.wait_for(2) == ["first", "second"]
+
+    using(ran, use)
+
+
+def test_what_is_scheduled_again_runs_once_at_the_earlier_time() -> None:
+    ran = Ran()
+
+    def use(later: Later[str]) -> None:
+        later.schedule("twice", 60)
+        later.schedule("twice", 0.01)
+        later.schedule("twice", 60)
+        later.schedule("after", 0.05)
+        assert ran.wait_for(2) == ["twice", "after"]
+
+    using(ran, use)
+
+
+def test_a_failure_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    ran = Ran()
+
+    def fail_first(item: str) -> None:
+        ran(item)
+        if item == "bad":
+            raise ZeroDivisionError
+
+    def use(later: Later[str]) -> None:
+        later.schedule("bad", 0)
+        assert ran.wait_for(1) == ["bad"]
+        later.schedule("good", 0)
+        assert ran.wait_for(2) == ["bad", "good"]
+
+    with caplog.at_level(logging.ERROR):
+        using(fail_first, use)
+    assert "a refit failed" in caplog.text
+
+
+def test_closing_leaves_the_rest_undone() -> None:
+    ran = Ran()
+    using(ran, lambda later: later.schedule("never", 60))
+    assert ran.items == []
