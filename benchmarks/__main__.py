@@ -11,7 +11,9 @@ from typing import NoReturn
 
 from benchmarks import (
     banking,
+    learning,
     machine,
+    maps,
     plans,
     results,
     s1_cached,
@@ -20,6 +22,7 @@ from benchmarks import (
     s5_added_time,
     s6_slow_provider,
     s7_storage,
+    s8_reports,
     s10_memory,
     s12_start,
     s13_size,
@@ -36,14 +39,19 @@ BENCHMARKS = {
         s5_added_time.BENCHMARK,
         s6_slow_provider.BENCHMARK,
         s7_storage.BENCHMARK,
+        s8_reports.S8,
+        s8_reports.S9,
         s10_memory.BENCHMARK,
+        maps.MEMORY,
         s12_start.BENCHMARK,
         s13_size.BENCHMARK,
+        maps.RATE,
         plans.STAGED,
         plans.COUNCIL,
         plans.RACE,
         wrong_keys.BENCHMARK,
         banking.BENCHMARK,
+        learning.BENCHMARK,
     )
 }
 FAILED = Result("failed")

@@ -8,10 +8,12 @@
         ├── Forbidden            403  forbidden
         ├── NotFound             404  not_found
         ├── MethodNotAllowed     405  method_not_allowed
+        ├── RequestTimeout       408  request_timeout
         ├── TooLarge             413  too_large
         ├── UnsupportedMedia     415  unsupported_media_type
         ├── InvalidRequest       422  invalid_request
         ├── RateLimited          429  rate_limited, always with `retry_after`
+        │   └── QuotaSpent            the daily budget of calls did not suffice
         ├── InternalError        500  internal_error
         │   └── StorageError          the database would not take a record
         ├── ModelError           502  model_error
@@ -82,6 +84,13 @@ class MethodNotAllowed(ApiError):
     type = "method_not_allowed"
 
 
+class RequestTimeout(ApiError):
+    """The body did not come in time."""
+
+    status = 408
+    type = "request_timeout"
+
+
 class TooLarge(ApiError):
     """The body is larger than the server takes."""
 
@@ -113,6 +122,10 @@ class RateLimited(ApiError):
         """`retry_after` is in seconds; the header gets it rounded up, at least 1."""
         super().__init__(message)
         self.retry_after = max(1, math.ceil(retry_after))
+
+
+class QuotaSpent(RateLimited):
+    """The daily budget of calls did not suffice."""
 
 
 class InternalError(ApiError):

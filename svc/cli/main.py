@@ -14,6 +14,7 @@ COMMANDS = {
     "keys": "Make, list and revoke API keys.",
     "project-key": "Set and remove the projects' own aggregator keys.",
     "map": "Answer questions about every line of a file.",
+    "shadow": "Compare answers with the labels that people gave.",
 }
 
 

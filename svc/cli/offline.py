@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -26,7 +26,7 @@ from svc.engine.calls import CallPool
 from svc.engine.debias import DebiasMemory
 from svc.engine.decide import Engine
 from svc.engine.flows import FlowPool
-from svc.errors import ApiError, QuotaSpent
+from svc.errors import ApiError, InvalidRequest, QuotaSpent
 from svc.pins import PINS
 from svc.providers.admission import Admission
 from svc.providers.catalog import Provider, build_catalog
@@ -35,7 +35,6 @@ from svc.providers.routing import Router
 from svc.ratelimit import Buckets
 from svc.schemas import DecisionRequest, Plan, load_decision
 from svc.schemas.plan import PlanField
-from svc.ratelimit import Buckets
 from svc.settings import Settings, load
 from svc.store import ids
 from svc.store.decisions import DecisionRecord
@@ -46,6 +45,7 @@ _SPENT = "the daily budget of calls, SVC_DAILY_LIMIT, is spent until midnight UT
 _ORDERS = 2  # calls of one asking, debiased
 
 _refused: ContextVar[list[str]] = ContextVar("calls of this decision that the budget refused")
+_record: ContextVar[DecisionRecord] = ContextVar("the decision made last in this thread")
 
 
 class Ids:
@@ -57,6 +57,7 @@ class Ids:
 
     def add(self, record: DecisionRecord) -> str:
         """A new id, above all before it."""
+        _record.set(record)
         with self._lock:
             (self._last,) = ids.following(self._last, time.time_ns() // 1_000_000, 1)
             return ids.text(self._last)
@@ -83,10 +84,11 @@ class Offline:
     """Makes decisions like a server with the same environment; used by any number of threads."""
 
     def __init__(
-        self, catalog: Mapping[str, Provider], router: Router, engine: Engine, latest: str
+        self, catalog: Mapping[str, Provider], router: Router, engine: Engine, settings: Settings
     ):
         self.catalog = catalog  # the configured providers by name
-        self.config = latest  # the pin that decisions are made under
+        self.config = settings.latest_config  # the pin that decisions are made under
+        self.budgeted = settings.daily_limit is not None
         self._router, self._engine = router, engine
         self._under_way: set[Deadline] = set()
         self._cut = False
@@ -109,13 +111,20 @@ class Offline:
         """How many of the `wanted` decisions at once no rate limit keeps waiting for too long.
 
         The calls under way at a provider are at most those of a minute, half of a deadline.
+        Raises `InvalidRequest` when a single one needs more calls than it may make.
         """
+        orders = _ORDERS if request.debias else 1
         named = request.plan.models if request.plan else ()
         models = [self._router.resolve(model_id) for model_id in named]
+        calls = stages.planned_calls(request, len(models), orders)
+        if calls > limits.MODEL_CALLS:
+            raise InvalidRequest(
+                f"a line needs {calls} model calls, at most {limits.MODEL_CALLS} are allowed"
+            )
         for provider in map(self._router.provider, models):
             if provider.rpm is not None:
                 members = sum(model.provider == provider.name for model in models)
-                calls = stages.planned_calls(request, members, _ORDERS if request.debias else 1)
+                calls = stages.planned_calls(request, members, orders)
                 wanted = min(wanted, max(1, provider.rpm // max(1, calls)))
         return wanted
 
@@ -129,6 +138,10 @@ class Offline:
 
     def answer(self, request: DecisionRequest) -> dict[str, Any]:
         """The response to a request that is checked already; raises what `decide` does."""
+        return self.recorded(request)[0]
+
+    def recorded(self, request: DecisionRequest) -> tuple[dict[str, Any], DecisionRecord]:
+        """The response with what a server would store; raises what `decide` does."""
         refused: list[str] = []
         token = _refused.set(refused)
         try:
@@ -141,7 +154,7 @@ class Offline:
             _refused.reset(token)
         if refused:
             raise QuotaSpent(_SPENT, _DAY_S - time.time() % _DAY_S)
-        return response
+        return response, _record.get()
 
     def cut(self) -> None:
         """End every decision under way, and those to come, with `Timeout`."""
@@ -166,10 +179,11 @@ class Offline:
 
 
 @contextmanager
-def engine(demo: bool, concurrency: int) -> Iterator[Offline]:
+def engine(demo: bool, concurrency: int, buckets: Buckets | None = None) -> Iterator[Offline]:
     """The engine by the environment's settings, for `concurrency` decisions at once.
 
-    Raises `SettingsError` for what cannot be used.
+    `buckets` are rate limits that are kept together with other processes. Raises `SettingsError`
+    for what cannot be used.
     """
     settings = load(os.environ)
     level = settings.log_level if os.environ.get("SVC_LOG_LEVEL") else LOG_LEVEL
@@ -177,23 +191,24 @@ def engine(demo: bool, concurrency: int) -> Iterator[Offline]:
     with ExitStack() as stack:
         if demo:
             settings = with_demo(settings, stack.enter_context(DemoServer()).url)
-        yield _build(settings, concurrency, stack)
+        yield _build(
+            settings, concurrency, buckets or stack.enter_context(closing(Buckets())), stack
+        )
 
 
-def _build(settings: Settings, concurrency: int, stack: ExitStack) -> Offline:
+def _build(settings: Settings, concurrency: int, buckets: Buckets, stack: ExitStack) -> Offline:
     """Everything but the database; `stack` ends the threads in order."""
     flow_threads = concurrency * limits.COUNCIL[1]
     call_threads = flow_threads * _ORDERS
     catalog = build_catalog(settings)
     client = Client(catalog, call_threads)
-    buckets = Buckets()
     gate = Admission(catalog, settings.daily_limit, Budget().take, buckets)
     calls = CallPool(client, gate, call_threads)
     flows = FlowPool(flow_threads)
-    for ended in (buckets, flows, calls, client):  # the client first: it cuts off what is under way
+    for ended in (flows, calls, client):  # the client first: it cuts off what is under way
         stack.callback(ended.close)
     router = Router(catalog, settings.model, client.list_models)
     asker = Asker(client, calls, DecisionCache(0), DebiasMemory())
     salt = secrets.token_bytes(16)
     made = Engine(router, asker, flows, Ids(), salt, settings.latest_config)
-    return Offline(catalog, router, made, settings.latest_config)
+    return Offline(catalog, router, made, settings)

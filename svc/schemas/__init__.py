@@ -6,7 +6,13 @@ all else that is wrong is `InvalidRequest` (422), whose message names the questi
 
 from __future__ import annotations
 
-from svc.schemas.decision import DecisionRequest, State, load_decision, load_questions
+from svc.schemas.decision import (
+    DecisionRequest,
+    State,
+    load_decision,
+    load_questions,
+    with_state,
+)
 from svc.schemas.plan import Plan
 
-__all__ = ["DecisionRequest", "Plan", "State", "load_decision", "load_questions"]
+__all__ = ["DecisionRequest", "Plan", "State", "load_decision", "load_questions", "with_state"]

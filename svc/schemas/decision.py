@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
@@ -190,10 +190,7 @@ class DecisionSchema(Schema):
 
     @validates_schema(skip_on_field_errors=True)
     def _conditions_have_an_object(self, data: dict[str, Any], **_: Any) -> None:
-        if data["state"].fields is None:
-            needy = [key for key, q in data["questions"].items() if q.needs_object]
-            reason = "a state that is an object"
-            _raise_for("when or rules", "needs ", dict.fromkeys(needy, reason))
+        _check_conditions(data["state"], data["questions"])
 
     @post_load
     def _freeze(self, data: dict[str, Any], **_: Any) -> DecisionRequest:
@@ -206,6 +203,13 @@ class DecisionSchema(Schema):
         return DecisionRequest(**data)
 
 
+def _check_conditions(state: State, questions: Mapping[str, Question]) -> None:
+    if state.fields is None:
+        needy = [key for key, question in questions.items() if question.needs_object]
+        reason = "a state that is an object"
+        _raise_for("when or rules", "needs ", dict.fromkeys(needy, reason))
+
+
 def _raise_for(field: str, words: str, reasons: Mapping[str, str]) -> None:
     """Raise one error that says of each question what is wrong with its `field`."""
     if reasons:
@@ -214,6 +218,7 @@ def _raise_for(field: str, words: str, reasons: Mapping[str, str]) -> None:
 
 
 _DECISION = DecisionSchema()
+_STATE = StateField()
 
 
 def load_decision(body: Any) -> DecisionRequest:
@@ -225,6 +230,17 @@ def load_decision(body: Any) -> DecisionRequest:
     except ValidationError as error:
         raise InvalidRequest(describe(error.messages)) from None
     return request
+
+
+def with_state(request: DecisionRequest, value: Any) -> DecisionRequest:
+    """The same request about another state. Raises `InvalidRequest`."""
+    try:
+        state = _STATE.deserialize(value)
+        _check_conditions(state, request.questions)
+    except ValidationError as error:
+        messages = error.messages if isinstance(error.messages, dict) else {"state": error.messages}
+        raise InvalidRequest(describe(messages)) from None
+    return replace(request, state=state)
 
 
 def load_questions(value: Any) -> dict[str, Question]:

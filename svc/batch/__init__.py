@@ -1,0 +1,1 @@
+"""Many inputs, one a line: read, answered at the same time, and written in their order."""

@@ -1,0 +1,154 @@
+"""How far answers agree with the labels that people gave, question by question."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from svc import jsontext
+from svc.errors import InvalidRequest
+from svc.questions import Question
+from svc.questions.fields import shown
+from svc.stats import thresholds
+from svc.stats.calibrators import Floats, Ints
+from svc.stats.scores import expected_calibration_error
+from svc.stats.tasks import TASKS
+from svc.store.decisions import AskedQuestion, DecisionRecord
+
+
+def check_labels(questions: Mapping[str, Question], labels: Any, name: str) -> dict[str, Any]:
+    """The labels of a line as they are kept; a question may have none.
+
+    Raises `InvalidRequest` for what is no object of question key to valid answer.
+    """
+    if not isinstance(labels, dict):
+        raise InvalidRequest(f"{name}: must be an object of question key to true answer")
+    checked = {}
+    for key, label in labels.items():
+        if key not in questions:
+            raise InvalidRequest(f"{name}: there is no question {shown(key)}")
+        try:
+            checked[key] = questions[key].check_label(label)
+        except ValueError as error:
+            raise InvalidRequest(f"{name}: question {shown(key)}: {error}") from None
+    return checked
+
+
+def compare(
+    questions: Mapping[str, Question],
+    labels: Mapping[str, Any],
+    answers: Mapping[str, Any],
+    record: DecisionRecord,
+) -> dict[str, Any]:
+    """A comparison for each labelled question, as the output line has it."""
+    asked = {one.key: one for one in record.questions}
+    return {
+        key: _compared(questions[key], label, answers[key], asked[key])
+        for key, label in labels.items()
+    }
+
+
+def _compared(
+    question: Question, label: Any, answer: Mapping[str, Any], asked: AskedQuestion
+) -> dict[str, Any]:
+    if answer.get("skipped"):
+        return {"label": _words(label), "skipped": True}
+    if "rule" in answer:
+        ruled = question.rules[answer["rule"]].answer
+        p, said, confidence = question.stored(question.certain(ruled))["p"], _words(ruled), 1.0
+    else:
+        said = asked.top if question.tallies else _words(answer["value"])
+        p, confidence = asked.reading["p"], asked.confidence
+    task = TASKS[question.task]
+    row, truth = np.array([question.evidence(p)]), np.array([question.truth(label, answer)])
+    return {
+        "label": _words(label),
+        "answer": said,
+        "agrees": bool(task.correct(row, truth)[0]),
+        "confidence": round(confidence, 6),
+        "brier": round(float(task.briers(row, truth)[0]), 6),
+    }
+
+
+def _words(label: Any) -> str:
+    return label if isinstance(label, str) else jsontext.dumps(label)
+
+
+@dataclass(slots=True)
+class Agreement:
+    """The figures of one question, in nine bytes a line."""
+
+    examples_kept: int
+    confusable: bool = True  # whether its answers are few enough to be counted in pairs
+    skipped: int = 0
+    brier: float = 0.0  # their sum
+    confidences: array[float] = field(default_factory=lambda: array("d"))
+    agreeing: array[int] = field(default_factory=lambda: array("b"))  # 1 where they agree
+    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)  # label, answer
+    disagreements: list[tuple[float, int, str, str]] = field(default_factory=list)
+
+    def add(self, line: int, compared: Mapping[str, Any]) -> None:
+        """Count one comparison; `line` is its number."""
+        if compared.get("skipped"):
+            self.skipped += 1
+            return
+        label, said, confidence = compared["label"], compared["answer"], compared["confidence"]
+        self.confidences.append(confidence)
+        self.agreeing.append(compared["agrees"])
+        self.brier += compared["brier"]
+        if self.confusable:
+            self.confusion[label, said] += 1
+        if not compared["agrees"]:
+            heapq.heappush(self.disagreements, (confidence, -line, label, said))
+            if len(self.disagreements) > self.examples_kept:
+                heapq.heappop(self.disagreements)
+
+    @property
+    def answers(self) -> int:
+        return len(self.agreeing)
+
+    @property
+    def ece(self) -> float:
+        """The expected calibration error."""
+        return expected_calibration_error(*self._arrays())
+
+    @property
+    def promises(self) -> list[dict[str, Any]]:
+        """For each target accuracy the lowest confidence that keeps it, see `stats.thresholds`."""
+        return thresholds.report(*self._arrays())
+
+    def reaching(self, low: float) -> tuple[int, int]:
+        """How many answers are at least as sure as `low`, and how many of them agree."""
+        confidences, agreeing = self._arrays()
+        return int((confidences >= low).sum()), int(agreeing[confidences >= low].sum())
+
+    @property
+    def examples(self) -> list[tuple[int, float, str, str]]:
+        """The surest disagreements: line, confidence, label, answer."""
+        ordered = sorted(self.disagreements, reverse=True)
+        return [(-line, confidence, label, said) for confidence, line, label, said in ordered]
+
+    def _arrays(self) -> tuple[Floats, Ints]:
+        return np.array(self.confidences), np.array(self.agreeing, np.int64)
+
+
+def add_up(
+    lines: Iterable[bytes], questions: Mapping[str, Question], examples: int
+) -> dict[str, Agreement]:
+    """The figures of every question, from the lines of an output."""
+    found = {
+        key: Agreement(examples, confusable=question.task != "rightness")
+        for key, question in questions.items()
+    }
+    for text in lines:
+        line = json.loads(text)
+        for key, compared in line.get("compared", {}).items():
+            found[key].add(line["line"], compared)
+    return found

@@ -1,0 +1,118 @@
+"""Work done in further processes: one interpreter keeps no more than one core busy."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any, NoReturn, Protocol
+
+from svc.errors import SvcError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)  # for the parent, which ends its children
+
+Work = Callable[[Any], Any]
+
+
+class Worker(Protocol):
+    """What does the work of a child."""
+
+    @property
+    def work(self) -> Work: ...
+
+
+Opened = Callable[[int], AbstractContextManager[Worker]]  # for so many items at once
+
+
+class ChildLost(SvcError):
+    """A process that did part of the work is gone."""
+
+
+class Children:
+    """Forked processes, each with a connection for every item that it has at once."""
+
+    def __init__(self) -> None:
+        self._pids: list[int] = []
+        self._controls: list[Connection] = []  # closed to end a child
+        self._connections: list[Connection] = []
+        self._idle: SimpleQueue[Connection] = SimpleQueue()
+
+    def work(self, item: Any) -> Any:
+        """The result for an item, from whichever process is free. Raises `ChildLost`."""
+        connection = self._idle.get()
+        try:
+            connection.send(item)
+            return connection.recv()
+        except (EOFError, OSError):
+            raise ChildLost("a process of this run ended before its time") from None
+        finally:
+            self._idle.put(connection)
+
+    def cut(self) -> None:
+        """Tell every child to end at once."""
+        while self._controls:
+            self._controls.pop().close()
+
+    def fork(self, threads: int, opened: Opened) -> None:
+        """Start a child that works on `threads` items at once; no thread may be running yet."""
+        control, child_control = Pipe()
+        pairs = [Pipe() for _ in range(threads)]
+        self._controls.append(control)
+        self._connections += [own for own, _ in pairs]
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # a child must not see them
+        pid = os.fork()
+        if pid == 0:
+            for end in (*self._controls, *self._connections):  # or it would keep them all alive
+                end.close()
+            _serve(child_control, [theirs for _, theirs in pairs], opened)
+        self._pids.append(pid)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for own, theirs in pairs:
+            theirs.close()
+            self._idle.put(own)
+        child_control.close()
+
+    def close(self) -> None:
+        """End the children and wait for them."""
+        self.cut()
+        for connection in self._connections:
+            connection.close()
+        for pid in self._pids:
+            os.waitpid(pid, 0)
+
+
+@contextmanager
+def forked(threads: Sequence[int], opened: Opened) -> Iterator[Children]:
+    """A child for each number in `threads`, gone after the block."""
+    children = Children()
+    try:
+        for count in threads:
+            children.fork(count, opened)
+        yield children
+    finally:
+        children.close()
+
+
+def _serve(control: Connection, connections: Sequence[Connection], opened: Opened) -> NoReturn:
+    """The whole life of a child, which ends when its parent says so or is no more."""
+    try:
+        with opened(len(connections)) as worker:
+            for connection in connections:
+                threading.Thread(
+                    target=_answer, args=(connection, worker.work), daemon=True
+                ).start()
+            control.poll(None)
+            os._exit(0)  # from inside: nothing under way shall notice that it ends
+    finally:
+        os._exit(1)
+
+
+def _answer(connection: Connection, work: Work) -> None:
+    with suppress(EOFError, OSError):  # the parent has what it wanted, or is no more
+        while True:
+            connection.send(work(connection.recv()))

@@ -1,0 +1,106 @@
+"""Input files of one JSON value a line, read in bounded memory."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+import itertools
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from svc import jsontext
+from svc.errors import InvalidJson, SettingsError, TooLarge
+
+STANDARD = "-"  # standard input or output
+LINE_BYTES = 4 * 1024 * 1024  # longest line; twice what the largest state takes with every escape
+_CHUNK = 1024 * 1024  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of an input; `data` is None when it is longer than `LINE_BYTES`."""
+
+    number: int  # from 1
+    data: bytes | None
+
+    def parse(self) -> Any:
+        """The JSON value of the line. Raises `InvalidJson` or `TooLarge`."""
+        if self.data is None:
+            raise TooLarge(f"the line has over {LINE_BYTES:,} bytes")
+        if not self.data.strip():
+            raise InvalidJson("the line is empty")
+        try:
+            return jsontext.loads(self.data)
+        except InvalidJson as error:
+            words = error.message.replace("the body", "the line").replace(
+                "line 1, column", "column"
+            )
+            raise InvalidJson(words) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An opened input: its lines, how many there are where that is known, and what tells it apart.
+
+    A regular file is told by all of it; what can be read but once, by its first line.
+    """
+
+    lines: Iterator[Line]
+    total: int | None
+    sha256: str
+    stream: io.BufferedReader = field(repr=False)
+
+    def close(self) -> None:
+        """Close the file below its buffer, whose lock is held by whoever still waits for input."""
+        self.stream.raw.close()
+
+
+def open_input(path: str) -> Input:
+    """Open a file, or standard input. Raises `SettingsError` when it cannot be read."""
+    try:
+        stream = open(0, "rb", closefd=False) if path == STANDARD else open(path, "rb")  # noqa: SIM115
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) and stream.tell() == 0:
+            total, digest = _survey(stream)
+            return Input(read_lines(stream), total, digest, stream)
+        lines = read_lines(stream)
+        first = list(itertools.islice(lines, 1))
+        digest = hashlib.sha256(first[0].data or b"" if first else b"").hexdigest()
+        return Input(itertools.chain(first, lines), None, digest, stream)
+    except OSError as error:
+        raise SettingsError(f"input {path!r}: {reason(error)}") from None
+
+
+def read_lines(stream: BinaryIO) -> Iterator[Line]:
+    """Every line without its end; a byte order mark before the first is none of it."""
+    for number in itertools.count(1):
+        data = stream.readline(LINE_BYTES + 1)
+        if not data:
+            return
+        if len(data) > LINE_BYTES and not data.endswith(b"\n"):
+            while data and not data.endswith(b"\n"):
+                data = stream.readline(_CHUNK)
+            yield Line(number, None)
+            continue
+        if number == 1:
+            data = data.removeprefix(codecs.BOM_UTF8)
+        yield Line(number, data.rstrip(b"\r\n"))
+
+
+def reason(error: OSError) -> str:
+    """What the system says is wrong, in lower case as our own messages are."""
+    return (error.strerror or type(error).__name__).lower()
+
+
+def _survey(stream: BinaryIO) -> tuple[int, str]:
+    """Lines and digest of a whole file, which is at its start again afterwards."""
+    lines, digest, last = 0, hashlib.sha256(), b"\n"
+    while chunk := stream.read(_CHUNK):
+        lines += chunk.count(b"\n")
+        digest.update(chunk)
+        last = chunk[-1:]
+    stream.seek(0)
+    return lines + (last != b"\n"), digest.hexdigest()

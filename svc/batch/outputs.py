@@ -1,0 +1,159 @@
+"""Output files that a later run goes on with, and standard output.
+
+Beside `out.jsonl` stands `out.jsonl.run.json`, which says what began it. Lines are appended in one
+piece, by one process at a time; what an interruption left of a line is cut and done again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from svc.batch.inputs import STANDARD, reason
+from svc.errors import SettingsError
+
+RUN_SUFFIX = ".run.json"
+_ANEW = "--restart begins anew, another -o leaves it alone"
+
+Run = Mapping[str, Any]  # what began an output: questions, input, model ...
+
+
+class Output(Protocol):
+    """Where result lines go."""
+
+    lines: int  # that stood there before
+    errors: int  # of these
+    resumable: bool  # whether a later run can go on
+
+    def write(self, data: bytes) -> None:
+        """Write whole lines. Raises `SettingsError` when they cannot be."""
+
+    def close(self) -> None: ...
+
+
+def open_output(path: str, run: Run, restart: bool) -> Output:
+    """An output that continues what `run` began, or begins; with `restart` it begins in any case.
+
+    Raises `SettingsError` when something else began it, or another process is writing it.
+    """
+    if path == STANDARD:
+        return Stream(os.dup(1), "standard output")
+    fd = _opened(path)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return Stream(fd, f"output {path!r}")
+        return _resumed(path, fd, run, restart)
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+@dataclass(slots=True)
+class Stream:
+    """What can only be written once: a pipe, a terminal."""
+
+    fd: int
+    name: str
+    lines: int = 0
+    errors: int = 0
+    resumable: bool = False
+
+    def write(self, data: bytes) -> None:
+        while data:
+            try:
+                data = data[os.write(self.fd, data) :]
+            except OSError as error:
+                raise self._failure(error) from None
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+    def _failure(self, error: OSError) -> SettingsError:
+        return SettingsError(f"{self.name}: cannot write: {reason(error)}")
+
+
+class Appended(Stream):
+    """A file that a later run goes on with."""
+
+    def close(self) -> None:
+        try:
+            os.fsync(self.fd)
+        except OSError as error:
+            raise self._failure(error) from None
+        finally:
+            os.close(self.fd)
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise SettingsError(f"output {path!r}: {reason(error)}") from None
+
+
+def _resumed(path: str, fd: int, run: Run, restart: bool) -> Appended:
+    output = Appended(fd, f"output {path!r}", resumable=True)
+    record = Path(path + RUN_SUFFIX)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if restart:
+            os.ftruncate(fd, 0)  # before the record: never lines of one run beside that of another
+        if os.fstat(fd).st_size == 0:
+            _write_record(record, run)
+        else:
+            _check_record(path, record, run)
+            output.lines, output.errors = _count(path, fd)
+    except BlockingIOError:
+        raise SettingsError(f"output {path!r}: another process is writing it") from None
+    except OSError as error:
+        raise SettingsError(f"output {path!r}: {reason(error)}") from None
+    return output
+
+
+def _write_record(record: Path, run: Run) -> None:
+    new = record.with_name(record.name + ".new")
+    new.write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    new.replace(record)
+
+
+def _check_record(path: str, record: Path, run: Run) -> None:
+    """Raise `SettingsError` unless the same run began the output."""
+    try:
+        began = json.loads(record.read_text("utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(
+            f"output {path!r} is there already, and no {record.name!r} says what began it; {_ANEW}"
+        ) from None
+    except ValueError:
+        raise SettingsError(f"{str(record)!r} cannot be read; {_ANEW}") from None
+    began = began if isinstance(began, dict) else {}
+    other = [name for name in run if began.get(name) != run[name]]
+    if other:
+        raise SettingsError(
+            f"output {path!r} was begun with another {' and '.join(other)}; {_ANEW}"
+        )
+
+
+def _count(path: str, fd: int) -> tuple[int, int]:
+    """Lines and error lines of an output; a half line at its end is cut."""
+    lines = errors = size = 0
+    with open(fd, "rb", closefd=False) as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            lines += 1
+            head = b'{"line":%d,' % lines
+            if not line.startswith(head):
+                raise SettingsError(
+                    f"output {path!r}: line {lines} is no result of line {lines}; {_ANEW}"
+                )
+            errors += line.startswith(b'"error":', len(head))
+            size += len(line)
+    os.ftruncate(fd, size)
+    return lines, errors

@@ -1,0 +1,95 @@
+"""How far a run is: a bar on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+TERMINAL_S, PLAIN_S = 0.1, 10.0  # seconds between two showings
+_BAR = 20  # characters
+_WIDTH = 80  # columns, where the terminal does not say
+_CLEAR = "\r\x1b[K"
+
+
+class Progress:
+    """Shows lines done, their rate, the cost so far and the time left; times in seconds."""
+
+    def __init__(
+        self,
+        stream: TextIO,
+        total: int | None,
+        done: int,
+        drawn: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`total` lines in all, of which `done` were there before; `drawn`: as a bar."""
+        self._stream, self._total, self._before, self._drawn = stream, total, done, drawn
+        self._clock = clock
+        self._started = clock()
+        self._next = self._started + (0 if drawn else PLAIN_S)
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._started
+
+    def show(self, done: int, errors: int, cost_usd: float) -> None:
+        """Show the counts, unless the last ones are still fresh."""
+        if self._clock() < self._next:
+            return
+        self._next = self._clock() + (TERMINAL_S if self._drawn else PLAIN_S)
+        words = self._words(done, errors, cost_usd)
+        if self._drawn:
+            line = f"{self._bar(done)}{words}"[: _columns(self._stream) - 1]
+            self._write(f"{_CLEAR}{line}")
+        else:
+            self._write(f"{words}\n")
+
+    def end(self) -> None:
+        """Leave an empty line behind on a terminal."""
+        if self._drawn:
+            self._write(_CLEAR)
+
+    def _words(self, done: int, errors: int, cost_usd: float) -> str:
+        rate = (done - self._before) / max(self.seconds, 1e-9)
+        parts = [f"{done:,} lines" if self._total is None else f"{done:,} of {self._total:,} lines"]
+        parts += [rate_text(rate), f"${cost_usd:.4f}"]
+        if self._total is not None and rate > 0:
+            parts.append(f"{duration((self._total - done) / rate)} left")
+        if errors:
+            parts.append(f"{errors:,} errors")
+        return ", ".join(parts)
+
+    def _bar(self, done: int) -> str:
+        if not self._total:
+            return ""
+        full = min(_BAR, _BAR * done // self._total)
+        return f"[{'#' * full}{'.' * (_BAR - full)}] {min(100, 100 * done // self._total):3d}%  "
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def duration(seconds: float) -> str:
+    """`5 s`, `3 min 20 s` or `2 h 5 min`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def rate_text(rate: float) -> str:
+    """Lines a second, or a minute where that is clearer."""
+    return (
+        f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.0f}/min"
+    )
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _WIDTH
+    except OSError:
+        return _WIDTH

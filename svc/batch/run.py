@@ -1,0 +1,123 @@
+"""The run over all lines: results in order, error lines, and when to stop before the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from svc import jsontext
+from svc.batch.inputs import Line
+from svc.batch.outputs import Output
+from svc.batch.progress import Progress
+from svc.errors import ApiError, InternalError, QuotaSpent
+
+log = logging.getLogger(__name__)
+
+FAILURES = 10  # of the models in a row, after which the run stops: an outage
+HELD = 1_000  # lines that wait for whether an outage began before them
+_MODELS_FAULT = 429  # statuses from here on are nothing that the line is to blame for
+
+Answer = Callable[[Any], dict[str, Any]]
+
+
+class Kind(Enum):
+    """What came of a line."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"  # the line itself is at fault
+    FAILED = "failed"  # no model answered
+    QUOTA = "quota"  # the daily budget is spent
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a line, and the line to be written of it."""
+
+    kind: Kind
+    data: bytes
+    message: str = ""
+    cost_usd: float = 0.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """The counts of a run; `lines` and `errors` are all in the output, also of earlier runs."""
+
+    lines: int
+    errors: int
+    cost_usd: float = 0.0
+    stopped: str = ""  # why it ended before its input did
+    held: list[Result] = field(default_factory=list)
+
+
+def answer_line(answer: Answer, line: Line) -> Result:
+    """Answer one line; whatever goes wrong is a result too."""
+    try:
+        fields = answer(line.parse())
+    except ApiError as error:
+        return _error_line(line, error)
+    except Exception:  # one line's trouble is not the run's
+        log.exception("line %d failed in an unforeseen way", line.number)
+        return _error_line(line, InternalError("something failed here, and not at the models"))
+    return Result(Kind.ANSWERED, _encoded(line, fields), cost_usd=fields["cost_usd"])
+
+
+def write_all(results: Iterable[Result], output: Output, progress: Progress, tally: Tally) -> None:
+    """Write every result, in order, until the quota or too many failures in a row stop it.
+
+    Failures are held back until a line after them is answered: those of an outage are never
+    written, so that a later run does them. `tally` is true at any moment. Raises `SettingsError`
+    when the output cannot be written.
+    """
+    failures = 0
+    for result in results:
+        if result.kind is Kind.QUOTA:
+            tally.stopped = result.message
+            return
+        tally.held.append(result)
+        failures = _failures(failures, result.kind)
+        if failures == FAILURES:
+            tally.stopped = (
+                f"no model answered {FAILURES} lines in a row, the last time: {result.message} "
+                "(SVC_LOG_LEVEL=warning tells more)"
+            )
+            return
+        if not failures or len(tally.held) >= HELD:
+            _flush(output, tally)
+        progress.show(tally.lines, tally.errors, tally.cost_usd)
+    _flush(output, tally)
+
+
+def _failures(before: int, kind: Kind) -> int:
+    """How many failures in a row there are now; a refused line says nothing about the models."""
+    if kind is Kind.FAILED:
+        return before + 1
+    return before if kind is Kind.REFUSED else 0
+
+
+def _flush(output: Output, tally: Tally) -> None:
+    for result in tally.held:
+        output.write(result.data)
+        tally.lines += 1
+        tally.errors += result.kind is not Kind.ANSWERED
+        tally.cost_usd += result.cost_usd
+    tally.held.clear()
+
+
+def _kind(error: ApiError) -> Kind:
+    if isinstance(error, QuotaSpent):
+        return Kind.QUOTA
+    return Kind.FAILED if error.status >= _MODELS_FAULT else Kind.REFUSED
+
+
+def _error_line(line: Line, error: ApiError) -> Result:
+    shown = {"error": {"type": error.type, "message": error.message}}
+    return Result(_kind(error), _encoded(line, shown), error.message)
+
+
+def _encoded(line: Line, fields: dict[str, Any]) -> bytes:
+    text = jsontext.dumps({"line": line.number, **fields})
+    return f"{text}\n".encode("utf-8", "replace")

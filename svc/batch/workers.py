@@ -1,0 +1,116 @@
+"""Work on the items of an iterator in several threads; the results come in the items' order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+AHEAD = 16  # results a worker may be ahead of the first that is missing
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    error: BaseException
+
+
+class Workers(Generic[T, R]):
+    """Threads that take the next item themselves, at most a window ahead of the slowest.
+
+    A context manager and an iterator of results. Leaving the block ends what is under way.
+    """
+
+    def __init__(
+        self, items: Iterator[T], work: Callable[[T], R], threads: int, cut: Callable[[], None]
+    ) -> None:
+        """`cut` makes every `work` under way end soon."""
+        self._items, self._work, self._cut = items, work, cut
+        self._lock = threading.Lock()  # held while an item is taken
+        self._taken = 0
+        self._ended = False  # nothing further is taken
+        self._reading = False
+        self._room = threading.Semaphore(threads * AHEAD)
+        self._done: SimpleQueue[tuple[int, R | _Raised] | None] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._run, name=f"svc-row-{n}", daemon=True)
+            for n in range(threads)
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended = True
+        self._room.release(len(self._threads))
+        self._cut()
+        if not self._reading:  # an input that never comes cannot be waited for
+            for thread in self._threads:
+                thread.join()
+
+    def __iter__(self) -> Iterator[R]:
+        """The results, each as soon as it and all before it are there. Raises what `work` did."""
+        early: dict[int, R | _Raised] = {}
+        given = 0
+        while not (self._ended and given == self._taken):
+            arrival = self._done.get()
+            if arrival is not None:
+                early[arrival[0]] = arrival[1]
+            while given in early:
+                result = early.pop(given)
+                given += 1
+                self._room.release()
+                if isinstance(result, _Raised):
+                    raise result.error
+                yield result
+
+    def _run(self) -> None:
+        while True:
+            self._room.acquire()
+            with self._lock:
+                taken = None if self._ended else self._take()
+            if taken is None:
+                return
+            place, item = taken
+            self._done.put((place, self._outcome(item)))
+
+    def _take(self) -> tuple[int, T] | None:
+        """The next item and its place, None at the end; the caller holds the lock."""
+        self._reading = True
+        try:
+            item = next(self._items)
+        except StopIteration:
+            self._end(None)
+            return None
+        except BaseException as error:  # noqa: BLE001 - carried over to who iterates
+            self._taken += 1
+            self._end((self._taken - 1, _Raised(error)))
+            return None
+        finally:
+            self._reading = False
+        self._taken += 1
+        return self._taken - 1, item
+
+    def _outcome(self, item: T) -> R | _Raised:
+        try:
+            return self._work(item)
+        except BaseException as error:  # noqa: BLE001 - carried over to who iterates
+            return _Raised(error)
+
+    def _end(self, last: tuple[int, R | _Raised] | None) -> None:
+        """Nothing further: wake who iterates, and the threads that wait for room."""
+        self._ended = True
+        self._done.put(last)
+        self._room.release(len(self._threads))

@@ -1,0 +1,243 @@
+"""What `svc map` and `svc shadow` share: their options, and a run from its input to its summary."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from svc import jsontext
+from svc.batch.children import forked
+from svc.batch.inputs import Input, Line, open_input, reason
+from svc.batch.outputs import Output, open_output
+from svc.batch.progress import Progress, duration, rate_text
+from svc.batch.run import Answer, Result, Tally, answer_line, write_all
+from svc.batch.workers import Workers
+from svc.cli import offline
+from svc.cli.offline import Offline
+from svc.cli.plans import Asking
+from svc.errors import ApiError, SettingsError
+from svc.ratelimit import Buckets
+from svc.schemas import DecisionRequest, load_decision, load_questions
+
+CONCURRENCY = 16
+FAILED = 1  # exit status; an interruption's is above
+MOST_AT_ONCE = 256  # lines; each takes threads and sockets for its calls
+LINES_A_PROCESS = 32  # at once; with more of them a fast provider would wait for us
+
+F = TypeVar("F", bound=Callable[..., Any])
+Answering = Callable[[Offline, DecisionRequest], Answer]
+
+_OPTIONS = (
+    click.option(
+        "-q", "--questions", metavar="FILE", required=True, help="JSON object of questions."
+    ),
+    click.option(
+        "-o", "--output", metavar="FILE", required=True, help="Result lines; - for standard output."
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(1, MOST_AT_ONCE),
+        default=CONCURRENCY,
+        show_default=True,
+        metavar="N",
+        help="Lines under way at once.",
+    ),
+    click.option("--restart", is_flag=True, help="Begin anew, over what the output holds."),
+    click.argument("source", metavar="INPUT"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The files of a run, and how it goes over them."""
+
+    questions: str
+    output: str
+    source: str
+    concurrency: int
+    restart: bool
+
+
+def batch_options(function: F) -> F:
+    """Give a command the options of a run; it gets them as one argument, `batch`."""
+
+    @functools.wraps(function)
+    def with_batch(
+        questions: str, output: str, source: str, concurrency: int, restart: bool, **others: Any
+    ) -> Any:
+        batch = Batch(questions, output, source, concurrency, restart)
+        return function(batch=batch, **others)
+
+    command: Any = with_batch
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command  # type: ignore[no-any-return]
+
+
+def run(
+    batch: Batch,
+    asking: Asking,
+    answering: Answering,
+    finish: Callable[[DecisionRequest], None] = lambda _request: None,
+    **record: Any,
+) -> None:
+    """Go over the input, write a line for each of its lines, and print a summary.
+
+    `answering` gives what answers the value of a line, `finish` comes after the summary, and
+    `record` is kept with the output beside what tells every run apart. Ends the command with a
+    status unless all went well.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    try:
+        status = _run(batch, asking, answering, finish, record)
+    except KeyboardInterrupt as interrupt:
+        status = _status(interrupt)
+    if status:
+        raise click.exceptions.Exit(status)
+
+
+def read_questions(path: str) -> dict[str, Any]:
+    """The questions object of a file, checked. Raises `SettingsError`."""
+    try:
+        questions = jsontext.loads(Path(path).read_bytes())
+        load_questions(questions)
+    except OSError as error:
+        problem = reason(error)
+    except ApiError as error:
+        problem = error.message.replace("the body", "the file")
+    else:
+        return dict(questions)
+    raise SettingsError(f"questions {path!r}: {problem}")
+
+
+def _run(
+    batch: Batch,
+    asking: Asking,
+    answering: Answering,
+    finish: Callable[[DecisionRequest], None],
+    record: dict[str, Any],
+) -> int:
+    questions = read_questions(batch.questions)
+    _check_output(batch)
+    with ExitStack() as stack:
+        source = stack.enter_context(closing(open_input(batch.source)))
+        plan = _planned(batch, asking, questions)
+        answering_lines = stack.enter_context(_answering_lines(plan, asking.demo, answering))
+        digest = hashlib.sha256(jsontext.dumps(questions).encode()).hexdigest()
+        told = {"questions": digest, "input": source.sha256, "config": plan.config}
+        began = {**told, **plan.fields, **record}
+        output = stack.enter_context(closing(open_output(batch.output, began, batch.restart)))
+        status = _go(source, output, answering_lines, sum(plan.threads))
+    if status <= FAILED:
+        finish(plan.request)
+    return status
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is settled before the first line."""
+
+    fields: dict[str, Any]  # of every request
+    request: DecisionRequest  # with a state that is none of the input's
+    config: str
+    threads: list[int]  # lines at once, of each process
+
+
+def _planned(batch: Batch, asking: Asking, questions: dict[str, Any]) -> _Plan:
+    """Settle how lines are asked; leaves no thread running."""
+    with offline.engine(asking.demo, 1) as engine:
+        fields = engine.settle(asking.fields)
+        request = load_decision({**fields, "questions": questions, "state": {}})
+        at_once = engine.at_once(request, batch.concurrency)
+        processes = 1 if engine.budgeted else min(os.cpu_count() or 1, _processes(at_once))
+        threads = [len(range(n, at_once, processes)) for n in range(processes)]
+        return _Plan(fields, request, engine.config, threads)
+
+
+def _processes(at_once: int) -> int:
+    return -(-at_once // LINES_A_PROCESS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """What turns lines into results, and ends that."""
+
+    work: Callable[[Line], Result]
+    cut: Callable[[], None]
+
+
+@contextmanager
+def _answering_lines(plan: _Plan, demo: bool, answering: Answering) -> Iterator[_Lines]:
+    """In this process, or in several where one could not ask as fast as is wanted."""
+
+    @contextmanager
+    def here(threads: int, buckets: Buckets) -> Iterator[_Lines]:
+        with offline.engine(demo, threads, buckets) as engine:
+            yield _Lines(partial(answer_line, answering(engine, plan.request)), engine.cut)
+
+    with closing(Buckets()) as buckets:
+        if len(plan.threads) == 1:
+            with here(plan.threads[0], buckets) as lines:
+                yield lines
+        else:
+            with forked(plan.threads, lambda threads: here(threads, buckets)) as children:
+                yield _Lines(children.work, children.cut)
+
+
+def _check_output(batch: Batch) -> None:
+    """Raise `SettingsError` when the output would overwrite what is read."""
+    for path in (batch.questions, batch.source):
+        with contextlib.suppress(OSError):  # one of them is no file yet
+            if os.path.samefile(path, batch.output) and os.path.isfile(path):
+                raise SettingsError(f"output {batch.output!r} is what is read from; name another")
+
+
+def _go(source: Input, output: Output, by: _Lines, threads: int) -> int:
+    """Write all lines; the exit status."""
+    tally, status = Tally(output.lines, output.errors), 0
+    drawn = sys.stderr.isatty() and (output.resumable or not sys.stdout.isatty())
+    progress = Progress(sys.stderr, source.total, output.lines, drawn)
+    lines = itertools.islice(source.lines, output.lines, None)
+    try:
+        with Workers(lines, by.work, threads, by.cut) as results:
+            write_all(results, output, progress, tally)
+    except KeyboardInterrupt as interrupt:
+        tally.stopped, status = "interrupted", _status(interrupt)
+    finally:
+        progress.end()
+    _summarise(output, progress, tally)
+    return status or (FAILED if tally.stopped or tally.errors else 0)
+
+
+def _summarise(output: Output, progress: Progress, tally: Tally) -> None:
+    new, seconds = tally.lines - output.lines, progress.seconds
+    before = f" ({output.lines:,} of them before)" if output.lines else ""
+    words = [f"{tally.lines:,} lines{before}", f"{tally.errors:,} errors", f"${tally.cost_usd:.4f}"]
+    words += [duration(seconds), rate_text(new / max(seconds, 1e-9))]
+    if tally.stopped:
+        again = "; the same command goes on from there" if output.resumable else ""
+        click.echo(f"Stopped after line {tally.lines:,}: {tally.stopped}{again}.", err=True)
+    click.echo(", ".join(words), err=True)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt(number)
+
+
+def _status(interrupt: KeyboardInterrupt) -> int:
+    """The exit status by custom: 128 and the signal's number."""
+    return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)

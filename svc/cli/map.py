@@ -1,0 +1,56 @@
+"""`svc map`: the same questions about every line of a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import click
+
+from svc.batch.run import Answer
+from svc.cli import batches
+from svc.cli.batches import Batch, batch_options
+from svc.cli.offline import Offline
+from svc.cli.plans import Asking, model_options
+from svc.schemas import DecisionRequest, with_state
+
+EXAMPLES = """\b
+Examples:
+  svc map --demo -q questions.json -o answers.jsonl tickets.jsonl
+  svc map --model A,B --concurrency 64 -q questions.json -o answers.jsonl tickets.jsonl
+  svc map --cascade A,B --escalate-below 0.9 -q questions.json -o answers.jsonl tickets.jsonl
+  jq -c .body mails.jsonl | svc map -q questions.json -o - - | jq .answers
+"""
+
+
+@click.command("map", epilog=EXAMPLES)
+@batch_options
+@model_options
+def command(batch: Batch, asking: Asking) -> None:
+    """Answer questions about every line of a file.
+
+    Each line of INPUT is one JSON state, - reads standard input. Each line of the output is, in
+    the same order, its decision as POST /v1/decide returns it, with the number of the line; or,
+    where the line is at fault or no model answered, the error:
+
+    \b
+      {"line": 1, "id": "dec_...", "model": ..., "answers": {...}}
+      {"line": 2, "error": {"type": "invalid_json", "message": "..."}}
+
+    The same command goes on after any interruption, behind the last line written. Another input,
+    model or questions than those that began the output, as FILE.run.json records them, are
+    refused. A spent SVC_DAILY_LIMIT, which counts the calls of one run, or ten lines in a row that
+    no model answered stop the run with those lines unwritten.
+
+    The exit status is 0 when every line was answered, 1 when not, 2 for a wrong command line and
+    130 after Ctrl-C. SVC_LOG_LEVEL=warning shows what providers said of failed calls.
+    """
+    batches.run(batch, asking, _answering)
+
+
+def _answering(engine: Offline, request: DecisionRequest) -> Answer:
+    return partial(_answer, engine, request)
+
+
+def _answer(engine: Offline, request: DecisionRequest, state: Any) -> dict[str, Any]:
+    return engine.answer(with_state(request, state))

@@ -1,0 +1,112 @@
+"""`svc shadow`: answers beside the labels that people gave, and how far they agree."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import click
+
+from svc import jsontext
+from svc.batch.agreement import add_up, check_labels, compare
+from svc.batch.inputs import STANDARD, open_input
+from svc.batch.run import Answer
+from svc.cli import batches
+from svc.cli.agreement_report import report
+from svc.cli.batches import Batch, batch_options
+from svc.cli.offline import Offline
+from svc.cli.plans import Asking, model_options
+from svc.errors import InvalidRequest
+from svc.schemas import DecisionRequest, with_state
+
+EXCERPT = 100  # characters of a state that is shown
+EXAMPLES = """\b
+Examples:
+  svc shadow --demo -q questions.json -o shadow.jsonl labelled.jsonl
+  svc shadow --cascade A,B -q questions.json -o shadow.jsonl labelled.jsonl
+  svc shadow --compare human --examples 20 -q questions.json -o shadow.jsonl labelled.jsonl
+"""
+
+
+@click.command("shadow", epilog=EXAMPLES)
+@batch_options
+@click.option(
+    "--compare",
+    "name",
+    default="labels",
+    show_default=True,
+    metavar="FIELD",
+    help="Field of the input lines that holds the answers to compare with.",
+)
+@click.option(
+    "--examples",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Disagreements shown for each question.",
+)
+@model_options
+def command(batch: Batch, asking: Asking, name: str, examples: int) -> None:
+    """Compare answers with the labels that people gave.
+
+    Each line of INPUT is an object such as
+
+    \b
+      {"state": "My parcel is late.", "labels": {"urgent": true, "queue": "shipping"}}
+
+    with a label as POST /v1/feedback takes it: an option key, a level's index, true or false, a
+    list of option keys, or the value. A question may be without a label. The output has a line for
+    each of them, as svc map writes it, with `compared`: label, answer, whether they agree, and the
+    answer's confidence. The same command goes on after any interruption.
+
+    At the end stands for each question how often the answers agree with the labels, how well
+    their confidence is calibrated, what could be automated at which threshold, which answers are
+    taken for which, and the surest disagreements.
+    """
+    if batch.output == STANDARD:
+        raise click.UsageError("-o: the output is read again for the report; it has to be a file")
+    batches.run(
+        batch,
+        asking,
+        partial(_answering, name),
+        partial(_report, batch, examples),
+        command="shadow",
+        compare=name,
+    )
+
+
+def _answering(name: str, engine: Offline, request: DecisionRequest) -> Answer:
+    return partial(_answer, name, engine, request)
+
+
+def _answer(name: str, engine: Offline, request: DecisionRequest, line: Any) -> dict[str, Any]:
+    if not isinstance(line, dict) or "state" not in line or name not in line:
+        raise InvalidRequest(f"the line must be an object with state and {name}")
+    labels = check_labels(request.questions, line[name], name)
+    response, record = engine.recorded(with_state(request, line["state"]))
+    return {**response, "compared": compare(request.questions, labels, response["answers"], record)}
+
+
+def _report(batch: Batch, examples: int, request: DecisionRequest) -> None:
+    with open(batch.output, "rb") as lines:
+        found = add_up(lines, request.questions, examples)
+    shown = {number for agreement in found.values() for number, *_ in agreement.examples}
+    excerpts = _excerpts(batch.source, shown)
+    for key, agreement in found.items():
+        click.echo("\n".join(["", *report(key, agreement, excerpts)]))
+
+
+def _excerpts(path: str, numbers: set[int]) -> dict[int, str]:
+    """The states of some lines, cut short; none of an input that can be read but once."""
+    with closing(open_input(path)) as source:
+        if source.total is None:
+            return {}
+        chosen = (line for line in source.lines if line.number in numbers)
+        return {line.number: _excerpt(line.parse()["state"]) for line in chosen}
+
+
+def _excerpt(state: Any) -> str:
+    text = jsontext.as_text(state)[:EXCERPT]
+    return "".join(character if character.isprintable() else " " for character in text)

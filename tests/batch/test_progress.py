@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from svc.batch.progress import PLAIN_S, Progress, duration, rate_text
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_plain_line_is_shown_now_and_then() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, 1_000, 0, drawn=False, clock=clock)
+    for second in range(1, 25):
+        clock.now = second
+        progress.show(second * 20, 0, second * 0.01)
+    progress.end()
+    assert stream.getvalue().splitlines() == [
+        "200 of 1,000 lines, 20/s, $0.1000, 40 s left",
+        "400 of 1,000 lines, 20/s, $0.2000, 30 s left",
+    ]
+
+
+def test_lines_done_before_do_not_count_towards_the_rate() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, 1_000, 800, drawn=False, clock=clock)
+    clock.now = PLAIN_S
+    progress.show(900, 3, 0.0)
+    assert stream.getvalue() == "900 of 1,000 lines, 10/s, $0.0000, 10 s left, 3 errors\n"
+
+
+def test_an_input_of_unknown_length_has_no_time_left() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, None, 0, drawn=False, clock=clock)
+    clock.now = PLAIN_S
+    progress.show(5, 0, 0.0)
+    assert stream.getvalue() == "5 lines, 30/min, $0.0000\n"
+
+
+def test_a_bar_is_drawn_over_itself_and_gone_at_the_end() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(stream, 4, 0, drawn=True, clock=clock)
+    clock.now = 1.0
+    progress.show(1, 0, 0.0)
+    progress.show(2, 0, 0.0)  # too soon
+    clock.now = 2.0
+    progress.show(4, 0, 0.0)
+    progress.end()
+    shown = stream.getvalue().split("\r\x1b[K")
+    assert shown[1].startswith("[#####...............]  25%  1 of 4 lines, 1.0/s")
+    assert shown[2].startswith("[####################] 100%  4 of 4 lines, 2.0/s")
+    assert shown[3] == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (3_599, "59 min 59 s"), (7_500, "2 h 5 min")],
+)
+def test_durations_are_shown_as_people_say_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(("rate", "text"), [(1234.4, "1,234/s"), (2.5, "2.5/s"), (0.5, "30/min")])
+def test_rates_are_shown_in_the_unit_that_fits(rate: float, text: str) -> None:
+    assert rate_text(rate) == text

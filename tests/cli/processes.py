@@ -1,0 +1,52 @@
+"""Commands as a user runs them: `svc` in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.serving import ROOT, WAIT_S, environment
+from tests.scripted import Reply, completion
+
+SVC = (sys.executable, "-m", "svc.cli.main")
+YES = Reply(completion("yes", [{"yes": 0.9, "no": 0.1}]))  # to one noul question
+MODEL = "@own/m"
+NOUL = {"late": {"type": "noul", "instructions": "Is the parcel late?"}}
+
+
+def started(*arguments: str | Path, **settings: str) -> subprocess.Popen[bytes]:
+    """`svc` as it runs, its outputs in pipes; a process group of its own."""
+    return subprocess.Popen(
+        [*SVC, *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(**settings),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def svc(
+    *arguments: str | Path, stdin: str = "", **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """`svc` to its end."""
+    ended = subprocess.run(
+        [*SVC, *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(**settings),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert "Traceback" not in ended.stderr
+    return ended
+
+
+def lines(path: Path) -> list[Any]:
+    """The values of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
