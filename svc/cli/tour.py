@@ -73,6 +73,7 @@ def _port() -> int:
     try:
         socket.create_server((usual.host, usual.port)).close()
     except OSError:
+        print(f"port {usual.port} is in use; taking a free one", flush=True)
         return 0
     return usual.port
 

@@ -9,7 +9,7 @@ from typing import Any
 
 MIX_MOVED = 0.2  # total-variation distance above which the mix has drifted
 CONFIDENCE_MOVED = 0.1
-_DIGITS = 9  # to which changes are compared, so that 0.3 - 0.1 is not more than 0.2
+_DIGITS = 6  # of everything shown; so 0.3 - 0.1 is not more than 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Week:
     @property
     def mix(self) -> dict[str, float]:
         """The share of each top answer."""
-        return {top: count / self.decisions for top, count in self.counts.items()}
+        return {top: round(n / self.decisions, _DIGITS) for top, n in self.counts.items()}
 
     @property
     def mean_confidence(self) -> float:
-        return self.confidence / self.decisions
+        return round(self.confidence / self.decisions, _DIGITS)
 
 
 def report(weeks: Sequence[Week], *, mixed: bool) -> list[dict[str, Any]]:
