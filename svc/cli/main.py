@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
 from svc import __version__
 from svc.errors import SvcError
+
+FAILED, INTERRUPTED = 1, 130  # exit statuses; wrong usage is click's 2
+log = logging.getLogger(__name__)
 
 COMMANDS = {
     "serve": "Serve the HTTP interface.",
@@ -15,6 +24,7 @@ COMMANDS = {
     "project-key": "Set and remove the projects' own aggregator keys.",
     "map": "Answer questions about every line of a file.",
     "shadow": "Compare answers with the labels that people gave.",
+    "mcp": "Give MCP clients a tool that asks a running server.",
 }
 
 
@@ -35,11 +45,59 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def invoke(self, ctx: click.Context) -> object:
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run a command; in standalone mode whatever fails ends with one line and a status."""
+        run: Callable[..., Any] = super().main
+        if not standalone_mode:
+            return run(*args, standalone_mode=False, **extra)
         try:
-            return super().invoke(ctx)
+            code = run(*args, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            _fail(_advice(error), error.exit_code)
         except SvcError as error:
-            raise click.ClickException(error.message) from None
+            _fail(error.message)
+        except (click.Abort, KeyboardInterrupt):
+            _fail("interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            _write_to_nobody()  # nobody reads it any more
+            sys.exit(FAILED)
+        except OSError as error:
+            _fail(_words(error))
+        except Exception as error:
+            log.debug("a command failed", exc_info=error)
+            _fail(f"something went wrong that should not have ({type(error).__name__})")
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _advice(error: click.ClickException) -> str:
+    """Click's words, and where the right ones stand."""
+    message = error.format_message()
+    if not isinstance(error, click.UsageError) or error.ctx is None:
+        return message
+    if message == error.ctx.get_help():  # nothing was asked for
+        message = "a command is missing."
+    return f"{message} See `{error.ctx.command_path} -h`."
+
+
+def _words(error: OSError) -> str:
+    """What the system refused, without the traceback's words."""
+    name = f"{error.filename!r}: " if error.filename else ""
+    return name + os.strerror(error.errno or 0).lower()
+
+
+def _fail(message: str, status: int = FAILED) -> NoReturn:
+    """One line on standard error, then the end."""
+    with contextlib.suppress(OSError):  # there may be nothing left to write to
+        click.echo(f"Error: {' '.join(message.split())}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:  # the interpreter would try again and complain
+        _write_to_nobody()
+    sys.exit(status)
+
+
+def _write_to_nobody() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -149,4 +149,6 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_usage_error_ends_with_2_and_without_a_traceback(arguments: list[str]) -> None:
     ended = svc(*arguments)
     assert ended.exit_code == 2
-    assert "Usage:" in ended.output and "Traceback" not in ended.output
+    (line,) = ended.output.splitlines()
+    assert line.startswith("Error: ")
+    assert "-h`" in line
