@@ -15,7 +15,8 @@ from svc.stats.calibrators import (
     fit_temperature,
 )
 
-EVEN = 0.5  # P(yes) from which the answer is yes
+EVEN = 0.5  # P(yes), as callers see it, from which the answer is yes
+SHOWN = 6  # decimals of the probabilities that callers see
 
 
 class Task(ABC):
@@ -84,7 +85,7 @@ class YesNo(Task):
         return np.maximum(p[:, 0], 1 - p[:, 0])
 
     def correct(self, p: Floats, truth: Ints) -> Ints:
-        right: Ints = ((p[:, 0] >= EVEN) == truth).astype(np.int64)
+        right: Ints = ((np.round(p[:, 0], SHOWN) >= EVEN) == truth).astype(np.int64)
         return right
 
     def true_probabilities(self, p: Floats, truth: Ints) -> Floats:

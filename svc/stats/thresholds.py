@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from svc.stats.calibrators import Floats, Ints
+from svc.stats.tasks import SHOWN
 
 TARGETS = (0.9, 0.95, 0.99)
 ERROR = 0.05  # how often a promise may be false
 GRID = 100  # steps between 1 and 0
-SHOWN = 6  # decimals of a confidence, as callers compare it
 
 
 def report(confidence: Floats, correct: Ints) -> list[dict[str, Any]]:
