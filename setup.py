@@ -12,7 +12,7 @@ setup(
     packages=[*find_packages(include=["svc", "svc.*"]), *(f"svc._{name}" for name in OUTSIDE)],
     package_dir={f"svc._{name}": name for name in OUTSIDE},
     package_data={
-        "svc": ["py.typed", "recipes/*.json"],
+        "svc": ["py.typed", "recipes/*.json", "openapi/*.json"],
         "svc.store": ["*.sql"],
         **{f"svc._{name}": ["*"] for name in OUTSIDE},
     },

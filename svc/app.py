@@ -16,6 +16,7 @@ from svc.web import (
     feedback,
     hooks,
     models,
+    openapi,
     ops,
     systemone,
 )
@@ -28,8 +29,9 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app = Flask("svc", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = services.settings.max_body_mb * MEGABYTE
     app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False  # no redirects: a caller would post to another URL
     app.extensions["svc"] = services
-    hooks.register(app, deadline_s)
+    hooks.register(app, deadline_s, services.metrics)
     auth.register(app, services.keys, services.shared.buckets, services.settings.no_auth)
     errors.register(app)
     app.register_blueprint(decide.blueprint(services.engine))
@@ -39,5 +41,6 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(drift.blueprint(services.reporter))
     app.register_blueprint(audit.blueprint(services.decisions))
     app.register_blueprint(models.blueprint(services.settings.latest_config))
-    app.register_blueprint(ops.blueprint())
+    app.register_blueprint(openapi.blueprint())
+    app.register_blueprint(ops.blueprint(services.metrics))
     return app

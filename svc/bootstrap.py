@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from svc import limits
 from svc.engine.ask import Asker
@@ -14,6 +16,7 @@ from svc.engine.flows import FlowPool
 from svc.engine.knowledge import Library
 from svc.engine.learner import Learner
 from svc.engine.reports import Reporter
+from svc.metrics import Board, Metrics
 from svc.providers.admission import Admission
 from svc.providers.catalog import build_catalog
 from svc.providers.client import Client
@@ -37,9 +40,11 @@ class Shared:
     def __init__(self) -> None:
         self.buckets = Buckets()
         self.turns = Turns()
+        self.board = Board()
 
     def close(self) -> None:
         """Let go of it in this process."""
+        self.board.close()
         self.turns.close()
         self.buckets.close()
 
@@ -59,6 +64,7 @@ class Services:
     flows: FlowPool
     calls: CallPool
     client: Client
+    metrics: Metrics
 
     def close(self) -> None:
         """Stop in order: the calls under way, what waits on them, the writer with its queue."""
@@ -80,7 +86,8 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     catalog = build_catalog(settings)
     database = Database.open(settings.db, turn=shared.turns)
     client = Client(catalog, call_threads)
-    gate = Admission(catalog, settings.daily_limit, CallBudget(database).take, shared.buckets)
+    budget = CallBudget(database)
+    gate = Admission(catalog, settings.daily_limit, budget.take, shared.buckets)
     calls = CallPool(client, gate, call_threads)
     flows = FlowPool(limits.REQUEST_THREADS)
     asker = Asker(client, calls, DecisionCache(settings.cache_size), DebiasMemory())
@@ -107,4 +114,12 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         flows=flows,
         calls=calls,
         client=client,
+        metrics=Metrics(shared.board, _quota(budget, settings.daily_limit)),
     )
+
+
+def _quota(budget: CallBudget, limit: int | None) -> Callable[[], int] | None:
+    """Reads how many calls today's budget still holds."""
+    if limit is None:
+        return None
+    return lambda: max(0, limit - budget.spent(datetime.now(UTC).date().isoformat()))

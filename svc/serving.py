@@ -5,40 +5,29 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import logging
+import os
 import signal
-import socket
-import struct
-import uuid
+import sys
 from collections.abc import Iterable
-from http import HTTPStatus
 from typing import Any
 
-from gunicorn import util
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
-from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from svc import limits
 from svc.addresses import is_loopback
 from svc.bootstrap import Shared
-from svc.errors import ApiError, InternalError, InvalidJson, SettingsError, TooLarge
-from svc.logs import FIELDS
+from svc.errors import SettingsError
 from svc.providers.catalog import build_catalog
 from svc.settings import Settings
 from svc.store.database import Database
 from svc.store.keys import Keys
 
-log = logging.getLogger(__name__)
-
-STALL_S = 10  # seconds without a byte moving, after which a caller in mid-request is dropped
 CLOSE_S = 5  # seconds to stop threads and write what is queued, after the shutdown grace
 
 # Settings of gunicorn; https://docs.gunicorn.org/en/stable/settings.html
-worker_class = "svc.serving.Worker"
+worker_class = "svc.worker.threads.Worker"
 workers = 1
 threads = limits.REQUEST_THREADS
 worker_connections = 8 * limits.REQUEST_THREADS  # kept-alive ones that are idle count too
@@ -58,18 +47,17 @@ shared: Shared | None = None  # what all workers have in common, once there is a
 def on_starting(server: Arbiter) -> None:
     """In the master, before anything else."""
     global shared
+    if server.cfg.is_ssl:
+        sys.exit("Error: certfile: this server speaks plain HTTP; deploy/ has a TLS front for it")
+    os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)  # our numbers lie in memory, not in files
     shared = Shared()
 
 
 def when_ready(server: Arbiter) -> None:
-    """In the master, before the first worker: time limits of sockets, and a graceful Ctrl-C.
+    """In the master, before the first worker: a graceful Ctrl-C.
 
-    Accepted sockets take the limits over from those that listen. A second Ctrl-C is the quick
-    stop that gunicorn makes of the first.
+    A second one is the quick stop that gunicorn makes of the first.
     """
-    for listener in server.LISTENERS:
-        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-            listener.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", STALL_S, 0))
 
     def interrupt(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, server.signal)
@@ -101,69 +89,6 @@ class Log(Logger):  # type: ignore[misc]
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         self.error_log.propagate = True
-
-
-class Worker(ThreadWorker):  # type: ignore[misc]
-    """Gunicorn's threads, with our answers to what is no valid HTTP."""
-
-    def set_accept_enabled(self, enabled: bool) -> None:
-        """Stopping, refuse connections at once: nobody would answer those left in the queue."""
-        super().set_accept_enabled(enabled)
-        if not self.alive:
-            for listener in self.sockets:
-                listener.close()
-
-    def handle(self, conn: Any) -> object:
-        """Wait for a caller to close in this thread: gunicorn would in the one that serves all."""
-        again: object = super().handle(conn)
-        if again is False:
-            with contextlib.suppress(OSError):
-                util.close_graceful(conn.sock.dup())
-                conn.sock.shutdown(socket.SHUT_RDWR)
-        return again
-
-    def handle_request(self, req: Any, conn: Any) -> bool:
-        req.body.reader = _Reader(req.body.reader)
-        return bool(super().handle_request(req, conn))
-
-    def handle_error(self, req: object, client: socket.socket, addr: object, exc: object) -> None:
-        """Answer a request that never reached the application as the application would."""
-        error = _refusal(exc)
-        request_id = uuid.uuid4().hex
-        fields = {"status": error.status, "error": type(exc).__name__, "request_id": request_id}
-        log.warning("no valid HTTP request", extra={FIELDS: fields})
-        body = json.dumps({"error": {"type": error.type, "message": error.message}}).encode()
-        head = (
-            f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\nConnection: close\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-            f"x-request-id: {request_id}\r\n\r\n"
-        )
-        try:
-            client.sendall(head.encode() + body)
-        except OSError:
-            log.debug("the caller went away")
-
-
-class _Reader:
-    """A body whose broken chunks are a connection that broke, which the application knows."""
-
-    def __init__(self, reader: Any) -> None:
-        self._reader = reader
-
-    def read(self, size: int) -> bytes:
-        try:
-            data: bytes = self._reader.read(size)
-        except ParseException as error:
-            raise ConnectionAbortedError("the body's chunks are malformed") from error
-        return data
-
-
-def _refusal(exc: object) -> ApiError:
-    if isinstance(exc, LimitRequestLine | LimitRequestHeaders):
-        return TooLarge("the request line or the headers are too long")
-    if isinstance(exc, ParseException):
-        return InvalidJson("this is no valid HTTP request")
-    return InternalError("something failed on the server; its log has the request id")
 
 
 def check(settings: Settings, addresses: Iterable[str]) -> None:

@@ -26,9 +26,9 @@ LEVELS = (
     },
     {"questions", "stats", "demo"},
     {"schemas", "store", "providers", "metrics"},
-    {"engine"},
+    {"engine", "openapi"},
     {"bootstrap", "web", "batch"},
-    {"app", "serving"},
+    {"app", "serving", "worker"},
     {"cli", "wsgi", "gunicorn.conf"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -37,13 +37,15 @@ APART = ({"store", "providers"}, {"web", "cli"})  # never meet
 ONLY_USERS = {
     "sqlite3": {"store"},
     "cryptography": {"store"},
-    "requests": {"providers"},
+    "requests": {"providers", "cli"},
     "urllib3": {"providers"},
     "flask": {"web", "app"},
     "prometheus_client": {"metrics"},
     "prometheus_flask_exporter": {"metrics"},
-    "gunicorn": {"serving", "cli", "gunicorn.conf"},
+    "gunicorn": {"serving", "worker", "cli", "gunicorn.conf"},
     "click": {"cli"},
+    "apispec": {"openapi"},
+    "mcp": {"cli"},
 }
 FILES = [*sorted((ROOT / "svc").rglob("*.py")), ROOT / "wsgi.py", ROOT / "gunicorn.conf.py"]
 MODULES = [path for path in FILES if path != ROOT / "svc/__init__.py"]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import zlib
-from typing import IO, Any
+from typing import Any
 
 from flask import Response, current_app, request
 
 from svc import jsontext
 from svc.errors import InvalidJson, TooLarge, UnsupportedMedia
 
-READ_BYTES, DRAIN_READS = 65_536, 1_024  # 64 MiB at most are taken in from a refused caller
 _WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
@@ -52,14 +50,6 @@ def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
 
 def too_large_message(limit: int) -> str:
     return f"the body is larger than {limit // (1024 * 1024)} MB"
-
-
-def drain(stream: IO[bytes]) -> None:
-    """Take in what a refused caller still sends: closing on unread bytes would reset the reply."""
-    with contextlib.suppress(OSError):  # the caller went away, or stopped sending
-        for _ in range(DRAIN_READS):
-            if not stream.read(READ_BYTES):
-                return
 
 
 def json_response(value: Any, status: int = 200) -> Response:

@@ -21,6 +21,7 @@ def blueprint(engine: Engine) -> Blueprint:
         asked = load_decision(read_json())
         asked = replace(asked, project=g.access.project(asked.project))
         decision = engine.decide(asked, g.deadline, g.access.key_id)
+        g.decision = decision.response
         return json_response(decision.response)
 
     return routes

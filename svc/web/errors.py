@@ -16,6 +16,7 @@ from svc.errors import (
     MethodNotAllowed,
     NotFound,
     RateLimited,
+    RequestTimeout,
     TooLarge,
     Unauthorized,
 )
@@ -61,6 +62,8 @@ def _translated(error: HTTPException) -> ApiError:
         return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {allowed}")
     if isinstance(error, RequestEntityTooLarge):
         return TooLarge(too_large_message(current_app.config["MAX_CONTENT_LENGTH"]))
+    if isinstance(error, ClientDisconnected) and isinstance(error.__context__, TimeoutError):
+        return RequestTimeout("the body did not come in time; send it faster, or try again later")
     if isinstance(error, ClientDisconnected):
         return InvalidJson("the body ended before its announced length")
     if error.code is not None and 400 <= error.code < 500:

@@ -6,22 +6,33 @@ import logging
 import re
 import time
 import uuid
-from functools import partial
 
 from flask import Flask, Response, g, request
 
 from svc import limits
 from svc.deadline import Deadline
 from svc.logs import FIELDS
-from svc.web.body import drain
+from svc.metrics import Metrics
 
 REQUEST_ID = "x-request-id"
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
+SECURITY_HEADERS = {  # lower case, of every response that says nothing else
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
 log = logging.getLogger("svc.request")
 
 
-def register(app: Flask, deadline_s: float) -> None:
-    """Give every request of `app` an id, a deadline of `deadline_s` seconds and a log line."""
+def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
+    """Give every request of `app` an id, a deadline of `deadline_s` seconds and a log line.
+
+    Its response gets the security headers and is counted, as is the decision that a view leaves
+    in `g.decision`.
+    """
 
     def begin() -> None:
         g.started = time.perf_counter()
@@ -31,8 +42,11 @@ def register(app: Flask, deadline_s: float) -> None:
 
     def end(response: Response) -> Response:
         response.headers[REQUEST_ID] = g.request_id
-        if response.status_code >= 400:
-            response.call_on_close(partial(drain, request.environ["wsgi.input"]))
+        _secure(response)
+        seconds = time.perf_counter() - g.started
+        metrics.responded(response.status_code)
+        if (decision := g.get("decision")) is not None:
+            metrics.decided(seconds, decision["cached"], decision["answers"].values())
         log.info(
             "request",
             extra={
@@ -40,7 +54,7 @@ def register(app: Flask, deadline_s: float) -> None:
                     "method": request.method,
                     "path": request.path,
                     "status": response.status_code,
-                    "ms": round((time.perf_counter() - g.started) * 1000, 1),
+                    "ms": round(seconds * 1000, 1),
                     "request_id": g.request_id,
                 }
             },
@@ -49,3 +63,10 @@ def register(app: Flask, deadline_s: float) -> None:
 
     app.before_request(begin)
     app.after_request(end)
+
+
+def _secure(response: Response) -> None:
+    told = {name.lower() for name, _ in response.headers}
+    for name, value in SECURITY_HEADERS.items():
+        if name not in told:
+            response.headers.add(name, value)

@@ -48,6 +48,7 @@ def blueprint(engine: Engine) -> Blueprint:
         asked = load_decision(shape.body)
         asked = replace(asked, project=g.access.project(asked.project))
         decision = engine.decide(asked, g.deadline, g.access.key_id, shape.present)
+        g.decision = decision.response
         usage = {"input_tokens": decision.input_tokens, "output_tokens": 0}
         return json_response({**decision.response, "usage": usage})
 

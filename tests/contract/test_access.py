@@ -52,6 +52,7 @@ ROUTES = {
     "drift": Row(lambda project, _: ("GET", f"/v1/drift?question=animal&project={project}", None)),
     "audit": Row(lambda project, _: ("GET", f"/v1/audit?project={project}", None)),
     "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),
+    "metrics": Row(lambda *_: ("GET", "/metrics", None), other=200),
     "no such route": Row(lambda *_: ("GET", "/v1/nowhere", None), other=404),
     "no such method": Row(lambda *_: ("GET", "/v1/decide", None), other=405),
 }

@@ -159,3 +159,11 @@ def test_a_request_id_with_a_line_break_in_it_adds_no_header(server: Server) -> 
         response = read(sock)
         assert response.headers["X-Forged"] is None
         assert response.headers["x-request-id"]
+
+
+def test_the_server_does_not_say_its_version(server: Server) -> None:
+    with connected(server) as sock:
+        sock.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        headers = read(sock).headers
+    assert not any(character.isdigit() for character in headers.get("Server", ""))
+    assert not {"X-Powered-By", "Via"} & set(headers)

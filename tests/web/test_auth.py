@@ -9,6 +9,7 @@ import pytest
 from flask import Flask, g, jsonify
 from werkzeug.test import TestResponse
 
+from svc.metrics import Board, Metrics
 from svc.ratelimit import Buckets
 from svc.store.database import Database
 from svc.store.keys import Keys, NewKey
@@ -43,7 +44,7 @@ class World:
     def __init__(self, database: Database, no_auth: bool = False) -> None:
         self.keys, self.clock = Keys(database), Clock()
         app = Flask("svc")
-        hooks.register(app, 30)
+        hooks.register(app, 30, Metrics(Board()))
         auth.register(app, self.keys, Buckets(self.clock), no_auth)
         errors.register(app)
         app.add_url_rule("/who", "who", view_func=lambda: jsonify(g.access.key_id, g.access.only))

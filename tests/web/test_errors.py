@@ -47,6 +47,17 @@ def test_a_wrong_method_is_405_and_names_the_right_ones(start: Start) -> None:
     assert response.headers["Allow"] == "GET, HEAD, OPTIONS"
 
 
+@pytest.mark.parametrize(
+    "path", ["/v1//decide", "/v1/decide//", "/v1/./decide", "/v1/decide;a", "/%2Fv1"]
+)
+def test_a_path_that_is_nearly_a_route_is_404_and_no_redirect(start: Start, path: str) -> None:
+    app = start()
+    for method in ("GET", "POST", "OPTIONS"):
+        environ = {"PATH_INFO": path, "REQUEST_METHOD": method}
+        response = app.test_client().open(environ_overrides=environ)
+        assert_error(response, 404, "not_found")
+
+
 def test_a_slash_at_the_end_is_no_other_route(start: Start) -> None:
     client = start().test_client()
     assert client.get("/health/").status_code == 200

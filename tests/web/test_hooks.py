@@ -10,6 +10,15 @@ from svc.logs import FIELDS
 from tests.web.conftest import Start
 from tests.web.models import decision
 
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
 
 @pytest.mark.parametrize("sent", ["a", "~" * 64, '!"#$%&', "0b7c-1"])
 def test_a_valid_request_id_is_taken_over(start: Start, sent: str) -> None:
@@ -71,3 +80,29 @@ def test_a_log_line_holds_nothing_of_the_body(
     start().test_client().post("/v1/decide", json=decision("a wombat"))
     logged = json.dumps([record.__dict__ for record in caplog.records], default=repr)
     assert "wombat" not in logged and '"cat' not in logged
+
+
+def test_every_response_has_the_security_headers_once(start: Start) -> None:
+    app = start()
+    app.add_url_rule("/raises", view_func=lambda: 1 / 0)
+    client = app.test_client()
+    for response in (
+        client.get("/health"),
+        client.get("/metrics"),
+        client.get("/nowhere"),
+        client.get("/raises"),
+        client.options("/v1/decide"),
+        client.post("/v1/decide", json=decision()),
+        client.post("/v1/decide", data="{"),
+    ):
+        for name, value in HEADERS.items():
+            assert response.headers.getlist(name) == [value]
+
+
+def test_a_view_may_say_something_else_about_security(start: Start) -> None:
+    app = start()
+    own = "default-src 'self'"
+    app.add_url_rule("/own", view_func=lambda: ("", {"content-security-policy": own}))
+    response = app.test_client().get("/own")
+    assert response.headers.getlist("Content-Security-Policy") == [own]
+    assert response.headers["X-Content-Type-Options"] == "nosniff"

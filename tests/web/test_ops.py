@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from flask.testing import FlaskClient
+
 from svc import __version__
+from tests.scripted import Reply, ScriptedProvider, always, error
 from tests.web.conftest import Start
+from tests.web.models import ANIMAL, decision, replying
 
 
 def test_health_says_ok_and_the_version(start: Start) -> None:
@@ -19,3 +23,59 @@ def test_health_answers_while_the_database_is_gone(start: Start) -> None:
 def test_health_answers_a_head_request_without_a_body(start: Start) -> None:
     response = start().test_client().head("/health")
     assert (response.status_code, response.data) == (200, b"")
+
+
+def scrape(client: FlaskClient) -> str:
+    response = client.get("/metrics")
+    assert response.status_code == 200
+    assert response.content_type.startswith("text/plain; version=")
+    return response.text
+
+
+def test_decisions_and_responses_are_counted_on_both_routes(start: Start) -> None:
+    client = start().test_client()
+    unsure = {**ANIMAL, "min_confidence": 0.99}
+    noul = {"type": "noul", "instructions": "Is it a cat?", "when": {"kind": "animal"}}
+    asked = {"state": {"kind": "car"}, "questions": {"animal": unsure, "skipped": noul}}
+    for _ in range(2):
+        assert client.post("/v1/decide", json=asked).status_code == 200
+    criteria = {"type": "choice", "criteria": {"cat": "", "dog": ""}, "instructions": "Which?"}
+    asked = {"state": "The cat sat.", "questions": {"animal": criteria}}
+    assert client.post("/v1/systemone", json=asked).status_code == 200
+    client.post("/v1/decide", data="no json")
+    client.get("/nowhere/" + "x" * 50)
+    text = scrape(client)
+    for line in (
+        "svc_decisions_total 3.0",
+        "svc_cache_hits_total 1.0",
+        "svc_answers_total 3.0",
+        "svc_abstains_total 2.0",
+        "svc_decide_duration_seconds_count 3.0",
+        'svc_http_responses_total{status="200"} 3.0',
+        'svc_http_responses_total{status="400"} 1.0',
+        'svc_http_responses_total{status="404"} 1.0',
+    ):
+        assert f"\n{line}\n" in text
+    assert "nowhere" not in text and "svc_daily_quota_remaining" not in text
+
+
+def test_a_decision_that_fails_is_a_response_and_no_decision(start: Start) -> None:
+    client = start(always(Reply(error("busy"), 400))).test_client()
+    assert client.post("/v1/decide", json=decision()).status_code == 502
+    text = scrape(client)
+    assert "svc_decisions_total 0.0" in text
+    assert 'svc_http_responses_total{status="502"} 1.0' in text
+
+
+def test_the_daily_quota_is_what_the_database_has_left_of_it(start: Start) -> None:
+    with ScriptedProvider(replying()) as provider:
+        app = start(
+            SVC_DAILY_LIMIT="3",
+            SVC_PROVIDER_URL=provider.url,
+            SVC_MODEL="vendor/m",
+            OPENROUTER_API_KEY="sk-test",
+        )
+        client = app.test_client()
+        assert "svc_daily_quota_remaining 3.0" in scrape(client)
+        assert client.post("/v1/decide", json=decision()).status_code == 200
+        assert "svc_daily_quota_remaining 1.0" in scrape(client)

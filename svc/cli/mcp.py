@@ -1,0 +1,61 @@
+"""`svc mcp`: the service as a tool of MCP clients."""
+
+from __future__ import annotations
+
+import os
+import signal
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from svc.cli import forwarding
+from svc.errors import SettingsError
+
+_OLDEST = 2  # major version of the mcp package
+_INSTALL = "svc mcp needs the mcp package, 2.0 or newer; install it with: pip install 'svc[mcp]'"
+
+
+@click.command("mcp")
+@click.option(
+    "--url",
+    metavar="URL",
+    default=forwarding.URL,
+    show_default=True,
+    help="The running server.",
+)
+@click.option(
+    "--api-key", metavar="KEY", envvar="SVC_API_KEY", help="Its API key.  [default: SVC_API_KEY]"
+)
+def command(url: str, api_key: str | None) -> None:
+    """Give MCP clients a tool that asks a running server.
+
+    The tool is decide, with the fields of POST /v1/decide. It speaks the Model Context Protocol
+    over standard input and output, and needs the mcp package: pip install 'svc[mcp]'. Clients
+    start it themselves; an example of a client's configuration:
+
+    \b
+      {
+        "mcpServers": {
+          "svc": {
+            "command": "svc",
+            "args": ["mcp", "--url", "http://127.0.0.1:7777"],
+            "env": {"SVC_API_KEY": "svc_..."}
+          }
+        }
+      }
+    """
+    asker = forwarding.Forwarder(url, api_key)
+    if not _installed():
+        raise SettingsError(_INSTALL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads input would not notice
+    import_module("svc.cli.toolserver").serve(asker.decide)
+    os._exit(0)  # the client is gone: what was still asked for it is not waited for
+
+
+def _installed() -> bool:
+    """Whether the package that this works with is here; it is large and not imported for that."""
+    try:
+        return int(version("mcp").partition(".")[0]) >= _OLDEST
+    except PackageNotFoundError:
+        return False

@@ -1,0 +1,143 @@
+"""What the server counts, over all of its processes, in the format of Prometheus.
+
+The numbers lie in memory that forked processes share: each process writes a row of its own, and
+whichever is scraped sums them up. The rows of processes that ended stay, so a counter never falls
+while the server runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_flask_exporter import PrometheusMetrics
+
+from svc.errors import StorageError
+from svc.sharing import ProcessLock
+
+# Upper bounds of the duration's buckets, in seconds: from a cached answer to the deadline.
+BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+STATUSES = range(100, 600)
+COUNTERS = {  # in the order of their columns
+    "svc_decisions": "Decisions answered.",
+    "svc_cache_hits": "Decisions answered from the decision cache alone.",
+    "svc_answers": "Answers in these decisions, without those of skipped questions.",
+    "svc_abstains": "Answers whose confidence was below the question's min_confidence.",
+}
+ROWS = 512  # processes; later ones share the rows of those that ended long ago
+_SECONDS = len(COUNTERS)  # columns of a row: the counters, the sum of seconds ...
+_BUCKETS = _SECONDS + 1  # ... decisions by duration, the last above all bounds ...
+_STATUSES = _BUCKETS + len(BUCKETS) + 1  # ... responses by status
+_COLUMNS = _STATUSES + len(STATUSES)
+log = logging.getLogger(__name__)
+
+
+class Board:
+    """The rows of numbers; made before the processes that write them are forked."""
+
+    def __init__(self) -> None:
+        self._lock = ProcessLock()
+        numbers = memoryview(mmap.mmap(-1, (1 + ROWS * _COLUMNS) * 8)).cast("d")
+        self._given, self._rows = numbers[:1], numbers[1:]
+
+    def new_row(self) -> memoryview[float]:
+        """A row for this process alone, all zeros."""
+        with self._lock:
+            at = int(self._given[0]) % ROWS * _COLUMNS
+            self._given[0] += 1
+        return self._rows[at : at + _COLUMNS]
+
+    def sums(self) -> list[float]:
+        """The sum of each column."""
+        rows = min(int(self._given[0]), ROWS)
+        numbers = self._rows[: rows * _COLUMNS].tolist()
+        return [sum(numbers[column::_COLUMNS]) for column in range(_COLUMNS)]
+
+    def close(self) -> None:
+        """Let go of it in this process."""
+        self._lock.close()
+
+
+class Metrics:
+    """Counts for one process, and shows the sums of all."""
+
+    def __init__(self, board: Board, quota: Callable[[], int] | None = None) -> None:
+        """`quota` reads how many calls the daily limit still allows; without it there is none."""
+        self._board, self._row, self._quota = board, board.new_row(), quota
+        self._lock = threading.Lock()
+        registry = CollectorRegistry(auto_describe=True)
+        registry.register(self)
+        self._exporter = PrometheusMetrics.for_app_factory(
+            path=None, export_defaults=False, registry=registry
+        )
+
+    def decided(self, seconds: float, cached: bool, answers: Collection[Mapping[str, Any]]) -> None:
+        """Count a decision that took `seconds` from its request's arrival."""
+        answered = [answer for answer in answers if not answer.get("skipped")]
+        abstained = sum(answer.get("abstain", False) for answer in answered)
+        row = self._row
+        with self._lock:
+            for column, count in enumerate((1, cached, len(answered), abstained)):
+                row[column] += count
+            row[_SECONDS] += seconds
+            row[_BUCKETS + bisect_left(BUCKETS, seconds)] += 1
+
+    def responded(self, status: int) -> None:
+        """Count a response."""
+        with self._lock:
+            self._row[_STATUSES + status - STATUSES.start] += 1
+
+    def render(self, accept: str | None = None, names: list[str] | None = None) -> tuple[str, str]:
+        """The text for an `Accept` header, of these samples' `names` or all; and its type."""
+        text, content_type = self._exporter.generate_metrics(accept, names)
+        return str(text), str(content_type)
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics as the Prometheus client asks for them."""
+        sums = self._board.sums()
+        for column, (name, text) in enumerate(COUNTERS.items()):
+            yield CounterMetricFamily(name, text, sums[column])
+        yield _durations(sums)
+        yield _responses(sums)
+        if self._quota is not None:
+            yield from self._remaining(self._quota)
+
+    def _remaining(self, quota: Callable[[], int]) -> Iterator[Metric]:
+        try:
+            left = quota()
+        except StorageError:
+            log.warning("the daily quota could not be read for the metrics")
+            return
+        text = "Calls to the aggregator that SVC_DAILY_LIMIT still allows this UTC day."
+        yield GaugeMetricFamily("svc_daily_quota_remaining", text, left)
+
+
+def _durations(sums: list[float]) -> Metric:
+    counts = accumulate(sums[_BUCKETS:_STATUSES])
+    bounds = [*(str(bound) for bound in BUCKETS), "+Inf"]
+    return HistogramMetricFamily(
+        "svc_decide_duration_seconds",
+        "Seconds from the arrival of a request to its decision.",
+        buckets=list(zip(bounds, counts, strict=True)),
+        sum_value=sums[_SECONDS],
+    )
+
+
+def _responses(sums: list[float]) -> Metric:
+    family = CounterMetricFamily("svc_http_responses", "HTTP responses.", labels=["status"])
+    for status, count in zip(STATUSES, sums[_STATUSES:], strict=True):
+        if count:
+            family.add_metric([str(status)], count)
+    return family

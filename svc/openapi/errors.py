@@ -1,0 +1,59 @@
+"""Every error status as a response, from the exceptions that make them."""
+
+from __future__ import annotations
+
+import inspect
+
+from svc import errors
+from svc.errors import ApiError, InternalError
+from svc.openapi.shapes import TEXT, Json, described, record, ref
+
+_HEADERS = {429: ("Retry-After",), 401: ("WWW-Authenticate",)}
+
+
+def schemas() -> Json:
+    """The one shape of errors."""
+    types = {"type": "string", "enum": sorted({kind.type for kind in _kinds()})}
+    inner = {"type": types, "message": described(TEXT, "What was wrong, where, what is allowed.")}
+    return {"Error": record({"error": record(inner)})}
+
+
+def responses() -> Json:
+    """One response a status, by its name as a component."""
+    by_status: dict[int, list[type[ApiError]]] = {}
+    for kind in _kinds():
+        by_status.setdefault(kind.status, []).append(kind)
+    return {name(status): _response(status, kinds) for status, kinds in by_status.items()}
+
+
+def name(status: int) -> str:
+    """The name of a status's component."""
+    return f"Error{status}"
+
+
+def header(wanted: str) -> Json:
+    """A reference to a header among the components."""
+    return {"$ref": f"#/components/headers/{wanted}"}
+
+
+def _kinds() -> list[type[ApiError]]:
+    """The exceptions that have a type of their own, in the order of their statuses."""
+    every = [one for one in vars(errors).values() if inspect.isclass(one)]
+    found = [one for one in every if issubclass(one, ApiError) and _is_own(one)]
+    return sorted(found, key=lambda kind: (kind.status, kind.type))
+
+
+def _is_own(kind: type[ApiError]) -> bool:
+    return kind is InternalError or (kind is not ApiError and "type" in vars(kind))
+
+
+def _response(status: int, kinds: list[type[ApiError]]) -> Json:
+    meanings = "\n".join(f"- `{kind.type}`: {inspect.getdoc(kind)}" for kind in kinds)
+    types = {"enum": [kind.type for kind in kinds]}
+    narrowed = {"properties": {"error": {"properties": {"type": types}}}}
+    wanted = ("x-request-id", *_HEADERS.get(status, ()))
+    return {
+        "description": meanings,
+        "headers": {one: header(one) for one in wanted},
+        "content": {"application/json": {"schema": {**ref("Error"), **narrowed}}},
+    }

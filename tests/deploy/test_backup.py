@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.e2e.serving import ROOT, Server, stored
+from tests.web.models import decision
+
+SCRIPT = str(ROOT / "deploy/backup.py")
+
+
+def back_up(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_backup_under_load_holds_every_decision_answered_before_it_began(tmp_path: Path) -> None:
+    db, copy = tmp_path / "svc.db", tmp_path / "copy.db"
+    answered: list[str] = []
+    enough, ended = threading.Event(), threading.Event()
+
+    def ask(caller: int) -> None:
+        n = 0
+        while not ended.is_set():
+            n += 1
+            answered.append(server.post(decision(f"{caller} {n}")).json()["id"])
+            if len(answered) >= 100:
+                enough.set()
+
+    with Server(db, "--demo") as server, ThreadPoolExecutor(4) as threads:
+        asking = [threads.submit(ask, caller) for caller in range(4)]
+        try:
+            assert enough.wait(60)
+            for _ in range(3):
+                before = set(answered)
+                assert back_up(db, copy).returncode == 0
+                held = stored(copy)
+                assert before <= held.keys()
+                with contextlib.closing(sqlite3.connect(copy)) as connection:
+                    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        finally:
+            ended.set()
+        for caller in asking:
+            caller.result()
+        assert server.stop() == 0
+    assert set(answered) == stored(db).keys()
+    with Server(copy, "--demo") as restored:  # the copy is a database to serve from
+        assert restored.post(decision()).status_code == 200
+    assert held.keys() < stored(copy).keys()
+
+
+def test_a_copy_is_for_its_owner_alone_and_nothing_else_is_left(tmp_path: Path) -> None:
+    db, copy = tmp_path / "svc.db", tmp_path / "copies" / "copy.db"
+    copy.parent.mkdir()
+    sqlite3.connect(db).close()
+    assert back_up(db, copy).returncode == 0
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.db"]
+
+
+def test_a_backup_that_fails_says_so_and_leaves_the_last_one_as_it_was(tmp_path: Path) -> None:
+    no_database, copy = tmp_path / "svc.db", tmp_path / "copy.db"
+    copy.write_text("the last one")
+    for text in (None, "no database at all" * 100):
+        if text is not None:
+            no_database.write_text(text)
+        ended = back_up(no_database, copy)
+        assert ended.returncode == 1
+        assert ended.stderr.startswith("Error: no backup of ") and ended.stderr.count("\n") == 1
+        assert copy.read_text() == "the last one"
+    assert not (tmp_path / "copy.db.part").exists()
+
+
+def test_a_wrong_use_is_told_the_right_one() -> None:
+    ended = back_up("one")
+    assert (ended.returncode, ended.stderr) == (2, "usage: backup.py <database> <copy>\n")

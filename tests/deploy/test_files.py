@@ -1,0 +1,74 @@
+"""What of the deployment can be tried without a machine to deploy to."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from svc.cli.main import main
+from svc.metrics import Board, Metrics
+from tests.e2e.serving import ROOT, Server
+
+DEPLOY = ROOT / "deploy"
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+UNIT = (DEPLOY / "svc@.service").read_text()
+
+
+def test_alerts_speak_of_metrics_that_there_are() -> None:
+    metrics = Metrics(Board(), lambda: 1)
+    metrics.responded(200)
+    shown = set(re.findall(r"^(svc_\w+)", metrics.render()[0], re.MULTILINE))
+    used = set(re.findall(r"\bsvc_\w+", (DEPLOY / "alerts.yml").read_text()))
+    assert used <= shown
+
+
+def test_the_started_commands_have_the_options_they_are_given() -> None:
+    served = json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, re.MULTILINE)[-1])
+    assert served[:2] == ["svc", "serve"]
+    assert "ExecStart=/opt/svc/bin/svc serve --addr ${LISTEN}\n" in UNIT
+    shown = CliRunner().invoke(main, ["serve", "--help"]).output
+    assert all(word in shown for word in served if word.startswith("--"))
+
+
+def test_the_image_takes_files_that_there_are() -> None:
+    kept = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    for name in (line[1:] for line in kept if line.startswith("!")):
+        assert (ROOT / name).exists()
+    assert re.search(r"^USER 10001$", DOCKERFILE, re.MULTILINE)
+
+
+def test_the_health_check_of_the_image_knows_health_from_illness(tmp_path: Path) -> None:
+    check = json.loads(re.findall(r'^ +CMD (\["python".*)$', DOCKERFILE, re.MULTILINE)[0])
+    with Server(tmp_path / "svc.db", "--demo") as server:
+        check[-1] = check[-1].replace("http://127.0.0.1:7777", server.url)
+        healthy = subprocess.run(check, capture_output=True, check=False)
+        server.kill()
+        ill = subprocess.run(check, capture_output=True, check=False)
+    assert (healthy.returncode, ill.returncode) == (0, 1)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_systemd_has_nothing_to_say_about_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "svc@acme.service"
+    unit.write_text(UNIT.replace("/opt/svc/bin/svc", "/bin/true"))
+    ended = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, str(unit) in ended.stderr) == (0, False)
+
+
+def test_a_server_tells_systemd_when_it_is_ready(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+        notified.settimeout(30)
+        notified.bind(str(tmp_path / "notify"))
+        settings = {"NOTIFY_SOCKET": str(tmp_path / "notify")}
+        with Server(tmp_path / "svc.db", "--demo", **settings) as server:
+            assert b"READY=1" in notified.recv(1_000)
+            assert server.stop() == 0

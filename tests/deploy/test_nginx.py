@@ -1,0 +1,194 @@
+"""nginx with the configuration of deploy/, in front of two instances with their own keys."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.e2e.serving import ROOT, WAIT_S, Server, environment
+from tests.e2e.tls import write_certificate
+from tests.web.models import decision
+
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+HOSTS = ("acme.example", "globex.example")
+
+
+class Front:
+    """What callers see: one address, and a name for each instance."""
+
+    def __init__(self, port: int, certificate: Path, keys: dict[str, str]) -> None:
+        self.port, self._certificate, self._keys = port, str(certificate), keys
+
+    def ask(
+        self,
+        host: str,
+        method: str,
+        path: str,
+        key_of: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> requests.Response:
+        """Ask one host with its own key, with another host's, or with none."""
+        key = self._keys.get(host if key_of is None else key_of)
+        own = {"Host": host} | ({"Authorization": f"Bearer {key}"} if key else {})
+        return requests.request(
+            method,
+            f"https://127.0.0.1:{self.port}{path}",
+            headers={**own, **(headers or {})},
+            verify=self._certificate,
+            timeout=WAIT_S,
+            **fields,
+        )
+
+
+def make_key(db: Path) -> str:
+    command = [sys.executable, "-m", "svc.cli.main", "keys", "create", "--name", "test"]
+    made = subprocess.run(
+        [*command, "--db", str(db)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return made.stdout.split()[-1]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def configuration(folder: Path, port: int, servers: list[Server]) -> str:
+    """The configuration as it is deployed, with this test's files and addresses in it."""
+    text = (ROOT / "deploy/nginx.conf").read_text()
+    changes = {
+        "listen 443 ssl;": f"listen 127.0.0.1:{port} ssl;",
+        "/etc/svc/tls.crt": str(folder / "tls.pem"),
+        "/etc/svc/tls.key": str(folder / "tls.pem"),
+        "127.0.0.1:7781": servers[0].url.removeprefix("http://"),
+        "127.0.0.1:7782": servers[1].url.removeprefix("http://"),
+    }
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
+    text = text.replace("http {\n", "http {\n" + paths)
+    return f"user root;\ndaemon off;\npid {folder}/nginx.pid;\n{text}"
+
+
+@contextmanager
+def running(folder: Path, port: int) -> Iterator[None]:
+    command = [str(NGINX), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
+    with subprocess.Popen(command) as process:
+        try:
+            until = time.monotonic() + WAIT_S
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port), 5).close()
+                    break
+                except ConnectionRefusedError:
+                    assert process.poll() is None and time.monotonic() < until
+                    time.sleep(0.01)
+            yield
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
+    certificate = write_certificate(folder / "tls.pem")
+    keys = {host: make_key(folder / host) for host in HOSTS}
+    with (
+        Server(folder / HOSTS[0], "--demo") as one,
+        Server(folder / HOSTS[1], "--demo") as other,
+    ):
+        (folder / "nginx.conf").write_text(configuration(folder, port, [one, other]))
+        with running(folder, port):
+            yield Front(port, certificate, keys)
+
+
+def test_every_projects_feedback_finds_its_decision(front: Front) -> None:
+    for n, host in enumerate(HOSTS * 3):
+        project = f"project-{n}"
+        made = front.ask(host, "POST", "/v1/decide", json=decision(n, project=project))
+        assert made.status_code == 200
+        label = {"decision_id": made.json()["id"], "question": "animal", "label": "cat"}
+        told = front.ask(host, "POST", "/v1/feedback", json=label)
+        assert (told.status_code, told.json()["labels"]) == (200, 1)
+        (other,) = set(HOSTS) - {host}
+        assert front.ask(other, "POST", "/v1/feedback", json=label).status_code == 404
+
+
+def test_a_key_is_good_for_its_own_instance_alone(front: Front) -> None:
+    one, other = HOSTS
+    assert front.ask(one, "GET", "/v1/models").status_code == 200
+    assert front.ask(one, "GET", "/v1/models", key_of=other).status_code == 401
+    assert front.ask(one, "GET", "/v1/models", key_of="nobody").status_code == 401
+
+
+def test_a_name_that_no_instance_has_is_an_error_in_the_same_shape(front: Front) -> None:
+    response = front.ask("initech.example", "GET", "/v1/models")
+    assert response.status_code == 421
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["x-request-id"]
+    assert response.json()["error"]["type"] == "not_found"
+
+
+def test_a_body_over_the_limit_is_refused_in_the_instances_words(front: Front) -> None:
+    response = front.ask(HOSTS[0], "POST", "/v1/decide", data=b" " * (16 * 1024 * 1024 + 1))
+    assert (response.status_code, response.json()["error"]["type"]) == (413, "too_large")
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "type_"),
+    [
+        ("/health?" + "x" * 9_000, {}, 413, "too_large"),
+        ("/health", {"x": "x" * 9_000}, 413, "too_large"),
+        ("/health", {"Content-Length": "many"}, 400, "invalid_json"),
+    ],
+)
+def test_what_nginx_refuses_itself_is_an_error_in_the_same_shape(
+    front: Front, path: str, headers: dict[str, str], status: int, type_: str
+) -> None:
+    response = front.ask(HOSTS[0], "GET", path, headers=headers)
+    assert (response.status_code, response.json()["error"]["type"]) == (status, type_)
+    assert response.headers["x-request-id"]
+
+
+def test_no_version_is_told_and_the_request_id_comes_back_once(front: Front) -> None:
+    response = front.ask(HOSTS[0], "GET", "/health")
+    assert not any(character.isdigit() for character in response.headers["Server"])
+    assert "," not in response.headers["x-request-id"]
+
+
+def test_a_front_does_not_open_an_instance_without_keys(tmp_path: Path) -> None:
+    certificate, port = write_certificate(tmp_path / "tls.pem"), free_port()
+    with Server(tmp_path / "svc.db", "--demo") as server:
+        (tmp_path / "nginx.conf").write_text(configuration(tmp_path, port, [server, server]))
+        with running(tmp_path, port):
+            front = Front(port, certificate, {})
+            assert front.ask(HOSTS[0], "GET", "/health").status_code == 200
+            assert front.ask(HOSTS[0], "GET", "/v1/models").status_code == 403
+            server.kill()
+            response = front.ask(HOSTS[0], "GET", "/health")
+            assert (response.status_code, response.json()["error"]["type"]) == (
+                503,
+                "internal_error",
+            )
+            assert json.loads(response.headers["Retry-After"]) == 5

@@ -1,0 +1,32 @@
+"""Requests that schemathesis derives from the served document, right and wrong ones.
+
+No server error, no status, header or media type that is not described, no answer that breaks its
+schema, and no request that breaks its schema accepted.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.e2e.serving import Server, environment
+
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+LIMIT_S = 120  # seconds, on a busy machine; it takes about 15
+
+
+def test_the_server_is_what_its_document_says(db: Path, tmp_path: Path) -> None:
+    with Server(db, "--demo") as server:
+        found = subprocess.run(
+            [SCHEMATHESIS, "--config-file", CONFIG, "run", f"{server.url}/openapi.json"],
+            cwd=tmp_path,  # it keeps notes there
+            env=environment(NO_COLOR="1"),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "Traceback" not in server.log

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from svc.errors import StorageError
+from svc.metrics import BUCKETS, ROWS, Board, Metrics
+
+SURE, UNSURE, SKIPPED = {"choice": "a", "abstain": False}, {"abstain": True}, {"skipped": True}
+
+
+def samples(metrics: Metrics, names: list[str] | None = None) -> dict[str, float]:
+    """The samples of a scrape, by name and label values."""
+    text, content_type = metrics.render(names=names)
+    assert content_type.startswith("text/plain")
+    families = text_string_to_metric_families(text)
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_a_server_that_has_done_nothing_shows_every_name_but_the_statuses() -> None:
+    shown = samples(Metrics(Board()))
+    assert set(shown.values()) == {0}
+    assert {name.split()[0] for name in shown} == {
+        "svc_decisions_total",
+        "svc_cache_hits_total",
+        "svc_answers_total",
+        "svc_abstains_total",
+        "svc_decide_duration_seconds_bucket",
+        "svc_decide_duration_seconds_count",
+        "svc_decide_duration_seconds_sum",
+    }
+
+
+def test_a_decision_is_counted_with_its_answers() -> None:
+    metrics = Metrics(Board())
+    metrics.decided(0.2, cached=False, answers=[SURE, UNSURE, SKIPPED])
+    metrics.decided(0.001, cached=True, answers=[{"noul": 0.5}])
+    shown = samples(metrics)
+    assert shown["svc_decisions_total"] == 2
+    assert shown["svc_cache_hits_total"] == 1
+    assert shown["svc_answers_total"] == 3
+    assert shown["svc_abstains_total"] == 1
+    assert shown["svc_decide_duration_seconds_sum"] == pytest.approx(0.201)
+
+
+def test_a_duration_is_counted_in_every_bucket_whose_bound_it_does_not_exceed() -> None:
+    metrics = Metrics(Board())
+    for seconds in (0.0, BUCKETS[0], 0.3, BUCKETS[-1], 1_000.0):
+        metrics.decided(seconds, cached=False, answers=[])
+    shown = samples(metrics)
+    counts = [shown[f"svc_decide_duration_seconds_bucket {bound}"] for bound in BUCKETS]
+    assert counts == [2.0] * 7 + [3.0] * 7 + [4.0]
+    assert shown["svc_decide_duration_seconds_bucket +Inf"] == 5
+    assert shown["svc_decide_duration_seconds_count"] == 5
+
+
+def test_responses_are_counted_by_status_alone() -> None:
+    metrics = Metrics(Board())
+    for status in (200, 502, 200, 599, 100):
+        metrics.responded(status)
+    shown = samples(metrics, ["svc_http_responses_total"])
+    assert shown == {
+        "svc_http_responses_total 100": 1,
+        "svc_http_responses_total 200": 2,
+        "svc_http_responses_total 502": 1,
+        "svc_http_responses_total 599": 1,
+    }
+
+
+def test_threads_that_count_at_the_same_time_lose_nothing() -> None:
+    metrics = Metrics(Board())
+
+    def count() -> None:
+        for _ in range(2_000):
+            metrics.decided(1.0, cached=True, answers=[SURE])
+            metrics.responded(200)
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    shown = samples(metrics)
+    assert shown["svc_decisions_total"] == shown["svc_answers_total"] == 16_000
+    assert (
+        shown["svc_http_responses_total 200"] == shown["svc_decide_duration_seconds_sum"] == 16_000
+    )
+
+
+def test_a_scrape_shows_the_sums_of_all_processes_also_of_those_that_ended() -> None:
+    board = Board()
+    metrics = Metrics(board)
+    metrics.responded(200)
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            Metrics(board).responded(200)
+            os._exit(0)
+        os.waitpid(child, 0)
+    assert samples(metrics)["svc_http_responses_total 200"] == 4
+
+
+def test_more_processes_than_rows_keep_what_was_counted() -> None:
+    board = Board()
+    for _ in range(ROWS + 3):
+        board.new_row()[0] += 1
+    assert board.sums()[0] == ROWS + 3
+
+
+def test_two_servers_in_one_process_count_apart() -> None:
+    one, other = Metrics(Board()), Metrics(Board())
+    one.responded(200)
+    assert "svc_http_responses_total 200" not in samples(other)
+
+
+def test_the_quota_is_read_at_each_scrape() -> None:
+    left = iter([9, 8, 7])
+    metrics = Metrics(Board(), lambda: next(left))  # the first is read when it is registered
+    assert samples(metrics)["svc_daily_quota_remaining"] == 8
+    assert samples(metrics)["svc_daily_quota_remaining"] == 7
+
+
+def test_a_quota_that_cannot_be_read_is_left_out_of_the_scrape() -> None:
+    def fail() -> int:
+        raise StorageError("the database is gone")
+
+    shown = samples(Metrics(Board(), fail))
+    assert "svc_daily_quota_remaining" not in shown
+    assert "svc_decisions_total" in shown
+
+
+def test_a_scraper_that_wants_openmetrics_gets_it() -> None:
+    text, content_type = Metrics(Board()).render("application/openmetrics-text; version=1.0.0")
+    assert content_type.startswith("application/openmetrics-text")
+    assert text.endswith("# EOF\n")

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
+
+from svc import limits
+from svc.worker import reading
+from svc.worker.reading import CallerReader
+
+HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Line:
+    """A caller's socket, and the reader at the other end of it."""
+
+    def __init__(self) -> None:
+        self.caller, self.sock = socket.socketpair()
+        self.clock = Clock()
+        self.reader = CallerReader(self.sock, self.clock)
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    made = Line()
+    with made.caller, made.sock:
+        yield made
+
+
+def test_a_head_is_complete_at_its_empty_line_however_it_came(line: Line) -> None:
+    for at in range(len(HEAD)):
+        line.caller.sendall(HEAD[at : at + 1])
+        assert line.reader.take_head() == (at == len(HEAD) - 1)
+    assert line.reader.read(None) == HEAD
+
+
+def test_nobody_waits_for_a_head_that_does_not_come(line: Line) -> None:
+    assert not line.reader.take_head()
+    line.caller.close()
+    assert line.reader.take_head()
+    with pytest.raises(NoMoreData):
+        line.reader.read(None)
+
+
+def test_a_head_without_end_is_refused_as_soon_as_it_is_too_long(line: Line) -> None:
+    line.caller.sendall(b"x" * reading.HEAD_BYTES)
+    assert not line.reader.take_head()
+    line.caller.sendall(b"x")
+    assert line.reader.take_head()
+    assert len(line.reader.read(None)) == reading.HEAD_BYTES + 1
+    with pytest.raises(LimitRequestHeaders):
+        line.reader.read(None)
+
+
+def test_bare_line_feeds_are_given_to_the_parser_which_refuses_them(line: Line) -> None:
+    line.caller.sendall(b"GET / HTTP/1.1\n\n")
+    assert line.reader.take_head()
+
+
+def test_a_second_request_that_was_read_with_the_first_needs_no_further_byte(line: Line) -> None:
+    line.caller.sendall(HEAD + HEAD)
+    assert line.reader.take_head()
+    line.reader.unread(line.reader.read(None)[len(HEAD) :])
+    assert line.reader.take_head()
+
+
+def test_a_body_that_drips_ends_after_its_time(line: Line) -> None:
+    line.reader.begin_body()
+    for _ in range(int(reading.BODY_S)):
+        line.caller.sendall(b"x")
+        assert line.reader.chunk() == b"x"
+        line.clock.now += 1.01
+    line.caller.sendall(b"x")
+    with pytest.raises(TimeoutError):
+        line.reader.chunk()
+
+
+def test_a_body_that_keeps_coming_has_until_the_deadline_of_the_request(line: Line) -> None:
+    line.reader.begin_body()
+    for _ in range(int(limits.REQUEST_DEADLINE_S)):
+        line.caller.sendall(b"x" * reading.BODY_RATE)
+        assert len(line.reader.chunk()) == reading.BODY_RATE
+        line.clock.now += 1
+    line.caller.sendall(b"x")
+    with pytest.raises(TimeoutError):
+        line.reader.chunk()
+
+
+def test_a_thread_that_waits_for_a_body_can_be_freed_and_still_answer(line: Line) -> None:
+    outcomes: list[object] = []
+
+    def wait() -> None:
+        try:
+            outcomes.append(line.reader.chunk())
+        except TimeoutError as error:
+            outcomes.append(error)
+
+    line.reader.begin_body()
+    line.clock.now += 3
+    assert line.reader.waited() == 0
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while line.reader.waited() != 3:
+        pass
+    line.reader.cut()
+    thread.join(10)
+    assert isinstance(outcomes[0], TimeoutError)
+    line.sock.sendall(b"HTTP/1.1 408")
+    assert line.caller.recv(100) == b"HTTP/1.1 408"
+
+
+def test_draining_ends_after_its_time_however_much_still_comes(line: Line) -> None:
+    class Endless:
+        reads = 0
+
+        def read(self, size: int) -> bytes:
+            line.clock.now += 1
+            line.caller.sendall(b"x")
+            self.reads += 1
+            return line.reader.chunk()
+
+    line.reader.begin_body()
+    body = Endless()
+    line.reader.drain(body)
+    assert body.reads == reading.DRAIN_S

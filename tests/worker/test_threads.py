@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import resource
+import selectors
+import socket
+from collections.abc import Iterator
+
+import pytest
+from gunicorn.config import Config
+
+from svc.worker import files
+from svc.worker.threads import NO_FILES, Worker
+
+
+class Listener:
+    """A listening socket that has a connection and no file for it."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.asked = number, 0
+        self._sock = socket.socket()
+
+    def accept(self) -> None:
+        self.asked += 1
+        raise OSError(self.number, "no file")
+
+    def setblocking(self, blocking: bool) -> None:
+        self._sock.setblocking(blocking)
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker(1, os.getpid(), [], None, 30, Config(), logging.getLogger("test"))
+    made.poller = selectors.DefaultSelector()
+    yield made
+    made.poller.close()
+    made.tmp.close()
+
+
+@pytest.mark.parametrize("number", NO_FILES)
+def test_a_connection_without_a_file_is_left_in_the_queue_for_a_while(
+    worker: Worker, number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    listener = Listener(number)
+    worker.sockets = [listener]
+    worker.set_accept_enabled(True)
+    for _ in range(5):
+        worker.accept(listener)
+        worker.murder_pending()
+    assert [record.args for record in caplog.records] == [(errno.errorcode[number],)]
+    worker.set_accept_enabled(True)
+    assert worker.poller.get_map() == {}  # it does not turn in circles until there is a file
+    listener.close()
+
+
+def test_every_other_error_of_accept_is_raised(worker: Worker) -> None:
+    listener = Listener(errno.EBADF)
+    with pytest.raises(OSError, match="no file"):
+        worker.accept(listener)
+    listener.close()
+
+
+def test_the_limit_of_files_is_raised_as_far_as_needed() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        assert files.room_for(100) == 100
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (100 + files.OTHERS, hard)
+        assert files.room_for(1) == 1
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (100 + files.OTHERS, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
