@@ -29,8 +29,9 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def requirements(text: str, mark: str) -> dict[str, str]:
-    """Names and versions of the lines `name<mark>version`."""
-    return dict(re.findall(rf"^([a-z0-9-]+){mark}([0-9.]+)$", text, re.MULTILINE))
+    """Names and versions of the lines `name<mark>version`, an upper bound behind it left out."""
+    found = re.findall(rf"^([A-Za-z0-9-]+){mark}([0-9.]+)(?:,<[0-9.]+)?$", text, re.MULTILINE)
+    return dict(found)
 
 
 def test_the_lowest_versions_are_the_lower_bounds() -> None:

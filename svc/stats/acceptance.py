@@ -34,7 +34,7 @@ def held_out(task: Task, p: Floats, truth: Ints) -> Floats:
 
 
 def _cross_fitted(task: Task, p: Floats, truth: Ints, folds: int) -> Floats:
-    calibrated = np.empty_like(p)
+    calibrated = np.empty(p.shape)
     fold = _fold(len(truth), folds)
     for number in range(folds):
         inside = fold == number

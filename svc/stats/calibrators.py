@@ -125,7 +125,9 @@ def fit_platt(p: Floats, truth: Ints) -> Platt:
     `p` is (n, 1), `truth` (n,) holds 0 or 1. Newton's method with backtracking, from Lin, Lin and
     Weng, A Note on Platt's Probabilistic Outputs for Support Vector Machines (2007).
     """
-    x = _logit(p[:, 0])
+    logits = _logit(p[:, 0])
+    centre = float(logits.mean())
+    x = logits - centre  # so a constant has no say in the slope
     positive = int(truth.sum())
     high = (positive + 1) / (positive + 2)
     low = 1 / (len(truth) - positive + 2)
@@ -141,7 +143,8 @@ def fit_platt(p: Floats, truth: Ints) -> Platt:
         loss = _cross_entropy(ab, x, target)
         if float(np.abs(scale * step).max()) < CLOSE:
             break
-    return Platt(float(ab[0]), float(ab[1]))
+    a, b = map(float, ab)
+    return Platt(a, b - a * centre)
 
 
 def _newton_step(ab: Floats, x: Floats, target: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from svc.stats.calibrators import Floats, Ints
-from svc.stats.tasks import Task
+from svc.stats.tasks import SHOWN, Task
 
 BINS = 10  # of equal width
 _EDGES = np.linspace(0, 1, BINS + 1)
@@ -17,7 +17,7 @@ AUTOMATE_FROM = 0.9  # confidence at which an answer counts as automated
 def summary(task: Task, p: Floats, truth: Ints) -> dict[str, Any]:
     """All figures of labelled answers; without any, null and empty bins."""
     confidence, correct = task.confidence(p), task.correct(p, truth)
-    automated = (confidence >= AUTOMATE_FROM).astype(np.int64)
+    automated = (np.round(confidence, SHOWN) >= AUTOMATE_FROM).astype(np.int64)
     return {
         "accuracy": _mean(correct),
         "ece": expected_calibration_error(confidence, correct) if len(correct) else None,

@@ -19,6 +19,7 @@ from svc.stats.tasks import SHOWN
 TARGETS = (0.9, 0.95, 0.99)
 ERROR = 0.05  # how often a promise may be false
 GRID = 100  # steps between 1 and 0
+FIRST_SHARE = 10  # the first threshold that is tested lets at least 1 in so many answers pass
 
 
 def report(confidence: Floats, correct: Ints) -> list[dict[str, Any]]:
@@ -30,13 +31,15 @@ def lowest(target: float, confidence: Floats, correct: Ints) -> float | None:
     """The lowest threshold at which the one-sided 95% Clopper-Pearson bound reaches `target`.
 
     Thresholds that too few answers reach are passed over: that is decided by the confidences
-    alone, never by the labels, so it does not touch the promise.
+    alone, never by the labels, so it does not touch the promise. Fewer than a tenth are too few
+    as well: a single wrong one among them would end the walk before it began.
     """
     passed = None
+    enough = max(fewest(target), len(confidence) // FIRST_SHARE)
     for threshold in (step / GRID for step in range(GRID, -1, -1)):
         reached = confidence >= threshold
         count = int(reached.sum())
-        if count < fewest(target):
+        if count < enough:
             continue
         if not _holds(target, count, count - int(correct[reached].sum())):
             return passed

@@ -95,3 +95,10 @@ def test_doing_nothing_is_a_temperature_of_one_and_a_slope_of_one() -> None:
 @pytest.mark.parametrize("calibrator", [Temperature(2.5), Platt(0.5, -1.0)])
 def test_parameters_lead_back_to_the_calibrator(calibrator: Temperature | Platt) -> None:
     assert from_parameters(calibrator.parameters) == calibrator
+
+
+def test_constant_probabilities_teach_no_slope() -> None:
+    truth = (np.arange(100) % 10 == 0).astype(np.int64)
+    found = fit_platt(np.full((100, 1), 0.8), truth)
+    assert found.a == pytest.approx(0, abs=1e-6)
+    assert found.one((0.8,))[0] == pytest.approx(0.1, abs=0.01)
