@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc import serving
 
-worker_class = serving.worker_class
+worker_class = "gthread"  # gunicorn's own: how the service uses its threads is its own doing
 workers = serving.workers
 threads = serving.threads
 worker_connections = serving.worker_connections

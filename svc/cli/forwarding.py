@@ -38,16 +38,17 @@ class Forwarder:
     def decide(self, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
         """The decision on a body of `POST /v1/decide`, parsed and as text. Raises `Refused`."""
         try:
-            text = jsontext.dumps(body).encode()
+            request = jsontext.dumps(body).encode()
         except (ValueError, RecursionError):
             raise Refused("The arguments hold what JSON in UTF-8 cannot.") from None
-        response = self._post(text)
+        response = self._post(request)
+        text = response.content.decode(errors="replace")
         try:
-            answer = json.loads(response.content)
+            answer = json.loads(text)
         except (ValueError, RecursionError):
             answer = None
         if response.status_code == 200 and isinstance(answer, dict) and "answers" in answer:
-            return answer, response.content.decode()
+            return answer, text
         raise Refused(self._why(response, answer))
 
     def _post(self, body: bytes) -> requests.Response:

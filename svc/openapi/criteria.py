@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from svc.openapi import words
 from svc.openapi.answers import decision_fields, name
-from svc.openapi.shapes import COUNT, OBJECT, PROBABILITY, Json, described, mapping, record, ref
+from svc.openapi.shapes import (
+    COUNT,
+    FLAG,
+    OBJECT,
+    PROBABILITY,
+    Json,
+    described,
+    mapping,
+    record,
+    ref,
+)
 from svc.questions import TYPES
 
 STRING = "string"  # the route's other name of a text question
 _ANY = described({}, "Text, or any JSON, which the model is shown as text. May be left out.")
-_MEANINGS: Json = {
-    "type": ["object", "null"],
-    "properties": {"true": {}, "false": {}},
-    "description": "What yes and what no mean: text, null or any JSON.",
+# What a type has here that it does not have on `/v1/decide`, in questions and in answers.
+_ASKED: Json = {
+    "choice": {"escape": {**FLAG, "default": False, "description": words.QUESTION["escape"]}},
+    "noul": {
+        "criteria": {
+            "type": ["object", "null"],
+            "properties": {"true": {}, "false": {}},
+            "description": "What yes and what no mean: text, null or any JSON.",
+        }
+    },
 }
-_BY_LEVEL = described(mapping(PROBABILITY), "By level: `0`, `1` and so on.")
-_LEGEND = described(mapping({}), "What each level means, as it was given.")
+_REFUSED: Json = {STRING: {"not": {"required": ["enum"]}}}
+_ANSWERED: Json = {
+    "score": {
+        "probabilities": described(mapping(PROBABILITY), "By level: `0`, `1` and so on."),
+        "legend": described(mapping({}), "What each level means, as it was given."),
+    },
+    "text": {"type": {"enum": ["text", STRING]}},
+}
 _REPLACED = {"choice": "options", "multi": "options", "score": "levels"}  # by `criteria`
 _BOUNDS = ("minProperties", "maxProperties", "propertyNames", "minItems", "maxItems")
 
@@ -84,17 +107,17 @@ def _union(kinds: dict[str, str]) -> Json:
 
 def _question(kind: str, question: Json) -> Json:
     """A question of `/v1/decide` whose instructions may be anything, or nothing, with criteria."""
-    properties = {**question["properties"], "type": {"const": kind}, "instructions": _ANY}
-    made = {**OBJECT, "properties": properties, "required": ["type"]}
-    if kind == "choice":
-        properties["escape"] = {**properties["escape"], "default": False}
-    if kind == "noul":
-        properties["criteria"] = _MEANINGS
-    if kind == STRING:
-        made["not"] = {"required": ["enum"]}
-    if kind in _REPLACED:
-        made["anyOf"] = _either(properties, _REPLACED[kind])
-    return made
+    own = {"type": {"const": kind}, "instructions": _ANY, **_ASKED.get(kind, {})}
+    properties = {**question["properties"], **own}
+    replaced = _REPLACED.get(kind)
+    either = {} if replaced is None else {"anyOf": _either(properties, replaced)}
+    return {
+        **OBJECT,
+        "properties": properties,
+        "required": ["type"],
+        **_REFUSED.get(kind, {}),
+        **either,
+    }
 
 
 def _either(properties: Json, replaced: str) -> list[Json]:
@@ -118,9 +141,7 @@ def _criteria(replaced: Json) -> Json:
 
 
 def _answer(kind: str, answer: Json) -> Json:
-    """An answer of `/v1/decide` with its type; a score's levels are keys."""
-    types = {"enum": ["text", STRING]} if kind == "text" else {"const": kind}
-    levels = {"probabilities": _BY_LEVEL, "legend": _LEGEND} if kind == "score" else {}
-    properties = {"type": types, **answer["properties"], **levels}
-    required = dict.fromkeys(["type", *answer["required"], *levels])
-    return record(properties, required=list(required))
+    """An answer of `/v1/decide` with its type."""
+    own = {"type": {"const": kind}, **_ANSWERED.get(kind, {})}
+    required = dict.fromkeys(["type", *answer["required"], *own])
+    return record({**answer["properties"], **own}, required=list(required))

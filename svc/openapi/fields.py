@@ -69,7 +69,7 @@ def condition() -> Json:
     """What a rule may ask of a field."""
     operators = {name: {"type": _JSON_TYPES[kind]} for name, kind in OPERANDS.items()}
     return {
-        "description": "A value to equal, a list of values, any of which, or an operator.",
+        "description": "A value to equal, a list of values to be one of, or an operator.",
         "anyOf": [
             _SIMPLE,
             {"type": "array"},

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import json
 import logging
+import select
 import socket
 import time
 import uuid
@@ -34,6 +35,7 @@ from svc.worker.reading import STALL_S, BodyReader, CallerReader
 log = logging.getLogger(__name__)
 
 HEAD_S = 10.0  # seconds for a head, from the connection's or the head's first byte
+SOON_MS = 10  # milliseconds that a thread waits for the next request of its connection
 LINGER_S = 2.0  # seconds for a caller to close after us
 PATIENCE_S = 1.0  # seconds that a body may take when all threads are taken and few wait for one
 PAUSE_S = 1.0  # seconds without accepting, when there is no file for a connection
@@ -91,7 +93,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
             return _DEFER
-        return super().handle(conn)
+        again = super().handle(conn)
+        while again and self._next_is_here(conn):
+            again = super().handle(conn)
+        return again
+
+    def _next_is_here(self, conn: Any) -> bool:
+        """Whether the next request comes so soon that its thread need not be given back."""
+        if not self.alive or self._requests > self.cfg.threads // 2:
+            return False
+        poller = select.poll()
+        poller.register(conn.sock, select.POLLIN)
+        return bool(poller.poll(SOON_MS)) and conn.parser.unreader.take_head()
 
     def handle_request(self, req: Any, conn: Any) -> bool:
         """In a thread: have the application answer; whether the connection can go on."""
