@@ -33,7 +33,7 @@ lint: $(VENV)/.installed-dev
 typing: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed-test
+bench: $(VENV)/.installed-test $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(ARGS)
 
 wheel-check: $(VENV)/.installed-test

@@ -19,6 +19,7 @@ from benchmarks import (
     s1_cached,
     s2_one_call,
     s3_debiased,
+    s4_workers,
     s5_added_time,
     s6_slow_provider,
     s7_storage,
@@ -26,6 +27,7 @@ from benchmarks import (
     s10_memory,
     s12_start,
     s13_size,
+    s14_beside_tydex,
     wrong_keys,
 )
 from benchmarks.harness import Benchmark, NotRun, Options, Result
@@ -36,6 +38,7 @@ BENCHMARKS = {
         s1_cached.BENCHMARK,
         s2_one_call.BENCHMARK,
         s3_debiased.BENCHMARK,
+        s4_workers.BENCHMARK,
         s5_added_time.BENCHMARK,
         s6_slow_provider.BENCHMARK,
         s7_storage.BENCHMARK,
@@ -45,6 +48,7 @@ BENCHMARKS = {
         maps.MEMORY,
         s12_start.BENCHMARK,
         s13_size.BENCHMARK,
+        s14_beside_tydex.BENCHMARK,
         maps.RATE,
         plans.STAGED,
         plans.COUNCIL,

@@ -40,7 +40,7 @@ def bodies(count: int, *, debias: bool, questions: int = 2) -> list[str]:
 
 def completion(questions: int = 2) -> str:
     """The chat completion that answers `body(questions=questions)` in either option order."""
-    tokens = [_token("A", ("A", "B", "C"))]
+    tokens = [_token("A", ("A", "B", "C", "0", "1", "2"))]  # some servers number their options
     if questions > 1:
         tokens += [_token("\n", ("\n",)), _token("yes", ("yes", "no"))]
     return json.dumps(

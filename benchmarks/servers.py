@@ -20,12 +20,15 @@ def service(provider: str) -> Iterator[Process]:
         yield server
 
 
-def service_on(database: Path, provider: str, **further: str) -> AbstractContextManager[Process]:
+def service_on(
+    database: Path, provider: str, *, workers: int = 1, **further: str
+) -> AbstractContextManager[Process]:
     """`svc serve` on a database of the caller's; `further` providers by name."""
     providers = {"bench": provider, **further}
     variables = {f"SVC_PROVIDER_{name.upper()}_URL": url for name, url in providers.items()}
     environment = {**python_environment(), **variables}
-    return running(serve_command(database, "--model", f"@bench/{MODEL}"), environment)
+    options = ("--model", f"@bench/{MODEL}", "--workers", str(workers))
+    return running(serve_command(database, *options), environment)
 
 
 def serve_command(database: Path, *options: str) -> list[str]:
