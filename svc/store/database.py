@@ -80,6 +80,14 @@ class Database:
         """
         return self._readers.lend()
 
+    def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """All rows of one query; cheaper than `read`, which every request would pay for.
+
+        Raises `StorageError`.
+        """
+        with self._readers.lend(transaction=False) as connection:
+            return connection.execute(query, values).fetchall()
+
     def close(self) -> None:
         """Write what is waiting, move the log into the file, and close; may be called again."""
         self._readers.close()

@@ -66,8 +66,7 @@ class Keys:
         Raises `StorageError`.
         """
         digest = None if text is None else _digest(text)
-        with self._database.read() as connection:
-            row = connection.execute(_ADMIT, (digest,)).fetchone()
+        row = next(iter(self._database.rows(_ADMIT, digest)), None)
         if row is None:
             return None
         if row["id"] is not None:

@@ -96,16 +96,18 @@ class Labels:
 
         Raises `StorageError`.
         """
-        with self._database.read() as connection:
-            return _learned(connection, project, list(digests))
+        wanted = list(digests)
+        rows = self._database.rows(_find(wanted), project, *wanted)
+        return {row[0]: Learned(*row[1:]) for row in rows}
 
     def lesson(self, place: Place, most: int) -> Lesson | None:
         """The `most` recent labels, None without any. Raises `StorageError`."""
         project, digest = place
         with self._database.read() as connection:
-            learned = _learned(connection, project, [digest]).get(digest)
-            if learned is None:
+            found = connection.execute(_find([digest]), (project, digest)).fetchone()
+            if found is None:
                 return None
+            learned = Learned(*found[1:])
             rows = connection.execute(_RECENT, (project, learned.question_id, most)).fetchall()
         rows.reverse()
         p: list[list[float]] = json.loads("[" + ",".join(row["p"] for row in rows) + "]")
@@ -148,12 +150,8 @@ def _add(connection: sqlite3.Connection, label: NewLabel, p: str) -> tuple[Learn
     return Learned(*connection.execute(_COUNT, count).fetchone()), new
 
 
-def _learned(
-    connection: sqlite3.Connection, project: str, digests: list[bytes]
-) -> dict[bytes, Learned]:
-    query = _FIND.format(",".join("?" * len(digests)))
-    rows = connection.execute(query, (project, *digests)).fetchall()
-    return {row[0]: Learned(*row[1:]) for row in rows}
+def _find(digests: list[bytes]) -> str:
+    return _FIND.format(",".join("?" * len(digests)))
 
 
 def _named(place: Place) -> dict[str, Any]:

@@ -37,12 +37,15 @@ class Readers:
         self._closed = False
 
     @contextlib.contextmanager
-    def lend(self) -> Iterator[sqlite3.Connection]:
-        """See `Database.read`."""
+    def lend(self, transaction: bool = True) -> Iterator[sqlite3.Connection]:
+        """See `Database.read`; one statement alone needs no `transaction`."""
         connection = self._take()
         try:
             if connection is None:
                 connection = self._connect()
+            if not transaction:
+                yield connection
+                return
             connection.execute("BEGIN")
             try:
                 yield connection
