@@ -69,17 +69,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(
             f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
         )
-    if given.write and given.names:
-        parser.error("--write takes no names: the page holds whole runs")
     options = Options(given.seconds, given.rounds, given.quick)
     chosen = [BENCHMARKS[name] for name in given.names or BENCHMARKS]
-    rows = [(benchmark, _measured(benchmark, options)) for benchmark in chosen]
+    measured = [(benchmark, _measured(benchmark, options)) for benchmark in chosen]
+    rows = results.cells(measured)
     how = f"{options.rounds} rounds of {options.seconds:g} s" + (", --quick" * options.quick)
     facts = [how, *machine.description()]
     print("\n".join([*facts, "", results.table(rows)]))
     if given.write:
-        results.write(rows, facts)
-    return int(any(result is FAILED for _, result in rows))
+        results.write(rows, list(BENCHMARKS), facts)
+    return int(any(result is FAILED for _, result in measured))
 
 
 def _measured(benchmark: Benchmark, options: Options) -> Result:
