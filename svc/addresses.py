@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 
 _HOST = re.compile(r"(localhost|[0-9.]+|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1_024)
 def is_loopback(address: str) -> bool:
     """Whether only this machine reaches the IP address, or the path of a Unix socket."""
     if "/" in address:
@@ -20,6 +22,7 @@ def is_loopback(address: str) -> bool:
     return (mapped or found).is_loopback
 
 
+@lru_cache(maxsize=1_024)
 def is_local_host(host: str) -> bool:
     """Whether a `Host` header names this machine: localhost, 127.0.0.0/8 or [::1], any port.
 

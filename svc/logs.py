@@ -48,6 +48,9 @@ def configure(as_json: bool, level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings quote addresses
+    # Nothing of this is shown; https://docs.python.org/3/howto/logging.html#optimization
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

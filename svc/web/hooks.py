@@ -35,30 +35,29 @@ def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
     """
 
     def begin() -> None:
-        g.started = time.perf_counter()
-        g.deadline = Deadline(deadline_s)
-        sent = request.headers.get(REQUEST_ID, "")
-        g.request_id = sent if _VALID_ID.fullmatch(sent) else uuid.uuid4().hex
+        kept = g._get_current_object()  # each use of the proxy would look it up again
+        kept.started = time.perf_counter()
+        kept.deadline = Deadline(deadline_s)
+        sent = request.environ.get("HTTP_X_REQUEST_ID", "")
+        kept.request_id = sent if _VALID_ID.fullmatch(sent) else uuid.uuid4().hex
 
     def end(response: Response) -> Response:
-        response.headers[REQUEST_ID] = g.request_id
+        kept, status = g._get_current_object(), response.status_code
+        response.headers[REQUEST_ID] = kept.request_id
         _secure(response)
-        seconds = time.perf_counter() - g.started
-        metrics.responded(response.status_code)
-        if (decision := g.get("decision")) is not None:
+        seconds = time.perf_counter() - kept.started
+        metrics.responded(status)
+        if (decision := kept.get("decision")) is not None:
             metrics.decided(seconds, decision["cached"], decision["answers"].values())
-        log.info(
-            "request",
-            extra={
-                FIELDS: {
-                    "method": request.method,
-                    "path": request.path,
-                    "status": response.status_code,
-                    "ms": round(seconds * 1000, 1),
-                    "request_id": g.request_id,
-                }
-            },
-        )
+        asked = request.environ
+        fields = {
+            "method": asked["REQUEST_METHOD"],
+            "path": request.path,
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+            "request_id": kept.request_id,
+        }
+        log.info("request", extra={FIELDS: fields})
         return response
 
     app.before_request(begin)
