@@ -8,11 +8,12 @@ ARGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint typing bench wheel-check tox clean
+.PHONY: help demo test test-browser lint typing bench wheel-check tox clean
 
 help:
 	@echo "make demo         serve the demonstration model and ask it one sample"
 	@echo "make test         run the tests"
+	@echo "make test-browser  run the tests of the dashboard in Chromium"
 	@echo "make lint         check style and format"
 	@echo "make typing       check types"
 	@echo "make bench        run the benchmarks"
@@ -25,6 +26,9 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(ARGS)
+
+test-browser: $(VENV)/.installed-test
+	$(BIN)/python -m pytest --browser tests/browser $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

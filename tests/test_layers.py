@@ -28,7 +28,7 @@ LEVELS = (
     {"schemas", "store", "providers", "metrics"},
     {"engine", "openapi"},
     {"bootstrap", "web", "batch"},
-    {"app", "serving", "worker"},
+    {"app", "serving", "worker", "evals"},
     {"cli", "wsgi", "gunicorn.conf"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -45,6 +45,7 @@ ONLY_USERS = {
     "gunicorn": {"serving", "worker", "cli", "gunicorn.conf"},
     "click": {"cli"},
     "apispec": {"openapi"},
+    "jinja2": {"evals"},
     "mcp": {"cli"},
 }
 FILES = [*sorted((ROOT / "svc").rglob("*.py")), ROOT / "wsgi.py", ROOT / "gunicorn.conf.py"]

@@ -1,0 +1,85 @@
+"use strict";
+// How true a question's probabilities are: a reliability diagram, and from where on to automate.
+
+const AUTOMATED_FROM = 0.9; // the confidence that the report's shares of automated answers are at
+
+async function calibration(region, params, signal) {
+  await aboutQuestion("calibration", region, params, signal, async (query) =>
+    calibrationOf(await getJson("v1/calibration", query, signal)),
+  );
+}
+
+function calibrationOf(report) {
+  const labels = `a calibrator takes ${report.min_labels}`;
+  const head = figures(
+    figure("Labels", whole(report.labels), labels),
+    figure("Calibrator", report.calibrator?.kind ?? "none", parameters(report.calibrator)),
+    figure("Type", report.type),
+  );
+  if (!report.labels) {
+    return [head, empty("No labels yet", "POST /v1/feedback takes true answers; each is a label.")];
+  }
+  return [
+    head,
+    el("div", { class: "columns" }, diagram(report), scoresCard(report)),
+    thresholds(report.thresholds),
+  ];
+}
+
+function parameters(calibrator) {
+  if (!calibrator) return "raw probabilities are shown to callers";
+  const named = Object.entries(calibrator).filter(([name]) => name !== "kind");
+  return named.map(([name, number]) => `${name} = ${decimal(number)}`).join(", ");
+}
+
+function diagram({ before, after }) {
+  const series = [
+    { kind: "before", name: "Before", bins: before.bins },
+    { kind: "after", name: "After", bins: after.bins },
+  ];
+  const label =
+    `Reliability diagram: accuracy over confidence. Calibration error before ` +
+    `${decimal(before.ece)}, after ${decimal(after.ece)}.`;
+  return card(
+    "Reliability",
+    legend([
+      ["before", "Before: raw"],
+      ["after", "After: calibrated, held out"],
+    ]),
+    chart(label, reliability(series)),
+    el(
+      "p",
+      { class: "note" },
+      "Accuracy over confidence. On the dashed line 80% sure is right 80% of the time.",
+    ),
+  );
+}
+
+function scoresCard({ before, after }) {
+  const at = `at ${AUTOMATED_FROM * 100}%`;
+  const rows = [
+    ["Accuracy", "accuracy", percent],
+    ["Calibration error (ECE)", "ece", decimal],
+    ["Brier score", "brier", decimal],
+    [`Automated ${at}`, "automated", percent],
+    [`Accuracy when automated ${at}`, "accuracy_when_automated", percent],
+  ].map(([name, key, format]) => [name, format(before[key]), format(after[key])]);
+  return card(
+    "Scores",
+    table("Before and after calibration", ["Score", "#Before", "#After"], rows),
+  );
+}
+
+function thresholds(list) {
+  const rows = list.map((one) => [
+    `at least ${percent(one.target)}`,
+    one.min_confidence === null ? NOTHING : one.min_confidence.toFixed(2),
+    percent(one.automated),
+    one.reason ?? "promised with 95% certainty",
+  ]);
+  const columns = ["Accuracy", "#min_confidence", "#Automated", "Why"];
+  return card(
+    "What may be automated",
+    table("The lowest min_confidence for an accuracy", columns, rows),
+  );
+}

@@ -1,0 +1,140 @@
+"use strict";
+// Totals and rates since the server's start, out of its metrics.
+
+const REFRESH_MS = 10_000;
+const QUANTILES = [0.5, 0.95, 0.99];
+const SAMPLE = /^(\w+)(?:\{(\w+)="([^"]*)"\})? (\S+)$/gm;
+
+async function overview(region, params, signal) {
+  let earlier = null;
+  const read = async () => {
+    const now = { at: Date.now(), metrics: parseMetrics(await getText("metrics", signal)) };
+    const perMinute = rate(earlier, now);
+    earlier = now;
+    return overviewOf(now, perMinute);
+  };
+  // A server that does not answer is asked again by a person only.
+  const repeat = async () => {
+    while (await load(region, signal, read, repeat)) await pause(REFRESH_MS, signal);
+  };
+  await repeat();
+}
+
+function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const tick = () => (document.hidden ? setTimeout(tick, ms) : resolve());
+    const timer = setTimeout(tick, ms);
+    signal.addEventListener("abort", () => clearTimeout(timer));
+  });
+}
+
+/** Samples by name; those with a label as a map from its value. */
+function parseMetrics(text) {
+  const samples = new Map();
+  for (const [, name, label, labelled, number] of text.matchAll(SAMPLE)) {
+    if (!label) samples.set(name, Number(number));
+    else samples.set(name, (samples.get(name) ?? new Map()).set(labelled, Number(number)));
+  }
+  return samples;
+}
+
+/** Decisions a minute between two readings; nothing when the server was started in between. */
+function rate(earlier, now) {
+  const count = (reading) => reading.metrics.get("svc_decisions_total");
+  if (!earlier || count(now) < count(earlier)) return null;
+  return ((count(now) - count(earlier)) / (now.at - earlier.at)) * 60_000;
+}
+
+function overviewOf({ at, metrics }, perMinute) {
+  const buckets = bucketsOf(metrics.get("svc_decide_duration_seconds_bucket") ?? new Map());
+  const statuses = metrics.get("svc_http_responses_total") ?? new Map();
+  return [
+    totals(metrics, statuses, perMinute),
+    el("div", { class: "columns" }, latency(metrics, buckets), responses(statuses)),
+    el(
+      "p",
+      { class: "note" },
+      `Since the server's start. Read at ${time(at)}, again every ${REFRESH_MS / 1000} s.`,
+    ),
+  ];
+}
+
+function totals(metrics, statuses, perMinute) {
+  const get = (name) => metrics.get(name);
+  const [decisions, answers] = [get("svc_decisions_total"), get("svc_answers_total")];
+  const [hits, abstains] = [get("svc_cache_hits_total"), get("svc_abstains_total")];
+  const quota = get("svc_daily_quota_remaining");
+  const failed = [...statuses].filter(([status]) => status >= "500");
+  const failures = failed.reduce((sum, [, count]) => sum + count, 0);
+  const all = [...statuses.values()].reduce((sum, count) => sum + count, 0);
+  const now = perMinute === null ? null : `${whole(Math.round(perMinute))} a minute now`;
+  return figures(
+    figure("Decisions", whole(decisions), now),
+    figure("From the cache", percent(hits / decisions), counted(hits, "decision")),
+    figure("Answers", whole(answers), "without skipped questions"),
+    figure("Abstained", percent(abstains / answers), counted(abstains, "answer")),
+    figure(
+      "Server errors",
+      percent(failures / all),
+      `${whole(failures)} of ${counted(all, "response")}`,
+    ),
+    quota !== undefined && figure("Quota left today", whole(quota), "calls to the aggregator"),
+  );
+}
+
+/** `{from, to, count}` of each bucket in seconds, out of Prometheus' running sums. */
+function bucketsOf(cumulative) {
+  let [from, below] = [0, 0];
+  return [...cumulative].map(([bound, upTo]) => {
+    const to = bound === "+Inf" ? Infinity : Number(bound);
+    const bucket = { from, to, count: upTo - below };
+    [from, below] = [to, upTo];
+    return bucket;
+  });
+}
+
+/** The value below which the share `q` lies, even within its bucket, as Prometheus estimates it. */
+function quantile(buckets, q) {
+  const total = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
+  let rank = q * total;
+  for (const { from, to, count } of buckets) {
+    if (count > 0 && rank <= count)
+      return to === Infinity ? from : from + (to - from) * (rank / count);
+    rank -= count;
+  }
+  return null;
+}
+
+function latency(metrics, buckets) {
+  const count = metrics.get("svc_decide_duration_seconds_count");
+  const mean = metrics.get("svc_decide_duration_seconds_sum") / count;
+  if (!count) return card("Latency of decisions", empty("No decisions yet", "Ask one under Try."));
+  const quantiles = QUANTILES.map((q) => figure(`p${q * 100}`, seconds(quantile(buckets, q))));
+  return card(
+    "Latency of decisions",
+    figures(quantiles, figure("Mean", seconds(mean))),
+    bars("Decisions by duration", histogramRows(buckets, count)),
+  );
+}
+
+/** Bars of the buckets, without the empty ones at both ends. */
+function histogramRows(buckets, total) {
+  const first = buckets.findIndex((bucket) => bucket.count > 0);
+  const last = buckets.findLastIndex((bucket) => bucket.count > 0);
+  return buckets.slice(first, last + 1).map(({ from, to, count }) => ({
+    label: to === Infinity ? `over ${seconds(from)}` : `up to ${seconds(to)}`,
+    share: count / total,
+    text: whole(count),
+  }));
+}
+
+function responses(statuses) {
+  const total = [...statuses.values()].reduce((sum, count) => sum + count, 0);
+  const rows = [...statuses].sort().map(([status, count]) => ({
+    label: status,
+    share: count / total,
+    text: whole(count),
+  }));
+  if (!rows.length) return card("Responses by status", empty("No responses yet"));
+  return card("Responses by status", bars("Responses by status", rows));
+}

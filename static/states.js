@@ -1,0 +1,87 @@
+"use strict";
+// How it stands with what a view asked for: it loads, there is none, or it failed.
+
+const HEADLINES = new Map([
+  [0, "No answer"],
+  [401, "An API key is needed"],
+  [403, "Not allowed"],
+  [404, "Not found"],
+  [422, "The request is not valid"],
+  [429, "Too many requests"],
+]);
+
+/**
+ * Show in `region` the nodes that `make` promises, and until then, or instead, how it stands.
+ * Resolves to whether they came; if not, `retry` is what a person may do again.
+ */
+async function load(region, signal, make, retry = () => load(region, signal, make)) {
+  region.setAttribute("aria-busy", "true");
+  if (!region.hasChildNodes()) region.replaceChildren(loading());
+  let [came, nodes] = [true, []];
+  try {
+    nodes = await make();
+  } catch (error) {
+    [came, nodes] = [false, signal.aborted ? [] : [problem(error, retry)]];
+  }
+  if (signal.aborted) return false; // another view stands there
+  replace(region, nodes.filter(isThere));
+  region.setAttribute("aria-busy", "false");
+  return came;
+}
+
+/** Whoever was on something in `region` stays in it, and does not start the page anew. */
+function replace(region, nodes) {
+  const held = region.contains(document.activeElement);
+  region.replaceChildren(...nodes);
+  region.tabIndex = -1;
+  if (held) region.focus({ preventScroll: true });
+}
+
+function loading() {
+  return el("p", { class: "state", role: "status" }, "Loading…");
+}
+
+function empty(headline, ...more) {
+  return el(
+    "div",
+    { class: "state" },
+    el("h2", {}, headline),
+    more.map((text) => el("p", {}, text)),
+  );
+}
+
+/** An error a person can act upon. */
+function problem(error, retry) {
+  if (!(error instanceof Problem)) return unreadable(error, retry);
+  const headline = HEADLINES.get(error.status) ?? "The server could not answer";
+  const message = explanation(error);
+  if (error.status === 401) askForKey(message);
+  return el(
+    "div",
+    { class: "state error", role: "alert" },
+    el("h2", {}, headline),
+    el("p", {}, message),
+    error.retryAfter && el("p", {}, `Try again in ${error.retryAfter} s.`),
+    el("div", { class: "actions" }, error.status === 401 && keyButton(), retry && again(retry)),
+  );
+}
+
+function explanation(error) {
+  const keyless = error.status === 401 && !storedKey();
+  return keyless ? "This server answers only with an API key." : error.message;
+}
+
+function keyButton() {
+  const attributes = { type: "button", class: "primary", click: () => askForKey() };
+  return el("button", attributes, "Enter key");
+}
+
+function again(retry) {
+  return el("button", { type: "button", click: () => retry() }, "Try again");
+}
+
+/** What came is not what the server sends, or broke off: something in between made it. */
+function unreadable(error, retry) {
+  console.error(error);
+  return problem(new Problem(0, "What came as an answer could not be read."), retry);
+}
