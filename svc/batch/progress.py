@@ -23,10 +23,11 @@ class Progress:
         done: int,
         drawn: bool,
         clock: Callable[[], float] = time.monotonic,
+        unit: str = "lines",
     ) -> None:
-        """`total` lines in all, of which `done` were there before; `drawn`: as a bar."""
+        """`total` of a unit in all, of which `done` were there before; `drawn`: as a bar."""
         self._stream, self._total, self._before, self._drawn = stream, total, done, drawn
-        self._clock = clock
+        self._clock, self._unit = clock, unit
         self._started = clock()
         self._next = self._started + (0 if drawn else PLAIN_S)
 
@@ -53,8 +54,8 @@ class Progress:
 
     def _words(self, done: int, errors: int, cost_usd: float) -> str:
         rate = (done - self._before) / max(self.seconds, 1e-9)
-        parts = [f"{done:,} lines" if self._total is None else f"{done:,} of {self._total:,} lines"]
-        parts += [rate_text(rate), f"${cost_usd:.4f}"]
+        count = f"{done:,}" if self._total is None else f"{done:,} of {self._total:,}"
+        parts = [f"{count} {self._unit}", rate_text(rate), f"${cost_usd:.4f}"]
         if self._total is not None and rate > 0:
             parts.append(f"{duration((self._total - done) / rate)} left")
         if errors:

@@ -22,8 +22,13 @@ COMMANDS = {
     "serve": "Serve the HTTP interface.",
     "keys": "Make, list and revoke API keys.",
     "project-key": "Set and remove the projects' own aggregator keys.",
+    "spike": "Check which models give usable label probabilities.",
+    "recipe": "Show ready-made questions.",
     "map": "Answer questions about every line of a file.",
     "shadow": "Compare answers with the labels that people gave.",
+    "bench": "Score models on eval sets.",
+    "report": "Print a saved bench run again, without asking any model.",
+    "tune": "Find the best way to ask the question of an eval set.",
     "mcp": "Give MCP clients a tool that asks a running server.",
 }
 

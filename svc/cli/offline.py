@@ -22,16 +22,17 @@ from svc.demo import DemoServer
 from svc.engine import stages
 from svc.engine.ask import Asker
 from svc.engine.cache import DecisionCache
-from svc.engine.calls import CallPool
+from svc.engine.calls import Call, CallPool, Outcome
 from svc.engine.debias import DebiasMemory
 from svc.engine.decide import Engine
 from svc.engine.flows import FlowPool
 from svc.errors import ApiError, InvalidRequest, QuotaSpent
 from svc.pins import PINS
 from svc.providers.admission import Admission
+from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider, build_catalog
 from svc.providers.client import Client
-from svc.providers.routing import Router
+from svc.providers.routing import Model, Router
 from svc.ratelimit import Buckets
 from svc.schemas import DecisionRequest, Plan, load_decision
 from svc.schemas.plan import PlanField
@@ -84,12 +85,19 @@ class Offline:
     """Makes decisions like a server with the same environment; used by any number of threads."""
 
     def __init__(
-        self, catalog: Mapping[str, Provider], router: Router, engine: Engine, settings: Settings
+        self,
+        catalog: Mapping[str, Provider],
+        client: Client,
+        router: Router,
+        calls: CallPool,
+        engine: Engine,
+        settings: Settings,
     ):
         self.catalog = catalog  # the configured providers by name
+        self.client = client
         self.config = settings.latest_config  # the pin that decisions are made under
         self.budgeted = settings.daily_limit is not None
-        self._router, self._engine = router, engine
+        self._router, self._calls, self._engine = router, calls, engine
         self._under_way: set[Deadline] = set()
         self._cut = False
         self._lock = threading.Lock()
@@ -156,6 +164,20 @@ class Offline:
             raise QuotaSpent(_SPENT, _DAY_S - time.time() % _DAY_S)
         return response, _record.get()
 
+    def resolve(self, model_id: str) -> Model:
+        """The model of an id. Raises `InvalidRequest`."""
+        return self._router.resolve(model_id)
+
+    def call(self, model: Model, chat: ChatCall) -> Outcome:
+        """What comes of one call outside any decision, retries included. Raises `Timeout`."""
+        token = _refused.set([])
+        try:
+            with self._deadline() as deadline:
+                (outcome,) = self._calls.run([Call(model, chat)], deadline)
+        finally:
+            _refused.reset(token)
+        return outcome
+
     def cut(self) -> None:
         """End every decision under way, and those to come, with `Timeout`."""
         with self._lock:
@@ -211,4 +233,4 @@ def _build(settings: Settings, concurrency: int, buckets: Buckets, stack: ExitSt
     asker = Asker(client, calls, DecisionCache(0), DebiasMemory())
     salt = secrets.token_bytes(16)
     made = Engine(router, asker, flows, Ids(), salt, settings.latest_config)
-    return Offline(catalog, router, made, settings)
+    return Offline(catalog, client, router, calls, made, settings)

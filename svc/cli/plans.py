@@ -23,6 +23,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _MODEL = "model"
 _PLANS = (_MODEL, COUNCIL, CASCADE, RACE)  # options of which one may be given
+demo_option = click.option(
+    "--demo",
+    is_flag=True,
+    help=f"Start the demonstration model; {DEMO_MODEL} answers unless models are named.",
+)
 _OPTIONS = (
     click.option("--model", metavar="MODEL", help="A model, or a fallback chain: A,B,C."),
     click.option("--council", metavar="A,B", help="Models that answer together, blended."),
@@ -36,11 +41,7 @@ _OPTIONS = (
     ),
     click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True),
     click.option("--no-debias", is_flag=True, help="Ask options in their original order only."),
-    click.option(
-        "--demo",
-        is_flag=True,
-        help=f"Start the demonstration model; {DEMO_MODEL} answers unless models are named.",
-    ),
+    demo_option,
 )
 
 

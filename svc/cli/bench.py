@@ -1,0 +1,173 @@
+"""`svc bench`: how well models answer questions whose true answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+import click
+
+from svc.cli import eval_options, offline
+from svc.cli.eval_options import FAILED, INTERRUPTED
+from svc.cli.offline import Offline
+from svc.cli.plans import Asking, model_options
+from svc.cli.score_table import score_table
+from svc.errors import InvalidRequest, QuotaSpent, SettingsError
+from svc.evals import runs
+from svc.evals.asking import asked
+from svc.evals.runs import Run, Saved
+from svc.evals.scoring import FAILURES, Scored, score
+from svc.evals.sets import EvalRow, EvalSet, load_sets
+from svc.schemas import DecisionRequest
+
+EXAMPLES = """\b
+Examples:
+  svc bench --demo
+  svc bench --model @openai/gpt-4.1-mini --per-set 20 --save runs.jsonl
+  svc bench --cascade A,B --escalate-below 0.9 --save runs.jsonl support_queue spam
+  svc report runs.jsonl
+"""
+
+
+@click.command("bench", epilog=EXAMPLES)
+@click.argument("sets", nargs=-1, metavar="[SETS]...")
+@eval_options.folder
+@eval_options.per_set
+@click.option("--save", metavar="FILE", help="Append scored rows, and go on from those in it.")
+@eval_options.concurrency
+@model_options
+def command(
+    asking: Asking,
+    sets: Sequence[str],
+    folder: str,
+    per_set: int | None,
+    save: str | None,
+    concurrency: int,
+) -> None:
+    """Score models on eval sets.
+
+    A set is a file DIR/SET.json of the form
+
+    \b
+      {"question": {...}, "rows": [{"state": ..., "label": ...}, ...]}
+
+    with a question as POST /v1/decide takes it and labels as POST /v1/feedback takes them. All
+    sets of the folder are asked unless some are named. The table shows how many answers are right
+    and within which bounds that is known, how true the probabilities are (ECE, Brier score), what
+    could be automated at a confidence of 0.9 and how right that would be, cost and latency.
+
+    With --save the same command goes on after any interruption: rows that FILE holds with the
+    same question, label, models, mode and debias are not asked again, failed ones are. A spent
+    SVC_DAILY_LIMIT, or ten failures in a row, stop it.
+
+    The exit status is 0 when every row was answered, 1 when not, 2 for a wrong command line and
+    130 after Ctrl-C.
+    """
+    chosen = [eval_set.sampled(per_set) for eval_set in load_sets(folder, sets)]
+    with ExitStack() as stack:
+        engine = stack.enter_context(offline.engine(asking.demo, concurrency))
+        saved = stack.enter_context(runs.opened(save)) if save else None
+        bench = _prepared(engine, asking, chosen, saved)
+        status = _go(bench, engine, concurrency)
+    click.echo("\n".join(score_table(bench.run, bench.by_set())))
+    if status:
+        raise click.exceptions.Exit(status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A row, and the request that it is asked with."""
+
+    request: DecisionRequest
+    eval_set: EvalSet
+    row: EvalRow
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What is to be asked, and what is known of it."""
+
+    run: Run
+    jobs: list[_Job]
+    saved: Saved | None
+    scored: dict[tuple[str, int], Scored] = field(default_factory=dict)  # by set and row
+
+    def by_set(self) -> dict[str, list[Scored]]:
+        """What is known, by set; of a set that was not reached, nothing."""
+        found: dict[str, list[Scored]] = {job.eval_set.name: [] for job in self.jobs}
+        for job in self.jobs:
+            if (place := (job.eval_set.name, job.row.number)) in self.scored:
+                found[job.eval_set.name].append(self.scored[place])
+        return found
+
+    def add(self, job: _Job, scored: Scored) -> None:
+        self.scored[job.eval_set.name, job.row.number] = scored
+
+    def keep(self, job: _Job, scored: Scored) -> None:
+        """Save a row, where rows are saved."""
+        if self.saved is not None:
+            self.saved.add(self.run, job.eval_set, job.row, scored)
+
+
+def _prepared(
+    engine: Offline, asking: Asking, sets: Sequence[EvalSet], saved: Saved | None
+) -> _Bench:
+    fields = engine.settle(asking.fields)
+    run = Run(config=engine.config, **fields)
+    jobs = []
+    for eval_set in sets:
+        try:
+            request = eval_set.request(fields)
+        except InvalidRequest as error:
+            click.echo(f"{eval_set.name} is left out: {error.message}", err=True)
+        else:
+            jobs += [_Job(request, eval_set, row) for row in eval_set.rows]
+    if not jobs:
+        raise SettingsError("no eval set can be asked in this way")
+    bench = _Bench(run, jobs, saved)
+    for job in jobs:
+        if saved and (found := saved.find(run, job.eval_set, job.row)):
+            bench.add(job, found)
+    return bench
+
+
+def _go(bench: _Bench, engine: Offline, concurrency: int) -> int:
+    """Ask what is not known yet; the exit status."""
+    left = [job for job in bench.jobs if (job.eval_set.name, job.row.number) not in bench.scored]
+    if known := len(bench.jobs) - len(left):
+        click.echo(f"{known:,} of {len(bench.jobs):,} rows were scored before", err=True)
+    threads = min(engine.at_once(job.request, concurrency) for job in bench.jobs)
+    stopped, status = "", FAILED
+    try:
+        stopped = _ask(bench, left, engine, threads)
+    except QuotaSpent as error:
+        stopped = error.message
+    except KeyboardInterrupt:
+        stopped, status = "interrupted", INTERRUPTED
+    if stopped:
+        again = "; the same command goes on from there" if bench.saved else ""
+        click.echo(f"Stopped after {len(bench.scored):,} rows: {stopped}{again}.", err=True)
+    failed = any(scored.error for scored in bench.scored.values())
+    return status if stopped or failed else 0
+
+
+def _ask(bench: _Bench, jobs: Sequence[_Job], engine: Offline, threads: int) -> str:
+    """Ask the jobs; why it stopped before the last one, or nothing."""
+
+    def work(job: _Job) -> Scored:
+        scored = score(engine.recorded, job.request, job.row)
+        if not scored.error:
+            bench.keep(job, scored)  # at once: paid for, whatever comes of the rows before it
+        return scored
+
+    failures = 0
+    with closing(asked(jobs, work, threads, engine.cut)) as results:
+        for job, scored in results:
+            bench.add(job, scored)
+            failures = failures + 1 if scored.error else 0
+            if scored.error:
+                bench.keep(job, scored)
+            if failures == FAILURES:
+                return f"{FAILURES} failures in a row (SVC_LOG_LEVEL=warning tells more)"
+    return ""

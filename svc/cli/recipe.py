@@ -1,0 +1,52 @@
+"""`svc recipe`: ready-made questions, to be used as they are or as a start."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import click
+
+from svc.errors import SettingsError
+
+EXAMPLES = """\b
+Examples:
+  svc recipe list
+  svc recipe show support-triage > questions.json
+  svc map --demo -q questions.json -o answers.jsonl tickets.jsonl
+"""
+
+
+@click.group("recipe", epilog=EXAMPLES)
+def command() -> None:
+    """Show ready-made questions.
+
+    A recipe is a questions object, as POST /v1/decide and svc map -q take it.
+    """
+
+
+@command.command("list")
+def show_all() -> None:
+    """Print a table of all recipes."""
+    found = recipes()
+    width = max(map(len, found))
+    for name, recipe in found.items():
+        click.echo(f"{name.ljust(width)}  {recipe['description']}")
+
+
+@command.command("show", epilog="Example: svc recipe show sentiment > questions.json")
+@click.argument("name", metavar="NAME")
+def show(name: str) -> None:
+    """Print the questions of a recipe as JSON."""
+    found = recipes()
+    if name not in found:
+        raise SettingsError(f"there is no recipe {name[:100]!r}; there are: {', '.join(found)}")
+    click.echo(json.dumps(found[name]["questions"], indent=2, ensure_ascii=False))
+
+
+def recipes() -> dict[str, dict[str, Any]]:
+    """Every recipe by name: `description`, one line, and `questions`."""
+    folder = files("svc") / "recipes"
+    paths = sorted(folder.iterdir(), key=lambda path: path.name)
+    return {path.name.removesuffix(".json"): json.loads(path.read_text("utf-8")) for path in paths}

@@ -1,0 +1,50 @@
+"""`svc report`: a saved bench run, printed again."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from svc.cli import eval_options
+from svc.cli.score_table import score_table
+from svc.errors import SettingsError
+from svc.evals import runs
+
+EXAMPLES = """\b
+Examples:
+  svc bench --model @openai/gpt-4.1-mini --save runs.jsonl
+  svc report runs.jsonl
+  svc report --html report.html runs.jsonl
+"""
+
+
+@click.command("report", epilog=EXAMPLES)
+@eval_options.folder
+@click.option("--html", metavar="FILE", help="Write a page with diagrams, too.")
+@click.argument("file", metavar="FILE")
+def command(folder: str, html: str | None, file: str) -> None:
+    """Print a saved bench run again, without asking any model.
+
+    FILE is what `svc bench --save` wrote. Of rows that were scored several times, the last one
+    counts; runs with different models, modes or debias have a table each.
+
+    The page that --html writes needs nothing but itself: reliability diagrams, confusion
+    matrices, what could be automated at which confidence, and the surest mistakes with their
+    states, as far as the eval sets in DIR still have them.
+    """
+    if html is not None and os.path.realpath(html) == os.path.realpath(file):
+        raise click.UsageError("--html names the file that is read.")
+    found = runs.by_run(runs.read(file))
+    if not found:
+        raise SettingsError(f"file {file!r}: it holds no scored row")
+    tables = [
+        score_table(run, {name: [row.scored for row in rows] for name, rows in by_set.items()})
+        for run, by_set in found
+    ]
+    click.echo("\n\n".join("\n".join(lines) for lines in tables))
+    if html is not None:
+        from svc.evals.page import write_page  # the template engine is not needed for tables
+
+        write_page(html, found, folder)
+        click.echo(f"wrote {html}", err=True)

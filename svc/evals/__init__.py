@@ -1,0 +1,1 @@
+"""Labelled questions: read, sampled, scored, saved, compared and shown."""

@@ -1,0 +1,33 @@
+"""Many rows asked at the same time, with their progress shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeVar
+
+from svc.batch.progress import Progress
+from svc.batch.workers import Workers
+from svc.evals.scoring import Scored
+
+J = TypeVar("J")
+
+
+def asked(
+    jobs: Sequence[J], work: Callable[[J], Scored], threads: int, cut: Callable[[], None]
+) -> Generator[tuple[J, Scored], None, None]:
+    """Each job with what came of it, in their order; close it to end what is under way.
+
+    `cut` makes every `work` under way end soon. Raises what `work` does.
+    """
+    progress = Progress(sys.stderr, len(jobs), 0, sys.stderr.isatty(), unit="rows")
+    failed, cost_usd = 0, 0.0
+    try:
+        with Workers(iter(jobs), work, threads, cut) as results:
+            for done, (job, scored) in enumerate(zip(jobs, results, strict=False), 1):
+                failed += bool(scored.error)
+                cost_usd += scored.cost_usd
+                progress.show(done, failed, cost_usd)
+                yield job, scored
+    finally:
+        progress.end()

@@ -1,0 +1,122 @@
+"""What `svc tune` tries: plans, modes, option orders and examples, and how they are ranked."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from svc import limits
+from svc.engine import stages
+from svc.evals.figures import Figures
+from svc.evals.sets import EvalRow, EvalSet, shuffled
+from svc.questions import TYPES
+from svc.schemas import DecisionRequest
+from svc.schemas.plan import CASCADE, COUNCIL
+
+ESCALATE_BELOW = (0.7, 0.8, 0.9)
+MODES = ("auto", "verbal")
+FEW_SHOT = 4  # examples, where there are any
+_POOL_SHARE = 5  # one row in so many is for examples
+_ORDERS = 2  # calls of one asking, debiased
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to ask the question of a set."""
+
+    model: Any  # a plan as `POST /v1/decide` takes it
+    mode: str
+    debias: bool
+    examples: int
+    request: DecisionRequest  # about no state yet
+    question: dict[str, Any]  # as `POST /v1/decide` takes it
+
+    @property
+    def most_calls(self) -> int:
+        """Model calls that one row takes at most; retries of the same call are not counted."""
+        members = len(self.request.plan.models) if self.request.plan else 1
+        calls = stages.planned_calls(self.request, members, _ORDERS if self.debias else 1)
+        (question,) = self.request.questions.values()
+        falls_back = self.mode == "auto" and not question.think and not question.verbal_reason
+        return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
+
+    def fields(self, name: str) -> dict[str, Any]:
+        """The fields of `POST /v1/decide` that ask in this way; `name` is the question's key."""
+        asking = {"model": self.model, "mode": self.mode, "debias": self.debias}
+        return {**asking, "questions": {name: self.question}}
+
+
+def split(rows: Sequence[EvalRow]) -> tuple[list[EvalRow], list[EvalRow]]:
+    """The rows that examples are taken from, and those that candidates are tested on.
+
+    A fifth is for examples, at least 4 and at most half.
+    """
+    mixed = shuffled(rows)
+    size = min(max(FEW_SHOT, len(mixed) // _POOL_SHARE), len(mixed) // 2)
+    return mixed[:size], mixed[size:]
+
+
+def examples(pool: Sequence[EvalRow]) -> list[dict[str, Any]]:
+    """Rows of the pool as a question has its examples: of as many labels as possible."""
+    seen: dict[str, int] = {}
+    ranked = []
+    for place, row in enumerate(pool):
+        label = repr(row.truth)
+        ranked.append((seen.get(label, 0), place, row))
+        seen[label] = seen.get(label, 0) + 1
+    chosen = [row for _, _, row in sorted(ranked, key=lambda one: one[:2])[:FEW_SHOT]]
+    return [{"state": row.state, "label": row.label} for row in chosen]
+
+
+def plans(models: Sequence[str]) -> list[Any]:
+    """Each model alone; of several also a council and cascades in the order given."""
+    alone: list[Any] = list(models)
+    if len(alone) < 2:
+        return alone
+    cascades = [{CASCADE: list(models), "escalate_below": below} for below in ESCALATE_BELOW]
+    return [*alone, {COUNCIL: list(models)}, *cascades]
+
+
+def candidates(
+    eval_set: EvalSet, models: Sequence[str], shown: Sequence[dict[str, Any]]
+) -> list[Candidate]:
+    """All candidates: with the question as it stands, and with the `shown` examples where it
+    takes any.
+
+    Raises `ApiError` for models or examples that no request can have.
+    """
+    few_shot = [{}, {"examples": list(shown)}] if _takes_examples(eval_set) else [{}]
+    ways = itertools.product(plans(models), MODES, (True, False), few_shot)
+    return [_candidate(eval_set, *way) for way in ways]
+
+
+def ranked(tried: Iterable[tuple[Candidate, Figures]]) -> list[tuple[Candidate, Figures]]:
+    """The best first: by accuracy, then calibration error, then cost. A failed row is not right."""
+    return sorted(tried, key=lambda one: _order(one[1]))
+
+
+def accuracy(found: Figures) -> float:
+    """The share of right answers among all rows, failed ones included."""
+    return found.right / max(1, found.rows + found.failed)
+
+
+def _order(found: Figures) -> tuple[float, float, float]:
+    ece = 1.0 if found.ece is None else found.ece
+    return -accuracy(found), ece, found.cost_usd
+
+
+def _takes_examples(eval_set: EvalSet) -> bool:
+    (question,) = eval_set.request({}).questions.values()
+    return "examples" in TYPES[question.type].fields
+
+
+def _candidate(
+    eval_set: EvalSet, model: Any, mode: str, debias: bool, shown: dict[str, Any]
+) -> Candidate:
+    question = {**eval_set.question, **shown}
+    fields = {"model": model, "mode": mode, "debias": debias}
+    count = len(question.get("examples", ()))
+    request = eval_set.request(fields, **shown)
+    return Candidate(model, mode, debias, count, request, question)

@@ -1,0 +1,144 @@
+"""A saved bench run as one page of HTML that needs nothing but itself."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from svc import jsontext
+from svc.assets import folder
+from svc.batch.inputs import reason
+from svc.errors import SettingsError
+from svc.evals.figures import Figures, figures, wilson
+from svc.evals.runs import Run, SavedRow
+from svc.evals.sets import load_set
+
+TEMPLATE = "report.html"
+MATRIX = 30  # labels; of more, the most frequent confusions are listed
+PAIRS = 15  # confusions listed
+MISTAKES = 8  # of each set, the surest ones
+EXCERPT = 400  # characters of a state
+
+Found = Sequence[tuple[Run, Mapping[str, Sequence[SavedRow]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How often a label was answered so, and its share of that label's rows."""
+
+    count: int
+    share: float
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetPart:
+    """What the page shows of one set."""
+
+    name: str
+    figures: Figures
+    labels: list[str]  # of the confusion matrix, in its order
+    matrix: list[list[Cell]]
+    pairs: list[tuple[str, str, int]]  # of too many labels for a matrix
+    mistakes: list[tuple[SavedRow, str]]  # with their states, where the set still has them
+
+
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """What the page shows of one run."""
+
+    title: str
+    overall: Figures
+    sets: list[SetPart]
+
+
+def write_page(path: str, found: Found, sets: str) -> None:
+    """Write the page; `sets` is the folder of the eval sets. Raises `SettingsError`."""
+    text = page(found, sets)
+    new = Path(f"{path}.new")
+    try:
+        new.write_text(text, "utf-8", "replace")
+        os.replace(new, path)
+    except OSError as error:
+        raise SettingsError(f"page {path!r}: {reason(error)}") from None
+
+
+def page(found: Found, sets: str) -> str:
+    """The HTML."""
+    environment = Environment(
+        loader=FileSystemLoader(folder("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["natural"] = natural
+    environment.globals["wilson"] = wilson
+    parts = [_run_part(run, by_set, sets) for run, by_set in found]
+    return environment.get_template(TEMPLATE).render(runs=parts)
+
+
+def natural(label: str) -> tuple[int, str]:
+    """A sort key: levels by their number, other labels by their letters."""
+    return (int(label), "") if label.isdecimal() and len(label) < 4 else (-1, label)
+
+
+def _run_part(run: Run, by_set: Mapping[str, Sequence[SavedRow]], sets: str) -> RunPart:
+    everything = [row.scored for rows in by_set.values() for row in rows]
+    parts = [_set_part(name, rows, sets) for name, rows in by_set.items()]
+    return RunPart(run.title, figures(everything), parts)
+
+
+def _set_part(name: str, rows: Sequence[SavedRow], sets: str) -> SetPart:
+    found = figures([row.scored for row in rows])
+    labels = sorted({label for pair in found.confusion for label in pair}, key=natural)
+    small = len(labels) <= MATRIX
+    return SetPart(
+        name,
+        found,
+        labels if small else [],
+        list(_matrix(labels, found.confusion)) if small else [],
+        [] if small else _pairs(found.confusion),
+        _mistakes(name, rows, sets),
+    )
+
+
+def _matrix(labels: Sequence[str], confusion: Counter[tuple[str, str]]) -> Iterator[list[Cell]]:
+    for label in labels:
+        counts = [confusion[label, said] for said in labels]
+        total = max(1, sum(counts))
+        yield [
+            Cell(count, count / total, said == label)
+            for said, count in zip(labels, counts, strict=True)
+        ]
+
+
+def _pairs(confusion: Counter[tuple[str, str]]) -> list[tuple[str, str, int]]:
+    wrong = [(*pair, n) for pair, n in confusion.most_common() if pair[0] != pair[1]]
+    return wrong[:PAIRS]
+
+
+def _mistakes(name: str, rows: Sequence[SavedRow], sets: str) -> list[tuple[SavedRow, str]]:
+    wrong = [row for row in rows if row.scored.answered and not row.scored.agrees]
+    surest = sorted(wrong, key=lambda row: -row.scored.confidence)[:MISTAKES]
+    states = _states(name, sets) if surest else {}
+    return [(row, _excerpt(states.get(row.content, ""))) for row in surest]
+
+
+def _states(name: str, sets: str) -> dict[str, Any]:
+    """The states of a set by their content; none of a set that is no longer there."""
+    try:
+        return {row.digest: row.state for row in load_set(sets, name).rows}
+    except SettingsError:
+        return {}
+
+
+def _excerpt(state: Any) -> str:
+    text = jsontext.as_text(state)
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"

@@ -1,0 +1,195 @@
+"""Runs over eval sets, and the file that keeps their scored rows.
+
+A line of the file is one row as it was scored, with all that tells what was asked: how (`run`), the
+set and its row, and digests of the question's wording and of the row's content. A state is in none.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from svc import jsontext
+from svc.batch.inputs import reason
+from svc.batch.outputs import Appended, Output
+from svc.errors import ApiError, SettingsError
+from svc.evals.scoring import Scored
+from svc.evals.sets import EvalRow, EvalSet
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How rows are asked: the plan as `POST /v1/decide` takes it, mode, debias and config."""
+
+    model: Any
+    mode: str
+    debias: bool
+    config: str
+
+    @property
+    def key(self) -> str:
+        """The same for runs that ask in the same way."""
+        return jsontext.dumps(asdict(self))
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        debias = "both option orders" if self.debias else "one option order"
+        return f"{plan_text(self.model)}, mode {self.mode}, {debias}, {self.config}"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRow:
+    """A row as a run scored it."""
+
+    run: Run
+    set: str
+    row: int
+    question: str  # digest of the wording
+    content: str  # digest of state and label
+    scored: Scored
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """What a later line about the same replaces."""
+        return self.run.key, self.set, self.row
+
+    def answers(self, run: Run, eval_set: EvalSet, row: EvalRow) -> bool:
+        """Whether it is what asking now would be about, and was no failure."""
+        same = (run.key, eval_set.digest, row.digest) == (self.run.key, self.question, self.content)
+        return same and not self.scored.error
+
+
+class Saved:
+    """A file of scored rows, which grows; used by any number of threads."""
+
+    def __init__(self, output: Output, rows: Iterable[SavedRow]) -> None:
+        self._output = output
+        self._broken: SettingsError | None = None  # a write that may have left half a line
+        self._rows = {row.place: row for row in rows}
+        self._lock = threading.Lock()
+
+    def find(self, run: Run, eval_set: EvalSet, row: EvalRow) -> Scored | None:
+        """What an earlier run came to, unless the question, the row or the asking is another."""
+        found = self._rows.get((run.key, eval_set.name, row.number))
+        return found.scored if found and found.answers(run, eval_set, row) else None
+
+    def add(self, run: Run, eval_set: EvalSet, row: EvalRow, scored: Scored) -> None:
+        """Append a row. Raises `SettingsError` when it cannot be written."""
+        line = {
+            "set": eval_set.name,
+            "row": row.number,
+            "run": asdict(run),
+            "question": eval_set.digest,
+            "content": row.digest,
+            **asdict(scored),
+        }
+        data = f"{jsontext.dumps(line)}\n".encode("utf-8", "replace")
+        with self._lock:
+            if self._broken:
+                raise self._broken
+            try:
+                self._output.write(data)
+            except SettingsError as error:
+                self._broken = error
+                raise
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Saved]:
+    """A file to go on with; what an interruption left of a line is cut.
+
+    Raises `SettingsError` when it is something else, or another process is writing it.
+    """
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise SettingsError(f"file {path!r}: {reason(error)}") from None
+    try:
+        _lock(fd, path)
+        rows = read(path)
+        with open(fd, "rb", closefd=False) as file:
+            os.ftruncate(fd, sum(len(line) for line in file if line.endswith(b"\n")))
+    except BaseException:
+        os.close(fd)
+        raise
+    with closing(Appended(fd, f"file {path!r}")) as output:
+        yield Saved(output, rows)
+
+
+def read(path: str) -> list[SavedRow]:
+    """The rows of a file, the last of each place; a half line at the end is none.
+
+    Raises `SettingsError` for what cannot be read or is no such file.
+    """
+    rows: dict[tuple[str, str, int], SavedRow] = {}
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    row = _parsed(line, path, number)
+                    rows.pop(row.place, None)  # the order is that of the last lines
+                    rows[row.place] = row
+    except OSError as error:
+        raise SettingsError(f"file {path!r}: {reason(error)}") from None
+    return list(rows.values())
+
+
+def by_run(rows: Iterable[SavedRow]) -> list[tuple[Run, dict[str, list[SavedRow]]]]:
+    """Rows by run and set, in order; of each set those of the wording that was asked last."""
+    rows = list(rows)
+    wordings = {(row.run.key, row.set): row.question for row in rows}
+    runs = {row.run.key: row.run for row in rows}
+    sets: dict[str, dict[str, list[SavedRow]]] = {key: {} for key in runs}
+    for row in sorted(rows, key=lambda row: (row.set, row.row)):
+        if wordings[row.run.key, row.set] == row.question:
+            sets[row.run.key].setdefault(row.set, []).append(row)
+    return [(run, sets[key]) for key, run in runs.items()]
+
+
+def plan_text(model: Any) -> str:
+    """A plan in few words."""
+    if isinstance(model, str):
+        return model
+    if isinstance(model, list):
+        return " then ".join(map(str, model))
+    (kind, *_) = [name for name in model if name != "escalate_below"]
+    below = f" below {model['escalate_below']:g}" if "escalate_below" in model else ""
+    return f"{kind} of {', '.join(map(str, model[kind]))}{below}"
+
+
+def _lock(fd: int, path: str) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SettingsError(f"file {path!r}: another process is writing it") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise SettingsError(f"file {path!r}: it has to be a regular file, to be gone on with")
+
+
+def _parsed(line: bytes, path: str, number: int) -> SavedRow:
+    try:
+        value = jsontext.loads(line)
+        run = Run(**value.pop("run"))
+        place = {name: value.pop(name) for name in ("set", "row", "question", "content")}
+        _check(run, place, value)
+        return SavedRow(run, **place, scored=Scored(**value))
+    except (ApiError, ValueError, TypeError, KeyError, AttributeError):
+        raise SettingsError(f"file {path!r}: line {number} is no row that bench saved") from None
+
+
+def _check(run: Run, place: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for a value that no figure could be made of."""
+    plan_text(run.model)
+    kinds = {name: type(value) for name, value in asdict(Scored()).items()}
+    kinds |= {"set": str, "row": int, "question": str, "content": str}
+    for name, value in {**scored, **place}.items():
+        wanted = (int, float) if kinds[name] is float else kinds[name]
+        if not isinstance(value, wanted):
+            raise ValueError(name)

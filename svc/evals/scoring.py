@@ -1,0 +1,57 @@
+"""One row of an eval set, asked and compared with its truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from svc.batch.agreement import compare
+from svc.errors import ApiError, QuotaSpent
+from svc.evals.sets import EvalRow
+from svc.schemas import DecisionRequest, with_state
+from svc.store.decisions import DecisionRecord
+
+FAILURES = 10  # in a row, after which nothing further is asked: an outage
+
+Ask = Callable[[DecisionRequest], tuple[dict[str, Any], DecisionRecord]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """What came of a row: an answer beside its truth, a skipped question, or a failure."""
+
+    label: str = ""
+    answer: str = ""
+    agrees: bool = False
+    confidence: float = 0.0
+    brier: float = 0.0
+    skipped: bool = False
+    mode: str = ""  # that answered
+    latency_ms: float = 0.0
+    cost_usd: float = 0.0
+    error: str = ""  # the message of what failed
+    comparable: bool = True  # whether its answers are few enough to be counted in pairs
+
+    @property
+    def answered(self) -> bool:
+        return not self.error and not self.skipped
+
+
+def score(ask: Ask, request: DecisionRequest, row: EvalRow) -> Scored:
+    """Ask about one row; a failure is a result too. Raises `QuotaSpent`."""
+    ((key, question),) = request.questions.items()
+    try:
+        response, record = ask(with_state(request, row.state))
+    except QuotaSpent:
+        raise
+    except ApiError as error:
+        return Scored(error=f"{error.type}: {error.message}")
+    compared = compare(request.questions, {key: row.truth}, response["answers"], record)[key]
+    return Scored(
+        **compared,
+        mode=response["mode"],
+        latency_ms=response["latency_ms"],
+        cost_usd=response["cost_usd"],
+        comparable=question.task != "rightness",
+    )

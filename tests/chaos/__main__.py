@@ -1,0 +1,64 @@
+"""The chaos run: a real server under load while everything around it fails.
+
+    python -m tests.chaos [--seconds 240] [--seed N]
+
+One database lives through several lives of a server, on one worker and on two. In each life every
+fault comes once, in random order; each ends with kills under load. 1 when something did not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NoReturn
+
+from tests.chaos import faults, report
+from tests.chaos.run import Run
+from tests.chaos.verdict import judge
+
+SECONDS = 240.0
+
+
+def main() -> int:
+    """Run, print what was seen; 1 when something did not hold."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="about how long")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
+    given = parser.parse_args()
+    random.seed(given.seed)
+    say(f"seed {given.seed}")
+    with tempfile.TemporaryDirectory(prefix="svc-chaos-") as name:
+        folder = Path(name, "disk")
+        folder.mkdir()
+        with faults.disk(folder) as real_disk:
+            run = Run(folder, Path(name, "certificate.pem"), given.seconds, real_disk)
+            run.run()
+            problems = list(judge(run.journal, run.db))
+    for line in report.lines(run, real_disk):
+        say(line)
+    for problem in problems or ["none"]:
+        say(f"problem: {problem}")
+    return int(bool(problems))
+
+
+def say(line: str) -> None:
+    """One line to standard output, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupt)  # so that servers and the mount end either way
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted")

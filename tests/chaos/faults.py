@@ -1,0 +1,152 @@
+"""What is done to a server under load; each fault is on for the length of a block."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chaos.behaviours import Weather
+from tests.chaos.journal import BROKEN, STORAGE
+from tests.chaos.target import Target, open_files
+
+DISK_MB = 256  # of the file system that fills up
+DAY_S = 86_400.0
+JUMPS_S = (-400 * DAY_S, -3 * DAY_S, -3_600.0, 3_600.0, 3 * DAY_S, 400 * DAY_S)
+JUMP_EVERY_S = 0.3  # seconds
+BALLAST = "ballast"
+MiB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault, how long it is on, and what requests may meet with because of it."""
+
+    name: str
+    on: Callable[[Target], AbstractContextManager[None]]
+    seconds: tuple[float, ...]  # one of these
+    excuses: frozenset[int] = frozenset()
+
+    @property
+    def short_s(self) -> float:
+        """Seconds in a short run."""
+        return min(self.seconds) / 2
+
+
+@contextlib.contextmanager
+def locked(target: Target) -> Iterator[None]:
+    """Another process, this one, holds the lock for writing."""
+    connection = sqlite3.connect(target.db, timeout=10, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def full_disk(target: Target) -> Iterator[None]:
+    """Nothing is left of the file system that the database lies on."""
+    ballast = target.db.with_name(BALLAST)
+    try:
+        with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(MiB))
+        yield
+    finally:
+        ballast.unlink()
+
+
+@contextlib.contextmanager
+def files_at_their_limit(target: Target) -> Iterator[None]:
+    """No file of the server may grow, as under a quota."""
+    log = target.db.with_name(target.db.name + "-wal")
+    with _limited(target, resource.RLIMIT_FSIZE, lambda pid: log.stat().st_size):
+        yield
+
+
+@contextlib.contextmanager
+def no_descriptors(target: Target) -> Iterator[None]:
+    """The workers have as many files open as they may."""
+    with _limited(target, resource.RLIMIT_NOFILE, open_files):
+        yield
+
+
+@contextlib.contextmanager
+def jumping_clock(target: Target) -> Iterator[None]:
+    """The wall clock jumps, back and forth."""
+    stop = threading.Event()
+
+    def jump() -> None:
+        while not stop.wait(JUMP_EVERY_S):
+            target.set_clock(random.choice(JUMPS_S))
+
+    thread = threading.Thread(target=jump, name="clock")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        target.set_clock(0.0)
+
+
+def faults(weather: Weather, real_disk: bool) -> list[Fault]:
+    """All of them but kills; `real_disk` when the database lies on a file system of its own."""
+    stored = frozenset({STORAGE})
+    found = [
+        Fault("database locked", locked, (2.0, 7.0), stored),
+        Fault("files may not grow", files_at_their_limit, (2.0,), stored),
+        Fault("no descriptors", no_descriptors, (2.0,), stored | {BROKEN}),
+        Fault("clock jumps", jumping_clock, (2.0,)),
+        Fault("providers reset", lambda _: weather.storm("reset", "nothing"), (1.5,)),
+        Fault("providers silent", lambda _: weather.storm("silent", "drips-head"), (1.5,)),
+        Fault("providers refuse", lambda _: weather.storm("broken", "garbage", "busy"), (1.5,)),
+    ]
+    if real_disk:
+        found.append(Fault("disk full", full_disk, (2.0,), stored))
+    return found
+
+
+@contextlib.contextmanager
+def disk(folder: Path) -> Iterator[bool]:
+    """A small file system of its own in `folder`; False where this user may not mount one."""
+    options = ["-t", "tmpfs", "-o", f"size={DISK_MB}m", "chaos", str(folder)]
+    try:
+        mounted = subprocess.run(["mount", *options], capture_output=True, check=False)
+        real = mounted.returncode == 0
+    except FileNotFoundError:
+        real = False
+    try:
+        yield real
+    finally:
+        if real:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextlib.contextmanager
+def _limited(target: Target, limit: int, used: Callable[[int], int]) -> Iterator[None]:
+    """Limit each worker to what it uses; the limits from before come back after the block."""
+    before = {pid: resource.prlimit(pid, limit) for pid in target.workers}
+    for pid, (_, hard) in before.items():
+        resource.prlimit(pid, limit, (used(pid), hard))
+    try:
+        yield
+    finally:
+        for pid, limits in before.items():
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, limit, limits)
+
+
+def kill_a_worker(target: Target) -> None:
+    """SIGKILL to one of the workers; the others and their parent go on."""
+    os.kill(random.choice(target.workers), 9)

@@ -1,0 +1,168 @@
+"""The lives of the server: load, faults, rests, kills."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.chaos.behaviours import GOOD, SLOW, SlowTls, Weather
+from tests.chaos.callers import CONNECTIONS, QUESTIONS, Caller, Load, request
+from tests.chaos.faults import Fault, faults, kill_a_worker
+from tests.chaos.journal import BROKEN, Journal, Window
+from tests.chaos.target import Footing, Target
+from tests.chaos.verdict import leaks
+from tests.scripted import ScriptedProvider
+
+WORKERS = (1, 2)  # of one life after the other
+SHORT_S = 60.0  # seconds; a run below it deals the faults out over its lives, each in short
+WARM_S, CALM_S = 1.0, 0.5  # seconds under load: before the first fault, and after each
+KILLS, KILL_AFTER_S = 2, (0.2, 1.0)  # of each life, seconds under load
+REST_S = 6.0  # seconds at most until nothing changes any more
+LOOK_S = 0.3  # seconds between two looks at what the server holds
+# As many calls as this load can make at once, so that pools are as full before as after.
+FULLY = {"race": [f"@odd/{SLOW}-1", f"@odd/{SLOW}-2"]}
+SPARE_ALONE = 30  # threads and files that may come and go, where thousands of calls failed
+SPARE_SHARED = 6 * CONNECTIONS  # between workers callers fall as they please, each with 6 threads
+BROKE = frozenset({BROKEN})
+
+
+class Run:
+    """One run on one database; afterwards it holds what there is to judge."""
+
+    def __init__(self, folder: Path, certificate: Path, seconds: float, real_disk: bool) -> None:
+        """The database lies in `folder`, a file system of its own when `real_disk`."""
+        self.db, self.journal = folder / "svc.db", Journal()
+        self.footings: list[tuple[int, Footing, Footing]] = []  # of each life: workers, two rests
+        self._seconds, self._certificate = seconds, certificate
+        self._weather = Weather()
+        self._deck = _endless(faults(self._weather, real_disk))
+        self._hand = len(faults(self._weather, real_disk))
+        if seconds < SHORT_S:
+            self._hand = -(-self._hand // len(WORKERS))
+        self._url = ""  # where the last server is or was
+        self._target: Target
+
+    def run(self) -> None:
+        """Whole lives until the time is over, at least one on one worker and one on two."""
+        end = time.monotonic() + self._seconds
+        with ExitStack() as stack:
+            odd = stack.enter_context(ScriptedProvider(self._weather))
+            tls = stack.enter_context(SlowTls(self._weather, self._certificate))
+            closed = stack.enter_context(socket.socket())
+            closed.bind(("127.0.0.1", 0))  # nobody listens
+            stack.callback(lambda: self._target.kill())
+            settings = self._settings(odd.url, tls.url, closed.getsockname()[1])
+            for life, workers in enumerate(itertools.cycle(WORKERS)):
+                if life >= len(WORKERS) and time.monotonic() >= end:
+                    return
+                self._live(workers, settings)
+                odd.requests.clear()
+                tls.requests.clear()
+
+    def _settings(self, odd: str, tls: str, closed: int) -> dict[str, str]:
+        return {
+            "SVC_PROVIDER_ODD_URL": odd,
+            "SVC_PROVIDER_ODD_TIMEOUT": "2",
+            "SVC_PROVIDER_TLS_URL": tls,
+            "SVC_PROVIDER_TLS_TIMEOUT": "2",
+            "SVC_PROVIDER_REFUSED_URL": f"http://127.0.0.1:{closed}/v1",
+            "REQUESTS_CA_BUNDLE": str(self._certificate),
+            "SVC_MODEL": f"@odd/{GOOD}",
+            "SVC_LOG_LEVEL": "error",
+        }
+
+    def _live(self, workers: int, settings: dict[str, str]) -> None:
+        """One life: faults between two rests, then kills under load, then a graceful end."""
+        self._start(workers, settings)
+        with self._load():
+            time.sleep(WARM_S)
+        before = self._rest()
+        with self._load():
+            for fault in itertools.islice(self._deck, self._hand):
+                self._suffer(fault)
+        after = self._rest()
+        self.footings.append((workers, before, after))
+        spare = SPARE_ALONE if workers == 1 else SPARE_SHARED
+        self.journal.problems += leaks(before, after, spare)
+        with self._load():
+            if workers > 1:
+                self._kill_a_worker()
+            for _ in range(KILLS):
+                self._kill(workers, settings)
+        if (code := self._target.stop()) != 0:
+            self.journal.problem(f"a graceful stop ended with {code}")
+        self._read_log()
+
+    def _start(self, workers: int, settings: dict[str, str]) -> None:
+        self._target = Target(self.db, "--workers", str(workers), **settings)
+        self._target.__enter__()
+        self._url = self._target.url
+
+    def _load(self) -> Load:
+        return Load(lambda: self._url, self.journal)
+
+    def _suffer(self, fault: Fault) -> None:
+        began = time.monotonic()
+        with fault.on(self._target):
+            time.sleep(fault.short_s if self._seconds < SHORT_S else random.choice(fault.seconds))
+        self._recover(fault.name, began, time.monotonic(), fault.excuses)
+        time.sleep(CALM_S)
+
+    def _kill_a_worker(self) -> None:
+        time.sleep(random.uniform(*KILL_AFTER_S))
+        began = time.monotonic()
+        kill_a_worker(self._target)
+        self._recover("a worker killed", began, began, BROKE)
+
+    def _kill(self, workers: int, settings: dict[str, str]) -> None:
+        time.sleep(random.uniform(*KILL_AFTER_S))
+        began = time.monotonic()
+        self._target.kill()
+        self._read_log()
+        self._start(workers, settings)
+        self._recover("kill -9", began, began, BROKE)
+
+    def _recover(self, name: str, began: float, ended: float, excuses: frozenset[int]) -> None:
+        """Ask until the server answers; note how long that took."""
+        while not self._answers() and time.monotonic() < ended + REST_S:
+            time.sleep(0.02)
+        self.journal.windows.append(Window(name, began, ended, time.monotonic(), excuses))
+
+    def _answers(self) -> bool:
+        body = {**request(), "model": f"@odd/{GOOD}", "questions": {"mood": QUESTIONS["mood"]}}
+        return self._decide(body) == 200
+
+    def _decide(self, body: dict[str, object]) -> int:
+        caller = Caller(lambda: self._url, self.journal)
+        status = caller.ask(body)
+        caller.hang_up()
+        return status
+
+    def _rest(self) -> Footing:
+        """What the server holds with all its pools filled and nothing to do."""
+        fully = [{**request(), "model": FULLY, "debias": True} for _ in range(CONNECTIONS)]
+        with ThreadPoolExecutor(CONNECTIONS) as callers:
+            list(callers.map(self._decide, fully))
+        end, last = time.monotonic() + REST_S, None
+        while (now := self._target.footing()) != last and time.monotonic() < end:
+            last = now
+            time.sleep(LOOK_S)
+        return now
+
+    def _read_log(self) -> None:
+        for word in ("Traceback", "unforeseen"):
+            if word in self._target.log:
+                at = self._target.log.index(word)
+                self.journal.problem(f"the log says: {self._target.log[at : at + 3_000]}")
+
+
+def _endless(found: list[Fault]) -> Iterator[Fault]:
+    """All of them in random order, again and again."""
+    while True:
+        yield from random.sample(found, len(found))

@@ -1,0 +1,145 @@
+"""Whether everything that was answered is there, and nothing was said that may not be said."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from svc.store import ids
+from tests.chaos.journal import BROKEN, STORAGE, Asked, Journal, Labelled, Outcome, Window
+from tests.chaos.target import Footing
+
+RECOVERY_S = 2.0  # seconds after a fault's end in which the server has to answer again
+MEMORY_MB = 30.0  # more memory after all faults than after the first load; pools have filled
+SHOWN = 20  # problems of one kind that are told
+MODEL_TROUBLE = {(429, "rate_limited"), (502, "model_error"), (502, "model_unavailable")}
+# What may be said to each kind of request when nothing is wrong with the server.
+ALLOWED: Mapping[str, set[tuple[int, str]]] = {
+    "decide": {(200, ""), *MODEL_TROUBLE},
+    "feedback": {(200, "")},
+    "audit": {(200, "")},
+    "read": {(200, ""), (404, "not_found")},  # a question that nobody asked so far
+    "nonsense": {(400, "invalid_json"), (422, "invalid_request")},
+}
+
+
+def judge(journal: Journal, db: Path) -> Iterator[str]:
+    """Every problem, in words."""
+    yield from journal.problems
+    yield from _shortened(_said(journal.outcomes, journal.windows))
+    yield from (_late(window) for window in journal.windows if window.recovery_s > RECOVERY_S)
+    with contextlib.closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True)) as connection:
+        yield from _unsound(connection)
+        yield from _shortened(_decisions(connection, journal.asked))
+        yield from _shortened(_labels(connection, journal.labelled))
+
+
+def leaks(before: Footing, after: Footing, spare: int) -> Iterator[str]:
+    """What the server holds at rest that it did not hold before; `spare` threads and files pass."""
+    if after.threads > before.threads + spare:
+        yield f"threads leaked: {before.threads}, then {after.threads}"
+    if after.files > before.files + spare:
+        yield f"descriptors leaked: {before.files}, then {after.files}"
+    if after.memory_mb > before.memory_mb + MEMORY_MB:
+        yield f"memory grew: {before.memory_mb:.0f} MB, then {after.memory_mb:.0f} MB"
+
+
+def _said(outcomes: Iterable[Outcome], windows: Sequence[Window]) -> Iterator[str]:
+    """Responses that nothing excuses."""
+    for outcome in outcomes:
+        if (outcome.status, outcome.type) in ALLOWED[outcome.what]:
+            continue
+        known = outcome.status == BROKEN or (outcome.status, outcome.type) == (
+            STORAGE,
+            "internal_error",
+        )
+        if not known or not any(_excused(outcome, window) for window in windows):
+            near = [w.name for w in windows if w.began - 5 < outcome.ended and outcome.began < w.ended + 5]
+            yield (
+                f"{outcome.what} got {outcome.status} {outcome.type} "
+                f"after {outcome.ended - outcome.began:.2f} s, near {near or 'no fault'}"
+            )
+
+
+def _excused(outcome: Outcome, window: Window) -> bool:
+    return (
+        outcome.status in window.excuses
+        and outcome.began <= window.ended + RECOVERY_S
+        and outcome.ended >= window.began
+    )
+
+
+def _late(window: Window) -> str:
+    return f"after {window.name!r} it took {window.recovery_s:.2f} s to answer again"
+
+
+def _unsound(connection: sqlite3.Connection) -> Iterator[str]:
+    """What SQLite, and our own sums, say of the file."""
+    if (found := connection.execute("PRAGMA integrity_check").fetchall()) != [("ok",)]:
+        yield f"integrity_check: {found[:SHOWN]}"
+    if found := connection.execute("PRAGMA foreign_key_check").fetchall():
+        yield f"foreign_key_check: {found[:SHOWN]}"
+    counted = "SELECT (SELECT sum(labels) FROM learned), (SELECT count(*) FROM labels)"
+    learned, labels = connection.execute(counted).fetchone()
+    if (learned or 0) != labels:
+        yield f"{labels} labels, but {learned} are counted"
+    (weeks,) = connection.execute("SELECT coalesce(sum(decisions), 0) FROM weeks").fetchone()
+    rows = connection.execute("SELECT readings FROM decisions")
+    read = sum(reading is not None for (row,) in rows for reading in json.loads(row).values())
+    if weeks != read:
+        yield f"{read} readings, but {weeks} in the weekly sums"
+
+
+def _decisions(connection: sqlite3.Connection, asked: Mapping[str, Asked]) -> Iterator[str]:
+    """Whether each answered decision lies there once and as it was returned."""
+    (salt,) = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
+    query = "SELECT id, state_hash, answers FROM decisions ORDER BY seq"
+    rows = connection.execute(query).fetchall()
+    stored = {ids.text(ulid): json.loads(answers) for ulid, _, answers in rows}
+    if len(stored) != len(rows) or [row[0] for row in rows] != sorted(row[0] for row in rows):
+        yield "the ids of the decisions do not grow"
+    times = Counter(state_hash for _, state_hash, _ in rows)
+    for state, one in asked.items():
+        for decision_id, answers in one.answers.items():
+            if decision_id not in stored:
+                yield f"{decision_id} was answered and is not there"
+            elif stored[decision_id] != answers:
+                yield f"{decision_id} is there, but not as it was answered"
+        count = times.pop(hashlib.sha256(salt + state.encode()).digest(), 0)
+        if not len(one.answers) <= count <= len(one.answers) + one.unknown:
+            yield f"a state has {count} decisions, {len(one.answers)} of them were answered"
+    if times:
+        yield f"{times.total()} decisions are about no state that was asked about"
+
+
+def _labels(
+    connection: sqlite3.Connection, labelled: Mapping[tuple[str, str], Labelled]
+) -> Iterator[str]:
+    """Whether each label lies there once, the last that was given."""
+    query = "SELECT decisions.id, key, label FROM labels JOIN decisions ON seq = decision_seq"
+    rows = connection.execute(query).fetchall()
+    stored: dict[tuple[str, str], Any] = {
+        (ids.text(ulid), key): json.loads(label) for ulid, key, label in rows
+    }
+    if len(stored) != len(rows):
+        yield "a question of a decision has several labels"
+    for place, one in labelled.items():
+        label = stored.pop(place, None)
+        if label not in one.possible:
+            yield f"{place} has the label {label!r} instead of one of {one.possible}"
+    if stored:
+        yield f"{len(stored)} labels were never given"
+
+
+def _shortened(problems: Iterable[str]) -> Iterator[str]:
+    """The first problems, and how many more there are."""
+    found = list(problems)
+    yield from found[:SHOWN]
+    if len(found) > SHOWN:
+        yield f"... and {len(found) - SHOWN} more of this kind"

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from svc.cli.main import main
+from tests.cli.processes import MODEL, YES, started, svc
+from tests.e2e.serving import WAIT_S, Server
+from tests.evals.samples import LATE, TEAM, rows, write_set
+from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, Silent, always, completion
+
+REFUSAL = Reply({"error": {"message": "no"}}, status=400)
+VERBAL_YES = Reply(completion('{"q1": {"yes": 0.9, "no": 0.1}}'))
+TEAMS = [{"state": f"my payments, number {n}", "label": "billing"} for n in range(6)]
+TEAMS += [{"state": f"errors, number {n}", "label": "technical"} for n in range(6)]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A folder with an eval set and the file that comes of it."""
+
+    folder: Path
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "tuned.json"
+
+    def arguments(self, *options: str) -> list[str | Path]:
+        return ["tune", "--dir", self.folder, "--out", self.out, *options]
+
+    def tune(self, *options: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        return svc(*self.arguments(*options), **settings)
+
+
+@pytest.fixture
+def tuning(tmp_path: Path) -> Tuning:
+    write_set(tmp_path, "team", TEAM, TEAMS)
+    write_set(tmp_path, "late", LATE, [*rows(8), *rows(12, label=False)[8:]])
+    return Tuning(tmp_path)
+
+
+def ranking(output: str) -> Sequence[list[str]]:
+    """The cells of the table's rows, the best first."""
+    table = output.split("\n\n")[1].splitlines()
+    return [re.split(r"  +", line.strip()) for line in table[1:]]
+
+
+def test_what_comes_of_it_is_a_request(tuning: Tuning) -> None:
+    ended = tuning.tune("--demo", "--yes", "team")
+    assert ended.returncode == 0, ended.stderr
+    assert "team: 12 rows, 8 to test on" in ended.stdout and "8 candidates" in ended.stdout
+    fields = json.loads(tuning.out.read_text())
+    assert fields.keys() == {"model", "mode", "debias", "questions"}
+    with Server(tuning.folder / "svc.db", "--demo") as server:
+        reply = server.post({**fields, "state": "I see errors"})
+        assert reply.status_code == 200, reply.text
+    assert reply.json()["answers"]["team"]["choice"] == "technical"
+    assert reply.json()["model"] == fields["model"] == "@demo/lexical"
+
+
+def test_many_calls_have_to_be_agreed_to_before_the_first(tuning: Tuning) -> None:
+    write_set(tuning.folder, "late", LATE, rows(20))
+    with ScriptedProvider(always(YES)) as provider:
+        options = ["--models", MODEL, "late"]
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+        assert provider.bodies == []
+        assert ended.returncode == 1 and not tuning.out.exists()
+        assert ended.stdout == (
+            "late: 20 rows, 16 to test on and 4 to take examples from\n"
+            "8 candidates, at most 288 model calls\n"
+        )
+        assert re.fullmatch(r"Error: 288 model calls are more than 200; --yes .*\n", ended.stderr)
+        less = tuning.tune("--per-set", "10", *options, SVC_PROVIDER_OWN_URL=provider.url)
+        assert less.returncode == 0 and "at most 108 model calls" in less.stdout
+
+
+def test_no_more_calls_are_made_than_were_announced(tuning: Tuning) -> None:
+    """Also by a model whose replies to logprobs calls can never be read."""
+
+    def behave(body: Json, n: int, headers: object) -> Behaviour:
+        return (
+            Reply(completion("well", [{"well": 0.5, "no": 0.5}]))
+            if body.get("logprobs")
+            else (VERBAL_YES)
+        )
+
+    with ScriptedProvider(behave) as provider:
+        ended = tuning.tune("--models", MODEL, "late", SVC_PROVIDER_OWN_URL=provider.url)
+        assert ended.returncode == 0, ended.stderr
+        assert "at most 144 model calls" in ended.stdout
+        assert len(provider.bodies) == 144
+
+
+def test_several_models_are_tried_alone_and_together(tuning: Tuning) -> None:
+    with ScriptedProvider(always(YES)) as provider:
+        options = ["--models", f"{MODEL},@own/n", "--yes", "--per-set", "6", "late"]
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+    assert ended.returncode == 0, ended.stderr
+    assert "48 candidates" in ended.stdout
+    plans = {row[0] for row in ranking(ended.stdout)}
+    assert {MODEL, "@own/n", "council of @own/m, @own/n"} < plans and len(plans) == 6
+    assert "cascade of @own/m, @own/n below 0.7" in plans
+
+
+def test_the_model_that_is_right_wins_over_one_that_is_gone(tuning: Tuning) -> None:
+    def behave(body: Json, n: int, headers: object) -> Behaviour:
+        if body["model"] == "gone":
+            return Reply({"error": {"message": "no such model"}}, status=404)
+        return YES if body.get("logprobs") else VERBAL_YES
+
+    with ScriptedProvider(behave) as provider:
+        options = ["--models", f"@own/gone,{MODEL}", "--yes", "late"]
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+        asked = [body["model"] for body in provider.bodies]
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(tuning.out.read_text())["model"] != "@own/gone"
+    assert ranking(ended.stdout)[-1][0] == "@own/gone"
+    assert asked.count("m") > 0
+
+
+def test_examples_come_from_rows_that_nothing_is_tested_on(tuning: Tuning) -> None:
+    with ScriptedProvider(always(YES)) as provider:
+        options = ["--models", MODEL, "late"]
+        assert tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url).returncode == 0
+        prompts = [body["messages"][-1]["content"] for body in provider.bodies]
+    shown = {n for text in prompts for n in re.findall(r"Example input: Parcel (\d+)", text)}
+    tested = {re.findall(r">\nParcel (\d+)", text)[-1] for text in prompts}
+    assert len(shown) == 4 and len(tested) == 8 and not shown & tested
+
+
+def test_models_that_never_answer_leave_no_file(tuning: Tuning) -> None:
+    with ScriptedProvider(always(REFUSAL)) as provider:
+        options = ["--models", MODEL, "--concurrency", "1", "--yes", "late"]
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+    assert ended.returncode == 1 and "no candidate gave any answer" in ended.stderr
+    assert not tuning.out.exists()
+
+
+def test_a_spent_quota_ends_it(tuning: Tuning) -> None:
+    with ScriptedProvider(always(YES)) as provider:
+        settings = {"SVC_PROVIDER_URL": provider.url, "SVC_DAILY_LIMIT": "20"}
+        ended = tuning.tune("--models", "m", "late", **settings)
+        assert len(provider.bodies) <= 20
+    assert ended.returncode == 1 and not tuning.out.exists()
+    assert "Error: the daily budget of calls" in ended.stderr
+
+
+def test_ctrl_c_ends_it_at_once(tuning: Tuning) -> None:
+    asked = threading.Event()
+
+    def behave(body: Json, n: int, headers: object) -> Behaviour:
+        asked.set()
+        return Silent()
+
+    with ScriptedProvider(behave) as provider:
+        arguments = tuning.arguments("--models", MODEL, "late")
+        process = started(*arguments, SVC_PROVIDER_OWN_URL=provider.url)
+        assert asked.wait(WAIT_S)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 130 and errors.strip() == b"Error: interrupted"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["late", "team"], "unexpected extra argument"),
+        ([], "Missing argument"),
+        (["--models", "a,a", "late"], "different ids"),
+        (["--models", "a,,b", "late"], "different ids"),
+        (["--models", "a,b,c,d,e,f", "late"], "at most 5"),
+        (["--per-set", "0", "late"], "--per-set"),
+        (["--out", "OUT", "late"], "names the eval set"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(
+    tuning: Tuning, options: Sequence[str], problem: str
+) -> None:
+    named = [str(tuning.folder / "late.json") if one == "OUT" else one for one in options]
+    ended = CliRunner().invoke(main, list(map(str, tuning.arguments(*named))))
+    assert ended.exit_code == 2 and problem in ended.output
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["nosuch"], "there is no eval set 'nosuch'"),
+        (["--models", "@none/m", "late"], "provider 'none' is not configured"),
+        (["--demo", "--out", "/nonexistent/t.json", "late"], "no file can be written there"),
+    ],
+)
+def test_what_cannot_be_done_is_said_on_one_line(
+    tuning: Tuning, options: Sequence[str], problem: str
+) -> None:
+    ended = tuning.tune(*options)
+    assert ended.returncode == 1 and problem in ended.stderr
+    assert ended.stderr.count("\n") == 1 and ended.stdout == ""
+
+
+def test_help_shows_examples() -> None:
+    shown = CliRunner().invoke(main, ["tune", "--help"])
+    assert "Examples:" in shown.output and "svc tune --demo" in shown.output
