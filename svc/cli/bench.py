@@ -25,7 +25,7 @@ EXAMPLES = """\b
 Examples:
   svc bench --demo
   svc bench --model @openai/gpt-4.1-mini --per-set 20 --save runs.jsonl
-  svc bench --cascade A,B --escalate-below 0.9 --save runs.jsonl support_queue spam
+  svc bench --cascade A,B --escalate-below 0.9 --save runs.jsonl support-queue phishing
   svc report runs.jsonl
 """
 

@@ -37,7 +37,7 @@ from svc.limits import COUNCIL
 FREE_CALLS = 200  # more than these take --yes
 EXAMPLES = """\b
 Examples:
-  svc tune --demo --per-set 16 --yes support_queue
+  svc tune --demo --per-set 16 --yes support-queue
   svc tune --models @openai/gpt-4.1-mini,@openai/gpt-4o --yes --out spam.json spam
   jq '. + {state: "You have won!"}' spam.json | curl -s localhost:7777/v1/decide -d @-
 """
