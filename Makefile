@@ -17,6 +17,8 @@ help:
 	@echo "make lint         check style and format"
 	@echo "make typing       check types"
 	@echo "make bench        run the benchmarks"
+	@echo "make chaos        run a server while everything around it fails"
+	@echo "make fuzz         look for inputs that nobody thought of"
 	@echo "make wheel-check  build a wheel and try it in an empty environment"
 	@echo "make tox          everything, on every Python that is here"
 	@echo "make clean        remove what these made"
@@ -39,6 +41,13 @@ typing: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-test $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: chaos fuzz
+chaos: $(VENV)/.installed-test
+	$(BIN)/python -m tests.chaos $(ARGS)
+
+fuzz: $(VENV)/.installed-test
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest -q tests/fuzz $(ARGS)
 
 wheel-check: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --wheel tests/test_package.py $(ARGS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import signal
 import sqlite3
 import sys
 import time
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import cycle
 from pathlib import Path
+from typing import NoReturn
 
 from benchmarks import callers, decisions, machine, nginx, panels, servers
 from benchmarks.harness import ROOT, BenchmarkError, memory_mb, require, temporary_directory
@@ -27,6 +29,10 @@ SLICES = 50  # of the run, each with a sample at its end
 LABELLED = 10  # every tenth decision gets a label
 CALLERS = 16
 FOLDER = ROOT / "benchmarks"
+COLUMNS = (
+    *("decisions", "memory, MB", "file, MB", "decisions/s"),
+    *("median, ms", "99%, ms", "labels 99%, ms"),
+)
 PAGE, PLOT = "SOAK.md", "soak.svg"
 MB = 1024 * 1024
 
@@ -66,7 +72,7 @@ def main() -> int:
 
 
 def _soak(database: Path, provider: str, count: int) -> list[Sample]:
-    """The samples, the first of them from before the first decision counts."""
+    """One sample for each slice of the run, taken at its end."""
     samples: list[Sample] = []
     size = max(LABELLED, count // SLICES // LABELLED * LABELLED)
     with servers.service_on(database, provider) as service:
@@ -128,7 +134,7 @@ def _page(samples: list[Sample], seconds: float) -> str:
             "",
             *(f"- {fact}" for fact in facts),
             "",
-            "| decisions | memory, MB | file, MB | decisions/s | median, ms | 99%, ms | labels 99%, ms |",
+            f"| {' | '.join(COLUMNS)} |",
             "|---:|---:|---:|---:|---:|---:|---:|",
             *dict.fromkeys(rows),
             "",
@@ -153,5 +159,13 @@ def _draw(path: Path, samples: list[Sample]) -> None:
     panels.write(path, title, [float(s.decisions) for s in samples], curves)
 
 
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, _interrupt)  # so that the servers end either way
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted")

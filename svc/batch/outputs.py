@@ -130,7 +130,7 @@ def _check_record(path: str, record: Path, run: Run) -> None:
         raise SettingsError(
             f"output {path!r} is there already, and no {record.name!r} says what began it; {_ANEW}"
         ) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise SettingsError(f"{str(record)!r} cannot be read; {_ANEW}") from None
     began = began if isinstance(began, dict) else {}
     other = [name for name in run if began.get(name) != run[name]]

@@ -150,7 +150,7 @@ class CallPool:
         try:
             outcome = self._client.call(call.model, call.chat, left, call.key, deadline)
         except CallError as error:
-            outcome = error
+            outcome = error.with_traceback(None)  # whose frames would hold it, and it them
         except Exception:  # who asked must hear of it, or would wait for the whole deadline
             log.exception("a provider call failed in an unforeseen way")
             outcome = InternalError("something failed here while a model was asked")

@@ -15,12 +15,15 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from marshmallow import ValidationError
+
 from svc import jsontext
 from svc.batch.inputs import reason
 from svc.batch.outputs import Appended, Output
 from svc.errors import ApiError, SettingsError
 from svc.evals.scoring import Scored
 from svc.evals.sets import EvalRow, EvalSet
+from svc.schemas.plan import PlanField
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +183,13 @@ def _parsed(line: bytes, path: str, number: int) -> SavedRow:
         place = {name: value.pop(name) for name in ("set", "row", "question", "content")}
         _check(run, place, value)
         return SavedRow(run, **place, scored=Scored(**value))
-    except (ApiError, ValueError, TypeError, KeyError, AttributeError):
+    except (ApiError, ValidationError, ValueError, TypeError, KeyError, AttributeError):
         raise SettingsError(f"file {path!r}: line {number} is no row that bench saved") from None
 
 
 def _check(run: Run, place: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for a value that no figure could be made of."""
-    plan_text(run.model)
+    """Raise `ValueError` or `ValidationError` for a value that no figure could be made of."""
+    PlanField().deserialize(run.model)
     kinds = {name: type(value) for name, value in asdict(Scored()).items()}
     kinds |= {"set": str, "row": int, "question": str, "content": str}
     for name, value in {**scored, **place}.items():

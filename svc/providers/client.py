@@ -146,11 +146,12 @@ class Client:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
                 reply = transport.send(method, path, _headers(key), body, timeout_s)
+                if not watch.ended:
+                    return reply
+                failure = _failure(watch, None)
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
-                raise _failure(watch, error) from None
-            if watch.ended:
-                raise _failure(watch, None)
-        return reply
+                failure = _failure(watch, error)
+        raise failure  # out here it does not keep the other error, and with it what was read
 
 
 def _headers(key: str | None) -> dict[str, str]:

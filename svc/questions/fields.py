@@ -127,8 +127,9 @@ def finite(value: Any) -> float | int | None:
 
 
 def shown(text: str, limit: int = 60) -> str:
-    """A caller's key, quoted and cut for an error message."""
-    return f'"{text if len(text) <= limit else text[: limit - 1] + "…"}"'
+    """A caller's key, quoted and cut for an error message of one line."""
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return '"' + "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut) + '"'
 
 
 def listed(keys: Sequence[str]) -> str:

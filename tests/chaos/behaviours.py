@@ -31,7 +31,7 @@ from tests.scripted import (
 )
 
 GOOD, SLOW = "good", "slow"  # a name that starts with SLOW answers after SLOW_S
-SLOW_S = 1.2  # seconds
+SLOW_S = 1.5  # seconds
 HANDSHAKE_S = 0.8  # seconds at most that the TLS provider takes before its handshake
 TEN_MB = b" " * 10_000_000
 
@@ -95,7 +95,9 @@ def _numbers(text: str) -> Twist:
     return twist
 
 
-def _fails(status: int, message: str, headers: Mapping[str, str] | None = None, **fields: object):
+def _fails(
+    status: int, message: str, headers: Mapping[str, str] | None = None, **fields: object
+) -> Twist:
     return lambda good: Reply(error(message, **fields), status, headers or {})
 
 

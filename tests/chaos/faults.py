@@ -110,6 +110,7 @@ def faults(weather: Weather, real_disk: bool) -> list[Fault]:
         Fault("clock jumps", jumping_clock, (2.0,)),
         Fault("providers reset", lambda _: weather.storm("reset", "nothing"), (1.5,)),
         Fault("providers silent", lambda _: weather.storm("silent", "drips-head"), (1.5,)),
+        Fault("providers flood", lambda _: weather.storm("ten-mb", "endless"), (1.5,)),
         Fault("providers refuse", lambda _: weather.storm("broken", "garbage", "busy"), (1.5,)),
     ]
     if real_disk:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,16 +17,23 @@ from tests.chaos.target import Footing, Target
 from tests.chaos.verdict import leaks
 from tests.scripted import ScriptedProvider
 
-WORKERS = (1, 2)  # of one life after the other
-SHORT_S = 60.0  # seconds; a run below it deals the faults out over its lives, each in short
+WORKERS = (1, 2)  # of one life after the other; of a short run the last
+SHORT_S = 100.0  # seconds; a run below it has each fault once, in its shortest form
 WARM_S, CALM_S = 1.0, 0.5  # seconds under load: before the first fault, and after each
-KILLS, KILL_AFTER_S = 2, (0.2, 1.0)  # of each life, seconds under load
+END_S = 12.0  # seconds that a life takes after its faults
+KILLS, SHORT_KILLS = 6, 2  # of each life
+KILL_AFTER_S = (0.2, 1.0)  # seconds under load
 REST_S = 6.0  # seconds at most until nothing changes any more
 LOOK_S = 0.3  # seconds between two looks at what the server holds
-# As many calls as this load can make at once, so that pools are as full before as after.
-FULLY = {"race": [f"@odd/{SLOW}-1", f"@odd/{SLOW}-2"]}
+# More calls than the load makes at once, so that pools are as full before as after.
+FULLY = {
+    "model": {"council": [f"@odd/{SLOW}-{n}" for n in range(3)]},
+    "questions": {key: QUESTIONS[key] for key in ("topic", "name")},  # of which one thinks
+    "debias": True,
+}
 SPARE_ALONE = 30  # threads and files that may come and go, where thousands of calls failed
 SPARE_SHARED = 6 * CONNECTIONS  # between workers callers fall as they please, each with 6 threads
+MEMORY_MB = 100.0  # of each worker, that its heap may still fill after the first load
 BROKE = frozenset({BROKEN})
 
 
@@ -41,29 +46,25 @@ class Run:
         self.footings: list[tuple[int, Footing, Footing]] = []  # of each life: workers, two rests
         self._seconds, self._certificate = seconds, certificate
         self._weather = Weather()
-        self._deck = _endless(faults(self._weather, real_disk))
-        self._hand = len(faults(self._weather, real_disk))
-        if seconds < SHORT_S:
-            self._hand = -(-self._hand // len(WORKERS))
+        self._faults = faults(self._weather, real_disk)
+        self._short = seconds < SHORT_S
         self._url = ""  # where the last server is or was
         self._target: Target
+        self._providers: tuple[ScriptedProvider, ...] = ()
 
     def run(self) -> None:
-        """Whole lives until the time is over, at least one on one worker and one on two."""
-        end = time.monotonic() + self._seconds
+        """A life of the server on one worker and one on two; a short run has the second alone."""
         with ExitStack() as stack:
             odd = stack.enter_context(ScriptedProvider(self._weather))
             tls = stack.enter_context(SlowTls(self._weather, self._certificate))
             closed = stack.enter_context(socket.socket())
             closed.bind(("127.0.0.1", 0))  # nobody listens
-            stack.callback(lambda: self._target.kill())
             settings = self._settings(odd.url, tls.url, closed.getsockname()[1])
-            for life, workers in enumerate(itertools.cycle(WORKERS)):
-                if life >= len(WORKERS) and time.monotonic() >= end:
-                    return
-                self._live(workers, settings)
-                odd.requests.clear()
-                tls.requests.clear()
+            stack.callback(lambda: self._target.kill())
+            self._providers = (odd, tls)
+            lives = WORKERS[-1:] if self._short else WORKERS
+            for workers in lives:
+                self._live(workers, settings, self._seconds / len(lives))
 
     def _settings(self, odd: str, tls: str, closed: int) -> dict[str, str]:
         return {
@@ -77,23 +78,34 @@ class Run:
             "SVC_LOG_LEVEL": "error",
         }
 
-    def _live(self, workers: int, settings: dict[str, str]) -> None:
-        """One life: faults between two rests, then kills under load, then a graceful end."""
+    def _live(self, workers: int, settings: dict[str, str], seconds: float) -> None:
+        """One life: faults between two rests, then kills under load, then a graceful end.
+
+        Unless it is short, the first rest comes after every fault was on once, when heaps and
+        pools are about as large as they get.
+        """
+        faults_end = time.monotonic() + seconds - END_S
         self._start(workers, settings)
         with self._load():
             time.sleep(WARM_S)
+            if not self._short:
+                self._suffer_all()
         before = self._rest()
         with self._load():
-            for fault in itertools.islice(self._deck, self._hand):
-                self._suffer(fault)
+            self._suffer_all()
+            while not self._short and time.monotonic() < faults_end:
+                self._suffer_all()
         after = self._rest()
         self.footings.append((workers, before, after))
         spare = SPARE_ALONE if workers == 1 else SPARE_SHARED
-        self.journal.problems += leaks(before, after, spare)
+        self.journal.problems += leaks(before, after, spare, MEMORY_MB * workers)
+        self._end(workers, settings)
+
+    def _end(self, workers: int, settings: dict[str, str]) -> None:
         with self._load():
             if workers > 1:
                 self._kill_a_worker()
-            for _ in range(KILLS):
+            for _ in range(SHORT_KILLS if self._short else KILLS):
                 self._kill(workers, settings)
         if (code := self._target.stop()) != 0:
             self.journal.problem(f"a graceful stop ended with {code}")
@@ -107,12 +119,19 @@ class Run:
     def _load(self) -> Load:
         return Load(lambda: self._url, self.journal)
 
+    def _suffer_all(self) -> None:
+        """Every fault once, in random order."""
+        for fault in random.sample(self._faults, len(self._faults)):
+            self._suffer(fault)
+
     def _suffer(self, fault: Fault) -> None:
         began = time.monotonic()
         with fault.on(self._target):
-            time.sleep(fault.short_s if self._seconds < SHORT_S else random.choice(fault.seconds))
+            time.sleep(fault.short_s if self._short else random.choice(fault.seconds))
         self._recover(fault.name, began, time.monotonic(), fault.excuses)
         time.sleep(CALM_S)
+        for provider in self._providers:
+            provider.requests.clear()  # nobody looks at them, and they add up
 
     def _kill_a_worker(self) -> None:
         time.sleep(random.uniform(*KILL_AFTER_S))
@@ -146,7 +165,7 @@ class Run:
 
     def _rest(self) -> Footing:
         """What the server holds with all its pools filled and nothing to do."""
-        fully = [{**request(), "model": FULLY, "debias": True} for _ in range(CONNECTIONS)]
+        fully = [{**request(), **FULLY} for _ in range(CONNECTIONS)]
         with ThreadPoolExecutor(CONNECTIONS) as callers:
             list(callers.map(self._decide, fully))
         end, last = time.monotonic() + REST_S, None
@@ -160,9 +179,3 @@ class Run:
             if word in self._target.log:
                 at = self._target.log.index(word)
                 self.journal.problem(f"the log says: {self._target.log[at : at + 3_000]}")
-
-
-def _endless(found: list[Fault]) -> Iterator[Fault]:
-    """All of them in random order, again and again."""
-    while True:
-        yield from random.sample(found, len(found))

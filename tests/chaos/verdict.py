@@ -16,7 +16,6 @@ from tests.chaos.journal import BROKEN, STORAGE, Asked, Journal, Labelled, Outco
 from tests.chaos.target import Footing
 
 RECOVERY_S = 2.0  # seconds after a fault's end in which the server has to answer again
-MEMORY_MB = 30.0  # more memory after all faults than after the first load; pools have filled
 SHOWN = 20  # problems of one kind that are told
 MODEL_TROUBLE = {(429, "rate_limited"), (502, "model_error"), (502, "model_unavailable")}
 # What may be said to each kind of request when nothing is wrong with the server.
@@ -40,13 +39,16 @@ def judge(journal: Journal, db: Path) -> Iterator[str]:
         yield from _shortened(_labels(connection, journal.labelled))
 
 
-def leaks(before: Footing, after: Footing, spare: int) -> Iterator[str]:
-    """What the server holds at rest that it did not hold before; `spare` threads and files pass."""
+def leaks(before: Footing, after: Footing, spare: int, memory_mb: float) -> Iterator[str]:
+    """What the server holds at rest that it did not hold before.
+
+    Up to `spare` threads or files and `memory_mb` more pass.
+    """
     if after.threads > before.threads + spare:
         yield f"threads leaked: {before.threads}, then {after.threads}"
     if after.files > before.files + spare:
         yield f"descriptors leaked: {before.files}, then {after.files}"
-    if after.memory_mb > before.memory_mb + MEMORY_MB:
+    if after.memory_mb > before.memory_mb + memory_mb:
         yield f"memory grew: {before.memory_mb:.0f} MB, then {after.memory_mb:.0f} MB"
 
 
@@ -60,7 +62,9 @@ def _said(outcomes: Iterable[Outcome], windows: Sequence[Window]) -> Iterator[st
             "internal_error",
         )
         if not known or not any(_excused(outcome, window) for window in windows):
-            near = [w.name for w in windows if w.began - 5 < outcome.ended and outcome.began < w.ended + 5]
+            near = [
+                w.name for w in windows if w.began < outcome.ended and outcome.began < w.ended + 5
+            ]
             yield (
                 f"{outcome.what} got {outcome.status} {outcome.type} "
                 f"after {outcome.ended - outcome.began:.2f} s, near {near or 'no fault'}"

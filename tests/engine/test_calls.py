@@ -245,6 +245,12 @@ def test_an_unforeseen_exception_is_an_outcome_without_its_words(
     assert "unforeseen" in caplog.text
 
 
+def test_a_failed_call_holds_none_of_the_frames_that_it_came_through() -> None:
+    (failure,) = outcomes(Scripted(m=[BadReply("no")]), call("m"))
+    assert isinstance(failure, BadReply)
+    assert failure.__traceback__ is None  # a frame would hold the failure in turn, for ever
+
+
 def test_a_call_gets_the_time_that_is_left_its_key_and_the_deadline() -> None:
     client, deadline = Scripted(m=[DONE]), Deadline(20)
     with pool(client) as calls:

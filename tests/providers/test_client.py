@@ -259,8 +259,9 @@ def test_a_pooled_connection_that_the_provider_dropped_does_no_harm():
 @pytest.mark.parametrize("chunked", [True, False])
 def test_a_reply_beyond_the_cap_is_not_read_on(chunked):
     with scripted(always(Endless(chunked=chunked))) as (_, client):
-        with pytest.raises(BadReply, match="too long"):
+        with pytest.raises(BadReply, match="too long") as failure:
             client.call(MODEL, CALL, LONG)
+    assert failure.value.__context__ is None  # which would hold the megabytes that were read
 
 
 def test_a_reply_that_unpacks_beyond_the_cap_is_refused():

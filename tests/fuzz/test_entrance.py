@@ -1,0 +1,103 @@
+"""What callers send to the routes that read anything but a decision request."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.app import create_app
+from svc.bootstrap import build
+from svc.demo import DemoServer
+from svc.settings import load
+from tests.contract.test_properties import WHOLE
+from tests.fuzz.inputs import FUZZED, JSON, TEXT, as_json, damaged, damaged_bytes
+
+ERRORS = {400: "invalid_json", 404: "not_found", 413: "too_large", 422: "invalid_request"}
+PARAMETERS = ("question", "project", "limit", "before", "weeks", "x")
+
+
+@pytest.fixture(scope="module")
+def sender(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    """A client of the whole application, whose only models are the demonstration's."""
+    with DemoServer() as demo:
+        variables = {
+            "SVC_DB": str(tmp_path_factory.mktemp("fuzz") / "svc.db"),
+            "SVC_MODEL": "@demo/lexical",
+            "SVC_PROVIDER_DEMO_URL": demo.url,
+        }
+        services = build(load(variables))
+        yield create_app(services).test_client()
+        services.close()
+
+
+@pytest.fixture(scope="module")
+def label(sender: FlaskClient) -> dict[str, Any]:
+    """A label that fits a decision."""
+    made = sender.post("/v1/decide", data=json.dumps({**WHOLE, "model": "@demo/lexical"}))
+    return {"decision_id": made.get_json()["id"], "question": "y", "label": 1}
+
+
+def assert_answered_or_refused(response: Any) -> None:
+    if response.status_code != 200:
+        error = response.get_json()["error"]
+        assert set(error) == {"type", "message"}
+        assert error["type"] == ERRORS[response.status_code]
+
+
+@FUZZED
+@given(data=st.data())
+def test_any_label_is_taken_or_refused(
+    sender: FlaskClient, label: dict[str, Any], data: st.DataObject
+) -> None:
+    body = data.draw(st.one_of(damaged(label), damaged(label).map(lambda b: [b]), JSON))
+    assert_answered_or_refused(sender.post("/v1/feedback", data=as_json(body)))
+
+
+@FUZZED
+@given(key=st.sampled_from("zyxwvut"), value=JSON)
+def test_any_value_as_a_label_is_taken_or_refused(
+    sender: FlaskClient, label: dict[str, Any], key: str, value: Any
+) -> None:
+    body = {**label, "question": key, "label": value}
+    assert_answered_or_refused(sender.post("/v1/feedback", data=as_json(body)))
+
+
+@FUZZED
+@given(
+    path=st.sampled_from(["audit", "drift", "calibration", "models"]),
+    query=st.dictionaries(
+        st.sampled_from(PARAMETERS),
+        st.one_of(TEXT, st.integers(-5, 2000).map(str), st.sampled_from(["y", "z", "default"])),
+    ),
+    raw=st.one_of(st.just(b""), st.binary(max_size=20)),
+)
+def test_any_query_is_answered_or_refused(
+    sender: FlaskClient, path: str, query: dict[str, str], raw: bytes
+) -> None:
+    given_query = urllib.parse.urlencode(query) + "&" + raw.decode("latin-1")
+    response = sender.get(f"/v1/{path}", query_string=given_query)
+    assert_answered_or_refused(response)
+
+
+@FUZZED
+@given(
+    data=damaged_bytes(WHOLE),
+    packed=st.sampled_from([zlib.compress, bytes]),
+    cut=st.integers(0, 30),
+)
+def test_any_compressed_body_is_answered_or_refused(
+    sender: FlaskClient, data: bytes, packed: Any, cut: int
+) -> None:
+    body = packed(data)
+    headers = {"Content-Encoding": "deflate"}
+    response = sender.post("/v1/systemone", data=body[: len(body) - cut], headers=headers)
+    if response.status_code != 502:  # a model that the demonstration does not have
+        assert_answered_or_refused(response)
