@@ -77,10 +77,10 @@ def damaged(draw: st.DrawFn, good: Any, most: int = 3) -> Any:
     """`good` with values replaced, removed or added in one to `most` places."""
     value = copy.deepcopy(good)
     for _ in range(draw(st.integers(1, most))):
-        places = list(_places(value))
-        if not places:
+        found = list(places(value))
+        if not found:
             return draw(JSON)
-        place, key = draw(st.sampled_from(places))
+        place, key = draw(st.sampled_from(found))
         change = draw(st.sampled_from(["replace", "remove", "add"]))
         if change == "remove":
             del place[key]
@@ -118,7 +118,7 @@ def as_json(value: Any) -> bytes:
     return b"[" * depth + data + b"]" * depth
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Every member of every object and list within."""
     waiting = [value]
     while waiting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import urllib.parse
 import zlib
@@ -18,7 +19,7 @@ from svc.bootstrap import build
 from svc.demo import DemoServer
 from svc.settings import load
 from tests.contract.test_properties import WHOLE
-from tests.fuzz.inputs import FUZZED, JSON, TEXT, as_json, damaged, damaged_bytes
+from tests.fuzz.inputs import FUZZED, JSON, TEXT, as_json, damaged, damaged_bytes, nested, places
 
 ERRORS = {400: "invalid_json", 404: "not_found", 413: "too_large", 422: "invalid_request"}
 PARAMETERS = ("question", "project", "limit", "before", "weeks", "x")
@@ -68,6 +69,18 @@ def test_any_value_as_a_label_is_taken_or_refused(
 ) -> None:
     body = {**label, "question": key, "label": value}
     assert_answered_or_refused(sender.post("/v1/feedback", data=as_json(body)))
+
+
+@pytest.mark.parametrize("depth", [300, 970, 3_000])
+def test_nesting_anywhere_in_a_request_is_answered_or_refused(
+    sender: FlaskClient, depth: int
+) -> None:
+    """Without hypothesis, which lets Python recurse further than it usually does."""
+    for number in range(len(list(places(WHOLE)))):
+        body = copy.deepcopy(WHOLE)
+        place, key = list(places(body))[number]
+        place[key] = nested(depth)
+        assert_answered_or_refused(sender.post("/v1/decide", data=as_json(body)))
 
 
 @FUZZED

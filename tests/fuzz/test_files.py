@@ -40,7 +40,6 @@ ROW = {
     "content": "c",
     **asdict(Scored()),
 }
-DEEP_ROW = as_json({**ROW, "run": {**RUN_OF_ROW, "model": [nested(600)]}})
 RUN = {"questions": "q", "input": "i", "model": {"council": ["a", "b"]}}
 
 
@@ -73,7 +72,6 @@ def test_a_file_of_questions_is_read_or_refused(tmp_path: Path, data: bytes) -> 
 
 @FUZZED
 @given(lines=st.lists(st.one_of(damaged_bytes(ROW), st.binary(max_size=20)), max_size=4))
-@example(lines=[DEEP_ROW, b""])
 def test_a_file_of_scored_rows_is_read_or_refused(tmp_path: Path, lines: list[bytes]) -> None:
     path = tmp_path / "saved.jsonl"
     path.write_bytes(b"\n".join([jsontext.dumps(ROW).encode(), *lines]))
@@ -82,6 +80,14 @@ def test_a_file_of_scored_rows_is_read_or_refused(tmp_path: Path, lines: list[by
         with opened(str(path)):
             pass
         assert path.read_bytes() == b"" or path.read_bytes().endswith(b"\n")
+
+
+@pytest.mark.parametrize("depth", [100, 600, 3_000])
+def test_a_scored_row_whose_plan_is_nested_is_refused(tmp_path: Path, depth: int) -> None:
+    path = tmp_path / "saved.jsonl"
+    path.write_bytes(as_json({**ROW, "run": {**RUN_OF_ROW, "model": [nested(depth)]}}) + b"\n")
+    with pytest.raises(SettingsError, match="line 1 is no row that bench saved"):
+        read(str(path))
 
 
 @FUZZED
