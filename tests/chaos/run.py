@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+from svc import limits
 from tests.chaos.behaviours import GOOD, SLOW, SlowTls, Weather
 from tests.chaos.callers import CONNECTIONS, QUESTIONS, Caller, Load, request
 from tests.chaos.faults import Fault, faults, kill_a_worker
@@ -31,8 +32,9 @@ FULLY = {
     "questions": {key: QUESTIONS[key] for key in ("topic", "name")},  # of which one thinks
     "debias": True,
 }
-SPARE_ALONE = 30  # threads and files that may come and go, where thousands of calls failed
-SPARE_SHARED = 6 * CONNECTIONS  # between workers callers fall as they please, each with 6 threads
+SPARE = 30  # threads and files that may come and go, where thousands of calls failed
+# What the pools of one worker may hold when calls hang: requests, flows and calls to providers.
+POOLS = limits.REQUEST_THREADS * (2 + limits.CALLS_PER_REQUEST_THREAD)
 MEMORY_MB = 100.0  # of each worker, that its heap may still fill after the first load
 BROKE = frozenset({BROKEN})
 
@@ -97,9 +99,21 @@ class Run:
                 self._suffer_all()
         after = self._rest()
         self.footings.append((workers, before, after))
-        spare = SPARE_ALONE if workers == 1 else SPARE_SHARED
-        self.journal.problems += leaks(before, after, spare, MEMORY_MB * workers)
+        self.journal.problems += leaks(before, after, self._most(workers, before))
         self._end(workers, settings)
+
+    def _most(self, workers: int, before: Footing) -> Footing:
+        """The most that a life may hold at its second rest.
+
+        Pools that every fault has filled before the first rest stay as they are. In a short run
+        they were not filled, and of several workers either may get most of the callers: what
+        holds there is the bound of the pools.
+        """
+        memory_mb = before.memory_mb + MEMORY_MB * workers
+        if self._short or workers > 1:
+            most = workers * POOLS + SPARE
+            return Footing(most, most, memory_mb)
+        return Footing(before.threads + SPARE, before.files + SPARE, memory_mb)
 
     def _end(self, workers: int, settings: dict[str, str]) -> None:
         with self._load():

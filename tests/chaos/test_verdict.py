@@ -141,8 +141,8 @@ def test_a_server_that_takes_too_long_to_answer_again_is_seen(db: Path, journal:
 
 
 def test_what_leaks_is_seen() -> None:
-    rest = Footing(10, 20, 50.0)
-    assert words(leaks(rest, Footing(11, 21, 51.0), 1, 1.0)) == ""
-    assert "threads leaked" in words(leaks(rest, Footing(12, 20, 50.0), 1, 1.0))
-    assert "descriptors leaked" in words(leaks(rest, Footing(10, 22, 50.0), 1, 1.0))
-    assert "memory grew" in words(leaks(rest, Footing(10, 20, 52.0), 1, 1.0))
+    rest, most = Footing(10, 20, 50.0), Footing(11, 21, 51.0)
+    assert words(leaks(rest, most, most)) == ""
+    assert "threads leaked: 10, then 12" in words(leaks(rest, Footing(12, 20, 50.0), most))
+    assert "descriptors leaked: 20, then 22" in words(leaks(rest, Footing(10, 22, 50.0), most))
+    assert "memory grew: 50 MB, then 52 MB" in words(leaks(rest, Footing(10, 20, 52.0), most))

@@ -39,16 +39,13 @@ def judge(journal: Journal, db: Path) -> Iterator[str]:
         yield from _shortened(_labels(connection, journal.labelled))
 
 
-def leaks(before: Footing, after: Footing, spare: int, memory_mb: float) -> Iterator[str]:
-    """What the server holds at rest that it did not hold before.
-
-    Up to `spare` threads or files and `memory_mb` more pass.
-    """
-    if after.threads > before.threads + spare:
+def leaks(before: Footing, after: Footing, most: Footing) -> Iterator[str]:
+    """What the server holds at rest beyond `most`, and what it held `before`."""
+    if after.threads > most.threads:
         yield f"threads leaked: {before.threads}, then {after.threads}"
-    if after.files > before.files + spare:
+    if after.files > most.files:
         yield f"descriptors leaked: {before.files}, then {after.files}"
-    if after.memory_mb > before.memory_mb + memory_mb:
+    if after.memory_mb > most.memory_mb:
         yield f"memory grew: {before.memory_mb:.0f} MB, then {after.memory_mb:.0f} MB"
 
 
