@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,11 @@ NO_BROWSER = "opens a browser; run with --browser"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--wheel", action="store_true", help="run the tests that build a wheel")
     parser.addoption("--browser", action="store_true", help="run the tests in Chromium")
+
+
+def pytest_configure() -> None:
+    """Ctrl-C reaches the processes that tests start, also when a script runs them with `&`."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

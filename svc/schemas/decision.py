@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
@@ -114,25 +116,39 @@ class ProjectField(Words):
         return name
 
 
-class QuestionsField(fields.Field[dict[str, Question]]):
+class QuestionsField(fields.Field[Mapping[str, Question]]):
     """The questions, by the caller's keys, in the caller's order."""
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any
-    ) -> dict[str, Question]:
+    ) -> Mapping[str, Question]:
         if not isinstance(value, Mapping):
             raise ValidationError("must be an object of question key to question")
         amount(len(value), (1, limits.QUESTIONS), "questions")
-        questions, errors = {}, {}
-        for key, body in value.items():
-            try:
-                questions[key] = _load_question(key, body)
-            except ValidationError as error:
-                errors[key] = error.messages
-        if errors:
-            raise ValidationError(errors)
-        _check_text(questions)
-        return questions
+        # Callers ask the same questions about one state after the other.
+        try:
+            text = jsontext.dumps(value)
+        except RecursionError:
+            raise ValidationError("are nested too deeply") from None
+        return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _load_each(value)
+
+
+@lru_cache(maxsize=limits.QUESTIONS_KEPT)
+def _remembered(text: str) -> Mapping[str, Question]:
+    return MappingProxyType(_load_each(jsontext.loads(text.encode())))
+
+
+def _load_each(bodies: Mapping[str, Any]) -> dict[str, Question]:
+    questions, errors = {}, {}
+    for key, body in bodies.items():
+        try:
+            questions[key] = _load_question(key, body)
+        except ValidationError as error:
+            errors[key] = error.messages
+    if errors:
+        raise ValidationError(errors)
+    _check_text(questions)
+    return questions
 
 
 def _load_question(key: str, body: Any) -> Question:
