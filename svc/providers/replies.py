@@ -149,22 +149,22 @@ def _token(item: Any) -> Token:
     if not isinstance(listed, list) or logprob <= PLACEHOLDER:
         raise NoLogprobs("200: log-probabilities that are placeholders or have no alternatives")
     pairs = [_pair(alternative) for alternative in listed]
-    if sum(math.exp(value) for _, value in pairs) > 1 + _SUM_SLACK:
+    if sum([math.exp(value) for _, value in pairs]) > 1 + _SUM_SLACK:
         raise NoLogprobs("200: log-probabilities that sum to more than 1")
-    return Token(text, logprob, tuple(pair for pair in pairs if pair[1] > PLACEHOLDER))
+    return Token(text, logprob, tuple([pair for pair in pairs if pair[1] > PLACEHOLDER]))
 
 
 def _pair(item: Any) -> tuple[str, float]:
     """A token and its logprob; a missing one (null, for minus infinity) is a placeholder."""
-    text = item.get("token") if isinstance(item, dict) else None
-    if not isinstance(text, str):
+    if not isinstance(item, dict):
         raise NoLogprobs("200: malformed log-probabilities")
-    value = item.get("logprob", PLACEHOLDER)
-    if type(value) is float and PLACEHOLDER < value <= 0.0:
-        return _clean(text), value  # as nearly all are: a reply holds hundreds
+    text, value = item.get("token"), item.get("logprob", PLACEHOLDER)
+    if type(value) is float and type(text) is str and PLACEHOLDER < value <= 0 and text.isascii():
+        return text, value  # as nearly all are: a reply holds hundreds
     if value is None:
         value = PLACEHOLDER
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= _SUM_SLACK:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not isinstance(text, str) or not number or not value <= _SUM_SLACK:
         raise NoLogprobs("200: malformed log-probabilities")
     return _clean(text), float(min(0, max(PLACEHOLDER, value)))
 

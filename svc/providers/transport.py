@@ -42,7 +42,13 @@ class Encoded(Exception):
 
 
 class _Watched(HTTPConnection):
-    """A connection whose socket is known to the watch of the call that uses it."""
+    """A connection whose socket is known to the watch of the call that uses it.
+
+    A request leaves it in one piece: head and body one after the other would wake the provider,
+    and this thread, twice.
+    """
+
+    _parts: list[bytes] | None = None  # of the request that is being put together
 
     def _new_conn(self) -> socket.socket:
         try:
@@ -87,7 +93,19 @@ class _Watched(HTTPConnection):
     def request(self, *args: Any, **kwargs: Any) -> None:
         if self.sock is not None:  # a pooled connection
             current_watch().follow(self.sock)
-        super().request(*args, **kwargs)
+        parts: list[bytes] = []
+        self._parts = parts
+        try:
+            super().request(*args, **kwargs)
+        finally:
+            self._parts = None
+        self.send(b"".join(parts))
+
+    def send(self, data: Any) -> None:
+        if self._parts is None:
+            super().send(data)
+        else:
+            self._parts.append(data)
 
 
 class _WatchedTLS(_Watched, HTTPSConnection):
@@ -109,6 +127,7 @@ class _Adapter(HTTPAdapter):
 
     def __init__(self, pool_size: int, tls: ssl.SSLContext | None) -> None:
         self._tls = tls
+        self._targets: dict[str | None, str] = {}  # of the few URLs that a provider has
         super().__init__(pool_connections=1, pool_maxsize=pool_size)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -131,6 +150,11 @@ class _Adapter(HTTPAdapter):
                 manager = self.proxy_manager_for(proxy if "://" in proxy else f"http://{proxy}")
             self._found = manager.connection_from_url(url)
         return self._found
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
+        if request.url not in self._targets:
+            self._targets[request.url] = super().request_url(request, proxies)
+        return self._targets[request.url]
 
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
         """Nothing: the TLS context verifies, without loading the CA bundle for each connection."""
@@ -231,6 +255,8 @@ def _read(raw: Any) -> bytes:
         size += len(chunk)
         if size > limits.REPLY_BYTES:
             raise TooLong
+        if raw.length_remaining == 0:
+            break
     return b"".join(chunks)
 
 
