@@ -21,6 +21,7 @@ from svc.settings import ProviderOverride, Settings
 from svc.store.database import Database
 from svc.store.keys import Keys
 from tests.e2e.serving import Server
+from tests.store.holding import until
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, completion
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,7 +65,7 @@ def test_what_is_no_http_gets_the_error_shape_and_a_request_id(server: Server, s
     assert status == 400
     assert body["error"]["type"] == "invalid_json"
     assert headers["content-type"] == "application/json"
-    assert headers["x-request-id"] in server.log
+    until(lambda: headers["x-request-id"] in server.log)
     assert headers["x-content-type-options"] == "nosniff"
     assert SECRET not in server.log
 

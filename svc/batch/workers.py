@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Generic, Self, TypeVar
+
+from svc.batch.interruptions import Interruptions
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 AHEAD = 16  # results a worker may be ahead of the first that is missing
+LOOK_S = 0.5  # seconds: Python sees a signal that came just before a wait only when that ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,8 @@ class _Raised:
 class Workers(Generic[T, R]):
     """Threads that take the next item themselves, at most a window ahead of the slowest.
 
-    A context manager and an iterator of results. Leaving the block ends what is under way.
+    A context manager and an iterator of results. Leaving the block ends what is under way. A
+    signal that comes inside the block is acted on before the next result.
     """
 
     def __init__(
@@ -37,12 +42,14 @@ class Workers(Generic[T, R]):
         self._reading = False
         self._room = threading.Semaphore(threads * AHEAD)
         self._done: SimpleQueue[tuple[int, R | _Raised] | None] = SimpleQueue()
+        self._interruptions = Interruptions(wake=lambda: self._done.put(None))
         self._threads = [
             threading.Thread(target=self._run, name=f"svc-row-{n}", daemon=True)
             for n in range(threads)
         ]
 
     def __enter__(self) -> Self:
+        self._interruptions.__enter__()
         for thread in self._threads:
             thread.start()
         return self
@@ -53,19 +60,18 @@ class Workers(Generic[T, R]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._ended = True
-        self._room.release(len(self._threads))
-        self._cut()
-        if not self._reading:  # an input that never comes cannot be waited for
-            for thread in self._threads:
-                thread.join()
+        try:
+            self._finish()
+        finally:
+            self._interruptions.__exit__(kind, error, trace)
 
     def __iter__(self) -> Iterator[R]:
         """The results, each as soon as it and all before it are there. Raises what `work` did."""
         early: dict[int, R | _Raised] = {}
         given = 0
         while not (self._ended and given == self._taken):
-            arrival = self._done.get()
+            arrival = self._arrival()
+            self._interruptions.check()
             if arrival is not None:
                 early[arrival[0]] = arrival[1]
             while given in early:
@@ -75,6 +81,19 @@ class Workers(Generic[T, R]):
                 if isinstance(result, _Raised):
                     raise result.error
                 yield result
+
+    def _finish(self) -> None:
+        self._ended = True
+        self._room.release(len(self._threads))
+        self._cut()
+        if not self._reading:  # an input that never comes cannot be waited for
+            for thread in self._threads:
+                thread.join()
+
+    def _arrival(self) -> tuple[int, R | _Raised] | None:
+        while True:
+            with suppress(Empty):
+                return self._done.get(timeout=LOOK_S)
 
     def _run(self) -> None:
         while True:
