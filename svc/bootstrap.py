@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from svc.engine.knowledge import Library
 from svc.engine.learner import Learner
 from svc.engine.reports import Reporter
 from svc.metrics import Board, Metrics
+from svc.pins import PINS
 from svc.providers.admission import Admission
 from svc.providers.catalog import build_catalog
 from svc.providers.client import Client
@@ -32,6 +34,8 @@ from svc.store.labels import Labels
 from svc.store.project_keys import ProjectKeys
 from svc.store.weeks import Weeks
 from svc.store.wordings import Wordings
+
+log = logging.getLogger(__name__)
 
 
 class Shared:
@@ -92,8 +96,11 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     flows = FlowPool(limits.REQUEST_THREADS)
     asker = Asker(client, calls, DecisionCache(settings.cache_size), DebiasMemory())
     decisions, labels, wordings = Decisions(database), Labels(database), Wordings(database)
+    router = Router(catalog, settings.model, client.list_models)
+    if trouble := router.trouble(PINS[settings.latest_config]):
+        log.warning("requests that name no model will be refused: %s", trouble)
     engine = Engine(
-        Router(catalog, settings.model, client.list_models),
+        router,
         asker,
         flows,
         decisions,

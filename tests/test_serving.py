@@ -21,8 +21,8 @@ from svc.settings import ProviderOverride, Settings
 from svc.store.database import Database
 from svc.store.keys import Keys
 from tests.e2e.serving import Server
-from tests.store.holding import until
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, completion
+from tests.store.holding import until
 
 ROOT = Path(__file__).resolve().parent.parent
 SECRET = "svc_0123456789"

@@ -25,6 +25,7 @@ class CallError(Exception):
     """One HTTP attempt that gave no completion."""
 
     retry = False  # whether the same call may succeed later
+    told = "the model gave no valid answer"  # to the caller, who may not hear the provider's words
 
     def __init__(self, detail: str = "", retry_after: float | None = None) -> None:
         """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
@@ -33,7 +34,7 @@ class CallError(Exception):
 
     def as_api_error(self) -> ApiError:
         """The error for the caller, without a word of the provider's."""
-        return ModelError("the model gave no valid answer")
+        return ModelError(self.told)
 
 
 class Throttled(CallError):
@@ -50,12 +51,14 @@ class ServerTrouble(CallError):
     """The provider failed, or the connection broke."""
 
     retry = True
+    told = "the model's provider failed or could not be reached"
 
 
 class ParameterRefused(CallError):
     """The model does not take `parameter`; the same call without it may succeed at once."""
 
     retry = True
+    told = "the model's provider refused the call"
 
     def __init__(self, parameter: str, detail: str = "") -> None:
         super().__init__(detail, retry_after=0.0)
@@ -76,6 +79,8 @@ class Gone(CallError):
 class Refused(CallError):
     """The provider will not take the call, and asking again would not help."""
 
+    told = "the model's provider refused the call"
+
 
 class BadReply(CallError):
     """The provider answered, but not with a completion."""
@@ -83,6 +88,8 @@ class BadReply(CallError):
 
 class CallTimedOut(CallError):
     """The whole call took longer than its limit."""
+
+    told = "the model took too long to answer"
 
 
 class Cancelled(CallError):

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from svc import limits
-from svc.errors import InvalidRequest, ModelError, ModelUnavailable
+from svc.errors import ApiError, InvalidRequest, ModelError, ModelUnavailable
 from svc.pins import Pin
 from svc.providers.catalog import AGGREGATOR, Provider
 from svc.providers.failures import CallError
@@ -97,6 +97,20 @@ class Router:
                 f"the server with --model; {self._configured()}"
             )
         return self._usual_model(self._keyed[0])
+
+    def trouble(self, pin: Pin) -> str:
+        """Why a request that names no model cannot be answered; empty where none is known of.
+
+        Asks no provider.
+        """
+        listed = self._default_model is None and AGGREGATOR not in self._catalog
+        if listed and self._keyed:
+            return ""  # the provider's list of models will tell
+        try:
+            self.resolve(self.default(pin, named=False))
+        except ApiError as error:
+            return error.message
+        return ""
 
     def _check(self, model_id: str) -> None:
         if not model_id.strip():

@@ -408,6 +408,19 @@ def test_what_a_caller_sees_holds_no_word_of_the_provider():
         assert "provider words" not in seen.message
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (ServerTrouble, "failed or could not be reached"),
+        (Refused, "refused the call"),
+        (CallTimedOut, "took too long"),
+        (BadReply, "gave no valid answer"),
+    ],
+)
+def test_a_caller_hears_what_kind_of_trouble_it_was(kind, words):
+    assert words in kind("provider words").as_api_error().message
+
+
 def test_a_throttled_call_carries_the_providers_wait_to_the_caller():
     with pytest.raises(Throttled) as raised:
         ask(b"", status=429, headers={"Retry-After": "6.2"})

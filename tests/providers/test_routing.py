@@ -162,3 +162,27 @@ def test_those_who_ask_at_the_same_time_share_one_list():
         waiting.wait(30)
         assert {answer.result(30) for answer in answers} == {"@openai/gpt-4.1-mini"}
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("default_model", "environ", "words"),
+    [
+        (None, {}, "the request names none and the server has no default"),
+        ("@nope/x", {"OPENAI_API_KEY": "k"}, "provider 'nope' is not configured"),
+        ("plain", {}, "no default provider"),
+    ],
+)
+def test_a_default_that_cannot_work_is_told_before_any_request(default_model, environ, words):
+    assert words in router(default_model, **environ).trouble(PIN)
+
+
+@pytest.mark.parametrize(
+    ("default_model", "environ"),
+    [
+        ("@openai/x", {"OPENAI_API_KEY": "k"}),
+        (None, {"OPENROUTER_API_KEY": "k"}),
+        (None, {"OPENAI_API_KEY": "k"}),  # its list of models will tell
+    ],
+)
+def test_a_default_that_may_work_is_no_trouble(default_model, environ):
+    assert router(default_model, **environ).trouble(PIN) == ""
