@@ -45,11 +45,15 @@ class Learner:
         labels: Labels,
         clock: Callable[[], float] = time.time,
         refit_s: float = limits.REFIT_S,
+        at_once: int = limits.FITTED_AT_ONCE,
     ) -> None:
-        """`clock` gives seconds since the epoch; fits of one calibrator are `refit_s` apart."""
+        """`clock` gives seconds since the epoch; fits of one calibrator are `refit_s` apart.
+
+        Up to `at_once` labels a first fit is made before the label counts as taken.
+        """
         self._decisions, self._wordings, self._labels = decisions, wordings, labels
-        self._clock, self._refit_s = clock, refit_s
-        self._refits = Later[Place](self._refit)
+        self._clock, self._refit_s, self._at_once = clock, refit_s, at_once
+        self._refits = Later[Place](self._refit, refit_s)
         for place in labels.stale():  # a server stopped before their turn came
             self._refits.schedule(place, refit_s)
 
@@ -67,7 +71,12 @@ class Learner:
         if learned.calibrator is not None:
             self._refits.schedule(place, self._until_refit(learned))
             return Counted(learned.labels, True)
-        fitted = new and _is_try(learned.labels) and self.fit(place)
+        fitted = False
+        if new and _is_try(learned):
+            if learned.labels <= self._at_once:
+                fitted = self.fit(place)
+            else:
+                self._refits.schedule(place, self._until_refit(learned))
         return Counted(learned.labels, fitted)
 
     def close(self) -> None:
@@ -122,8 +131,10 @@ class Learner:
         return int(self._clock() * 1000)
 
 
-def _is_try(labels: int) -> bool:
-    return labels >= limits.MIN_LABELS and labels % limits.TRY_EVERY == 0
+def _is_try(learned: Learned) -> bool:
+    """Whether a first calibrator is to be tried now; also where the first try came to nothing."""
+    due = learned.labels % limits.TRY_EVERY == 0 or not learned.tried
+    return due and learned.labels >= limits.MIN_LABELS
 
 
 def _label(

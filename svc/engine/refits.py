@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from svc import limits
+
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -15,9 +17,14 @@ log = logging.getLogger(__name__)
 class Later(Generic[T]):
     """Calls `run` with what was scheduled, when its time has come."""
 
-    def __init__(self, run: Callable[[T], None], clock: Callable[[], float] = time.monotonic):
-        """`clock` gives seconds."""
-        self._run, self._clock = run, clock
+    def __init__(
+        self,
+        run: Callable[[T], None],
+        retry_s: float = limits.REFIT_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """What fails runs again in `retry_s` seconds; `clock` gives seconds."""
+        self._run, self._retry_s, self._clock = run, retry_s, clock
         self._due: dict[T, float] = {}
         self._changed = threading.Condition()
         self._closed = False
@@ -45,6 +52,7 @@ class Later(Generic[T]):
                 self._run(item)
             except Exception:  # the thread outlives what goes wrong with one of them
                 log.exception("a refit failed")
+                self.schedule(item, self._retry_s)
 
     def _next(self) -> T | None:
         """The first item whose time has come; None once closed."""

@@ -15,7 +15,7 @@ from svc.questions import Question, from_definition
 from svc.questions.fields import shown
 from svc.stats import drift, scores, thresholds
 from svc.stats.acceptance import held_out
-from svc.stats.calibrators import Floats, Ints
+from svc.stats.calibrators import Floats, Ints, from_parameters
 from svc.stats.tasks import TASKS
 from svc.store.labels import Labels, Learned, Lesson
 from svc.store.weeks import Weeks
@@ -83,10 +83,14 @@ def _arrays(lesson: Lesson | None) -> tuple[Floats, Ints]:
 
 
 def _figures(question: Question, learned: Learned | None, p: Floats, truth: Ints) -> dict[str, Any]:
-    """Scores before and after calibration, and what may be automated as things are now."""
-    task = TASKS[question.task]
+    """Scores before and after calibration, and what may be automated as things are now.
+
+    The thresholds are on the scale of the calibrator in effect: a caller compares them with its
+    confidences, and half-fits, which `after` is made of, would give others.
+    """
+    task, parameters = TASKS[question.task], _calibrator(learned)
     after = held_out(task, p, truth) if question.calibrates else p
-    now = after if _calibrator(learned) else p
+    now = p if parameters is None else task.calibrated(from_parameters(parameters), p)
     return {
         "before": scores.summary(task, p, truth),
         "after": scores.summary(task, after, truth),

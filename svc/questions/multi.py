@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -88,6 +89,10 @@ class Multi(Question):
     def evidence(self, p: Sequence[float]) -> Sequence[float]:
         """How sure its selected set is: a label is about the set as a whole."""
         return [self.confidence(Reading(tuple(p)))]
+
+    def tally(self, reading: Reading) -> str:
+        """Without the order of the options, which is no part of the exact question."""
+        return json.dumps(sorted(self.top(reading)), ensure_ascii=False)
 
     def truth(self, label: tuple[str, ...], answer: Mapping[str, Any]) -> int:
         return int(set(label) == set(answer["selected"]))

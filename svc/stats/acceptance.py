@@ -16,16 +16,19 @@ def fit(task: Task, p: Floats, truth: Ints, *, again: bool) -> Calibrator | None
     """The calibrator of all labels, None where held-out folds speak against it.
 
     A first one has to beat the raw probabilities in log-loss and in Brier score by more than a
-    standard error of the difference. When one was taken up before (`again`), it is enough that
-    its successor is worse in neither.
+    standard error of the difference, and in Brier score also with one more answer that is wrong:
+    a few dozen right ones in a row speak for ever sharper probabilities, and vary too little to
+    warn. When one was taken up before (`again`), it is enough that its successor is worse in
+    neither.
     """
     unseen = _cross_fitted(task, p, truth, FOLDS)
-    gains = (
-        task.log_losses(p, truth) - task.log_losses(unseen, truth),
-        task.briers(p, truth) - task.briers(unseen, truth),
-    )
-    better = _not_worse if again else _clearly_better
-    return task.fit(p, truth) if all(map(better, gains)) else None
+    gains = _gains(task, p, unseen, truth)
+    if again:
+        good = all(gain.mean() >= 0 for gain in gains)
+    else:
+        _, miss = _gains(task, p, unseen, task.misses(p))
+        good = all(map(_clear, gains)) and gains[1].sum() + miss.mean() > 0
+    return task.fit(p, truth) if good else None
 
 
 def held_out(task: Task, p: Floats, truth: Ints) -> Floats:
@@ -40,7 +43,7 @@ def _cross_fitted(task: Task, p: Floats, truth: Ints, folds: int) -> Floats:
         inside = fold == number
         if inside.any():
             calibrator = task.fit(p[~inside], truth[~inside])
-            calibrated[inside] = calibrator.apply(p[inside])
+            calibrated[inside] = task.calibrated(calibrator, p[inside])
     return calibrated
 
 
@@ -49,10 +52,14 @@ def _fold(n: int, folds: int) -> Ints:
     return (np.arange(n) * _GOLDEN % 1 * folds).astype(np.int64)
 
 
-def _clearly_better(gain: Floats) -> bool:
+def _gains(task: Task, p: Floats, calibrated: Floats, truth: Ints) -> tuple[Floats, Floats]:
+    """By how much each answer's log-loss and Brier score fall."""
+    return (
+        task.log_losses(p, truth) - task.log_losses(calibrated, truth),
+        task.briers(p, truth) - task.briers(calibrated, truth),
+    )
+
+
+def _clear(gain: Floats) -> bool:
     standard_error = gain.std(ddof=1) / np.sqrt(len(gain))
     return bool(gain.mean() > STANDARD_ERRORS * standard_error)
-
-
-def _not_worse(gain: Floats) -> bool:
-    return bool(gain.mean() >= 0)

@@ -17,7 +17,7 @@ def quantile(scores: Sequence[float], coverage: float) -> float:
 
     `scores` are in ascending order.
     """
-    rank = math.ceil((len(scores) + 1) * coverage - _ROUNDING)
+    rank = max(1, math.ceil((len(scores) + 1) * coverage - _ROUNDING))
     return scores[rank - 1] if rank <= len(scores) else math.inf
 
 

@@ -35,6 +35,14 @@ class Task(ABC):
         """1 where the answer was right, else 0."""
 
     @abstractmethod
+    def misses(self, p: Floats) -> Ints:
+        """The most probable truth with which each answer would have been wrong."""
+
+    def calibrated(self, calibrator: Calibrator, p: Floats) -> Floats:
+        """The probabilities as callers see them while the calibrator is in effect."""
+        return calibrator.apply(p)
+
+    @abstractmethod
     def true_probabilities(self, p: Floats, truth: Ints) -> Floats:
         """The probability that each answer gave to the truth."""
 
@@ -66,6 +74,10 @@ class Classes(Task):
         right: Ints = (p.argmax(axis=1) == truth).astype(np.int64)
         return right
 
+    def misses(self, p: Floats) -> Ints:
+        second: Ints = p.argsort(axis=1)[:, -2]
+        return second
+
     def true_probabilities(self, p: Floats, truth: Ints) -> Floats:
         return p[np.arange(len(truth)), truth]
 
@@ -88,6 +100,10 @@ class YesNo(Task):
         right: Ints = ((np.round(p[:, 0], SHOWN) >= EVEN) == truth).astype(np.int64)
         return right
 
+    def misses(self, p: Floats) -> Ints:
+        other: Ints = (p[:, 0] < EVEN).astype(np.int64)
+        return other
+
     def true_probabilities(self, p: Floats, truth: Ints) -> Floats:
         return np.where(truth == 1, p[:, 0], 1 - p[:, 0])
 
@@ -97,7 +113,20 @@ class YesNo(Task):
 
 
 class Rightness(YesNo):
-    """Whether a value is right: `p` is (n, 1), P(right); `truth` is 1 where it was."""
+    """Whether a value is right: `p` is (n, 1), P(right); `truth` is 1 where it was.
+
+    A probability of 0 is that of no value: nothing is fitted on it, and it stays.
+    """
+
+    def fit(self, p: Floats, truth: Ints) -> Calibrator:
+        given = p[:, 0] > 0
+        return fit_platt(p[given], truth[given]) if given.any() else fit_platt(p, truth)
+
+    def calibrated(self, calibrator: Calibrator, p: Floats) -> Floats:
+        return np.where(p > 0, calibrator.apply(p), 0.0)
+
+    def misses(self, p: Floats) -> Ints:
+        return np.zeros(len(p), dtype=np.int64)
 
     def confidence(self, p: Floats) -> Floats:
         return p[:, 0]

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from svc.engine.learner import Learner
+from svc.errors import StorageError
 from svc.questions import TYPES
 from svc.schemas.feedback import Feedback
 from svc.store.database import Database
 from svc.store.decisions import AskedQuestion, Decisions
-from svc.store.labels import Labels, Learned
+from svc.store.labels import Labels, Learned, Lesson, Place
 from svc.store.wordings import Wordings
 from tests.store.records import record
 
@@ -33,14 +34,29 @@ class Clock:
         return self.now
 
 
+class Unreadable(Labels):
+    """Labels that can be stored, but not read."""
+
+    def lesson(self, place: Place, most: int) -> Lesson | None:
+        raise StorageError("for once")
+
+
 class Lessons:
     """A learner whose refits are run by hand, as if their time had come."""
 
-    def __init__(self, database: Database, refit_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        database: Database,
+        refit_s: float = 5.0,
+        at_once: int = 1_000,
+        labels: Labels | None = None,
+    ) -> None:
         self.clock = Clock()
-        self.decisions, self.labels = Decisions(database), Labels(database)
-        wordings = Wordings(database)
-        self.learner = Learner(self.decisions, wordings, self.labels, self.clock, refit_s)
+        self.decisions, self.labels = Decisions(database), labels or Labels(database)
+        self.last = ""  # the decision that the last label was for
+        self.learner = Learner(
+            self.decisions, Wordings(database), self.labels, self.clock, refit_s, at_once
+        )
 
     def give(self, count: int, right: float = 0.6) -> bool:
         """`count` labels for answers that are 95% sure; whether a calibrator is in effect."""
@@ -49,8 +65,8 @@ class Lessons:
             exact = ("q", QUESTION.digest, QUESTION.definition_json)
             asked = AskedQuestion(*exact, {"p": [0.95, 0.05]}, "a", 0.95)
             truth = "a" if (number * 7) % 10 < right * 10 else "b"
-            feedback = Feedback(self.decisions.add(record(asked)), "q", truth)
-            calibrated = self.learner.label(feedback).calibrated
+            self.last = self.decisions.add(record(asked))
+            calibrated = self.learner.label(Feedback(self.last, "q", truth)).calibrated
         return calibrated
 
     @property
@@ -138,3 +154,36 @@ def until_tried(lessons: Lessons, revision: int) -> None:
     while lessons.learned.tried < revision:
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
+
+
+def test_a_first_try_that_came_to_nothing_is_made_with_the_next_label(database: Database) -> None:
+    """As when the process is killed, or the disk fails, between the label and the fit."""
+    lessons = Lessons(database, labels=Unreadable(database))
+    lessons.give(29)
+    with pytest.raises(StorageError):
+        lessons.give(1)
+    lessons.learner.close()
+    again = Lessons(database)
+    assert again.give(1)
+    assert again.learned.tried == 31
+    again.learner.close()
+
+
+def test_a_label_given_again_is_no_new_try(lessons: Lessons) -> None:
+    lessons.give(30, right=0.9)
+    lessons.learner.label(Feedback(lessons.last, "q", "a"))
+    learned = lessons.learned
+    assert (learned.labels, learned.revision, learned.tried) == (30, 31, 30)
+
+
+def test_beyond_many_labels_a_first_calibrator_is_tried_behind_the_callers_back(
+    database: Database,
+) -> None:
+    lessons = Lessons(database, at_once=30)
+    lessons.give(30, right=0.9)
+    assert lessons.learned.tried == 30 and lessons.learned.calibrator is None
+    lessons.clock.now += 6
+    assert not lessons.give(10, right=0.0)
+    until_tried(lessons, 40)
+    assert lessons.learned.calibrator is not None
+    lessons.learner.close()

@@ -82,3 +82,17 @@ def test_closing_leaves_the_rest_undone() -> None:
     ran = Ran()
     using(ran, lambda later: later.schedule("never", 60))
     assert ran.items == []
+
+
+def test_what_failed_runs_again_after_a_while() -> None:
+    ran = Ran()
+
+    def run(item: str) -> None:
+        ran(item)
+        if len(ran.items) == 1:
+            raise OSError("for once")
+
+    later = Later(run, retry_s=0.01)
+    later.schedule("again", 0)
+    assert ran.wait_for(2) == ["again", "again"]
+    later.close()

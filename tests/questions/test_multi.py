@@ -73,3 +73,9 @@ def test_the_selected_options_are_those_of_the_probabilities_that_are_shown() ->
     question, reading = load(BODY), Reading((0.4999999, 0.4999994))
     assert question.answer(reading)["selected"] == ["refund"]
     assert question.top(reading) == ("refund",)
+
+
+def test_drift_counts_a_selection_whatever_order_the_options_came_in() -> None:
+    turned = {**BODY, "options": dict(reversed(BODY["options"].items()))}
+    both = Reading((0.9, 0.9))
+    assert load(BODY).tally(both) == load(turned).tally(both) == '["delay", "refund"]'

@@ -35,6 +35,36 @@ def test_true_probabilities_are_hardly_ever_changed() -> None:
     assert taken < 20
 
 
+@pytest.mark.parametrize("sure", [0.9, 0.95, 0.97, 0.99])
+def test_a_run_of_right_answers_does_not_make_sure_ones_surer(sure: float) -> None:
+    taken = 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        top = sure + random.uniform(-0.01, 0.009, 30)
+        p = np.stack([top, (1 - top) * 0.6, (1 - top) * 0.4], 1)
+        truth = np.array([random.choice(3, p=row / row.sum()) for row in p])
+        taken += acceptance.fit(CLASSES, p, truth, again=False) is not None
+    assert taken <= 5
+
+
+def test_unsure_answers_that_are_always_right_are_made_surer() -> None:
+    p = np.tile([0.6, 0.3, 0.1], (30, 1))
+    found = acceptance.fit(CLASSES, p, np.zeros(30, dtype=np.int64), again=False)
+    assert isinstance(found, Temperature) and found.t < 0.5
+
+
+def test_no_value_is_nothing_to_learn_from() -> None:
+    """An extraction without a value has the probability 0, and keeps it."""
+    task = TASKS["rightness"]
+    p, truth = np.full((80, 1), 0.9), np.zeros(80, dtype=np.int64)
+    p[40:], truth[:24] = 0.0, 1
+    truth[40:] = 1  # there was nothing to extract, which the caller calls right
+    alone, both = (task.fit(p[:n], truth[:n]) for n in (40, 80))
+    assert alone.parameters == both.parameters
+    assert task.calibrated(both, p)[40:].max() == 0
+    assert task.calibrated(both, p)[:40].min() == pytest.approx(0.6, abs=0.02)
+
+
 def test_a_successor_need_not_be_clearly_better_but_not_worse() -> None:
     agains, firsts = 0, 0
     for seed in range(100):

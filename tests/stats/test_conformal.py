@@ -76,3 +76,7 @@ def test_sets_cover_the_truth_as_often_as_they_promise() -> None:
         covered += sum(label in held for label, held in zip(truth[half:], sets, strict=True))
         total += len(sets)
     assert covered / total > 0.89
+
+
+def test_a_coverage_of_next_to_nothing_takes_the_smallest_score() -> None:
+    assert quantile([0.1, 0.2, 0.3], 1e-12) == 0.1

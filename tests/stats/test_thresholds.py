@@ -6,6 +6,7 @@ from scipy.stats import beta
 
 from svc.stats import thresholds
 from svc.stats.calibrators import Floats, Ints
+from svc.stats.tasks import SHOWN, TASKS
 
 
 def clopper_pearson(count: int, right: int) -> float:
@@ -58,6 +59,30 @@ def test_a_promise_is_broken_at_most_as_often_as_it_says() -> None:
             broken += right[fresh >= found].mean() < 0.9
     assert promised > 300
     assert broken <= 65
+
+
+def test_a_promise_holds_for_the_calibrator_in_effect() -> None:
+    """As a report makes it: confidences under the calibrator that was fitted on the same labels.
+
+    Clustered confidences, as models put them into words, are where other fits would mislead.
+    """
+    task, sure = TASKS["classes"], np.array([0.99, 0.9])
+    accuracy, share, draws = np.array([0.97, 0.78]), np.array([0.6, 0.4]), 200
+    random, broken, promised = np.random.default_rng(7), 0, 0
+    for _ in range(draws):
+        kind = random.choice(2, 600, p=share)
+        p = np.stack([sure[kind], 1 - sure[kind]], 1)
+        truth = (random.random(600) >= accuracy[kind]).astype(np.int64)
+        fitted = task.fit(p, truth)
+        found = thresholds.lowest(
+            0.9, np.round(task.confidence(fitted.apply(p)), SHOWN), task.correct(p, truth)
+        )
+        live = np.round(fitted.apply(np.stack([sure, 1 - sure], 1)).max(axis=1), SHOWN)
+        if found is not None and (passed := live >= found).any():
+            promised += 1
+            broken += (accuracy * share)[passed].sum() / share[passed].sum() < 0.9
+    assert promised > draws / 2
+    assert broken <= draws * thresholds.ERROR + 2.6 * (draws * thresholds.ERROR) ** 0.5
 
 
 def test_one_wrong_answer_among_the_surest_does_not_end_the_walk() -> None:

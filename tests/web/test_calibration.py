@@ -56,6 +56,23 @@ def test_thresholds_say_what_may_be_automated(labelled: Labelled) -> None:
     assert at_90["automated"] == pytest.approx(0.5)
 
 
+def test_thresholds_are_on_the_scale_of_the_answers_that_a_caller_gets(labelled: Labelled) -> None:
+    """Answers that are 99% sure are right 98 times of 100, those that are 90% sure 60 times."""
+    for number in range(300):
+        sure = number % 3 > 0
+        right = number % 50 > 0 if sure else number % 5 > 1
+        decision = labelled.decide(f"cat={0.99 if sure else 0.9}; {number}", debias=False)
+        labelled.feedback(decision["id"], "cat" if right else "dog")
+    report = labelled.get("/v1/calibration?question=q")
+    assert report["calibrator"]["kind"] == "temperature"
+    at_90 = report["thresholds"][0]
+    assert at_90["automated"] == pytest.approx(2 / 3)
+    asked = {**ANIMAL, "min_confidence": at_90["min_confidence"]}
+    for claim, abstains in (("cat=0.99", False), ("cat=0.9", True)):
+        (answer,) = labelled.decide(f"{claim}; afterwards", asked, debias=False)["answers"].values()
+        assert answer["calibrated"] and answer["abstain"] is abstains
+
+
 def test_a_question_without_labels_has_an_empty_report(labelled: Labelled) -> None:
     labelled.decide("cat=0.8")
     report = labelled.get("/v1/calibration?question=q")
