@@ -2,15 +2,16 @@
 // An answer of any type, drawn: its value, its probabilities as bars, and what else it says.
 
 const SHOWN_BARS = 10;
+const REDACTED = "[redacted]"; // stands in the audit log for what privacy: strict does not store
 
-/** By the field that tells a type: its name, its value in words, and its bars. */
+/** By the field that tells a type: its name if it is known, its value in words, and its bars. */
 const TYPES = new Map([
   ["skipped", { name: "skipped", says: () => "Skipped", bars: () => [] }],
   ["choice", { name: "choice", says: (answer) => answer.choice, bars: choiceBars }],
   ["score", { name: "score", says: scoreText, bars: scoreBars }],
   ["noul", { name: "noul", says: (answer) => (answer.noul >= 0.5 ? "Yes" : "No"), bars: noulBars }],
   ["selected", { name: "multi", says: selectedText, bars: multiBars }],
-  ["value", { name: "extraction", says: valueText, bars: valueBars }],
+  ["value", { says: valueText, bars: valueBars }],
 ]);
 
 function typeOf(answer) {
@@ -22,16 +23,17 @@ function typeOf(answer) {
 function inWords(answer) {
   const words = typeOf(answer).says(answer);
   const sure = answer.confidence ?? Math.max(answer.noul, 1 - answer.noul);
-  return Number.isNaN(sure) ? words : `${words} (${percent(sure)})`;
+  return Number.isNaN(sure) ? words : `${words}, ${percent(sure)}`;
 }
 
 /** An answer as a part of a page. */
 function answerPart(key, answer) {
   const type = typeOf(answer);
+  const named = answer.type ?? type.name ?? valueType(answer.value);
   return el(
     "section",
     { class: "answer" },
-    el("h3", {}, key, " ", badge(answer.type ?? type.name), answerBadges(answer)),
+    el("h3", {}, key, " ", named && badge(named), answerBadges(answer)),
     el("p", { class: "says" }, type.says(answer)),
     probabilities(type.bars(answer)),
     facts(answer),
@@ -87,13 +89,21 @@ function valueBars({ confidence }) {
   return confidence === undefined ? [] : [row("Confidence", confidence, true)];
 }
 
-/** The expected level, and the highest there is. */
-function scoreText({ score, probabilities: shares }) {
-  return `${decimal(score)} of ${Object.keys(shares).length - 1}`;
+/** The most probable level among those there are, and the expected one. */
+function scoreText({ score, probabilities: byLevel }) {
+  const shares = Object.values(byLevel);
+  const top = shares.indexOf(Math.max(...shares));
+  return `level ${top} of 0–${shares.length - 1}, mean ${decimal(score)}`;
 }
 
 function selectedText({ selected }) {
   return selected.length ? selected.join(", ") : "None selected";
+}
+
+/** What an extracted value shows of its type. */
+function valueType(value) {
+  if (typeof value === "number") return "number";
+  return typeof value === "string" && value !== REDACTED && "text";
 }
 
 function valueText({ value }) {

@@ -6,6 +6,8 @@ const BASE = location.pathname.replace(/dashboard\/?$/, "");
 const READ_MS = 30_000;
 const DECIDE_MS = 130_000; // a little over the server's own deadline
 
+let refusedKey = null; // the stored key, while the server does not accept it
+
 /** Why a request brought nothing: `status` is 0 when there was no answer at all. */
 class Problem extends Error {
   constructor(status, message, retryAfter = null) {
@@ -49,6 +51,7 @@ async function send(path, options, signal, limitMs) {
     if (signal.aborted) throw reason; // the view was left
     throw new Problem(0, unanswered(reason, limitMs));
   });
+  refusedKey = response.status === 401 ? key : null;
   if (!response.ok) throw await refused(response);
   return response;
 }

@@ -1,6 +1,10 @@
 "use strict";
 // How true a question's probabilities are: a reliability diagram, and from where on to automate.
 
+const HELD_OUT =
+  "“After” is measured on held-out folds: each label is judged by a fit that has not seen it, " +
+  "so it is not the very calibrator in effect.";
+const NOT_CALIBRATED = "A multi has no calibrator: after is the same as before.";
 const AUTOMATED_FROM = 0.9; // the confidence that the report's shares of automated answers are at
 
 async function calibration(region, params, signal) {
@@ -32,7 +36,7 @@ function parameters(calibrator) {
   return named.map(([name, number]) => `${name} = ${decimal(number)}`).join(", ");
 }
 
-function diagram({ before, after }) {
+function diagram({ type, before, after }) {
   const series = [
     { kind: "before", name: "Before", bins: before.bins },
     { kind: "after", name: "After", bins: after.bins },
@@ -50,8 +54,9 @@ function diagram({ before, after }) {
     el(
       "p",
       { class: "note" },
-      "Accuracy over confidence. On the dashed line 80% sure is right 80% of the time.",
+      "On the dashed line 80% sure is right 80% of the time. Larger points have more labels.",
     ),
+    el("p", { class: "note" }, type === "multi" ? NOT_CALIBRATED : HELD_OUT),
   );
 }
 

@@ -46,11 +46,14 @@ function grid(shares, x, right, y) {
   ]);
 }
 
+const JOINED = 5; // bins that a line needs; through fewer it would show chance as a course
+
 /** Accuracy over confidence; `series` are `{kind, name, bins}`. On the diagonal they are equal. */
 function reliability(series) {
   return (width) => {
     const size = Math.min(width, 440);
-    const [left, right, top, bottom] = [48, size - 20, 12, size - 44];
+    const start = (width - size) / 2;
+    const [left, right, top, bottom] = [start + 68, start + size - 20, 12, size - 44];
     const x = (share) => left + share * (right - left);
     const y = (share) => bottom - share * (bottom - top);
     const shares = [0, 0.25, 0.5, 0.75, 1];
@@ -69,13 +72,20 @@ function reliability(series) {
         "Confidence",
       ),
       svg("line", { class: "diagonal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }),
+      axisTitle("Accuracy", start + 14, (top + bottom) / 2),
       series.map((one) => curve(one, x, y)),
     ];
     return { height: size, nodes };
   };
 }
 
-/** One series of bins: a line, and a dot for each bin, the bigger the more labels it has. */
+/** The title of a vertical axis, read from below. */
+function axisTitle(text, x, y) {
+  const turned = { transform: `rotate(-90 ${x} ${y})`, "text-anchor": "middle" };
+  return svg("text", { class: "tick", x, y, ...turned }, text);
+}
+
+/** One series of bins: a dot for each, the bigger the more labels it has, and a line. */
 function curve({ kind, name, bins }, x, y) {
   const filled = bins.filter((bin) => bin.count > 0);
   const total = filled.reduce((sum, bin) => sum + bin.count, 0);
@@ -86,7 +96,8 @@ function curve({ kind, name, bins }, x, y) {
     const title = svg("title", {}, `${name}: ${said}, ${counted(bin.count, "label")}`);
     return svg("circle", { cx: x(bin.confidence), cy: y(bin.accuracy), r }, title);
   });
-  return svg("g", { class: `curve ${kind}` }, svg("polyline", { points }), dots);
+  const line = filled.length >= JOINED && svg("polyline", { points });
+  return svg("g", { class: `curve ${kind}` }, line, dots);
 }
 
 /** Where each week's column lies. */

@@ -55,38 +55,31 @@ function markLinks(view, params) {
 /** A view about one question: its fields, and what `report` makes of the query they give. */
 async function aboutQuestion(view, region, params, signal, report, fields = []) {
   const list = el("datalist", { id: "questions" });
-  const typed = {
-    name: "question",
-    list: "questions",
-    required: true,
-    autocomplete: "off",
-    spellcheck: "false",
+  const typed = { list: "questions", placeholder: "the latest one", ...PLAIN };
+  const input = el("input", { name: "question", value: params.question ?? "", ...typed });
+  const changed = (event) => {
+    input.value = ""; // another project has other questions
+    suggest(list, questionsOf(event.target.value));
   };
-  const input = el("input", { ...typed, value: params.question ?? "" });
   const place = el("div");
-  const all = [projectField(params.project), field("Question", input), fields, list];
+  const all = [projectField(params.project, changed), field("Question", input), fields, list];
   region.replaceChildren(
     toolbar((values) => go(view, values), all, "Show"),
     place,
   );
   await load(place, signal, async () => {
-    const keys = await recentQuestions(params.project, signal);
-    list.replaceChildren(...keys.map((value) => el("option", { value })));
-    const question = params.question || keys[0];
+    const page = await auditPage({ project: params.project, limit: RECENT }, signal);
+    suggest(list, questionsOf(page.project));
+    const question = params.question || latestQuestion(page.entries);
     if (!question) return [empty("No questions yet", "A question appears here once it was asked.")];
     input.value = question;
     return report({ ...params, question });
   });
 }
 
-/** The keys of the questions in a project's latest decisions. */
-async function recentQuestions(project, signal) {
-  const page = await getJson("v1/audit", { project, limit: RECENT }, signal);
-  return [...new Set(page.entries.flatMap((entry) => Object.keys(entry.answers)))];
-}
-
 function showKey() {
-  byId("key-button").textContent = storedKey() ? "API key: set" : "API key";
+  const state = storedKey() === refusedKey ? "not accepted" : "set";
+  byId("key-button").textContent = storedKey() ? `API key: ${state}` : "API key";
 }
 
 /** Open the dialog for the key; `reason` says why it is asked for. */
@@ -99,12 +92,15 @@ function askForKey(reason = "") {
 function useKey(event) {
   event.preventDefault();
   storeKey(byId("key").value);
+  refusedKey = null;
+  forgetSeen();
   closeKey();
   show();
 }
 
 function dropKey() {
   forgetKey();
+  forgetSeen();
   closeKey();
   show();
 }

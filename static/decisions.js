@@ -10,7 +10,7 @@ async function decisions(region, { project }, signal) {
   const turn = async () => {
     await load(place, signal, async () => {
       const query = { project, limit: PAGE, before: trail.at(-1) };
-      return decisionsPage(await getJson("v1/audit", query, signal), trail, turn);
+      return decisionsPage(await auditPage(query, signal), trail, turn);
     });
     window.scrollTo(0, 0);
   };

@@ -23,6 +23,7 @@ function weeksField(chosen = WEEKS[0]) {
 function driftOf({ weeks }) {
   if (!weeks.length)
     return [empty("No decisions in these weeks", "Look at more weeks, or ask the question.")];
+  if (weeks.length === 1) return oneWeek(weeks[0]);
   const latest = weeks.at(-1);
   const mixed = weeks.some((week) => week.mix);
   return [
@@ -49,12 +50,31 @@ function driftOf({ weeks }) {
   ];
 }
 
-function verdict({ week, drift: drifts, confidence_change: change }) {
-  const unknown = change === null || change === undefined;
-  const text = unknown
-    ? `${week} is the first week: there is nothing to compare with.`
-    : `${week} ${drifts ? "drifts away from" : "is like"} the weeks before.`;
-  const kind = unknown ? ["first week", ""] : drifts ? ["drift", "warn"] : ["no drift", "good"];
+/** What is known without a week to compare with: no chart of a single point. */
+function oneWeek({ week, decisions: count, confidence, mix }) {
+  return [
+    says(["one week"], `One week so far (${week}); drift needs two.`),
+    figures(
+      figure("Week", week),
+      figure("Decisions", whole(count)),
+      figure("Mean confidence", percent(confidence), "of the raw probabilities"),
+    ),
+    mix && card("Mix of answers", bars("Share of each top answer", mixRows(mix))),
+  ];
+}
+
+function mixRows(mix) {
+  const sorted = Object.entries(mix).sort(([, a], [, b]) => b - a);
+  return sorted.map(([label, share]) => ({ label, share, text: percent(share) }));
+}
+
+function verdict({ week, drift: drifts }) {
+  return drifts
+    ? says(["drift", "warn"], `${week} drifts away from the weeks before.`)
+    : says(["no drift", "good"], `${week} is like the weeks before.`);
+}
+
+function says(kind, text) {
   return el("p", { class: "verdict", role: "status" }, badge(...kind), " ", text);
 }
 
@@ -96,10 +116,10 @@ function weeksCard(weeks) {
 }
 
 function mixText(mix) {
-  const sorted = Object.entries(mix).sort(([, a], [, b]) => b - a);
+  const sorted = mixRows(mix);
   const shown = sorted
     .slice(0, SERIES)
-    .map(([top, share]) => `${top} ${percent(share)}`)
+    .map(({ label, text }) => `${label} ${text}`)
     .join(", ");
   return sorted.length > SERIES ? `${shown}, …` : shown;
 }

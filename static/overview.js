@@ -3,6 +3,23 @@
 
 const REFRESH_MS = 10_000;
 const QUANTILES = [0.5, 0.95, 0.99];
+const PROVIDER_FAILURE = "502";
+const STATUS_NAMES = new Map([
+  ["200", "answered"],
+  ["400", "not valid JSON"],
+  ["401", "no accepted key"],
+  ["403", "not allowed"],
+  ["404", "not found"],
+  ["405", "wrong method"],
+  ["408", "body too slow"],
+  ["413", "body too large"],
+  ["415", "unknown encoding"],
+  ["422", "not a valid request"],
+  ["429", "rate or quota spent"],
+  ["500", "server error"],
+  [PROVIDER_FAILURE, "provider failure"],
+  ["504", "out of time"],
+]);
 const SAMPLE = /^(\w+)(?:\{(\w+)="([^"]*)"\})? (\S+)$/gm;
 
 async function overview(region, params, signal) {
@@ -63,23 +80,39 @@ function totals(metrics, statuses, perMinute) {
   const get = (name) => metrics.get(name);
   const [decisions, answers] = [get("svc_decisions_total"), get("svc_answers_total")];
   const [hits, abstains] = [get("svc_cache_hits_total"), get("svc_abstains_total")];
-  const quota = get("svc_daily_quota_remaining");
-  const failed = [...statuses].filter(([status]) => status >= "500");
-  const failures = failed.reduce((sum, [, count]) => sum + count, 0);
-  const all = [...statuses.values()].reduce((sum, count) => sum + count, 0);
   const now = perMinute === null ? null : `${whole(Math.round(perMinute))} a minute now`;
   return figures(
     figure("Decisions", whole(decisions), now),
     figure("From the cache", percent(hits / decisions), counted(hits, "decision")),
     figure("Answers", whole(answers), "without skipped questions"),
     figure("Abstained", percent(abstains / answers), counted(abstains, "answer")),
-    figure(
-      "Server errors",
-      percent(failures / all),
-      `${whole(failures)} of ${counted(all, "response")}`,
-    ),
-    quota !== undefined && figure("Quota left today", whole(quota), "calls to the aggregator"),
+    failures(statuses),
+    quotaFigure(metrics.get("svc_daily_quota_remaining")),
   );
+}
+
+/** What did not go well, by whose doing it was: a provider's, this server's, or the caller's. */
+function failures(statuses) {
+  const all = sum(statuses.values());
+  const kind = (name, is) => {
+    const count = sum([...statuses].filter(([status]) => is(status)).map(([, number]) => number));
+    return figure(name, whole(count), `${percent(count / all)} of ${counted(all, "response")}`);
+  };
+  return [
+    kind("Provider failures", (status) => status === PROVIDER_FAILURE),
+    kind("Server errors", (status) => status >= "500" && status !== PROVIDER_FAILURE),
+    kind("Refused requests", (status) => status >= "400" && status < "500"),
+  ];
+}
+
+function quotaFigure(left) {
+  return left === undefined
+    ? figure("Daily quota", "none", "SVC_DAILY_LIMIT is not set")
+    : figure("Quota left today", whole(left), "calls to the aggregator");
+}
+
+function sum(numbers) {
+  return [...numbers].reduce((total, number) => total + number, 0);
 }
 
 /** `{from, to, count}` of each bucket in seconds, out of Prometheus' running sums. */
@@ -95,7 +128,7 @@ function bucketsOf(cumulative) {
 
 /** The value below which the share `q` lies, even within its bucket, as Prometheus estimates it. */
 function quantile(buckets, q) {
-  const total = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
+  const total = sum(buckets.map((bucket) => bucket.count));
   let rank = q * total;
   for (const { from, to, count } of buckets) {
     if (count > 0 && rank <= count)
@@ -129,9 +162,10 @@ function histogramRows(buckets, total) {
 }
 
 function responses(statuses) {
-  const total = [...statuses.values()].reduce((sum, count) => sum + count, 0);
-  const rows = [...statuses].sort().map(([status, count]) => ({
-    label: status,
+  const total = sum(statuses.values());
+  const sent = [...statuses].filter(([, count]) => count > 0).sort();
+  const rows = sent.map(([status, count]) => ({
+    label: [status, STATUS_NAMES.get(status)].filter(isThere).join(" "),
     share: count / total,
     text: whole(count),
   }));

@@ -9,6 +9,10 @@ const HEADLINES = new Map([
   [422, "The request is not valid"],
   [429, "Too many requests"],
 ]);
+const HEADLINES_WITH_KEY = new Map([
+  [401, "This API key is not accepted"],
+  [403, "This API key may not see this project"],
+]);
 
 /**
  * Show in `region` the nodes that `make` promises, and until then, or instead, how it stands.
@@ -24,6 +28,7 @@ async function load(region, signal, make, retry = () => load(region, signal, mak
     [came, nodes] = [false, signal.aborted ? [] : [problem(error, retry)]];
   }
   if (signal.aborted) return false; // another view stands there
+  showKey();
   replace(region, nodes.filter(isThere));
   region.setAttribute("aria-busy", "false");
   return came;
@@ -53,7 +58,7 @@ function empty(headline, ...more) {
 /** An error a person can act upon. */
 function problem(error, retry) {
   if (!(error instanceof Problem)) return unreadable(error, retry);
-  const headline = HEADLINES.get(error.status) ?? "The server could not answer";
+  const headline = headlineOf(error.status);
   const message = explanation(error);
   if (error.status === 401) askForKey(message);
   return el(
@@ -62,8 +67,18 @@ function problem(error, retry) {
     el("h2", {}, headline),
     el("p", {}, message),
     error.retryAfter && el("p", {}, `Try again in ${error.retryAfter} s.`),
-    el("div", { class: "actions" }, error.status === 401 && keyButton(), retry && again(retry)),
+    el("div", { class: "actions" }, concernsKey(error) && keyButton(), retry && again(retry)),
   );
+}
+
+function headlineOf(status) {
+  const withKey = storedKey() && HEADLINES_WITH_KEY.get(status);
+  return withKey || (HEADLINES.get(status) ?? "The server could not answer");
+}
+
+/** Whether another key may help. */
+function concernsKey({ status }) {
+  return status === 401 || (status === 403 && storedKey() !== null);
 }
 
 function explanation(error) {
@@ -73,7 +88,7 @@ function explanation(error) {
 
 function keyButton() {
   const attributes = { type: "button", class: "primary", click: () => askForKey() };
-  return el("button", attributes, "Enter key");
+  return el("button", attributes, storedKey() ? "Enter another key" : "Enter key");
 }
 
 function again(retry) {

@@ -6,11 +6,15 @@ let tried = null; // what was typed, for as long as the page is open
 async function tryOut(region, params, signal) {
   const box = el("textarea", {
     id: "request",
-    rows: 18,
     spellcheck: "false",
     input: () => (tried = box.value),
   });
   box.value = tried ?? byId("example").textContent.trim();
+  box.rows = box.value.split("\n").length; // where the style's height to content is not known
+  const copied = el("div", { class: "note copied", role: "status" });
+  const url = `${location.origin}${BASE}v1/decide`;
+  const line = () => curlLine(url, box.value, storedKey() !== null);
+  const toCopy = { type: "button", click: () => copy(line(), copied) };
   const answered = el("div", { "aria-live": "polite" });
   const send = el("button", { type: "submit", class: "primary" }, "Decide");
   const submitted = (event) => {
@@ -34,8 +38,10 @@ async function tryOut(region, params, signal) {
         "div",
         { class: "actions" },
         send,
-        el("span", { class: "note" }, "or Ctrl+Enter; calls the model"),
+        el("button", toCopy, "Copy as curl"),
+        el("span", { class: "note" }, "Decide, or Ctrl+Enter, calls the model."),
       ),
+      copied,
     ),
     answered,
   );

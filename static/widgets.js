@@ -1,6 +1,8 @@
 "use strict";
 // What the views are made of: tables, bars, figures, forms.
 
+const PLAIN = { autocomplete: "off", spellcheck: "false" }; // of fields for names
+
 /** A table whose rows stand as cards on a narrow page. `columns` are names, numbers' with a `#`. */
 function table(caption, columns, rows) {
   const names = columns.map((name) => name.replace("#", ""));
@@ -84,7 +86,7 @@ function toolbar(go, fields, button) {
 }
 
 /** The field for a project; without one the server takes `default`, or the key's own. */
-function projectField(value) {
-  const hint = { placeholder: "default", autocomplete: "off", spellcheck: "false" };
-  return field("Project", el("input", { name: "project", value: value ?? "", ...hint }));
+function projectField(value, change) {
+  const typed = { list: "projects", placeholder: "default", change, ...PLAIN };
+  return field("Project", el("input", { name: "project", value: value ?? "", ...typed }));
 }

@@ -33,13 +33,17 @@ SURE = (
     (0.9, 0.75),
     (0.8, 0.65),
     (0.65, 0.55),
+    (0.55, 0.5),
 )  # and how many are right
+FEW = 12  # labels of the project `few`, of two confidences
 
 
 def seed(server: Server, db: Path) -> None:
     """Fill the database of a server that has the demonstration and the scripted model."""
     tickets(server)
     learned(server)
+    few(server)
+    skipping(server)
     drifting(server, db)
     hostile(server)
     decide(server, "A cat.", {"q": ANIMAL, "value": EXTRACTED["note"]}, privacy="strict")
@@ -77,6 +81,22 @@ def learned(server: Server) -> None:
         asked = {"project": "learned", "model": "@scripted/m", "debias": False}
         decision = decide(server, f"cat={p}; {number}", {"animal": ANIMAL}, **asked)
         label(server, decision, "animal", "cat" if truth else "dog")
+
+
+def few(server: Server) -> None:
+    """Labels too few for a line through them."""
+    for number in range(FEW):
+        asked = {"project": "few", "model": "@scripted/m", "debias": False}
+        decision = decide(server, f"cat={0.6 + number % 2 * 0.3}; {number}", {"q": ANIMAL}, **asked)
+        label(server, decision, "q", "cat" if number % 3 else "dog")
+
+
+def skipping(server: Server) -> None:
+    """A latest decision whose first question was skipped."""
+    skipped = {**SAMPLE["questions"]["team"], "when": {"plan": "none"}}
+    questions = {"refused": skipped, "answered": SAMPLE["questions"]["team"]}
+    decide(server, SAMPLE["state"], {"older": SAMPLE["questions"]["team"]}, project="skipping")
+    decide(server, SAMPLE["state"], questions, project="skipping")
 
 
 def drifting(server: Server, db: Path) -> None:

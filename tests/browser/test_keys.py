@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from selenium.webdriver.common.keys import Keys as Key
 
 from tests.browser.chromium import Browser
 from tests.browser.conftest import Keys
 from tests.e2e.serving import Server
+from tests.e2e.test_access import make_key, svc
 
 pytestmark = pytest.mark.browser
 
@@ -26,6 +29,8 @@ def test_without_a_key_the_page_asks_for_it(browser: Browser, guarded: Guarded) 
     server, keys = guarded
     browser.open(server.url, "decisions")
     browser.wait("#key-dialog", "API key")
+    assert browser.find(".state.error h2", "An API key is needed")
+    assert browser.wait("#key-button").text == "API key"
     browser.shoot("key")
     give(browser, keys["all"])
     browser.wait(".state", "No decisions of default")
@@ -36,14 +41,29 @@ def test_a_wrong_key_is_refused_and_another_one_taken(browser: Browser, guarded:
     server, keys = guarded
     browser.open(server.url, "overview")
     browser.fill("#key", "svc_wrong" + Key.ENTER)
-    browser.wait("#key-button", "API key: set")
+    browser.wait("#key-button", "API key: not accepted")
+    browser.wait("#key-reason", "the API key is unknown or was revoked")
     browser.wait("#key-forget")  # there is one to forget, and it was refused
     browser.press(Key.ESCAPE)
-    browser.wait(".state.error", "An API key is needed")
+    browser.wait(".state.error h2", "This API key is not accepted")
     browser.shoot("error-401")
-    browser.wait("button", "Enter key").click()
+    browser.wait("button", "Enter another key").click()
     give(browser, keys["all"])
     browser.wait(".figure", "Decisions")
+    assert browser.wait("#key-button").text == "API key: set"
+
+
+def test_a_key_revoked_meanwhile_is_not_accepted(browser: Browser, tmp_path: Path) -> None:
+    db = tmp_path / "svc.db"
+    with Server(db, "--demo") as server:
+        key_id, key = make_key(db, "gone")
+        browser.open(server.url, "decisions")
+        give(browser, key)
+        browser.wait(".state", "No decisions of default")
+        svc("keys", "revoke", key_id, db=db)
+        browser.wait("button", "Show").click()
+        browser.wait(".state.error h2", "This API key is not accepted")
+        browser.wait("#key-button", "API key: not accepted")
 
 
 def test_the_key_stays_in_this_tab_and_in_its_header(browser: Browser, guarded: Guarded) -> None:
@@ -89,7 +109,9 @@ def test_a_key_of_one_project_may_not_see_another(browser: Browser, guarded: Gua
     browser.open(server.url, "decisions?project=bank")
     give(browser, keys["shop"])
     browser.wait(".state.error", "this API key is for another project")
-    assert browser.find("h2", "Not allowed")
+    assert browser.find("h2", "This API key may not see this project")
+    assert browser.find("button", "Enter another key")
+    assert browser.wait("#key-button").text == "API key: set"
     browser.shoot("error-403")
     browser.fill("input[name=project]", "")
     browser.wait("button", "Show").click()

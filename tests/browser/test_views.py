@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from tests.browser.chromium import Browser
-from tests.browser.seeding import LABELS, PAGED, SAMPLE
+from tests.browser.seeding import LABELS, PAGED
 from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
@@ -28,8 +28,23 @@ def test_the_overview_shows_what_the_metrics_say(browser: Browser, server: Serve
     assert shown["Decisions"] == decisions
     assert all(shown[name].endswith("%") for name in ("From the cache", "Abstained"))
     assert all(shown[name].endswith("s") for name in ("p50", "p95", "p99", "Mean"))
-    assert "200" in browser.wait(".card", "Responses by status").text
+    assert "200 answered" in browser.wait(".card", "Responses by status").text
+    assert shown["Daily quota"] == "none"
     browser.shoot("overview")
+
+
+def test_what_went_wrong_is_counted_by_whose_doing_it_was(
+    browser: Browser, troubled: Server
+) -> None:
+    browser.open(troubled.url, "overview")
+    browser.settled()
+    shown = dict(zip(browser.texts(".figure dt"), browser.texts(".figure strong"), strict=True))
+    assert (shown["Provider failures"], shown["Server errors"]) == ("1", "0")
+    assert (shown["Refused requests"], shown["Quota left today"]) == ("1", "500")
+    responses = browser.wait(".card", "Responses by status").text
+    assert "502 provider failure" in responses and "404 not found" in responses
+    assert "405" not in responses  # a status that was not sent
+    browser.shoot("overview-trouble")
 
 
 def test_the_overview_is_read_again_and_shows_the_rate(browser: Browser, server: Server) -> None:
@@ -74,14 +89,16 @@ def test_a_drawer_shows_every_type_of_answer_as_bars(browser: Browser, server: S
     browser.wait("tr", "3 more").find_element(By.CSS_SELECTOR, "button.link").click()
     drawer = browser.wait("dialog.drawer")
     parts = {part.text.split()[0]: part for part in browser.all("dialog.drawer .answer")}
-    types = {key: part.find_element(By.CSS_SELECTOR, ".badge").text for key, part in parts.items()}
+    types = {
+        key: part.find_element(By.TAG_NAME, "h3").text.split()[1:] for key, part in parts.items()
+    }
     assert types == {
-        "team": "choice",
-        "urgency": "score",
-        "refund": "noul",
-        "topics": "multi",
-        "amount": "extraction",
-        "note": "extraction",
+        "team": ["choice"],
+        "urgency": ["score"],
+        "refund": ["noul"],
+        "topics": ["multi"],
+        "amount": ["number"],
+        "note": [],  # no value: it may be of any type
     }
     bars = {key: len(part.find_elements(By.TAG_NAME, "li")) for key, part in parts.items()}
     assert bars == {"team": 4, "urgency": 3, "refund": 2, "topics": 3, "amount": 1, "note": 1}
@@ -100,6 +117,23 @@ def test_a_drawer_shows_what_else_an_answer_says(browser: Browser, server: Serve
     browser.shoot("drawer-explained")
 
 
+def test_an_answer_is_named_by_what_can_be_known(browser: Browser, server: Server) -> None:
+    browser.open(server.url, "decisions")
+    row = browser.wait("tr", "3 more")
+    assert re.search(r"urgency: level \d of 0.2, mean \d\.\d{3}, \d+\.\d%", row.text)
+    row.find_element(By.CSS_SELECTOR, "button.link").click()
+    drawer = browser.wait("dialog.drawer").text
+    assert re.search(r"level \d of 0.2, mean \d\.\d{3}$", drawer, re.MULTILINE)
+    assert "extraction" not in drawer
+
+
+def test_a_value_that_is_not_stored_has_no_type(browser: Browser, server: Server) -> None:
+    browser.open(server.url, "decisions")
+    browser.wait("tr", "[redacted]").find_element(By.CSS_SELECTOR, "button.link").click()
+    browser.wait(".answer", "[redacted]")
+    assert browser.texts(".answer:last-child .badge") == []
+
+
 def test_calibration_is_drawn_before_and_after(browser: Browser, server: Server) -> None:
     browser.open(server.url, LEARNED)
     browser.wait(".chart svg")
@@ -111,7 +145,25 @@ def test_calibration_is_drawn_before_and_after(browser: Browser, server: Server)
         assert f"accuracy {filled[-1]['accuracy']:.1%}" in titles[-1]
     assert browser.texts(".figure strong")[0] == str(LABELS)
     assert browser.find(".figure", f"t = {report['calibrator']['t']:.3f}")
+    assert len(browser.all(".curve polyline")) == 2
+    assert browser.find(".chart svg text", "Accuracy")
+    assert browser.find(".note", "each label is judged by a fit that has not seen it")
     browser.shoot("calibration")
+
+
+def test_few_bins_are_points_without_a_line(browser: Browser, server: Server) -> None:
+    browser.open(server.url, "calibration?project=few&question=q")
+    browser.wait(".chart svg")
+    assert len(browser.all(".curve.before circle")) == 2
+    assert browser.all(".curve.after circle") and not browser.all(".curve polyline")
+    browser.shoot("calibration-few")
+
+
+def test_the_diagram_stands_in_the_middle(browser: Browser, server: Server) -> None:
+    browser.open(server.url, LEARNED)
+    browser.wait(".chart svg")
+    left, right = browser.run(_MARGINS)
+    assert abs(left - right) < 20 and min(left, right) >= 0
 
 
 def test_the_thresholds_table_says_what_may_be_automated(browser: Browser, server: Server) -> None:
@@ -142,7 +194,34 @@ def test_the_latest_question_is_shown_when_none_is_named(browser: Browser, serve
     browser.open(server.url, "drift?project=drifting")
     browser.wait(".verdict")
     assert browser.wait("input[name=question]").get_attribute("value") == "animal"
-    assert browser.run("return document.querySelector('datalist').options[0].value") == "animal"
+    assert browser.run(_SUGGESTED, "questions") == ["animal"]
+
+
+@pytest.mark.parametrize("view", ["calibration", "drift"])
+def test_a_question_that_was_skipped_is_not_the_latest(
+    browser: Browser, server: Server, view: str
+) -> None:
+    browser.open(server.url, f"{view}?project=skipping")
+    browser.settled()
+    assert browser.wait("input[name=question]").get_attribute("value") == "answered"
+    assert browser.run(_SUGGESTED, "questions") == ["refused", "answered", "older"]
+
+
+def test_projects_and_questions_seen_so_far_are_suggested(browser: Browser, server: Server) -> None:
+    browser.open(server.url, "decisions?project=drifting")
+    browser.settled()
+    browser.wait("nav a", "Drift").click()
+    browser.fill("input[name=project]", "learned")
+    browser.wait("button", "Show").click()  # the question was emptied: the latest one is shown
+    browser.wait(".verdict")
+    assert "project=learned" in browser.url
+    assert browser.run(_SUGGESTED, "projects") == ["drifting", "learned"]
+    for name in ("project", "question"):
+        field = browser.wait(f"input[name={name}]")
+        assert field.get_attribute("list") == f"{name}s"
+    browser.fill("input[name=project]", "drifting" + Keys.TAB)
+    assert browser.wait("input[name=question]").get_attribute("value") == ""
+    assert browser.run(_SUGGESTED, "questions") == ["animal"]
 
 
 def test_drift_is_drawn_week_by_week_with_its_flag(browser: Browser, server: Server) -> None:
@@ -162,33 +241,20 @@ def test_drift_is_drawn_week_by_week_with_its_flag(browser: Browser, server: Ser
 
 def test_a_first_week_has_nothing_to_compare_with(browser: Browser, server: Server) -> None:
     browser.open(server.url, "drift?question=amount")
-    browser.wait(".verdict", "nothing to compare with")
-    assert not browser.all(".segment")  # extracted values have no mix
+    browser.wait(".verdict", "One week so far")
+    assert not browser.all(".chart, .bars")  # extracted values have no mix
+    assert "75.0%" in browser.wait(".figure", "Mean confidence").text
+    browser.open(server.url, "drift?question=team")
+    browser.wait(".verdict", "One week so far")
+    assert not browser.all(".chart") and "billing" in browser.texts(".bar-label")
     browser.shoot("drift-first-week")
 
 
-def test_the_prefilled_question_is_answered(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
-    box = browser.wait("textarea").get_attribute("value")
-    assert json.loads(box or "") == SAMPLE
-    browser.wait("button", "Decide").click()
-    browser.wait(".answer", "billing")
-    assert len(browser.all(".answer")) == len(SAMPLE["questions"])
-    browser.shoot("try")
-
-
-def test_what_is_wrong_with_a_request_is_said(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
-    browser.fill("textarea", '{"state": "x", ')
-    browser.wait("button", "Decide").click()
-    browser.wait(".state.error", "This is not JSON")
-    browser.fill("textarea", '{"state": "x", "questions": {}}')
-    browser.wait("button", "Decide").click()
-    browser.wait(".state.error", "questions")
-    browser.shoot("try-error")
-    browser.fill("textarea", json.dumps(SAMPLE))
-    browser.wait("button", "Try again").click()
-    browser.wait(".answer", "billing")
-
-
+_SUGGESTED = """return [...document.getElementById(arguments[0]).options]
+  .map((option) => option.value)"""
+_MARGINS = """const place = document.querySelector('.chart svg').getBoundingClientRect();
+  const drawn = [...document.querySelectorAll('.chart svg *')]
+    .map((one) => one.getBoundingClientRect()).filter((one) => one.width);
+  return [Math.min(...drawn.map((one) => one.left)) - place.left,
+    place.right - Math.max(...drawn.map((one) => one.right))]"""
 _TITLES = "return [...document.querySelectorAll(arguments[0])].map((title) => title.textContent)"
