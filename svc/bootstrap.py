@@ -25,7 +25,7 @@ from svc.providers.client import Client
 from svc.providers.routing import Router
 from svc.ratelimit import Buckets
 from svc.settings import Settings
-from svc.sharing import Turns
+from svc.sharing import Loads, Turns
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
@@ -45,9 +45,11 @@ class Shared:
         self.buckets = Buckets()
         self.turns = Turns()
         self.board = Board()
+        self.loads = Loads()
 
     def close(self) -> None:
         """Let go of it in this process."""
+        self.loads.close()
         self.board.close()
         self.turns.close()
         self.buckets.close()

@@ -1,11 +1,14 @@
-"""Locks between the processes of one server."""
+"""What the processes of one server share: locks, and how much each has to do."""
 
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import tempfile
 import weakref
+
+ROWS = 1_024  # processes at once whose loads are known
 
 
 class ProcessLock:
@@ -47,3 +50,55 @@ class Turns:
         """Let go of it in this process."""
         self._gate.close()
         self._turn.close()
+
+
+class Loads:
+    """How much each process has to do, for all of them to see.
+
+    One that is gone, however it ended, counts for nothing.
+    """
+
+    def __init__(self) -> None:
+        self._lock = ProcessLock()
+        self._rows = memoryview(mmap.mmap(-1, 2 * ROWS * 8)).cast("q")  # of each: pid, load
+        self._own: int | None = None
+
+    def tell(self, load: int) -> None:
+        """Say what this process has to do now."""
+        if self._own is None:
+            self._own = self._take_row()
+        self._rows[self._own + 1] = load
+
+    def least_of_others(self) -> int | None:
+        """The least load of another process; None where there is no other."""
+        loads = []
+        for row in range(0, len(self._rows), 2):
+            pid = self._rows[row]
+            if pid == 0:
+                break  # nobody ever came so far
+            if row != self._own and _runs(pid):
+                loads.append(self._rows[row + 1])
+        return min(loads, default=None)
+
+    def close(self) -> None:
+        """Let go of it in this process."""
+        self._lock.close()
+
+    def _take_row(self) -> int:
+        """The first row of no running process; in a crowd beyond all rows, the last."""
+        with self._lock:
+            rows = range(0, len(self._rows), 2)
+            row = next((row for row in rows if not _runs(self._rows[row])), rows[-1])
+            self._rows[row], self._rows[row + 1] = os.getpid(), 0
+            return row
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is such a process; 0 is none."""
+    if pid == 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

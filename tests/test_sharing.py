@@ -8,7 +8,7 @@ from itertools import pairwise
 
 HEAD = """
 import os, signal, sys
-from svc.sharing import ProcessLock, Turns
+from svc.sharing import Loads, ProcessLock, Turns
 
 def forked(run):
     child = os.fork()
@@ -95,3 +95,38 @@ print(noted.read().decode())
     assert (had.count("a"), had.count("b")) == (300, 300)
     # Without the gate it is a tenth of that: who has just had it wins nearly always.
     assert sum(one != other for one, other in pairwise(had)) > 100
+
+
+def test_every_process_sees_what_the_others_have_to_do() -> None:
+    script = """
+import time
+loads = Loads()
+print(loads.least_of_others())
+
+def busy(load):
+    loads.tell(load)
+    time.sleep(60)
+
+children = [forked(lambda: busy(5)), forked(lambda: busy(3))]
+loads.tell(9)
+while loads.least_of_others() != 3:
+    time.sleep(0.001)
+os.kill(children[1], signal.SIGKILL)
+os.waitpid(children[1], 0)
+print(loads.least_of_others())
+os.kill(children[0], signal.SIGKILL)
+os.waitpid(children[0], 0)
+print(loads.least_of_others())
+"""
+    assert run(script).split() == ["None", "5", "None"]
+
+
+def test_the_row_of_a_process_that_is_gone_is_the_next_ones() -> None:
+    script = """
+loads = Loads()
+for number in range(3_000):
+    os.waitpid(forked(lambda: loads.tell(number)), 0)
+loads.tell(1)
+print(loads.least_of_others(), loads._own)
+"""
+    assert run(script).split() == ["None", "0"]
