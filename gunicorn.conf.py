@@ -15,11 +15,12 @@ from svc.settings import load
 
 def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
     """In the master, before it listens: stop with one line for what cannot be used."""
-    hosts = [str(bind[0]) if isinstance(bind, tuple) else "/" for bind in server.cfg.address]
+    binds = [bind for bind in server.cfg.address if isinstance(bind, tuple)]  # no Unix sockets
     try:
         settings = load(os.environ)
         logs.configure(settings.log == "json", settings.log_level)
-        serving.check(settings, hosts)
+        found = [one for bind in binds for one in serving.resolve(*bind)]
+        serving.check(settings, [str(address[0]) for _, address in found])
     except SettingsError as error:
         sys.exit(f"Error: {error}")
     serving.on_starting(server)

@@ -21,6 +21,7 @@ def back_up(database: Path, copy: Path) -> None:
     Raises `sqlite3.Error` or `OSError`, and leaves an older copy as it was.
     """
     part = copy.with_name(copy.name + ".part")
+    _check(database, copy, part)
     part.unlink(missing_ok=True)
     try:
         with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)) as held:
@@ -34,6 +35,22 @@ def back_up(database: Path, copy: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _check(database: Path, copy: Path, part: Path) -> None:
+    """Raise `OSError` for a place in which a copy would do harm."""
+    own = [path for path in (database, *_beside(database.resolve())) if path.exists()]
+    for place in (copy, part):
+        if place.exists() and any(place.samefile(path) for path in own):
+            raise OSError(f"{place} is of the database itself")
+    for path in _beside(copy):
+        if path.exists():
+            raise OSError(f"there is {path}: the copy is in use, or was; remove both first")
+
+
+def _beside(database: Path) -> list[Path]:
+    """What SQLite keeps beside a database that is open, and reads when it is opened again."""
+    return [database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal")]
 
 
 def _copy(database: Path, part: Path) -> None:

@@ -50,7 +50,7 @@ class ApiError(SvcError):
 
 
 class InvalidJson(ApiError):
-    """The body is no JSON object, or names an unknown mode or question type."""
+    """This is no valid HTTP, its body no JSON object, or a mode or question type is unknown."""
 
     status = 400
     type = "invalid_json"
@@ -92,7 +92,7 @@ class RequestTimeout(ApiError):
 
 
 class TooLarge(ApiError):
-    """The body is larger than the server takes."""
+    """The body, or the head, is larger than the server takes."""
 
     status = 413
     type = "too_large"

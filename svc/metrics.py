@@ -30,6 +30,7 @@ from svc.sharing import ProcessLock
 # Upper bounds of the duration's buckets, in seconds: from a cached answer to the deadline.
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 STATUSES = range(100, 600)
+SHOWN = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 500, 502, 504)  # always
 COUNTERS = {  # in the order of their columns
     "svc_decisions": "Decisions answered.",
     "svc_cache_hits": "Decisions answered from the decision cache alone.",
@@ -138,6 +139,6 @@ def _durations(sums: list[float]) -> Metric:
 def _responses(sums: list[float]) -> Metric:
     family = CounterMetricFamily("svc_http_responses", "HTTP responses.", labels=["status"])
     for status, count in zip(STATUSES, sums[_STATUSES:], strict=True):
-        if count:
+        if count or status in SHOWN:  # what first appears above 0 is no increase to Prometheus
             family.add_metric([str(status)], count)
     return family

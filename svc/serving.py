@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -89,6 +90,18 @@ class Log(Logger):  # type: ignore[misc]
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         self.error_log.propagate = True
+
+
+def resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
+    """The address families and socket addresses of a host name or IP address, one or more.
+
+    Raises `SettingsError`.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        raise SettingsError(f"cannot listen on {host!r}: there is no such host") from None
+    return [(family, address) for family, _, _, _, address in found]
 
 
 def check(settings: Settings, addresses: Iterable[str]) -> None:

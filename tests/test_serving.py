@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import runpy
 import signal
 import socket
@@ -68,6 +69,9 @@ def test_what_is_no_http_gets_the_error_shape_and_a_request_id(server: Server, s
     until(lambda: headers["x-request-id"] in server.log)
     assert headers["x-content-type-options"] == "nosniff"
     assert SECRET not in server.log
+    shown = requests.get(f"{server.url}/metrics", timeout=10).text
+    counts = re.findall(r'^svc_http_responses_total{status="400"} (\S+)$', shown, re.MULTILINE)
+    assert float(counts[0]) == server.log.count("status=400")
 
 
 @pytest.mark.parametrize(

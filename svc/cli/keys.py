@@ -9,7 +9,7 @@ import click
 from svc import limits
 from svc.cli import database
 from svc.errors import SettingsError
-from svc.store.keys import ApiKey, Keys
+from svc.store.keys import PREFIX, ApiKey, Keys
 
 _HEAD = ("id", "name", "rpm", "project", "created", "state")
 _EVERY = "-"  # in the column of a key's project
@@ -72,6 +72,8 @@ def show(db: str) -> None:
 @database.option
 def revoke(key_id: str, db: str) -> None:
     """Refuse a key from now on; this cannot be taken back."""
+    if key_id.strip().startswith(PREFIX):
+        raise SettingsError("this is a key, not its id; `svc keys list` shows the ids")
     with database.opened(db) as opened:
         known = Keys(opened).revoke(key_id)
     if not known:

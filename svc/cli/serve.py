@@ -70,7 +70,7 @@ def command(demo: bool, **flags: str | bool | None) -> None:
         flags["model"] = DEMO_MODEL  # whatever SVC_MODEL says: it may cost money
     settings = load(os.environ, **flags)
     logs.configure(settings.log == "json", settings.log_level)
-    family, address = _resolve(settings.host, settings.port)
+    family, address = serving.resolve(settings.host, settings.port)[0]
     serving.check(settings, [str(address[0])])
     listener = _listen(family, address)
     click.echo(f"listening on {_url(listener)}")
@@ -96,16 +96,6 @@ class Server(Application):  # type: ignore[misc]
         if self._demo is not None:
             self._demo.start()
         return create_app(build(self._settings, serving.shared))
-
-
-def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
-    """The address family and socket address of a host name or IP address."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError:
-        raise SettingsError(f"--addr {host!r}: there is no such host") from None
-    family, _, _, _, address = found[0]
-    return family, address
 
 
 def _listen(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:

@@ -12,7 +12,8 @@ from svc.openapi.shapes import OBJECT, TEXT, Json, array, ref
 JSON, HTML = "application/json", "text/html"
 PROMETHEUS = ("text/plain", "application/openmetrics-text")  # by the request's Accept
 GUARDED = (401, 403, 429)  # of every route that needs a key
-BODY = (400, 408, 413, 415, 422)
+EVERY = (400, 413, 500)  # of all: what is no HTTP, too long a head, what fails here
+BODY = (408, 415, 422)
 MODELS = (502, 504)
 
 
@@ -36,7 +37,7 @@ class Route:
     def operation(self) -> Json:
         """The operation object."""
         guards = GUARDED if self.guarded else ()
-        failing = sorted({*self.fails, *guards, 500})
+        failing = sorted({*EVERY, *guards, *self.fails})
         described = {"description": self.description} if self.description else {}
         return {
             "operationId": self.id,

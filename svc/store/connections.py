@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 import time
 from pathlib import Path
@@ -17,8 +19,12 @@ READ_CACHE_KIB = 512  # page cache of each read connection
 def connect(path: Path, mode: str) -> sqlite3.Connection:
     """A connection in autocommit; `mode` is `ro`, `rw`, or `rwc` to create. Threads may share it.
 
-    The path goes in as a URI, in which nothing of it can be taken for an option.
+    The path goes in as a URI, in which nothing of it can be taken for an option. A file that is
+    created is for its owner alone, and SQLite gives those beside it the same mode.
     """
+    if mode == "rwc":
+        with contextlib.suppress(OSError):  # it is there, or SQLite says what is wrong
+            os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,

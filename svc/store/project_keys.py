@@ -15,7 +15,7 @@ _SALT = "project_keys_salt"
 _NEW_SALT = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
 _GET_SALT = "SELECT value FROM meta WHERE name = ?"
 _OTHER = "SELECT token FROM project_keys WHERE project <> ? LIMIT 1"
-_GET = "SELECT token, value AS salt FROM project_keys, meta WHERE project = ? AND name = ?"
+_GET = "SELECT token, value AS salt FROM project_keys LEFT JOIN meta ON name = ? WHERE project = ?"
 _SET = "REPLACE INTO project_keys (project, token) VALUES (?, ?)"
 _REMOVE = "DELETE FROM project_keys WHERE project = ?"
 
@@ -36,9 +36,15 @@ class ProjectKeys:
         Raises `StorageError`.
         """
         with self._database.read() as connection:
-            row = connection.execute(_GET, (project, _SALT)).fetchone()
+            row = connection.execute(_GET, (_SALT, project)).fetchone()
         if row is None:
             return None
+        if row["salt"] is None:
+            log.error("the salt of the projects' provider keys is gone from the database")
+            raise InvalidRequest(
+                "the project's own provider key cannot be decrypted, for its salt is gone from the "
+                "database; it has to be removed and set again"
+            )
         key = self._sealer.open(row["token"], row["salt"]) if self._sealer else None
         if key is None:
             log.error("a project's provider key cannot be decrypted: check %s", MASTER_KEY)

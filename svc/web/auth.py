@@ -16,6 +16,12 @@ from svc.schemas.decision import DEFAULT_PROJECT
 from svc.store.keys import Keys
 
 OPEN = frozenset({"/health", "/dashboard", "/openapi.json"})  # for everybody; they hold no data
+_PASSED_ON = {  # what proxies add, and a caller on this machine does not
+    "HTTP_FORWARDED": "Forwarded",
+    "HTTP_VIA": "Via",
+    "HTTP_X_FORWARDED_FOR": "X-Forwarded-For",
+    "HTTP_X_FORWARDED_HOST": "X-Forwarded-Host",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +80,20 @@ def _bearer(environ: Mapping[str, Any]) -> str | None:
 
 
 def _check_local(environ: Mapping[str, Any]) -> None:
-    """Raise `Forbidden` unless this machine asks, and no web page of another origin does.
+    """Raise `Forbidden` unless this machine asks: no proxy for others, no page of another origin.
 
     Web pages reach this machine through its user's browser: by a request to localhost, which has
     their `Origin`, or by a name of their own that points here, which is then the `Host`.
     """
     host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
     own = (f"http://{host}".lower(), f"https://{host}".lower())
+    passed_on = next((told for name, told in _PASSED_ON.items() if name in environ), None)
     if not _from_this_machine(environ):
         reason = "this request came from another machine"
     elif not is_local_host(host):
         reason = "the Host of this request is not localhost, 127.0.0.1 or [::1]"
+    elif passed_on is not None:
+        reason = f"a proxy may have passed this request on, since it has {passed_on}"
     elif origin is not None and origin.lower() not in own:
         reason = "the Origin of this request is another site"
     else:

@@ -7,10 +7,12 @@ from typing import Any
 
 from flask import Response, current_app, request
 
-from svc import jsontext
+from svc import jsontext, limits
 from svc.errors import InvalidJson, TooLarge, UnsupportedMedia
 
-_WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+_GZIP = 16 + zlib.MAX_WBITS
+_WINDOW_BITS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
+_PIECE = 65_536  # bytes given to a decoder, which copies what is left of them when it ends
 
 
 def read_json() -> Any:
@@ -34,18 +36,33 @@ def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
         raise UnsupportedMedia(
             "the body's content encoding cannot be decoded; send it plain, gzip or deflate"
         )
-    decoder = zlib.decompressobj(_WINDOW_BITS[encoding])
-    try:
-        plain = decoder.decompress(body, limit + 1)
-    except zlib.error:
-        raise InvalidJson(f"the body is not valid {encoding}") from None
-    if len(plain) > limit:
-        raise TooLarge(too_large_message(limit))
+    most = 1 if encoding == "deflate" else limits.GZIP_MEMBERS
+    plain, rest = bytearray(), memoryview(body)
+    for _ in range(most):
+        try:
+            rest = _decompress_one(rest, _WINDOW_BITS[encoding], plain, limit)
+        except zlib.error:
+            raise InvalidJson(f"the body is not valid {encoding}") from None
+        if not rest:
+            return bytes(plain)
+    raise InvalidJson(f"the body goes on after the end of its {encoding} encoding")
+
+
+def _decompress_one(data: memoryview, bits: int, plain: bytearray, limit: int) -> memoryview:
+    """Append what one stream, or member, holds to `plain`; what of `data` comes after it.
+
+    Raises `TooLarge`, `InvalidJson` or `zlib.error`.
+    """
+    decoder = zlib.decompressobj(bits)
+    while data and not decoder.eof:
+        piece = data[:_PIECE]
+        plain += decoder.decompress(piece, limit + 1 - len(plain))
+        if len(plain) > limit:
+            raise TooLarge(too_large_message(limit))
+        data = data[len(piece) - len(decoder.unused_data) :]
     if not decoder.eof:
-        raise InvalidJson(f"the body is cut short within its {encoding} encoding")
-    if decoder.unused_data:
-        raise InvalidJson(f"the body goes on after the end of its {encoding} encoding")
-    return plain
+        raise InvalidJson("the body is cut short within its encoding")
+    return data
 
 
 def too_large_message(limit: int) -> str:

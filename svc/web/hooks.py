@@ -15,6 +15,7 @@ from svc.logs import FIELDS
 from svc.metrics import Metrics
 
 REQUEST_ID = "x-request-id"
+ARRIVED = "svc.arrived"  # in the environ: when the head had come, on the monotonic clock
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
 SECURITY_HEADERS = {  # lower case, of every response that says nothing else
     "x-content-type-options": "nosniff",
@@ -31,13 +32,15 @@ def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
     """Give every request of `app` an id, a deadline of `deadline_s` seconds and a log line.
 
     Its response gets the security headers and is counted, as is the decision that a view leaves
-    in `g.decision`.
+    in `g.decision`. All times count from the request's arrival, which a server that lets requests
+    wait for a thread tells in the environ; with others that is now.
     """
 
     def begin() -> None:
         kept = g._get_current_object()  # each use of the proxy would look it up again
-        kept.started = time.perf_counter()
-        kept.deadline = Deadline(deadline_s)
+        now = time.monotonic()
+        kept.arrived = request.environ.get(ARRIVED, now)
+        kept.deadline = Deadline(kept.arrived + deadline_s - now)
         sent = request.environ.get("HTTP_X_REQUEST_ID", "")
         kept.request_id = sent if _VALID_ID.fullmatch(sent) else uuid.uuid4().hex
 
@@ -45,7 +48,7 @@ def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
         kept, status = g._get_current_object(), response.status_code
         response.headers[REQUEST_ID] = kept.request_id
         _secure(response)
-        seconds = time.perf_counter() - kept.started
+        seconds = time.monotonic() - kept.arrived
         metrics.responded(status)
         if (decision := kept.get("decision")) is not None:
             metrics.decided(seconds, decision["cached"], decision["answers"].values())

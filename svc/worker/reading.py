@@ -6,8 +6,9 @@ import contextlib
 import io
 import re
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
@@ -33,9 +34,12 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
     def __init__(self, sock: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(sock)
         self._clock = clock
+        self.arrived = 0.0  # the request, on the monotonic clock
         self._in_head, self._ended = True, False
         self._began = self._by = self._last = 0.0  # of the body, on the clock
         self._waiting = self._cut = False
+        self._sends_since: float | None = None  # on the clock; None while it sends nothing
+        self._lock = threading.Lock()  # for `_sends_since`, and what is decided by it
 
     def take_head(self) -> bool:
         """Take in what has come of a head, without waiting; whether the parser can judge it.
@@ -67,7 +71,21 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         self._began = self._clock()
         self._by = self._began + BODY_S
         self._last = self._began + limits.REQUEST_DEADLINE_S
+        self._send(True)
         self.sock.settimeout(SEND_S)
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Inside the block the response is made; before and after it, all that is done is sent."""
+        self._send(False)
+        try:
+            yield
+        finally:
+            self._send(True)
+
+    def _send(self, sends: bool) -> None:
+        with self._lock:
+            self._sends_since = self._clock() if sends else None
 
     def chunk(self, size_hint: int | None = None) -> bytes:
         """The next bytes, b"" after the last; gunicorn's parser and body call it.
@@ -92,17 +110,28 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         return data
 
     def waited(self) -> float:
-        """Seconds since the body began, while a thread waits for more of it; otherwise 0."""
-        return self._clock() - self._began if self._waiting else 0.0
+        """Seconds that a thread has been sending, or waiting for a body since that began; or 0."""
+        since = self._began if self._waiting else self._sends_since
+        return 0.0 if since is None else self._clock() - since
 
     def cut(self) -> None:
-        """Let the thread that waits for the body go on without; it can still answer."""
-        self._cut = True
-        with contextlib.suppress(OSError):  # the caller went away just now
-            self.sock.shutdown(socket.SHUT_RD)
+        """Free the thread: from a body, so that it can still answer, or from a response.
+
+        A thread that makes its response is left alone.
+        """
+        with self._lock, contextlib.suppress(OSError):  # the caller went away just now
+            if self._sends_since is not None:
+                self.sock.shutdown(socket.SHUT_RDWR)
+            elif self._waiting:
+                self._cut = True
+                self.sock.shutdown(socket.SHUT_RD)
 
     def drain(self, body: Any) -> None:
-        """Take in what a refused caller still sends: closing on it would reset the response."""
+        """The response is sent: take in what a refused caller still sends.
+
+        Closing on it would reset the response.
+        """
+        self._send(False)
         self._last = min(self._last, self._clock() + DRAIN_S)
         with contextlib.suppress(OSError):  # the caller went away, or takes too long
             for _ in range(DRAIN_READS):

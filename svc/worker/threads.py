@@ -2,7 +2,8 @@
 
 Gunicorn gives a thread to a connection when its first byte comes. Here it gets one when the head
 of a request is complete; before that, between requests, and while it is being closed, it costs a
-file and nothing else. Threads that wait for a body give way when all are taken.
+file and nothing else. Threads that wait for a body, or for a caller to take in its response, give
+way when all are taken.
 """
 
 from __future__ import annotations
@@ -16,28 +17,29 @@ import socket
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ
 from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 from svc.errors import ApiError, InternalError, InvalidJson, TooLarge
 from svc.logs import FIELDS
-from svc.web.hooks import REQUEST_ID, SECURITY_HEADERS
+from svc.web.hooks import ARRIVED, REQUEST_ID, SECURITY_HEADERS
 from svc.worker.files import room_for
-from svc.worker.reading import STALL_S, BodyReader, CallerReader
+from svc.worker.reading import BodyReader, CallerReader
 
 log = logging.getLogger(__name__)
 
 HEAD_S = 10.0  # seconds for a head, from the connection's or the head's first byte
 SOON_MS = 10  # milliseconds that a thread waits for the next request of its connection
 LINGER_S = 2.0  # seconds for a caller to close after us
-PATIENCE_S = 1.0  # seconds that a body may take when all threads are taken and few wait for one
+PATIENCE_S = 1.0  # seconds for a body or to take in a response, when all threads are taken
 PAUSE_S = 1.0  # seconds without accepting, when there is no file for a connection
 TELL_EVERY_S = 60.0  # seconds between two log lines about it
 NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -49,7 +51,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lingering: deque[Any] = deque()  # connections that wait for the caller to close
-        self._readers: set[CallerReader] = set()  # of the requests that have a thread
+        self._readers: dict[socket.socket, CallerReader] = {}  # of the requests with a thread
         self._requests = 0  # that have a thread or wait for one
         self._no_files = False
         self._accept_at = self._look_at = self._tell_at = 0.0  # on the monotonic clock
@@ -59,6 +61,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.worker_connections = room_for(self.cfg.worker_connections)
         self.max_keepalived = max(1, self.worker_connections - self.cfg.threads)
         super().init_process()
+
+    def load_wsgi(self) -> None:
+        """Build the application, with `_answer` around it."""
+        super().load_wsgi()
+        self.wsgi.wsgi_app = partial(self._answer, self.wsgi.wsgi_app)
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """Stopping, refuse connections at once: nobody would answer those left in the queue."""
@@ -84,6 +91,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def enqueue_req(self, conn: Any) -> None:
         """Let a thread handle a connection of which there is something to read."""
         self._requests += 1
+        conn.arrived = time.monotonic()
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> object:
@@ -104,22 +112,38 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return False
         poller = select.poll()
         poller.register(conn.sock, select.POLLIN)
-        return bool(poller.poll(SOON_MS)) and conn.parser.unreader.take_head()
+        if not poller.poll(SOON_MS) or not conn.parser.unreader.take_head():
+            return False
+        conn.arrived = time.monotonic()
+        return True
 
     def handle_request(self, req: Any, conn: Any) -> bool:
         """In a thread: have the application answer; whether the connection can go on."""
         reader: CallerReader = conn.parser.unreader
         req.body.reader = BodyReader(req.body.reader)
         reader.begin_body()
-        self._readers.add(reader)
+        reader.arrived = conn.arrived
+        self._readers[conn.sock] = reader
         try:
             again = bool(super().handle_request(req, conn))
             reader.drain(req.body)
         except TimeoutError as error:
             raise ConnectionResetError(errno.ECONNRESET, "the caller is too slow") from error
         finally:
-            self._readers.discard(reader)
+            del self._readers[conn.sock]
         return again
+
+    def _answer(
+        self,
+        application: WSGIApplication,
+        environ: WSGIEnvironment,
+        start_response: StartResponse,
+    ) -> Iterable[bytes]:
+        """In a thread: the application's response; making it is not the caller's slowness."""
+        reader = self._readers[environ["gunicorn.socket"]]
+        environ[ARRIVED] = reader.arrived
+        with reader.answering():
+            return application(environ, start_response)
 
     def finish_request(self, conn: Any, future: Future[object]) -> None:
         """In the polling thread again: wait for the head, the next request, or the end."""
@@ -162,7 +186,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         fields = {"status": error.status, "error": type(exc).__name__, "request_id": request_id}
         log.warning("no valid HTTP request", extra={FIELDS: fields})
         self.wsgi.extensions["svc"].metrics.responded(error.status)
-        client.settimeout(STALL_S)
+        client.settimeout(PATIENCE_S)  # it is short: who does not take it in does not read
         try:
             client.sendall(_response(error, request_id))
         except OSError:
@@ -223,8 +247,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.close()
 
     def _free_threads(self, wanted: int, patience_s: float) -> None:
-        """Take up to `wanted` threads from the bodies that have been waited for longest."""
-        waited = {reader: reader.waited() for reader in list(self._readers)}
+        """Take up to `wanted` threads from the callers that have been waited for longest."""
+        waited = {reader: reader.waited() for reader in list(self._readers.values())}
         slow = [reader for reader in waited if waited[reader] > patience_s]
         for reader in sorted(slow, key=waited.__getitem__, reverse=True)[:wanted]:
             reader.cut()

@@ -121,6 +121,13 @@ def test_an_unknown_id_is_refused(db: Path, key_id: str) -> None:
     assert stored(db)[0].revoked_at is None
 
 
+def test_a_key_in_place_of_its_id_is_not_printed(db: Path) -> None:
+    _, text = create(db, "ada")
+    line = error(svc("revoke", text, "--db", db))
+    assert "a key, not its id" in line and text[4:] not in line
+    assert stored(db)[0].revoked_at is None
+
+
 @pytest.mark.parametrize("arguments", [["list"], ["revoke", "key_1"]])
 def test_a_database_that_is_not_there_is_named_and_not_made(db: Path, arguments: list[str]) -> None:
     line = error(svc(*arguments, "--db", db))

@@ -9,6 +9,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.serving import ROOT, Server, stored
 from tests.web.models import decision
 
@@ -76,6 +78,53 @@ def test_a_backup_that_fails_says_so_and_leaves_the_last_one_as_it_was(tmp_path:
         assert ended.stderr.startswith("Error: no backup of ") and ended.stderr.count("\n") == 1
         assert copy.read_text() == "the last one"
     assert not (tmp_path / "copy.db.part").exists()
+
+
+@pytest.mark.parametrize("name", ["svc.db", "link", "other name", "svc.db-wal", "svc.db-shm"])
+def test_a_copy_in_place_of_the_database_itself_is_refused(tmp_path: Path, name: str) -> None:
+    db = tmp_path / "svc.db"
+    with contextlib.closing(sqlite3.connect(db)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (x)")
+        (tmp_path / "link").symlink_to(db)
+        (tmp_path / "other name").hardlink_to(db)
+        before = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
+        ended = back_up(db, tmp_path / name)
+        assert ended.returncode == 1 and "is of the database itself" in ended.stderr
+        assert {path.name: path.stat().st_ino for path in tmp_path.iterdir()} == before
+
+
+def test_a_database_whose_name_the_copy_is_made_under_is_refused(tmp_path: Path) -> None:
+    db = tmp_path / "copy.db.part"
+    sqlite3.connect(db).close()
+    assert back_up(db, tmp_path / "copy.db").returncode == 1
+    assert [path.name for path in tmp_path.iterdir()] == [db.name]
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_what_was_left_beside_a_copy_is_not_read_into_the_next_one(
+    tmp_path: Path, end: str
+) -> None:
+    db, copy, left = tmp_path / "svc.db", tmp_path / "copy.db", tmp_path / f"copy.db{end}"
+    sqlite3.connect(db).close()
+    left.touch()
+    ended = back_up(db, copy)
+    assert ended.returncode == 1 and str(left) in ended.stderr and not copy.exists()
+    left.unlink()
+    assert back_up(db, copy).returncode == 0
+
+
+def test_a_copy_of_what_is_damaged_takes_no_ones_place(tmp_path: Path) -> None:
+    db, copy = tmp_path / "svc.db", tmp_path / "copy.db"
+    copy.write_text("the last one")
+    with contextlib.closing(sqlite3.connect(db)) as connection:
+        connection.executescript(
+            "CREATE TABLE t (x); INSERT INTO t VALUES (NULL); PRAGMA writable_schema = ON;"
+            "UPDATE sqlite_master SET sql = 'CREATE TABLE t (x NOT NULL)';"
+        )
+    ended = back_up(db, copy)
+    assert ended.returncode == 1 and "damaged" in ended.stderr
+    assert copy.read_text() == "the last one"
 
 
 def test_a_wrong_use_is_told_the_right_one() -> None:

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import socket
+import socketserver
+import ssl
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 import pytest
 import requests
 
 from tests.e2e.serving import ROOT, WAIT_S, Server, environment
 from tests.e2e.tls import write_certificate
+from tests.store.holding import until
 from tests.web.models import decision
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 HOSTS = ("acme.example", "globex.example")
+
+
+class Instance(Protocol):
+    """What nginx passes requests on to."""
+
+    url: str
 
 
 class Front:
@@ -52,6 +64,26 @@ class Front:
             **fields,
         )
 
+    def connect(self, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLSocket:
+        """An encrypted connection, of this version or an older one."""
+        context = ssl.create_default_context(cafile=self._certificate)
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+        context.maximum_version = newest
+        sock = socket.create_connection(("127.0.0.1", self.port), WAIT_S)
+        try:
+            return context.wrap_socket(sock, server_hostname="127.0.0.1")
+        except ssl.SSLError:
+            sock.close()
+            raise
+
+    def send(self, sent: bytes, encrypted: bool) -> bytes:
+        """Send bytes on a connection of their own; all that comes back."""
+        plain = partial(socket.create_connection, ("127.0.0.1", self.port), WAIT_S)
+        with self.connect() if encrypted else plain() as sock:
+            sock.sendall(sent)
+            return b"".join(iter(lambda: sock.recv(65_536), b""))
+
 
 def make_key(db: Path) -> str:
     command = [sys.executable, "-m", "svc.cli.main", "keys", "create", "--name", "test"]
@@ -72,7 +104,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def configuration(folder: Path, port: int, servers: list[Server]) -> str:
+def configuration(folder: Path, port: int, servers: Sequence[Instance]) -> str:
     """The configuration as it is deployed, with this test's files and addresses in it."""
     text = (ROOT / "deploy/nginx.conf").read_text()
     changes = {
@@ -147,6 +179,7 @@ def test_a_name_that_no_instance_has_is_an_error_in_the_same_shape(front: Front)
     assert response.status_code == 421
     assert response.headers["Content-Type"] == "application/json"
     assert response.headers["x-request-id"]
+    assert response.headers["Strict-Transport-Security"]
     assert response.json()["error"]["type"] == "not_found"
 
 
@@ -168,7 +201,45 @@ def test_what_nginx_refuses_itself_is_an_error_in_the_same_shape(
 ) -> None:
     response = front.ask(HOSTS[0], "GET", path, headers=headers)
     assert (response.status_code, response.json()["error"]["type"]) == (status, type_)
-    assert response.headers["x-request-id"]
+    assert response.headers["x-request-id"] and response.headers["Strict-Transport-Security"]
+
+
+@pytest.mark.parametrize(
+    ("encrypted", "line", "status", "type_"),
+    [
+        (True, b"TRACE /health HTTP/1.1", 405, "method_not_allowed"),
+        (True, b"GET /health HTTP/3.0", 400, "invalid_json"),
+        (True, b"GET /health HTTP/1.1\r\nTransfer-Encoding: other", 400, "invalid_json"),
+        (True, b"\x01", 400, "invalid_json"),
+        (False, b"GET /health HTTP/1.1", 400, "invalid_json"),
+    ],
+)
+def test_what_nginx_cannot_read_is_an_error_in_the_same_shape(
+    front: Front, encrypted: bool, line: bytes, status: int, type_: str
+) -> None:
+    answer = front.send(line + b"\r\nHost: acme.example\r\nConnection: close\r\n\r\n", encrypted)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert json.loads(body)["error"]["type"] == type_
+    for header in (b"Content-Type: application/json", b"x-request-id: ", b"Strict-Transport-"):
+        assert header in head
+
+
+def test_one_address_does_not_get_every_thread_of_an_instance(front: Front) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(128):
+            begun = b"POST /v1/decide HTTP/1.1\r\nHost: acme.example\r\nContent-Length: 9\r\n\r\n"
+            stack.enter_context(front.connect()).sendall(begun)
+        until(lambda: front.ask(HOSTS[0], "GET", "/health").status_code == 429)
+        response = front.ask(HOSTS[0], "GET", "/health")
+        assert response.json()["error"]["type"] == "rate_limited"
+        assert response.headers["Retry-After"] == "5" and response.headers["x-request-id"]
+    until(lambda: front.ask(HOSTS[0], "GET", "/health").status_code == 200)
+
+
+def test_old_versions_of_tls_are_refused(front: Front) -> None:
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"), pytest.raises(ssl.SSLError):
+        front.connect(ssl.TLSVersion.TLSv1_1)
 
 
 def test_no_version_is_told_and_the_request_id_comes_back_once(front: Front) -> None:
@@ -177,10 +248,56 @@ def test_no_version_is_told_and_the_request_id_comes_back_once(front: Front) -> 
     assert "," not in response.headers["x-request-id"]
 
 
-def test_a_front_does_not_open_an_instance_without_keys(tmp_path: Path) -> None:
+class Closing(socketserver.ThreadingTCPServer):
+    """An instance that answers every GET, and closes the connection of a POST."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Exchange)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.posts = 0
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self._thread.join(WAIT_S)
+        self.server_close()
+
+
+class Exchange(socketserver.BaseRequestHandler):
+    server: Closing
+
+    def handle(self) -> None:
+        while data := self.request.recv(65_536):
+            if data.startswith(b"POST"):
+                self.server.posts += 1
+                return
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+def test_a_decision_is_never_sent_twice(tmp_path: Path) -> None:
+    certificate, port = write_certificate(tmp_path / "tls.pem"), free_port()
+    with Closing() as instance:
+        (tmp_path / "nginx.conf").write_text(configuration(tmp_path, port, [instance, instance]))
+        with running(tmp_path, port):
+            front = Front(port, certificate, {})
+            assert front.ask(HOSTS[0], "GET", "/health").status_code == 200
+            assert front.ask(HOSTS[0], "POST", "/v1/decide", json={}).status_code == 503
+    assert instance.posts == 1
+
+
+@pytest.mark.parametrize("written_as", ["a name", "an address"])
+def test_a_front_does_not_open_an_instance_without_keys(tmp_path: Path, written_as: str) -> None:
     certificate, port = write_certificate(tmp_path / "tls.pem"), free_port()
     with Server(tmp_path / "svc.db", "--demo") as server:
-        (tmp_path / "nginx.conf").write_text(configuration(tmp_path, port, [server, server]))
+        text = configuration(tmp_path, port, [server, server])
+        if written_as == "an address":
+            text = text.replace("proxy_pass http://$instance;", f"proxy_pass {server.url};")
+            assert server.url + ";" in text
+        (tmp_path / "nginx.conf").write_text(text)
         with running(tmp_path, port):
             front = Front(port, certificate, {})
             assert front.ask(HOSTS[0], "GET", "/health").status_code == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import socket
@@ -19,7 +20,7 @@ from tests.e2e.serving import ROOT, WAIT_S, GunicornServer, Server, environment,
 from tests.scripted import ScriptedProvider
 from tests.web.models import decision, replying
 
-CONNECTIONS, REQUESTS = 16, 100  # that come with wrong keys, and how many on each
+CONNECTIONS, REQUESTS = 16, 625  # that come with wrong keys, and how many on each
 
 
 def svc(*arguments: str, db: Path) -> str:
@@ -155,19 +156,52 @@ def test_with_no_auth_every_machine_is_answered(db: Path) -> None:
         assert server.from_outside("svc.example.org").status_code == 200
 
 
-def test_gunicorn_does_not_start_on_a_public_address_without_keys(db: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "gunicorn", "-b", "0.0.0.0:0", "wsgi:app"],
+def gunicorn(db: Path, bind: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """`gunicorn wsgi:app` to its end, for starts that are refused."""
+    return subprocess.run(
+        [sys.executable, "-m", "gunicorn", "-b", bind, "wsgi:app"],
         cwd=ROOT,
-        env=environment(SVC_DB=str(db)),
+        env=environment(SVC_DB=str(db), **settings),
         capture_output=True,
         text=True,
         timeout=WAIT_S,
         check=False,
     )
+
+
+def test_gunicorn_does_not_start_on_a_public_address_without_keys(db: Path) -> None:
+    ended = gunicorn(db, "0.0.0.0:0")
     assert ended.returncode == 1
     (line,) = ended.stderr.splitlines()
     assert "0.0.0.0" in line and "svc keys create" in line
+
+
+def test_gunicorn_does_not_start_on_a_name_that_there_is_not(db: Path) -> None:
+    ended = gunicorn(db, "nowhere.invalid:0")
+    assert ended.returncode == 1
+    assert ended.stderr == "Error: cannot listen on 'nowhere.invalid': there is no such host\n"
+
+
+class NamedGunicorn(GunicornServer):
+    """Bound to a name."""
+
+    def _start(self, *pass_fds: int) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._command += ["--bind", f"localhost:{port}"]
+        Server._start(self)
+        while self._process.poll() is None:
+            with contextlib.suppress(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), WAIT_S).close()
+                break
+        self._listening.set()
+
+
+def test_gunicorn_starts_on_the_name_of_this_machine_without_keys(db: Path) -> None:
+    with NamedGunicorn(db) as server:
+        assert server.get("/v1/models").status_code == 200
+        assert server.stop() == 0
 
 
 class UnixGunicorn(GunicornServer):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,11 +16,17 @@ import pytest
 import requests
 
 from svc import limits
-from svc.worker.threads import HEAD_S
+from svc.worker.threads import HEAD_S, LINGER_S, PATIENCE_S
 from tests.e2e.serving import Server
+from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
+from tests.store.holding import until
+from tests.web.models import PREFERS_CATS, decision, reply_to
 
 MANY = 2 * limits.REQUEST_THREADS
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+LARGE = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+CLOSE = b"\r\nConnection: close\r\n\r\n"
 BODY = b"POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
 
 
@@ -91,6 +99,55 @@ def test_bodies_that_do_not_come_give_way_to_those_who_wait_for_a_thread(server:
         assert health(server, 30) == 200
         answer = callers[0].recv(10_000)
         assert answer.startswith(b"HTTP/1.1 408 ") and b'"request_timeout"' in answer
+
+
+def test_callers_who_take_in_no_response_give_way_to_those_who_wait_for_a_thread(
+    server: Server,
+) -> None:
+    parts = urlsplit(server.url)
+    with ExitStack() as stack:
+        for _ in range(MANY):
+            caller = stack.enter_context(socket.socket())
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+            caller.connect((parts.hostname, parts.port))
+            caller.sendall(LARGE * 80)
+        for _ in range(3):
+            assert health(server, 15) == 200  # each of them alone may take a minute
+
+
+def test_slow_models_cut_no_caller_and_who_waits_for_a_thread_has_waited(tmp_path: Path) -> None:
+    answer = threading.Event()
+
+    def handler(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        answer.wait(60)
+        return Reply(reply_to(PREFERS_CATS, body))
+
+    with ScriptedProvider(handler) as provider, ExitStack() as stack:
+        settings = {"SVC_PROVIDER_OWN_URL": provider.url, "SVC_MODEL": "@own/m"}
+        server = stack.enter_context(Server(tmp_path / "svc.db", **settings))
+        stack.callback(answer.set)
+        callers = connect(server, limits.REQUEST_THREADS + 10, stack)
+        for n, caller in enumerate(callers):
+            body = json.dumps(decision(n, debias=False)).encode()
+            caller.sendall(POST % len(body) + body)
+        until(lambda: len(provider.requests) == limits.REQUEST_THREADS)
+        time.sleep(2 * PATIENCE_S)
+        answer.set()
+        assert {caller.recv(12) for caller in callers} == {b"HTTP/1.1 200"}
+        logged = re.compile(r"path=/v1/decide status=200 ms=([\d.]+)")
+        until(lambda: len(logged.findall(server.log)) == len(callers))
+        assert min(map(float, logged.findall(server.log))) > 2_000 * PATIENCE_S
+
+
+def test_who_is_refused_can_send_on_and_is_answered(server: Server) -> None:
+    with ExitStack() as stack:
+        (caller,) = connect(server, 1, stack)
+        caller.sendall(BODY.replace(b"/v1/decide", b"/nowhere").replace(b"\r\n\r\n", CLOSE))
+        until = time.monotonic() + 1.5 * LINGER_S
+        while time.monotonic() < until:
+            time.sleep(0.1)
+            caller.sendall(b"x" * 10)
+        assert caller.recv(100).startswith(b"HTTP/1.1 404 ")
 
 
 def test_callers_who_do_not_close_hold_up_nobody(server: Server) -> None:

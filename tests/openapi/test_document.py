@@ -106,6 +106,12 @@ def test_every_error_is_described_with_its_status(whole: dict[str, Any]) -> None
             assert kind.type in json.dumps(whole["components"]["responses"][f"Error{kind.status}"])
 
 
+def test_every_route_may_be_no_valid_http_too_large_or_fail(whole: dict[str, Any]) -> None:
+    operations = [one for item in whole["paths"].values() for one in item.values()]
+    assert operations
+    assert all(one["responses"].keys() >= {"400", "413", "500"} for one in operations)
+
+
 def test_a_limit_and_a_refused_key_are_described_with_their_headers(whole: dict[str, Any]) -> None:
     responses = whole["components"]["responses"]
     assert all("x-request-id" in response["headers"] for response in responses.values())

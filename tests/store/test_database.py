@@ -1,6 +1,7 @@
 import os
 import signal
 import sqlite3
+import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -35,6 +36,30 @@ def test_the_writer_is_durable_and_keeps_references_whole(database):
         2,  # FULL
         1,
     ]
+
+
+@pytest.fixture
+def open_umask():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def test_a_new_file_and_those_beside_it_are_for_their_owner_alone(tmp_path, open_umask):
+    (tmp_path / "link.db").symlink_to(tmp_path / "svc.db")
+    database = Database.open(tmp_path / "link.db")
+    Decisions(database).add(record())
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    database.close()
+    assert modes.keys() >= {"svc.db", "svc.db-wal", "svc.db-shm"}
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_file_that_was_there_keeps_its_mode(path):
+    Database.open(path).close()
+    path.chmod(0o640)
+    Database.open(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_what_is_written_may_be_read_at_once(database):

@@ -61,6 +61,19 @@ def test_a_damaged_token_cannot_be_decrypted(database, keys):
         keys.get("shop")
 
 
+@pytest.mark.parametrize("master", [MASTER, None])
+def test_without_its_salt_a_key_is_invalid_and_none_takes_its_place(database, keys, master):
+    keys.set("shop", KEY)
+    statement = "DELETE FROM meta WHERE name = 'project_keys_salt'"
+    database.write(lambda c: c.execute(statement).rowcount)
+    with pytest.raises(InvalidRequest, match="salt"):
+        ProjectKeys(database, master).get("shop")
+    assert ProjectKeys(database, master).get("default") is None
+    assert keys.remove("shop")
+    keys.set("shop", KEY)
+    assert keys.get("shop") == KEY
+
+
 def test_setting_needs_a_master_key(database):
     with pytest.raises(SettingsError, match="SVC_MASTER_KEY is not set"):
         ProjectKeys(database, None).set("shop", KEY)

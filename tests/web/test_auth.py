@@ -245,6 +245,18 @@ def test_a_name_that_is_not_this_machines_is_forbidden(make: Make, host: str) ->
     assert host not in answer.get_data(as_text=True)
 
 
+@pytest.mark.parametrize("header", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host"])
+def test_what_a_proxy_on_this_machine_passes_on_is_forbidden(make: Make, header: str) -> None:
+    answer = make().ask(headers={"Host": "localhost", header: "127.0.0.1"})
+    assert answer.status_code == 403
+    assert f"it has {header};" in answer.get_json()["error"]["message"]
+
+
+def test_with_a_key_a_proxy_may_say_that_it_is_one(make: Make) -> None:
+    world = make()
+    assert world.ask(world.key().text, headers={"X-Forwarded-For": "192.0.2.1"}).status_code == 200
+
+
 def test_a_request_without_a_host_is_forbidden(make: Make) -> None:
     assert make().ask(environ_overrides={"HTTP_HOST": ""}).status_code == 403
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from svc import limits
 from tests.scripted import Behaviour, Json
 from tests.web.conftest import Start
 from tests.web.models import decision, replying
@@ -93,15 +94,38 @@ def test_a_state_of_the_largest_size_is_taken(start: Start) -> None:
     assert response.status_code == 200
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "GZIP", " deflate", "identity", ""])
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "x-gzip", " deflate", "identity", ""])
 def test_a_compressed_body_is_read(start: Start, encoding: str) -> None:
-    pack = {"gzip": gzip.compress, "deflate": zlib.compress}.get(encoding.strip().lower(), bytes)
+    packers = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress}
+    pack = packers.get(encoding.strip().lower(), bytes)
     response = (
         start()
         .test_client()
         .post("/v1/decide", data=pack(GOOD), headers={"Content-Encoding": encoding})
     )
     assert response.status_code == 200, response.text
+
+
+def test_a_body_may_be_of_many_gzip_members(start: Start) -> None:
+    parts = [GOOD[:10], GOOD[10:], *[b" "] * (limits.GZIP_MEMBERS - 3), b" " * 1_000_000]
+    response = (
+        start()
+        .test_client()
+        .post(
+            "/v1/decide",
+            data=b"".join(map(gzip.compress, parts)),
+            headers={"Content-Encoding": "gzip"},
+        )
+    )
+    assert response.status_code == 200, response.text
+
+
+def test_the_members_of_a_body_share_its_limit(start: Start) -> None:
+    client = start(SVC_MAX_BODY_MB="1").test_client()
+    half = gzip.compress(b" " * (MB // 2))
+    for body, type_ in ((half * 2, "invalid_json"), (half * 2 + gzip.compress(b" "), "too_large")):
+        response = client.post("/v1/decide", data=body, headers={"Content-Encoding": "gzip"})
+        assert response.get_json()["error"]["type"] == type_
 
 
 @pytest.mark.parametrize(
@@ -112,11 +136,13 @@ def test_a_compressed_body_is_read(start: Start, encoding: str) -> None:
         ("gzip", gzip.compress(GOOD)[:-5]),
         ("gzip", gzip.compress(GOOD)[:20]),
         ("gzip", gzip.compress(GOOD) + b"rest"),
-        ("gzip", gzip.compress(GOOD) + gzip.compress(b" ")),
+        ("gzip", gzip.compress(GOOD) + gzip.compress(b" ")[:-1]),
+        ("gzip", gzip.compress(b"") * (limits.GZIP_MEMBERS + 1)),
         ("gzip", zlib.compress(GOOD)),
         ("deflate", b"\x00garbage"),
         ("deflate", zlib.compress(GOOD)[:-3]),
         ("deflate", zlib.compress(GOOD) + b"rest"),
+        ("deflate", zlib.compress(GOOD) + zlib.compress(b" ")),
     ],
 )
 def test_a_compressed_body_that_is_broken_is_400(start: Start, encoding: str, body: bytes) -> None:

@@ -44,6 +44,7 @@ def test_the_policy_allows_what_is_in_the_page_and_no_other_script(response: Tes
     assert policy["script-src"].split() == [source(text) for text in scripts]
     assert policy["style-src"].split() == [source(text) for text in styles]
     assert (policy["default-src"], policy["connect-src"]) == ("'none'", "'self'")
+    assert policy["require-trusted-types-for"] == "'script'"
     assert "unsafe" not in str(policy)
 
 

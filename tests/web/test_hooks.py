@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from typing import Any
 
 import pytest
 
 from svc.logs import FIELDS
+from svc.web.hooks import ARRIVED
 from tests.web.conftest import Start
 from tests.web.models import decision
 
@@ -71,6 +73,28 @@ def test_every_request_has_one_log_line_with_its_id(
         {"method": "GET", "path": "/nowhere", "status": 404, "request_id": "three"},
     ]
     assert all(line["ms"] >= 0 for line in lines(caplog))
+
+
+def test_times_count_from_the_arrival_that_the_server_tells(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    client = start(deadline_s=60).test_client()
+    waited = {ARRIVED: time.monotonic() - 50}
+    assert client.post("/v1/decide", json=decision(), environ_base=waited).status_code == 200
+    assert lines(caplog)[-1]["ms"] >= 50_000
+    assert 'svc_decide_duration_seconds_bucket{le="30.0"} 0.0' in client.get("/metrics").text
+    waited = {ARRIVED: time.monotonic() - 60}
+    late = client.post("/v1/decide", json=decision("another"), environ_base=waited)
+    assert (late.status_code, late.get_json()["error"]["type"]) == (504, "timeout")
+
+
+def test_no_header_tells_when_a_request_arrived(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    start().test_client().get("/health", headers={ARRIVED: "1", "svc_arrived": "1"})
+    assert lines(caplog)[-1]["ms"] < 50_000
 
 
 def test_a_log_line_holds_nothing_of_the_body(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import pytest
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
@@ -108,17 +109,62 @@ def test_a_thread_that_waits_for_a_body_can_be_freed_and_still_answer(line: Line
             outcomes.append(error)
 
     line.reader.begin_body()
-    line.clock.now += 3
-    assert line.reader.waited() == 0
-    thread = threading.Thread(target=wait)
-    thread.start()
-    while line.reader.waited() != 3:
-        pass
-    line.reader.cut()
-    thread.join(10)
+    with line.reader.answering():
+        line.clock.now += 3
+        assert line.reader.waited() == 0
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while line.reader.waited() != 3:
+            pass
+        line.reader.cut()
+        thread.join(10)
     assert isinstance(outcomes[0], TimeoutError)
     line.sock.sendall(b"HTTP/1.1 408")
     assert line.caller.recv(100) == b"HTTP/1.1 408"
+
+
+def test_a_thread_that_sends_can_be_freed(line: Line) -> None:
+    line.reader.begin_body()
+    with line.reader.answering():
+        line.clock.now += 3
+    line.clock.now += 2
+    assert line.reader.waited() == 2
+    line.reader.cut()
+    with pytest.raises(BrokenPipeError):
+        line.sock.sendall(b"x")
+
+
+def test_a_response_that_takes_long_to_be_made_is_never_cut(line: Line) -> None:
+    line.reader.begin_body()
+    with line.reader.answering():
+        line.clock.now += 1_000
+        assert line.reader.waited() == 0
+        line.reader.cut()
+    line.sock.sendall(b"HTTP/1.1 200")
+    assert line.caller.recv(100) == b"HTTP/1.1 200"
+
+
+def test_a_thread_is_sending_from_the_head_on_until_the_application_is_asked(line: Line) -> None:
+    line.reader.begin_body()  # gunicorn says `100 Continue` to who expects it
+    line.clock.now += 2
+    assert line.reader.waited() == 2
+
+
+def test_a_body_and_a_response_have_their_own_limits_of_standing_still() -> None:
+    class Still:
+        given: ClassVar[list[float]] = []
+
+        def settimeout(self, seconds: float) -> None:
+            self.given.append(seconds)
+
+        def recv(self, size: int) -> bytes:
+            return b"x"
+
+    sock: Any = Still()
+    reader = CallerReader(sock)
+    reader.begin_body()
+    assert reader.chunk() == b"x"
+    assert sock.given == [reading.SEND_S, reading.STALL_S, reading.SEND_S]
 
 
 def test_draining_ends_after_its_time_however_much_still_comes(line: Line) -> None:

@@ -7,6 +7,7 @@ import resource
 import selectors
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
@@ -59,6 +60,13 @@ def test_a_connection_without_a_file_is_left_in_the_queue_for_a_while(
     worker.set_accept_enabled(True)
     assert worker.poller.get_map() == {}  # it does not turn in circles until there is a file
     listener.close()
+
+
+def test_a_worker_that_stops_waits_for_heads_no_longer_than_for_requests(worker: Worker) -> None:
+    heads = [SimpleNamespace(timeout=timeout) for timeout in (3.0, 90.0)]
+    worker.pending_conns.extend(heads)
+    worker._cap_keepalive(5.0)
+    assert [conn.timeout for conn in heads] == [3.0, 5.0]
 
 
 def test_every_other_error_of_accept_is_raised(worker: Worker) -> None:
