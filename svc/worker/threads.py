@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 
 HEAD_S = 10.0  # seconds for a head, from the connection's or the head's first byte
 SOON_MS = 10  # milliseconds that a thread waits for the next request of its connection
+OTHERS_MS = 10  # milliseconds that workers with fewer connections have to take a new one
 LINGER_S = 2.0  # seconds for a caller to close after us
 PATIENCE_S = 1.0  # seconds for a body or to take in a response, when all threads are taken
 PAUSE_S = 1.0  # seconds without accepting, when there is no file for a connection
@@ -65,6 +66,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         """Build the application, with `_answer` around it."""
         super().load_wsgi()
+        self._loads = self.wsgi.extensions["svc"].shared.loads
         self.wsgi.wsgi_app = partial(self._answer, self.wsgi.wsgi_app)
 
     def set_accept_enabled(self, enabled: bool) -> None:
@@ -78,6 +80,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection; without a file for it, it stays in the queue."""
+        if self._another_takes(listener):
+            return
         try:
             super().accept(listener)
         except OSError as error:
@@ -87,6 +91,22 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if (now := time.monotonic()) >= self._tell_at:
                 self._tell_at = now + TELL_EVERY_S
                 log.error("no file for a new connection: %s", errno.errorcode[error.errno])
+
+    def _another_takes(self, listener: socket.socket) -> bool:
+        """Leave the connection that waits to a worker with fewer, which has a moment to take it.
+
+        Every worker hears of it; the first to come would often be the same one.
+        """
+        poller = select.poll()
+        poller.register(listener, select.POLLIN)
+        for _ in range(OTHERS_MS):
+            least = self._loads.least_of_others()
+            if least is None or least >= self.nr_conns:
+                return False
+            time.sleep(0.001)
+            if not poller.poll(0):
+                return True
+        return False
 
     def enqueue_req(self, conn: Any) -> None:
         """Let a thread handle a connection of which there is something to read."""
@@ -164,6 +184,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def murder_pending(self) -> None:
         """After each turn of the loop: end what took too long, or whose place others need."""
         super().murder_pending()
+        self._loads.tell(self.nr_conns)
         now = time.monotonic()
         while self._lingering and self._lingering[0].timeout <= now:
             self._drop(self._lingering.popleft())

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 
+from svc.sharing import Loads
 from svc.worker import files
 from svc.worker.threads import NO_FILES, Worker
 
@@ -41,6 +42,7 @@ class Listener:
 def worker() -> Iterator[Worker]:
     made = Worker(1, os.getpid(), [], None, 30, Config(), logging.getLogger("test"))
     made.poller = selectors.DefaultSelector()
+    made._loads = Loads()
     yield made
     made.poller.close()
     made.tmp.close()
