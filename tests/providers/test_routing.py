@@ -169,7 +169,7 @@ def test_those_who_ask_at_the_same_time_share_one_list():
     [
         (None, {}, "the request names none and the server has no default"),
         ("@nope/x", {"OPENAI_API_KEY": "k"}, "provider 'nope' is not configured"),
-        ("plain", {}, "no default provider"),
+        ("plain", {}, "has no provider to go to"),
     ],
 )
 def test_a_default_that_cannot_work_is_told_before_any_request(default_model, environ, words):
