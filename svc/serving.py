@@ -16,7 +16,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import ThreadWorker
 
-from svc import limits
+from svc import forks, limits
 from svc.addresses import is_loopback
 from svc.bootstrap import Shared
 from svc.errors import SettingsError
@@ -52,6 +52,7 @@ def on_starting(server: Arbiter) -> None:
         sys.exit("Error: certfile: this server speaks plain HTTP; deploy/ has a TLS front for it")
     os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)  # our numbers lie in memory, not in files
     shared = Shared()
+    forks.hold_signals()
 
 
 def when_ready(server: Arbiter) -> None:

@@ -16,6 +16,7 @@ LEVELS = (
         "assets",
         "deadline",
         "errors",
+        "forks",
         "jsontext",
         "limits",
         "logs",

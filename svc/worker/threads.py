@@ -29,6 +29,7 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseExc
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 from svc.errors import ApiError, InternalError, InvalidJson, TooLarge
+from svc.forks import let_signals_through
 from svc.logs import FIELDS
 from svc.web.hooks import ARRIVED, REQUEST_ID, SECURITY_HEADERS
 from svc.worker.files import room_for
@@ -62,6 +63,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.worker_connections = room_for(self.cfg.worker_connections)
         self.max_keepalived = max(1, self.worker_connections - self.cfg.threads)
         super().init_process()
+
+    def init_signals(self) -> None:
+        """Listen to signals, and let those through that came before."""
+        super().init_signals()
+        let_signals_through()
 
     def load_wsgi(self) -> None:
         """Build the application, with `_answer` around it."""
