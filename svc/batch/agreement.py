@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from svc import jsontext
-from svc.errors import InvalidRequest
+from svc.errors import InvalidRequest, SettingsError
 from svc.questions import Question
 from svc.questions.fields import shown
 from svc.stats import thresholds
@@ -78,6 +78,9 @@ def _compared(
 
 
 def _words(label: Any) -> str:
+    """As `Question.tally` writes top answers, so that equal ones read the same."""
+    if isinstance(label, tuple):  # of option keys, in any order
+        return json.dumps(sorted(label), ensure_ascii=False)
     return label if isinstance(label, str) else jsontext.dumps(label)
 
 
@@ -142,13 +145,20 @@ class Agreement:
 def add_up(
     lines: Iterable[bytes], questions: Mapping[str, Question], examples: int
 ) -> dict[str, Agreement]:
-    """The figures of every question, from the lines of an output."""
+    """The figures of every question, from the lines of an output.
+
+    Raises `SettingsError` for a line that is damaged.
+    """
     found = {
         key: Agreement(examples, confusable=question.task != "rightness")
         for key, question in questions.items()
     }
-    for text in lines:
-        line = json.loads(text)
-        for key, compared in line.get("compared", {}).items():
-            found[key].add(line["line"], compared)
+    for number, text in enumerate(lines, 1):
+        try:
+            for key, compared in json.loads(text).get("compared", {}).items():
+                found[key].add(number, compared)
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            raise SettingsError(
+                f"line {number} of the output is damaged; --restart begins anew"
+            ) from None
     return found

@@ -54,6 +54,11 @@ class Input:
     sha256: str
     stream: io.BufferedReader = field(repr=False)
 
+    @property
+    def status(self) -> os.stat_result:
+        """Tells the file apart, whatever its name."""
+        return os.fstat(self.stream.fileno())
+
     def close(self) -> None:
         """Close the file below its buffer, whose lock is held by whoever still waits for input."""
         self.stream.raw.close()

@@ -10,11 +10,12 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from svc.batch import files
 from svc.batch.inputs import STANDARD, reason
 from svc.errors import SettingsError
 
@@ -37,17 +38,21 @@ class Output(Protocol):
     def close(self) -> None: ...
 
 
-def open_output(path: str, run: Run, restart: bool) -> Output:
+def open_output(path: str, run: Run, restart: bool, read: Sequence[os.stat_result] = ()) -> Output:
     """An output that continues what `run` began, or begins; with `restart` it begins in any case.
 
-    Raises `SettingsError` when something else began it, or another process is writing it.
+    Raises `SettingsError` when something else began it, another process is writing it, or it is
+    one of the files that are `read`, by whatever names.
     """
-    if path == STANDARD:
-        return Stream(os.dup(1), "standard output")
-    fd = _opened(path)
+    name = "standard output" if path == STANDARD else f"output {path!r}"
+    fd = os.dup(1) if path == STANDARD else _opened(path)
     try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return Stream(fd, f"output {path!r}")
+        status = os.fstat(fd)
+        regular = stat.S_ISREG(status.st_mode)
+        if regular and any(os.path.samestat(status, one) for one in read):
+            raise SettingsError(f"{name} is what is read from; name another")
+        if path == STANDARD or not regular:
+            return Stream(fd, name)
         return _resumed(path, fd, run, restart)
     except BaseException:
         os.close(fd)
@@ -117,9 +122,7 @@ def _resumed(path: str, fd: int, run: Run, restart: bool) -> Appended:
 
 
 def _write_record(record: Path, run: Run) -> None:
-    new = record.with_name(record.name + ".new")
-    new.write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    new.replace(record)
+    files.replace(record, json.dumps(run, indent=2, ensure_ascii=False) + "\n")
 
 
 def _check_record(path: str, record: Path, run: Run) -> None:
@@ -133,7 +136,8 @@ def _check_record(path: str, record: Path, run: Run) -> None:
     except (ValueError, RecursionError):
         raise SettingsError(f"{str(record)!r} cannot be read; {_ANEW}") from None
     began = began if isinstance(began, dict) else {}
-    other = [name for name in run if began.get(name) != run[name]]
+    began.setdefault("command", run.get("command"))  # older records have none
+    other = [name for name in {**run, **began} if began.get(name) != run.get(name)]
     if other:
         raise SettingsError(
             f"output {path!r} was begun with another {' and '.join(other)}; {_ANEW}"

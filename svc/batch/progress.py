@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TextIO
 
 TERMINAL_S, PLAIN_S = 0.1, 10.0  # seconds between two showings
 _BAR = 20  # characters
 _WIDTH = 80  # columns, where the terminal does not say
+_ROOM = 50  # columns, below which there is none for a bar beside the words
 _CLEAR = "\r\x1b[K"
 
 
@@ -42,8 +44,9 @@ class Progress:
         self._next = self._clock() + (TERMINAL_S if self._drawn else PLAIN_S)
         words = self._words(done, errors, cost_usd)
         if self._drawn:
-            line = f"{self._bar(done)}{words}"[: _columns(self._stream) - 1]
-            self._write(f"{_CLEAR}{line}")
+            columns = _columns(self._stream)
+            bar = self._bar(done) if columns >= _ROOM else ""
+            self._write(f"{_CLEAR}{bar}{words}"[: len(_CLEAR) + columns - 1])
         else:
             self._write(f"{words}\n")
 
@@ -69,8 +72,9 @@ class Progress:
         return f"[{'#' * full}{'.' * (_BAR - full)}] {min(100, 100 * done // self._total):3d}%  "
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        with suppress(OSError):  # the work matters more than its display
+            self._stream.write(text)
+            self._stream.flush()
 
 
 def duration(seconds: float) -> str:

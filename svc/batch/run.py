@@ -48,6 +48,7 @@ class Tally:
 
     lines: int
     errors: int
+    unanswered: int = 0  # error lines of this run for which no model answered
     cost_usd: float = 0.0
     stopped: str = ""  # why it ended before its input did
     held: list[Result] = field(default_factory=list)
@@ -68,9 +69,9 @@ def answer_line(answer: Answer, line: Line) -> Result:
 def write_all(results: Iterable[Result], output: Output, progress: Progress, tally: Tally) -> None:
     """Write every result, in order, until the quota or too many failures in a row stop it.
 
-    Failures are held back until a line after them is answered: those of an outage are never
-    written, so that a later run does them. `tally` is true at any moment. Raises `SettingsError`
-    when the output cannot be written.
+    Failures are held back until a line after them is answered: those of an outage, also of one at
+    the end, are never written where a later run can do them. `tally` is true at any moment. Raises
+    `SettingsError` when the output cannot be written.
     """
     failures = 0
     for result in results:
@@ -80,15 +81,23 @@ def write_all(results: Iterable[Result], output: Output, progress: Progress, tal
         tally.held.append(result)
         failures = _failures(failures, result.kind)
         if failures == FAILURES:
-            tally.stopped = (
-                f"no model answered {FAILURES} lines in a row, the last time: {result.message} "
-                "(SVC_LOG_LEVEL=warning tells more)"
-            )
+            tally.stopped = _outage(f"{FAILURES} lines in a row", result)
             return
         if not failures or len(tally.held) >= HELD:
             _flush(output, tally)
         progress.show(tally.lines, tally.errors, tally.cost_usd)
-    _flush(output, tally)
+    unanswered = [result for result in tally.held if result.kind is Kind.FAILED]
+    if unanswered and output.resumable:
+        tally.stopped = _outage("the lines at the end", unanswered[-1])
+    else:
+        _flush(output, tally)
+
+
+def _outage(lines: str, last: Result) -> str:
+    return (
+        f"no model answered {lines}, the last time: {last.message} "
+        "(SVC_LOG_LEVEL=warning tells more)"
+    )
 
 
 def _failures(before: int, kind: Kind) -> int:
@@ -103,6 +112,7 @@ def _flush(output: Output, tally: Tally) -> None:
         output.write(result.data)
         tally.lines += 1
         tally.errors += result.kind is not Kind.ANSWERED
+        tally.unanswered += result.kind is Kind.FAILED
         tally.cost_usd += result.cost_usd
     tally.held.clear()
 

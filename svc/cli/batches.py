@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import codecs
 import functools
 import hashlib
 import itertools
@@ -19,13 +19,14 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from svc import jsontext
-from svc.batch.children import forked
+from svc.batch.children import ChildLost, forked
 from svc.batch.inputs import Input, Line, open_input, reason
 from svc.batch.outputs import Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.run import Answer, Result, Tally, answer_line, write_all
 from svc.batch.workers import Workers
 from svc.cli import offline
+from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import Asking
 from svc.errors import ApiError, SettingsError
@@ -113,7 +114,7 @@ def run(
 def read_questions(path: str) -> dict[str, Any]:
     """The questions object of a file, checked. Raises `SettingsError`."""
     try:
-        questions = jsontext.loads(Path(path).read_bytes())
+        questions = jsontext.loads(Path(path).read_bytes().removeprefix(codecs.BOM_UTF8))
         load_questions(questions)
     except OSError as error:
         problem = reason(error)
@@ -132,7 +133,6 @@ def _run(
     record: dict[str, Any],
 ) -> int:
     questions = read_questions(batch.questions)
-    _check_output(batch)
     with ExitStack() as stack:
         source = stack.enter_context(closing(open_input(batch.source)))
         plan = _planned(batch, asking, questions)
@@ -140,7 +140,8 @@ def _run(
         digest = hashlib.sha256(jsontext.dumps(questions).encode()).hexdigest()
         told = {"questions": digest, "input": source.sha256, "config": plan.config}
         began = {**told, **plan.fields, **record}
-        output = stack.enter_context(closing(open_output(batch.output, began, batch.restart)))
+        read = (os.stat(batch.questions), source.status)
+        output = stack.enter_context(closing(open_output(batch.output, began, batch.restart, read)))
         status = _go(source, output, answering_lines, sum(plan.threads))
     if status <= FAILED:
         finish(plan.request)
@@ -198,40 +199,57 @@ def _answering_lines(plan: _Plan, demo: bool, answering: Answering) -> Iterator[
                 yield _Lines(children.work, children.cut)
 
 
-def _check_output(batch: Batch) -> None:
-    """Raise `SettingsError` when the output would overwrite what is read."""
-    for path in (batch.questions, batch.source):
-        with contextlib.suppress(OSError):  # one of them is no file yet
-            if os.path.samefile(path, batch.output) and os.path.isfile(path):
-                raise SettingsError(f"output {batch.output!r} is what is read from; name another")
-
-
 def _go(source: Input, output: Output, by: _Lines, threads: int) -> int:
     """Write all lines; the exit status."""
+    lines = _left(source, output)
     tally, status = Tally(output.lines, output.errors), 0
     drawn = sys.stderr.isatty() and (output.resumable or not sys.stdout.isatty())
     progress = Progress(sys.stderr, source.total, output.lines, drawn)
-    lines = itertools.islice(source.lines, output.lines, None)
     try:
         with Workers(lines, by.work, threads, by.cut) as results:
             write_all(results, output, progress, tally)
     except KeyboardInterrupt as interrupt:
         tally.stopped, status = "interrupted", _status(interrupt)
+    except ChildLost as error:
+        tally.stopped = error.message
     finally:
         progress.end()
+    changed = not tally.stopped and source.total not in (None, tally.lines)
+    if changed:
+        notice(
+            f"The input was changed meanwhile: it had {source.total:,} lines at first, "
+            f"{tally.lines:,} at the end."
+        )
     _summarise(output, progress, tally)
-    return status or (FAILED if tally.stopped or tally.errors else 0)
+    return status or (FAILED if tally.stopped or tally.errors or changed else 0)
+
+
+def _left(source: Input, output: Output) -> Iterator[Line]:
+    """The lines that have no result yet. Raises `SettingsError` where there are more results."""
+    there = sum(1 for _ in itertools.islice(source.lines, output.lines))
+    if there < output.lines:
+        raise SettingsError(
+            f"the output has {output.lines:,} lines, the input only {there:,}; --restart begins "
+            "anew"
+        )
+    return source.lines
 
 
 def _summarise(output: Output, progress: Progress, tally: Tally) -> None:
     new, seconds = tally.lines - output.lines, progress.seconds
     before = f" ({output.lines:,} of them before)" if output.lines else ""
-    words = [f"{tally.lines:,} lines{before}", f"{tally.errors:,} errors", f"${tally.cost_usd:.4f}"]
+    cost = f"${tally.cost_usd:.4f}{' in this run' if output.lines else ''}"
+    words = [f"{tally.lines:,} lines{before}", f"{tally.errors:,} errors", cost]
     words += [duration(seconds), rate_text(new / max(seconds, 1e-9))]
+    if tally.unanswered and output.resumable:
+        notice(
+            f"{tally.unanswered:,} of the lines have an error because no model answered; only "
+            "--restart asks about them again, and about all others."
+        )
     if tally.stopped:
         again = "; the same command goes on from there" if output.resumable else ""
-        click.echo(f"Stopped after line {tally.lines:,}: {tally.stopped}{again}.", err=True)
-    click.echo(", ".join(words), err=True)
+        notice(f"Stopped after line {tally.lines:,}: {tally.stopped}{again}.")
+    notice(", ".join(words))
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:

@@ -10,6 +10,7 @@ import click
 
 from svc.cli import eval_options, offline
 from svc.cli.eval_options import FAILED, INTERRUPTED
+from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import Asking, model_options
 from svc.cli.score_table import score_table
@@ -120,7 +121,7 @@ def _prepared(
         try:
             request = eval_set.request(fields)
         except InvalidRequest as error:
-            click.echo(f"{eval_set.name} is left out: {error.message}", err=True)
+            notice(f"{eval_set.name} is left out: {error.message}")
         else:
             jobs += [_Job(request, eval_set, row) for row in eval_set.rows]
     if not jobs:
@@ -136,7 +137,7 @@ def _go(bench: _Bench, engine: Offline, concurrency: int) -> int:
     """Ask what is not known yet; the exit status."""
     left = [job for job in bench.jobs if (job.eval_set.name, job.row.number) not in bench.scored]
     if known := len(bench.jobs) - len(left):
-        click.echo(f"{known:,} of {len(bench.jobs):,} rows were scored before", err=True)
+        notice(f"{known:,} of {len(bench.jobs):,} rows were scored before")
     threads = min(engine.at_once(job.request, concurrency) for job in bench.jobs)
     stopped, status = "", FAILED
     try:
@@ -147,7 +148,7 @@ def _go(bench: _Bench, engine: Offline, concurrency: int) -> int:
         stopped, status = "interrupted", INTERRUPTED
     if stopped:
         again = "; the same command goes on from there" if bench.saved else ""
-        click.echo(f"Stopped after {len(bench.scored):,} rows: {stopped}{again}.", err=True)
+        notice(f"Stopped after {len(bench.scored):,} rows: {stopped}{again}.")
     failed = any(scored.error for scored in bench.scored.values())
     return status if stopped or failed else 0
 

@@ -8,6 +8,7 @@ import click
 
 from svc import limits
 from svc.cli import database
+from svc.cli.notices import notice
 from svc.errors import SettingsError
 from svc.store.keys import PREFIX, ApiKey, Keys
 
@@ -15,7 +16,15 @@ _HEAD = ("id", "name", "rpm", "project", "created", "state")
 _EVERY = "-"  # in the column of a key's project
 
 
-@click.group("keys")
+EXAMPLES = """\b
+Examples:
+  svc keys create --name shop --rpm 1200 --project returns
+  svc keys list
+  svc keys revoke ID
+"""
+
+
+@click.group("keys", epilog=EXAMPLES)
 def command() -> None:
     """Make, list and revoke API keys.
 
@@ -24,7 +33,7 @@ def command() -> None:
     """
 
 
-@command.command("create")
+@command.command("create", epilog="Example: svc keys create --name shop --project returns")
 @click.option("--name", required=True, metavar="WHO", help="Whom the key is for.")
 @click.option(
     "--rpm",
@@ -51,10 +60,10 @@ def create(name: str, rpm: int, project: str | None, db: str) -> None:
             f"--name {name!r} is taken, be it by a revoked key; `svc keys list` shows all names"
         )
     click.echo(f"id:  {key.id}\nkey: {key.text}")
-    click.echo("Keep the key now: it is not shown again.", err=True)
+    notice("Keep the key now: it is not shown again.")
 
 
-@command.command("list")
+@command.command("list", epilog="Example: svc keys list --db svc.db")
 @database.option
 def show(db: str) -> None:
     """Print a table of all keys, without the keys themselves."""
@@ -67,7 +76,7 @@ def show(db: str) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-@command.command("revoke")
+@command.command("revoke", epilog="Example: svc keys revoke ID, as `svc keys list` shows it")
 @click.argument("key_id", metavar="ID")
 @database.option
 def revoke(key_id: str, db: str) -> None:

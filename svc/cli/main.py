@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import logging
 import os
 import sys
@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from svc import __version__
+from svc.cli.notices import notice
 from svc.errors import SvcError
 
 FAILED, INTERRUPTED = 1, 130  # exit statuses; wrong usage is click's 2
@@ -31,6 +32,14 @@ COMMANDS = {
     "tune": "Find the best way to ask the question of an eval set.",
     "mcp": "Give MCP clients a tool that asks a running server.",
 }
+
+
+EXAMPLES = """\b
+Examples:
+  svc serve --demo
+  svc recipe show sentiment > questions.json
+  svc map --demo -q questions.json -o answers.jsonl tickets.jsonl
+"""
 
 
 class Commands(click.Group):
@@ -55,6 +64,7 @@ class Commands(click.Group):
         run: Callable[..., Any] = super().main
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
+        _prepare_streams()
         try:
             code = run(*args, standalone_mode=False, **extra)
         except click.ClickException as error:
@@ -81,6 +91,8 @@ def _advice(error: click.ClickException) -> str:
         return message
     if message == error.ctx.get_help():  # nothing was asked for
         message = "a command is missing."
+    if not message.endswith((".", "?")):
+        message += "."
     return f"{message} See `{error.ctx.command_path} -h`."
 
 
@@ -92,8 +104,7 @@ def _words(error: OSError) -> str:
 
 def _fail(message: str, status: int = FAILED) -> NoReturn:
     """One line on standard error, then the end."""
-    with contextlib.suppress(OSError):  # there may be nothing left to write to
-        click.echo(f"Error: {' '.join(message.split())}", err=True)
+    notice(f"Error: {' '.join(message.split())}")
     try:
         sys.stdout.flush()
     except OSError:  # the interpreter would try again and complain
@@ -101,11 +112,28 @@ def _fail(message: str, status: int = FAILED) -> NoReturn:
     sys.exit(status)
 
 
+def _prepare_streams() -> None:
+    """Make every text printable: it may have been paid for.
+
+    Of streams that were closed by whoever started this, messages are lost and results an error.
+    """
+    for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.open(os.devnull, mode), "w"))  # noqa: SIM115
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # of what a terminal's encoding lacks
+
+
 def _write_to_nobody() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 def main() -> None:
     """Answer typed questions about a piece of input with language models."""

@@ -39,13 +39,14 @@ def command(batch: Batch, asking: Asking) -> None:
 
     The same command goes on after any interruption, behind the last line written. Another input,
     model or questions than those that began the output, as FILE.run.json records them, are
-    refused. A spent SVC_DAILY_LIMIT, which counts the calls of one run, or ten lines in a row that
-    no model answered stop the run with those lines unwritten.
+    refused; what is piped in is told apart by its first line only. A spent SVC_DAILY_LIMIT, which
+    counts the calls of one run, or models that answer none of ten lines in a row, or of the last
+    ones, stop the run with those lines unwritten.
 
     The exit status is 0 when every line was answered, 1 when not, 2 for a wrong command line and
     130 after Ctrl-C. SVC_LOG_LEVEL=warning shows what providers said of failed calls.
     """
-    batches.run(batch, asking, _answering)
+    batches.run(batch, asking, _answering, command="map")
 
 
 def _answering(engine: Offline, request: DecisionRequest) -> Answer:

@@ -16,7 +16,14 @@ _OLDEST = 2  # major version of the mcp package
 _INSTALL = "svc mcp needs the mcp package, 2.0 or newer; install it with: pip install 'svc[mcp]'"
 
 
-@click.command("mcp")
+EXAMPLES = """\b
+Examples:
+  svc mcp
+  SVC_API_KEY=svc_... svc mcp --url https://decide.example.com
+"""
+
+
+@click.command("mcp", epilog=EXAMPLES)
 @click.option(
     "--url",
     metavar="URL",

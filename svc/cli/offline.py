@@ -42,7 +42,7 @@ from svc.store.decisions import DecisionRecord
 
 LOG_LEVEL = "error"  # unless SVC_LOG_LEVEL is set: failures are part of the output
 _DAY_S = 86_400
-_SPENT = "the daily budget of calls, SVC_DAILY_LIMIT, is spent until midnight UTC"
+_SPENT = "the calls that SVC_DAILY_LIMIT allows one run are spent"
 _ORDERS = 2  # calls of one asking, debiased
 
 _refused: ContextVar[list[str]] = ContextVar("calls of this decision that the budget refused")

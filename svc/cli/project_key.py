@@ -14,7 +14,15 @@ from svc.store.project_keys import MASTER_KEY, ProjectKeys
 KEY_CHARS = 4_096  # of a key, at most
 
 
-@click.group("project-key")
+EXAMPLES = """\b
+Examples:
+  export SVC_MASTER_KEY="$(openssl rand -hex 32)"
+  svc project-key set returns < key.txt
+  svc project-key remove returns
+"""
+
+
+@click.group("project-key", epilog=EXAMPLES)
 def command() -> None:
     """Set and remove the projects' own aggregator keys.
 
@@ -23,7 +31,7 @@ def command() -> None:
     """
 
 
-@command.command("set")
+@command.command("set", epilog="Example: svc project-key set returns < key.txt")
 @click.argument("project")
 @database.option
 def set_key(project: str, db: str) -> None:
@@ -36,7 +44,7 @@ def set_key(project: str, db: str) -> None:
     click.echo(f"the aggregator key of project {project!r} is set")
 
 
-@command.command("remove")
+@command.command("remove", epilog="Example: svc project-key remove returns")
 @click.argument("project")
 @database.option
 def remove(project: str, db: str) -> None:

@@ -26,7 +26,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@command.command("list", epilog="Example: svc recipe list")
 def show_all() -> None:
     """Print a table of all recipes."""
     found = recipes()

@@ -7,6 +7,7 @@ import os
 import click
 
 from svc.cli import eval_options
+from svc.cli.notices import notice
 from svc.cli.score_table import score_table
 from svc.errors import SettingsError
 from svc.evals import runs
@@ -47,4 +48,4 @@ def command(folder: str, html: str | None, file: str) -> None:
         from svc.evals.page import write_page  # the template engine is not needed for tables
 
         write_page(html, found, folder)
-        click.echo(f"wrote {html}", err=True)
+        notice(f"wrote {html}")

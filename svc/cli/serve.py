@@ -21,7 +21,15 @@ from svc.settings import Settings, load
 BACKLOG = 2_048  # connections that may wait to be accepted
 
 
-@click.command("serve")
+EXAMPLES = """\b
+Examples:
+  svc serve --demo
+  svc serve --model @openai/gpt-4.1-mini --addr 127.0.0.1:8000
+  SVC_LOG=json svc serve --db /var/lib/svc/svc.db --workers 2
+"""
+
+
+@click.command("serve", epilog=EXAMPLES)
 @click.option("--addr", metavar="ADDR", help="Listen address.  [default: 127.0.0.1:7777]")
 @click.option(
     "--model",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -59,7 +60,8 @@ def command(batch: Batch, asking: Asking, name: str, examples: int) -> None:
     with a label as POST /v1/feedback takes it: an option key, a level's index, true or false, a
     list of option keys, or the value. A question may be without a label. The output has a line for
     each of them, as svc map writes it, with `compared`: label, answer, whether they agree, and the
-    answer's confidence. The same command goes on after any interruption.
+    answer's confidence. The same command goes on after any interruption; an input that is piped in
+    is told apart by its first line only.
 
     At the end stands for each question how often the answers agree with the labels, how well
     their confidence is calibrated, what could be automated at which threshold, which answers are
@@ -100,9 +102,9 @@ def _report(batch: Batch, examples: int, request: DecisionRequest) -> None:
 
 def _excerpts(path: str, numbers: set[int]) -> dict[int, str]:
     """The states of some lines, cut short; none of an input that can be read but once."""
+    if path == STANDARD or not Path(path).is_file():
+        return {}
     with closing(open_input(path)) as source:
-        if source.total is None:
-            return {}
         chosen = (line for line in source.lines if line.number in numbers)
         return {line.number: _excerpt(line.parse()["state"]) for line in chosen}
 

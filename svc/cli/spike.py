@@ -14,6 +14,7 @@ from svc.batch.workers import Workers
 from svc.cli import offline
 from svc.cli.agreement_report import table
 from svc.cli.eval_options import FAILED
+from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import demo_option
 from svc.cli.score_table import milliseconds, printable
@@ -102,7 +103,7 @@ def _usual_models(engine: Offline) -> list[str]:
         except CallError:
             silent.append(provider.name)
     if silent:
-        click.echo(f"no list of models from: {', '.join(silent)}", err=True)
+        notice(f"no list of models from: {', '.join(silent)}")
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 import click
 
 from svc import jsontext
+from svc.batch import files
 from svc.batch.inputs import reason
 from svc.cli import eval_options, offline
 from svc.cli.agreement_report import table
@@ -34,6 +34,7 @@ from svc.evals.scoring import FAILURES, Scored, score
 from svc.evals.sets import SUFFIX, EvalRow, EvalSet, load_sets
 from svc.limits import COUNCIL
 
+FEWEST_ROWS = 8  # of which 4 are for examples, at most half
 FREE_CALLS = 200  # more than these take --yes
 EXAMPLES = """\b
 Examples:
@@ -84,6 +85,10 @@ def command(
     ids = _ids(models)
     _check_out(out, Path(folder, f"{name}{SUFFIX}"))
     (eval_set,) = [one.sampled(per_set) for one in load_sets(folder, [name])]
+    if len(eval_set.rows) < FEWEST_ROWS:
+        raise SettingsError(
+            f"{name} has {len(eval_set.rows)} rows to tune on; it takes at least {FEWEST_ROWS}"
+        )
     pool, rows = split(eval_set.rows)
     with offline.engine(demo, concurrency) as engine:
         tried = candidates(eval_set, _settled(engine, ids, demo), examples(pool))
@@ -116,9 +121,10 @@ def _check_out(out: str, read: Path) -> None:
     """Raise `UsageError` or `SettingsError` for what could not be written in the end."""
     if Path(out).resolve() == read.resolve():
         raise click.UsageError("--out names the eval set.")
-    folder = Path(out).absolute().parent
-    if Path(out).is_dir() or not os.access(folder, os.W_OK):
-        raise SettingsError(f"--out {out!r}: no file can be written there")
+    try:
+        files.check_writable(Path(out))
+    except OSError as error:
+        raise SettingsError(f"--out {out!r}: {reason(error)}") from None
 
 
 def _announce(
@@ -179,10 +185,8 @@ def _finish(result: Sequence[tuple[Candidate, Figures]], eval_set: EvalSet, out:
     if not found.rows:
         raise SettingsError("no candidate gave any answer (SVC_LOG_LEVEL=warning tells more)")
     text = jsontext.dumps(best.fields(eval_set.name))
-    new = Path(f"{out}.new")
     try:
-        new.write_text(f"{text}\n", "utf-8", "replace")
-        new.replace(out)
+        files.replace(Path(out), f"{text}\n")
     except OSError as error:
         raise SettingsError(f"--out {out!r}: {reason(error)}") from None
     low, _ = wilson(found.right, found.rows + found.failed)

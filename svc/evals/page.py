@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from svc import jsontext
 from svc.assets import folder
+from svc.batch import files
 from svc.batch.inputs import reason
 from svc.errors import SettingsError
 from svc.evals.figures import Figures, figures, wilson
@@ -60,11 +60,8 @@ class RunPart:
 
 def write_page(path: str, found: Found, sets: str) -> None:
     """Write the page; `sets` is the folder of the eval sets. Raises `SettingsError`."""
-    text = page(found, sets)
-    new = Path(f"{path}.new")
     try:
-        new.write_text(text, "utf-8", "replace")
-        os.replace(new, path)
+        files.replace(Path(path), page(found, sets))
     except OSError as error:
         raise SettingsError(f"page {path!r}: {reason(error)}") from None
 

@@ -25,6 +25,16 @@ from svc.evals.scoring import Scored
 from svc.evals.sets import EvalRow, EvalSet
 from svc.schemas.plan import PlanField
 
+_HEAD = b'{"set":'  # every line begins so
+_KINDS = {"set": str, "row": int, "question": str, "content": str, "config": str, "debias": bool}
+_RANGES = {  # of what figures are made from
+    "row": (1, 2**53),
+    "confidence": (0, 1),
+    "brier": (0, 2),
+    "latency_ms": (0, 1e12),
+    "cost_usd": (0, 1e12),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -135,7 +145,9 @@ def read(path: str) -> list[SavedRow]:
     try:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                if line.endswith(b"\n"):
+                if not line.endswith(b"\n"):
+                    _check_half(line, path, number)
+                else:
                     row = _parsed(line, path, number)
                     rows.pop(row.place, None)  # the order is that of the last lines
                     rows[row.place] = row
@@ -176,6 +188,12 @@ def _lock(fd: int, path: str) -> None:
         raise SettingsError(f"file {path!r}: it has to be a regular file, to be gone on with")
 
 
+def _check_half(line: bytes, path: str, number: int) -> None:
+    """Raise `SettingsError` for what is not the beginning of a row: a file that is not ours."""
+    if line[: len(_HEAD)] != _HEAD[: len(line)]:
+        raise SettingsError(f"file {path!r}: line {number} is no row that bench saved")
+
+
 def _parsed(line: bytes, path: str, number: int) -> SavedRow:
     try:
         value = jsontext.loads(line)
@@ -190,9 +208,10 @@ def _parsed(line: bytes, path: str, number: int) -> SavedRow:
 def _check(run: Run, place: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
     """Raise `ValueError` or `ValidationError` for a value that no figure could be made of."""
     PlanField().deserialize(run.model)
-    kinds = {name: type(value) for name, value in asdict(Scored()).items()}
-    kinds |= {"set": str, "row": int, "question": str, "content": str}
-    for name, value in {**scored, **place}.items():
-        wanted = (int, float) if kinds[name] is float else kinds[name]
-        if not isinstance(value, wanted):
+    kinds = {name: type(value) for name, value in asdict(Scored()).items()} | _KINDS
+    asked = {name: value for name, value in asdict(run).items() if name != "model"}
+    for name, value in (*asked.items(), *place.items(), *scored.items()):
+        low, high = _RANGES.get(name, (value, value))
+        wanted = (int, float) if kinds[name] is float else (kinds[name],)
+        if type(value) not in wanted or not low <= value <= high:
             raise ValueError(name)

@@ -7,6 +7,7 @@ Other fields, of a file or of a row, are for people.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -93,7 +94,7 @@ def load_set(folder: str, name: str) -> EvalSet:
     """One set, every row of it checked. Raises `SettingsError` naming the file and the row."""
     path = Path(folder, f"{name}{SUFFIX}")
     try:
-        return _read(name, jsontext.loads(path.read_bytes()))
+        return _read(name, jsontext.loads(path.read_bytes().removeprefix(codecs.BOM_UTF8)))
     except OSError as error:
         problem = (error.strerror or "").lower()
     except ApiError as error:

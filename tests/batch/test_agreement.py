@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from svc.batch.agreement import Agreement, add_up, check_labels, compare
-from svc.errors import InvalidRequest
+from svc.errors import InvalidRequest, SettingsError
 from svc.questions import Reading
 from svc.schemas import load_questions
 from svc.store.decisions import AskedQuestion, DecisionRecord
@@ -81,6 +81,37 @@ def test_an_answer_is_compared_as_its_question_has_it(
     assert (found["answer"], found["agrees"]) == (answer, agrees)
     assert found["confidence"] == confidence
     assert found["brier"] == pytest.approx(brier)
+
+
+def test_a_label_reads_like_the_answer_that_it_equals() -> None:
+    questions = load_questions(
+        {"tags": {"type": "multi", "instructions": "Which?", "options": {"b": "", "a": ""}}}
+    )
+    reading = Reading((0.9, 0.9))
+    (question,) = questions.values()
+    labels = check_labels(questions, {"tags": ["a", "b"]}, "labels")
+    asked = AskedQuestion(
+        "tags",
+        question.digest,
+        question.definition_json,
+        question.stored(reading),
+        question.tally(reading),
+        question.confidence(reading),
+    )
+    record = DecisionRecord(
+        "default", None, b"", "m", "logprobs", "c", "standard", {}, (asked,), 1, 0, False, ()
+    )
+    found = compare(questions, labels, {"tags": question.answer(reading)}, record)["tags"]
+    assert found["label"] == found["answer"] == '["a", "b"]'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"{", b"[]", b'{"compared": 1}', b'{"compared": {"none": {}}}', b'{"compared": {"late": {}}}'],
+)
+def test_a_damaged_line_is_named(line: bytes) -> None:
+    with pytest.raises(SettingsError, match="line 2 of the output is damaged; --restart"):
+        add_up([b'{"line": 1}\n', line], QUESTIONS, 5)
 
 
 def test_a_skipped_question_is_not_scored() -> None:

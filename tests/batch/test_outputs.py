@@ -57,6 +57,42 @@ def test_an_output_that_something_else_began_is_refused_and_left_alone(
     assert path.read_bytes() == b'{"line":1,"id":"a"}\n{'
 
 
+def test_what_only_the_other_run_recorded_tells_them_apart_too(path: Path) -> None:
+    other = open_output(str(path), {**RUN, "command": "shadow", "compare": "labels"}, False)
+    other.write(b'{"line":1,"id":"a"}\n')
+    other.close()
+    with pytest.raises(SettingsError, match="begun with another command and compare; --restart"):
+        open_output(str(path), {**RUN, "command": "map"}, restart=False)
+
+
+def test_an_output_from_before_commands_were_recorded_is_gone_on_with(path: Path) -> None:
+    written(path, b'{"line":1,"id":"a"}\n')
+    output = open_output(str(path), {**RUN, "command": "map"}, restart=False)
+    output.close()
+    assert output.lines == 1
+
+
+@pytest.mark.parametrize("restart", [True, False])
+def test_what_is_read_from_is_not_written_whatever_its_name(path: Path, restart: bool) -> None:
+    path.write_bytes(b"1\n")
+    link = path.with_name("link")
+    os.link(path, link)
+    with pytest.raises(SettingsError, match="is what is read from; name another"):
+        open_output(str(link), RUN, restart, [path.stat()])
+    assert path.read_bytes() == b"1\n"
+
+
+def test_a_device_that_is_read_from_can_be_written(path: Path) -> None:
+    open_output("/dev/null", RUN, False, [os.stat("/dev/null")]).close()
+
+
+def test_the_record_leaves_other_files_alone(path: Path) -> None:
+    own = Path(f"{path}.run.json.new")
+    own.write_text("mine")
+    written(path)
+    assert own.read_text() == "mine"
+
+
 def test_restart_begins_anew(path: Path) -> None:
     written(path, b'{"line":1,"id":"a"}\n')
     output = open_output(str(path), {**RUN, "mode": "verbal"}, restart=True)

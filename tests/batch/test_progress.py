@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
+import termios
 
 import pytest
 
@@ -56,6 +59,29 @@ def test_a_bar_is_drawn_over_itself_and_gone_at_the_end() -> None:
     assert shown[1].startswith("[#####...............]  25%  1 of 4 lines, 1.0/s")
     assert shown[2].startswith("[####################] 100%  4 of 4 lines, 2.0/s")
     assert shown[3] == ""
+
+
+@pytest.mark.parametrize(("columns", "bar"), [(49, False), (50, True)])
+def test_a_narrow_terminal_has_no_room_for_a_bar(columns: int, bar: bool) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    with open(theirs, "w") as stream:
+        Progress(stream, 4, 0, drawn=True).show(1, 0, 0.0)
+        shown = os.read(ours, 1_000).decode().removeprefix("\r\x1b[K")
+    os.close(ours)
+    assert ("[" in shown) == bar and "1 of 4 lines" in shown
+    assert len(shown) < columns
+
+
+class Full(io.StringIO):
+    def flush(self) -> None:
+        raise OSError("no space left on device")
+
+
+def test_a_stream_that_takes_nothing_ends_nothing() -> None:
+    progress = Progress(Full(), 4, 0, drawn=True)
+    progress.show(1, 0, 0.0)
+    progress.end()
 
 
 @pytest.mark.parametrize(

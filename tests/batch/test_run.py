@@ -41,7 +41,9 @@ class Lines:
         pass
 
 
-def run(outcomes: Iterable[ApiError | None]) -> tuple[list[dict[str, Any]], Tally]:
+def run(
+    outcomes: Iterable[ApiError | None], resumable: bool = True
+) -> tuple[list[dict[str, Any]], Tally]:
     """What is written of lines that end so, None for an answer."""
 
     def answer(outcome: ApiError | None) -> Any:
@@ -52,7 +54,7 @@ def run(outcomes: Iterable[ApiError | None]) -> tuple[list[dict[str, Any]], Tall
 
         return answered
 
-    output, tally = Lines(), Tally(0, 0)
+    output, tally = Lines(resumable=resumable), Tally(0, 0)
     results = (
         answer_line(answer(outcome), Line(number, b"0"))
         for number, outcome in enumerate(outcomes, start=1)
@@ -89,9 +91,21 @@ def test_nine_failures_are_error_lines_once_a_model_answers_again() -> None:
     assert (tally.errors, tally.stopped) == (18, "")
 
 
-def test_failures_at_the_very_end_are_error_lines() -> None:
-    written, tally = run([None, FAILED, FAILED])
+def test_failures_at_the_very_end_are_left_to_a_later_run() -> None:
+    written, tally = run([None, FAILED, REFUSED, FAILED])
+    assert [line["line"] for line in written] == [1]
+    assert tally.errors == 0
+    assert tally.stopped.startswith("no model answered the lines at the end, the last time: no (")
+
+
+def test_failures_at_the_very_end_are_error_lines_where_no_run_comes_later() -> None:
+    written, tally = run([None, FAILED, FAILED], resumable=False)
     assert len(written) == 3 and (tally.errors, tally.stopped) == (2, "")
+
+
+def test_error_lines_that_an_outage_left_are_counted() -> None:
+    _, tally = run([None, FAILED, REFUSED, FAILED, None, FAILED])
+    assert (tally.errors, tally.unanswered) == (3, 2)
 
 
 def test_lines_at_fault_neither_end_nor_lengthen_a_row_of_failures() -> None:

@@ -47,6 +47,22 @@ def svc(
     return ended
 
 
+def shell(script: str, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A shell script to its end, in which "$@" is `svc` with these arguments."""
+    ended = subprocess.run(
+        ["bash", "-c", script, "bash", *SVC, *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(**settings),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert "Traceback" not in ended.stderr
+    return ended
+
+
 def lines(path: Path) -> list[Any]:
     """The values of a file of JSON lines."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from svc import __version__
 from svc.cli.main import COMMANDS, main
+from tests.cli.processes import shell
 
 HEAVY = ("flask", "numpy", "requests", "gunicorn", "marshmallow", "cryptography")
 
@@ -29,6 +33,21 @@ def test_every_command_has_help_of_its_own(name: str) -> None:
     assert COMMANDS[name] in shown.output
 
 
+def _every_command(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
+    yield path
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _every_command(inner, *path, name)
+
+
+@pytest.mark.parametrize("path", list(_every_command(main)), ids=" ".join)
+def test_every_command_has_an_example_in_its_help(path: tuple[str, ...]) -> None:
+    assert "\n  Example" in CliRunner().invoke(main, [*path, "-h"]).output
+
+
 @pytest.mark.parametrize("option", ["-V", "--version"])
 def test_the_version_is_shown(option: str) -> None:
     assert CliRunner().invoke(main, [option], prog_name="svc").output == f"svc {__version__}\n"
@@ -43,13 +62,23 @@ def test_help_imports_nothing_heavy() -> None:
     assert ended.stderr.strip() == "0"
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["serve", "--nonsense"], ["serve", "--db"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["keys"],
+        ["serve", "--nonsense"],
+        ["serve", "--db"],
+        ["shadow", "-q", "q", "INPUT", "-o", "-"],
+    ],
+)
 def test_a_usage_error_ends_with_2_and_without_a_traceback(arguments: list[str]) -> None:
     ended = CliRunner().invoke(main, arguments)
     assert ended.exit_code == 2
     (line,) = ended.output.splitlines()
     assert line.startswith("Error: ")
     assert arguments[-1] in line
+    assert not re.search(r"[^.?] See `", line)
 
 
 def test_an_error_of_ours_is_one_line_and_ends_with_1() -> None:
@@ -77,3 +106,32 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
     os.close(read)
     with open(write, "wb") as nobody:
         assert run("--help", stdout=nobody) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("closed", "status"), [("2>&-", 0), (">&-", 1), (">&- 2>&-", 1), ("<&- >&- 2>&-", 1)]
+)
+def test_of_closed_streams_messages_are_lost_and_results_an_error(
+    closed: str, status: int, tmp_path: Path
+) -> None:
+    arguments = ["keys", "create", "--name", "a", "--db", tmp_path / "svc.db"]
+    ended = shell(f'"$@" {closed}', *arguments)
+    assert ended.returncode == status
+    assert ("bad file descriptor" in ended.stderr) == (closed == ">&-")
+    assert shell(f'"$@" {closed}', "map", "--demo", "-q", "q", "-o", "-", "-").returncode == 1
+    assert shell(f'"$@" {closed}', "nonsense").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_a_full_device_for_messages_ends_nothing(tmp_path: Path) -> None:
+    ended = shell('"$@" 2>/dev/full', "keys", "create", "--name", "a", "--db", tmp_path / "svc.db")
+    assert ended.returncode == 0 and "key: svc_" in ended.stdout
+
+
+def test_what_a_terminal_cannot_show_is_a_question_mark(tmp_path: Path) -> None:
+    arguments = ["keys", "revoke", "→", "--db", str(tmp_path / "svc.db")]
+    shell('"$@"', "keys", "create", "--name", "a→b", "--db", tmp_path / "svc.db")
+    listed = shell('"$@"', "keys", "list", *arguments[3:], PYTHONIOENCODING="latin-1")
+    assert listed.returncode == 0 and " a?b " in listed.stdout
+    refused = shell('"$@"', *arguments, PYTHONIOENCODING="latin-1")
+    assert refused.returncode == 1 and "'?'" in refused.stderr

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from svc.cli.main import main
-from tests.cli.processes import MODEL, NOUL, SVC, YES, lines, started, svc
+from tests.cli.processes import MODEL, NOUL, SVC, YES, lines, shell, started, svc
 from tests.e2e.serving import ROOT, WAIT_S, environment
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, Silent, always, completion
 
@@ -119,6 +119,7 @@ def test_a_rerun_does_what_is_missing_and_nothing_twice(files: Files) -> None:
         ended = files.map_by(provider)
         assert len(provider.bodies) - asked == 37 * 2
     assert ended.returncode == 0 and "40 lines (3 of them before)" in ended.stderr
+    assert "$0.0000 in this run" in ended.stderr
     assert files.output.read_bytes().startswith(whole[:third])
     assert [line["line"] for line in lines(files.output)] == list(range(1, 41))
 
@@ -166,13 +167,65 @@ def test_an_outage_leaves_its_lines_to_a_rerun(files: Files) -> None:
     assert not any("error" in line for line in lines(files.output))
 
 
+def failing_on(pattern: str) -> Any:
+    """A provider that refuses calls about some parcels."""
+
+    def behave(body: Json, n: int, headers: Any) -> Behaviour:
+        return REFUSAL if re.search(rf"Parcel {pattern} ", json.dumps(body)) else YES
+
+    return behave
+
+
+def test_an_outage_at_the_end_leaves_its_lines_to_a_rerun(files: Files) -> None:
+    with ScriptedProvider(failing_on(r"3[789]")) as provider:
+        ended = files.map_by(provider)
+    assert ended.returncode == 1
+    assert "Stopped after line 37: no model answered the lines at the end" in ended.stderr
+    assert "the same command goes on from there" in ended.stderr and "37 lines" in ended.stderr
+    with ScriptedProvider(always(YES)) as provider:
+        assert files.map_by(provider).returncode == 0
+    assert not any("error" in line for line in lines(files.output))
+
+
+def test_a_short_outage_says_what_would_do_its_lines_again(files: Files) -> None:
+    with ScriptedProvider(failing_on("[34]")) as provider:
+        ended = files.map_by(provider)
+    assert ended.returncode == 1 and "40 lines, 2 errors" in ended.stderr
+    assert "2 of the lines have an error because no model answered; only --restart" in ended.stderr
+
+
+def test_more_results_than_lines_are_refused(files: Files) -> None:
+    files.map("--demo")
+    with files.output.open("ab") as output:
+        output.write(b'{"line":41,"id":"a"}\n')
+    ended = files.map("--demo")
+    assert ended.returncode == 1
+    assert "the output has 41 lines, the input only 40; --restart" in ended.stderr
+
+
+def test_an_input_that_shrinks_is_said_so(files: Files) -> None:
+    files.write([f"Parcel {number} is late. {'x' * 50_000}" for number in range(60)])
+    path = files.folder / "in.jsonl"
+    size = sum(map(len, path.read_bytes().splitlines(keepends=True)[:50]))
+
+    def behave(body: Json, n: int, headers: Any) -> Behaviour:
+        os.truncate(path, size)
+        return YES
+
+    with ScriptedProvider(behave) as provider:
+        ended = files.map_by(provider, "--concurrency", "1", "--no-debias")
+    assert ended.returncode == 1
+    assert "it had 60 lines at first, 50 at the end" in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("50 lines, 0 errors")
+
+
 def test_a_spent_quota_leaves_its_lines_to_a_rerun_and_no_half_answer(files: Files) -> None:
     with ScriptedProvider(always(YES)) as provider:
         settings = {"SVC_PROVIDER_URL": provider.url, "SVC_DAILY_LIMIT": "7"}
         ended = files.map("--model", "m", "--concurrency", "1", **settings)
         assert len(provider.bodies) == 7
         assert ended.returncode == 1
-        assert "Stopped after line 3: the daily budget of calls, SVC_DAILY_LIMIT" in ended.stderr
+        assert "Stopped after line 3: the calls that SVC_DAILY_LIMIT allows one run" in ended.stderr
         assert [line["debiased"] for line in lines(files.output)] == [True] * 3
         settings["SVC_DAILY_LIMIT"] = "100"
         assert files.map("--model", "m", **settings).returncode == 0
@@ -227,6 +280,35 @@ def test_no_process_of_many_stays_behind(files: Files, number: signal.Signals) -
         while _members(process.pid):
             assert time.monotonic() < end
     assert files.output.read_bytes() == b""
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="one processor gets one process")
+def test_a_process_of_many_that_is_lost_stops_the_run(files: Files) -> None:
+    asked, lost = threading.Semaphore(0), threading.Event()
+
+    def behave(body: Json, n: int, headers: Any) -> Behaviour:
+        asked.release()
+        assert lost.wait(WAIT_S)
+        return YES
+
+    with ScriptedProvider(behave) as provider:
+        arguments = files.arguments("--model", MODEL, "--concurrency", "64", "--no-debias")
+        process = started(*arguments, SVC_PROVIDER_OWN_URL=provider.url)
+        for _ in range(40):
+            assert asked.acquire(timeout=WAIT_S)
+        os.kill(max(_members(process.pid) - {process.pid}), signal.SIGKILL)
+        lost.set()
+        _, errors = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    stopped, summary = errors.decode().splitlines()
+    done = len(lines(files.output))
+    assert done < 40 and summary.startswith(f"{done} lines, 0 errors")
+    assert stopped == (
+        f"Stopped after line {done}: a process of this run ended before its time; the same command "
+        "goes on from there."
+    )
+    with ScriptedProvider(always(YES)) as provider:
+        assert files.map_by(provider, "--no-debias").returncode == 0
 
 
 def _members(group: int) -> set[int]:
@@ -394,3 +476,27 @@ def test_an_output_that_is_also_the_input_is_refused(files: Files) -> None:
     ended = svc("map", "--demo", "--restart", "-q", questions, "-o", source, source)
     assert ended.returncode == 1 and "is what is read from" in ended.stderr
     assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "script",
+    ['"$@" -o - in.jsonl >> in.jsonl', '"$@" --restart -o in.jsonl - < in.jsonl']
+    + ['"$@" --restart -o - in.jsonl >> q.json', '"$@" -o /dev/stdout - < in.jsonl >> in.jsonl'],
+)
+def test_a_redirection_onto_what_is_read_is_refused(files: Files, script: str) -> None:
+    before = [(path, path.read_bytes()) for path in sorted(files.folder.iterdir())]
+    ended = shell(f"cd {files.folder}; {script}", "map", "--demo", "-q", "q.json", PYTHONPATH=ROOT)
+    assert ended.returncode == 1 and "is what is read from; name another" in ended.stderr
+    assert [(path, path.read_bytes()) for path in sorted(files.folder.iterdir())] == before
+
+
+@pytest.mark.parametrize("stream", ["2>&-", "2>/dev/full"])
+def test_messages_that_nobody_takes_end_nothing(files: Files, stream: str) -> None:
+    assert shell(f'"$@" {stream}', *files.arguments("--demo")).returncode == 0
+    assert len(lines(files.output)) == 40
+
+
+def test_a_byte_order_mark_is_no_part_of_the_questions(files: Files) -> None:
+    path = files.folder / "q.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert files.map("--demo").returncode == 0

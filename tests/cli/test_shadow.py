@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from svc.batch.agreement import Agreement
 from svc.cli.agreement_report import report
 from svc.cli.main import main
-from tests.cli.processes import MODEL, NOUL, YES, lines, svc
+from tests.cli.processes import MODEL, NOUL, YES, lines, shell, svc
 from tests.scripted import Reply, ScriptedProvider, always
 
 LABELLED = [{"state": f"Parcel {n}\nis late", "labels": {"late": n % 4 != 0}} for n in range(20)]
@@ -75,6 +76,35 @@ def test_a_line_without_valid_labels_is_an_error_line_and_costs_nothing(tmp_path
     messages = [line["error"]["message"] for line in lines(tmp_path / "out.jsonl")]
     assert messages == [*["the line must be an object with state and labels"] * 3, messages[3]]
     assert messages[3] == 'labels: there is no question "x"'
+
+
+def test_the_output_of_one_command_is_none_of_the_other(tmp_path: Path) -> None:
+    command = arguments(tmp_path, LABELLED[:3], "--demo")
+    assert svc(*command).returncode == 0
+    refused = svc("map", *command[1:])
+    assert refused.returncode == 1 and "begun with another command" in refused.stderr
+    assert svc("map", *command[1:], "--restart").returncode == 0
+    refused = svc(*command)
+    assert refused.returncode == 1 and "begun with another command" in refused.stderr
+
+
+def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
+    command = arguments(tmp_path, LABELLED, "--demo")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    script = f'cat {tmp_path}/in.jsonl > {pipe} & "$@"; status=$?; wait; exit $status'
+    ended = shell(script, *command[:-1], pipe)
+    assert ended.returncode == 0 and "late: 75.0% agree, 15 of 20" in ended.stdout
+
+
+def test_a_damaged_output_is_said_so(tmp_path: Path) -> None:
+    command = arguments(tmp_path, LABELLED, "--demo")
+    svc(*command)
+    output = tmp_path / "out.jsonl"
+    output.write_bytes(output.read_bytes().replace(b'{"line":3,', b'{"line":3,,'))
+    ended = svc(*command)
+    assert ended.returncode == 1
+    assert "Error: line 3 of the output is damaged; --restart begins anew" in ended.stderr
 
 
 def test_an_outage_stops_it_with_a_report_on_what_is_there(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_no_more_calls_are_made_than_were_announced(tuning: Tuning) -> None:
 
 def test_several_models_are_tried_alone_and_together(tuning: Tuning) -> None:
     with ScriptedProvider(always(YES)) as provider:
-        options = ["--models", f"{MODEL},@own/n", "--yes", "--per-set", "6", "late"]
+        options = ["--models", f"{MODEL},@own/n", "--yes", "--per-set", "8", "late"]
         ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
     assert ended.returncode == 0, ended.stderr
     assert "48 candidates" in ended.stdout
@@ -146,13 +146,27 @@ def test_models_that_never_answer_leave_no_file(tuning: Tuning) -> None:
     assert not tuning.out.exists()
 
 
+def test_a_candidate_is_given_up_after_ten_failures_in_a_row(tuning: Tuning) -> None:
+    write_set(tuning.folder, "late", LATE, rows(100))  # 80 to test on
+    with ScriptedProvider(always(REFUSAL)) as provider:
+        options = ["--models", MODEL, "--concurrency", "1", "--yes", "late"]
+        tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+        assert len(provider.bodies) < 80 * 4
+
+
+def test_a_file_behind_a_link_is_replaced_where_it_is(tuning: Tuning) -> None:
+    tuning.out.symlink_to("elsewhere.json")
+    assert tuning.tune("--demo", "--yes", "team").returncode == 0
+    assert tuning.out.is_symlink() and (tuning.folder / "elsewhere.json").is_file()
+
+
 def test_a_spent_quota_ends_it(tuning: Tuning) -> None:
     with ScriptedProvider(always(YES)) as provider:
         settings = {"SVC_PROVIDER_URL": provider.url, "SVC_DAILY_LIMIT": "20"}
         ended = tuning.tune("--models", "m", "late", **settings)
         assert len(provider.bodies) <= 20
     assert ended.returncode == 1 and not tuning.out.exists()
-    assert "Error: the daily budget of calls" in ended.stderr
+    assert "Error: the calls that SVC_DAILY_LIMIT allows one run are spent" in ended.stderr
 
 
 def test_ctrl_c_ends_it_at_once(tuning: Tuning) -> None:
@@ -196,7 +210,10 @@ def test_a_wrong_command_line_ends_with_2(
     [
         (["nosuch"], "there is no eval set 'nosuch'"),
         (["--models", "@none/m", "late"], "provider 'none' is not configured"),
-        (["--demo", "--out", "/nonexistent/t.json", "late"], "no file can be written there"),
+        (["--demo", "--out", "/nonexistent/t.json", "late"], "no such file or directory"),
+        (["--demo", "--out", "", "late"], "is a directory"),
+        (["--demo", "--out", "a" * 300, "late"], "file name too long"),
+        (["--demo", "--per-set", "7", "late"], "late has 7 rows to tune on; it takes at least 8"),
     ],
 )
 def test_what_cannot_be_done_is_said_on_one_line(

@@ -100,7 +100,7 @@ def test_the_bound_counts_members_orders_and_the_way_back_to_verbal(
 def test_the_best_is_right_most_often_then_best_calibrated_then_cheapest(tmp_path: Path) -> None:
     one = candidates(made(tmp_path), ["a"], [])[0]
     right, wrong = scored("a", "a", 0.7, cost_usd=0.0), scored("a", "b", 0.7)
-    sure, dear = replace(right, confidence=1.0), replace(right, cost_usd=1.0)
+    sure, dear = replace(right, confidence=1.0, cost_usd=9.0), replace(right, cost_usd=1.0)
     tried: dict[str, list[Scored]] = {
         "failing": [right, Scored(error="no"), Scored(error="no")],
         "half": [right, wrong, wrong],

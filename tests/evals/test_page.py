@@ -69,6 +69,14 @@ def test_it_has_a_diagram_a_matrix_and_the_surest_mistakes(tmp_path: Path) -> No
     assert "0.970" in text and "<pre>Parcel 7</pre>" in text
 
 
+def test_the_surest_mistakes_come_first_and_the_least_sure_not_at_all() -> None:
+    sure = [n / 100 for n in (60, 90, 70, 95, 65, 85, 75, 80, 55)]
+    rows = saved(*[scored("a", "b", confidence) for confidence in sure])
+    text = page([(RUN, {"late": rows})], "none")
+    shown = re.findall(r"<td>(0\.\d\d0)</td><td class=\"left text\">", text)
+    assert shown == [f"{confidence:.3f}" for confidence in sorted(sure, reverse=True)[:8]]
+
+
 def test_mistakes_are_shown_without_their_states_when_the_set_is_gone() -> None:
     text = page([(RUN, {"late": saved(scored("a", "b"))})], "none")
     assert "not in the eval set any more" in text
@@ -90,6 +98,12 @@ def test_values_have_no_matrix_and_failures_no_diagram() -> None:
 
 def test_levels_are_in_the_order_of_their_numbers() -> None:
     assert sorted(["10", "b", "9", "a"], key=natural) == ["a", "b", "9", "10"]
+
+
+def test_a_page_behind_a_link_is_replaced_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "link.html").symlink_to("p.html")
+    write_page(str(tmp_path / "link.html"), [(RUN, {"late": saved(scored("a", "a"))})], "none")
+    assert (tmp_path / "link.html").is_symlink() and (tmp_path / "p.html").is_file()
 
 
 def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

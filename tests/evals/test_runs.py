@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,25 @@ def test_half_a_line_at_the_end_is_cut(path: str, late: EvalSet) -> None:
     assert Path(path).read_bytes() == whole[: whole.index(b"\n") + 1] + whole
 
 
+@pytest.mark.parametrize("text", ['{"my":"config"}', "mine", "\n\0", "{ "])
+def test_a_file_of_the_users_own_is_untouched_also_without_an_end_of_line(
+    path: str, text: str
+) -> None:
+    Path(path).write_text(text)
+    with pytest.raises(SettingsError, match="line 1 is no row that bench saved"):
+        with opened(path):
+            pass
+    assert Path(path).read_text() == text
+
+
+@pytest.mark.parametrize("half", ["{", '{"set"', '{"set":"late","row'])
+def test_half_a_row_alone_is_cut(path: str, half: str) -> None:
+    Path(path).write_text(half)
+    with opened(path):
+        pass
+    assert Path(path).read_text() == ""
+
+
 @pytest.mark.parametrize(
     "line",
     ["", "{}", "[]", "no JSON", '{"line": 1, "answers": {}}', '{"run": {"model": 1}}'],
@@ -113,9 +132,15 @@ def test_a_file_of_something_else_is_refused_and_untouched(path: str, line: str)
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("confidence", "high"), ("confidence", None), ("row", "1"), ("error", 5), ("more", 1)],
+    [
+        *[("confidence", "high"), ("confidence", None), ("row", "1"), ("error", 5), ("more", 1)],
+        *[("confidence", 1.5), ("confidence", True), ("brier", -1), ("brier", 3), ("row", 0)],
+        *[("row", True), ("cost_usd", -1), ("cost_usd", 10**400), ("latency_ms", -1)],
+        *[("latency_ms", 1e300), ("agrees", 1), ("run", {**asdict(RUN), "debias": "yes"})],
+        *[("run", {**asdict(RUN), "mode": 1}), ("run", {**asdict(RUN), "config": None})],
+    ],
 )
-def test_a_line_with_a_value_of_another_type_is_refused(
+def test_a_line_with_a_value_that_cannot_be_is_refused(
     path: str, late: EvalSet, name: str, value: Any
 ) -> None:
     save(path, late, RIGHT)

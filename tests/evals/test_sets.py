@@ -22,6 +22,12 @@ def test_a_set_is_read_with_its_labels_checked(tmp_path: Path) -> None:
     ]
 
 
+def test_a_byte_order_mark_is_no_part_of_a_set(tmp_path: Path) -> None:
+    path = write_set(tmp_path, "late", rows=rows(2))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(load_set(str(tmp_path), "late").rows) == 2
+
+
 def test_all_sets_are_taken_unless_some_are_named(tmp_path: Path) -> None:
     for name in ("b", "a", "c"):
         write_set(tmp_path, name, rows=rows(1))

@@ -1,0 +1,61 @@
+"""Files written as a whole: all of the new text, or what stood there before."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from pathlib import Path
+
+
+def check_writable(path: Path) -> None:
+    """Find out whether `replace` can write there; changes nothing. Raises `OSError`."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not _special(path):
+        _new_beside(_target(path)).unlink()
+    elif not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def replace(path: Path, text: str) -> None:
+    """Write `text`; whatever goes wrong, a file that was there is as it was. Raises `OSError`.
+
+    A symbolic link stays one, and the file it leads to keeps its mode. What is no regular file, as
+    a device or a pipe, is written to.
+    """
+    data = text.encode("utf-8", "replace")
+    if _special(path):
+        path.write_bytes(data)
+        return
+    target = _target(path)
+    new = _new_beside(target)
+    try:
+        new.write_bytes(data)
+        if target.exists():
+            shutil.copymode(target, new)
+        new.replace(target)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _target(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _special(path: Path) -> bool:
+    """Whether something is there that is no regular file."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _new_beside(target: Path) -> Path:
+    """An empty file of a name that nobody uses, in the same folder."""
+    new = target.with_name(f".{secrets.token_hex(8)}.new")
+    new.touch(exist_ok=False)
+    return new

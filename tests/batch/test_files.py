@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from svc.batch.files import check_writable, replace
+
+
+def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    replace(path, "new ü\n")
+    assert path.read_text("utf-8") == "new ü\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_new_file_has_the_mode_that_new_files_have(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    replace(tmp_path / "a.json", "new")
+    assert (tmp_path / "a.json").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_what_else_is_in_the_folder_is_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / "a.json.new"
+    own.write_text("mine")
+    replace(tmp_path / "a.json", "new")
+    assert own.read_text() == "mine"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_symbolic_link_stays_one(tmp_path: Path, there: bool) -> None:
+    link, target = tmp_path / "link", tmp_path / "target"
+    if there:
+        target.write_text("old")
+    link.symlink_to("target")
+    replace(link, "new")
+    assert link.is_symlink() and target.read_text() == "new"
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(path.read_text()), daemon=True)
+    reader.start()
+    check_writable(path)
+    replace(path, "new")
+    reader.join(10)
+    assert read == ["new"] and path.is_fifo()
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for path in (folder, tmp_path / "none" / "a", tmp_path / ("a" * 300)):
+        with pytest.raises(OSError):
+            check_writable(path)
+        with pytest.raises(OSError):
+            replace(path, "new")
+    assert list(tmp_path.iterdir()) == [folder] and not list(folder.iterdir())
+
+
+def test_finding_out_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    check_writable(path)
+    assert not list(tmp_path.iterdir())
+    path.write_text("old")
+    check_writable(path)
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
