@@ -69,9 +69,9 @@ def answer_line(answer: Answer, line: Line) -> Result:
 def write_all(results: Iterable[Result], output: Output, progress: Progress, tally: Tally) -> None:
     """Write every result, in order, until the quota or too many failures in a row stop it.
 
-    Failures are held back until a line after them is answered: those of an outage, also of one at
-    the end, are never written where a later run can do them. `tally` is true at any moment. Raises
-    `SettingsError` when the output cannot be written.
+    Failures are held back until a line after them is answered: those of an outage are never
+    written, so that a later run does them. `tally` is true at any moment. Raises `SettingsError`
+    when the output cannot be written.
     """
     failures = 0
     for result in results:
@@ -81,23 +81,15 @@ def write_all(results: Iterable[Result], output: Output, progress: Progress, tal
         tally.held.append(result)
         failures = _failures(failures, result.kind)
         if failures == FAILURES:
-            tally.stopped = _outage(f"{FAILURES} lines in a row", result)
+            tally.stopped = (
+                f"no model answered {FAILURES} lines in a row, the last time: {result.message} "
+                "(SVC_LOG_LEVEL=warning tells more)"
+            )
             return
         if not failures or len(tally.held) >= HELD:
             _flush(output, tally)
         progress.show(tally.lines, tally.errors, tally.cost_usd)
-    unanswered = [result for result in tally.held if result.kind is Kind.FAILED]
-    if unanswered and output.resumable:
-        tally.stopped = _outage("the lines at the end", unanswered[-1])
-    else:
-        _flush(output, tally)
-
-
-def _outage(lines: str, last: Result) -> str:
-    return (
-        f"no model answered {lines}, the last time: {last.message} "
-        "(SVC_LOG_LEVEL=warning tells more)"
-    )
+    _flush(output, tally)
 
 
 def _failures(before: int, kind: Kind) -> int:
