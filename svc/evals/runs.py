@@ -209,7 +209,7 @@ def _check(run: Run, place: Mapping[str, Any], scored: Mapping[str, Any]) -> Non
     """Raise `ValueError` or `ValidationError` for a value that no figure could be made of."""
     PlanField().deserialize(run.model)
     kinds = {name: type(value) for name, value in asdict(Scored()).items()} | _KINDS
-    asked = {name: value for name, value in asdict(run).items() if name != "model"}
+    asked = {name: getattr(run, name) for name in ("mode", "debias", "config")}
     for name, value in (*asked.items(), *place.items(), *scored.items()):
         low, high = _RANGES.get(name, (value, value))
         wanted = (int, float) if kinds[name] is float else (kinds[name],)

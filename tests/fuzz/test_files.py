@@ -82,10 +82,11 @@ def test_a_file_of_scored_rows_is_read_or_refused(tmp_path: Path, lines: list[by
         assert path.read_bytes() == b"" or path.read_bytes().endswith(b"\n")
 
 
+@pytest.mark.parametrize("field", ["model", "mode", "debias", "config"])
 @pytest.mark.parametrize("depth", [100, 600, 3_000])
-def test_a_scored_row_whose_plan_is_nested_is_refused(tmp_path: Path, depth: int) -> None:
+def test_a_scored_row_that_is_nested_is_refused(tmp_path: Path, depth: int, field: str) -> None:
     path = tmp_path / "saved.jsonl"
-    path.write_bytes(as_json({**ROW, "run": {**RUN_OF_ROW, "model": [nested(depth)]}}) + b"\n")
+    path.write_bytes(as_json({**ROW, "run": {**RUN_OF_ROW, field: [nested(depth)]}}) + b"\n")
     with pytest.raises(SettingsError, match="line 1 is no row that bench saved"):
         read(str(path))
 
