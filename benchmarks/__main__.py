@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import NoReturn
 
 from benchmarks import (
     banking,
@@ -30,7 +28,7 @@ from benchmarks import (
     s14_beside_tydex,
     wrong_keys,
 )
-from benchmarks.harness import Benchmark, NotRun, Options, Result
+from benchmarks.harness import Benchmark, NotRun, Options, Result, run_program
 
 BENCHMARKS = {
     benchmark.name: benchmark
@@ -107,13 +105,5 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)  # so that the servers end either way
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted")
+    run_program(main)

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 START_S = 20.0  # seconds for a process to say where it listens, and again to answer there
@@ -183,3 +185,16 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)  # its own session: nobody else is in it
             child.wait()
+
+
+def run_program(main: Callable[[], int]) -> NoReturn:
+    """Run a program to its end; SIGTERM interrupts it, as Ctrl-C does, so that its servers end."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted")
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt

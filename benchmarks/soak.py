@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import signal
 import sqlite3
 import sys
 import time
@@ -19,10 +18,16 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import cycle
 from pathlib import Path
-from typing import NoReturn
 
 from benchmarks import callers, decisions, machine, nginx, panels, servers
-from benchmarks.harness import ROOT, BenchmarkError, memory_mb, require, temporary_directory
+from benchmarks.harness import (
+    ROOT,
+    BenchmarkError,
+    memory_mb,
+    require,
+    run_program,
+    temporary_directory,
+)
 
 DECISIONS = 500_000
 SLICES = 50  # of the run, each with a sample at its end
@@ -57,6 +62,7 @@ def main() -> int:
     parser.add_argument("--to", type=Path, default=FOLDER, help="folder of table and plot")
     given = parser.parse_args()
     require("nginx")
+    given.to.mkdir(parents=True, exist_ok=True)  # before the run, not after it
     began = time.monotonic()
     with temporary_directory() as name, nginx.provider(decisions.completion(1)) as provider:
         database = Path(name) / "svc.db"
@@ -159,13 +165,5 @@ def _draw(path: Path, samples: list[Sample]) -> None:
     panels.write(path, title, [float(s.decisions) for s in samples], curves)
 
 
-def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)  # so that the servers end either way
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted")
+    run_program(main)

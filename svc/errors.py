@@ -159,3 +159,9 @@ class Timeout(ApiError):
 
     status = 504
     type = "timeout"
+
+
+def statuses() -> set[int]:
+    """The status of every error that a caller may get."""
+    kinds = [one for one in globals().values() if isinstance(one, type)]
+    return {kind.status for kind in kinds if issubclass(kind, ApiError)}

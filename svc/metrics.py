@@ -24,13 +24,14 @@ from prometheus_client.core import (
 )
 from prometheus_flask_exporter import PrometheusMetrics
 
+from svc import errors
 from svc.errors import StorageError
 from svc.sharing import ProcessLock
 
 # Upper bounds of the duration's buckets, in seconds: from a cached answer to the deadline.
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 STATUSES = range(100, 600)
-SHOWN = (200, 400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 500, 502, 504)  # always
+SHOWN = {200, *errors.statuses()}  # always
 COUNTERS = {  # in the order of their columns
     "svc_decisions": "Decisions answered.",
     "svc_cache_hits": "Decisions answered from the decision cache alone.",

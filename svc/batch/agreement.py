@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from svc import jsontext
 from svc.errors import InvalidRequest, SettingsError
 from svc.questions import Question
 from svc.questions.fields import shown
@@ -59,29 +58,23 @@ def _compared(
     question: Question, label: Any, answer: Mapping[str, Any], asked: AskedQuestion
 ) -> dict[str, Any]:
     if answer.get("skipped"):
-        return {"label": _words(label), "skipped": True}
+        return {"label": question.named(label), "skipped": True}
     if "rule" in answer:
         ruled = question.rules[answer["rule"]].answer
-        p, said, confidence = question.stored(question.certain(ruled))["p"], _words(ruled), 1.0
+        p, confidence = question.stored(question.certain(ruled))["p"], 1.0
+        said = question.named(ruled)
     else:
-        said = asked.top if question.tallies else _words(answer["value"])
+        said = asked.top if question.tallies else question.named(answer["value"])
         p, confidence = asked.reading["p"], asked.confidence
     task = TASKS[question.task]
     row, truth = np.array([question.evidence(p)]), np.array([question.truth(label, answer)])
     return {
-        "label": _words(label),
+        "label": question.named(label),
         "answer": said,
         "agrees": bool(task.correct(row, truth)[0]),
         "confidence": round(confidence, 6),
         "brier": round(float(task.briers(row, truth)[0]), 6),
     }
-
-
-def _words(label: Any) -> str:
-    """As `Question.tally` writes top answers, so that equal ones read the same."""
-    if isinstance(label, tuple):  # of option keys, in any order
-        return json.dumps(sorted(label), ensure_ascii=False)
-    return label if isinstance(label, str) else jsontext.dumps(label)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import click
 
+from svc.batch.run import FAILURES
 from svc.cli import eval_options, offline
 from svc.cli.eval_options import FAILED, INTERRUPTED
 from svc.cli.notices import notice
@@ -18,7 +19,7 @@ from svc.errors import InvalidRequest, QuotaSpent, SettingsError
 from svc.evals import runs
 from svc.evals.asking import asked
 from svc.evals.runs import Run, Saved
-from svc.evals.scoring import FAILURES, Scored, score
+from svc.evals.scoring import Scored, score
 from svc.evals.sets import EvalRow, EvalSet, load_sets
 from svc.schemas import DecisionRequest
 

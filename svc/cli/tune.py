@@ -12,6 +12,7 @@ import click
 from svc import jsontext
 from svc.batch import files
 from svc.batch.inputs import reason
+from svc.batch.run import FAILURES
 from svc.cli import eval_options, offline
 from svc.cli.agreement_report import table
 from svc.cli.demonstration import DEMO_MODEL
@@ -30,7 +31,7 @@ from svc.evals.candidates import (
 )
 from svc.evals.figures import Figures, figures, wilson
 from svc.evals.runs import plan_text
-from svc.evals.scoring import FAILURES, Scored, score
+from svc.evals.scoring import Scored, score
 from svc.evals.sets import SUFFIX, EvalRow, EvalSet, load_sets
 from svc.limits import COUNCIL
 

@@ -12,8 +12,6 @@ from svc.evals.sets import EvalRow
 from svc.schemas import DecisionRequest, with_state
 from svc.store.decisions import DecisionRecord
 
-FAILURES = 10  # in a row, after which nothing further is asked: an outage
-
 Ask = Callable[[DecisionRequest], tuple[dict[str, Any], DecisionRecord]]
 
 

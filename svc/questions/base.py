@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from svc import jsontext
 from svc.questions.conditions import Condition, Rule
 
 
@@ -203,10 +204,11 @@ class Question(ABC):
 
     def tally(self, reading: Reading) -> str:
         """The top answer as drift counts it, empty where it does not."""
-        if not self.tallies:
-            return ""
-        top = self.top(reading)
-        return top if isinstance(top, str) else json.dumps(top, ensure_ascii=False)
+        return self.named(self.top(reading)) if self.tallies else ""
+
+    def named(self, label: Any) -> str:
+        """A checked label as tallies and comparisons write it; equal ones read the same."""
+        return label if isinstance(label, str) else jsontext.dumps(label)
 
     def candidates(self, reading: Reading) -> list[tuple[str, float]]:
         """What a prediction set may hold, each with its probability; empty where there is none."""

@@ -90,9 +90,9 @@ class Multi(Question):
         """How sure its selected set is: a label is about the set as a whole."""
         return [self.confidence(Reading(tuple(p)))]
 
-    def tally(self, reading: Reading) -> str:
+    def named(self, label: tuple[str, ...]) -> str:
         """Without the order of the options, which is no part of the exact question."""
-        return json.dumps(sorted(self.top(reading)), ensure_ascii=False)
+        return json.dumps(sorted(label), ensure_ascii=False)
 
     def truth(self, label: tuple[str, ...], answer: Mapping[str, Any]) -> int:
         return int(set(label) == set(answer["selected"]))
