@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -56,9 +57,9 @@ def on_starting(server: Arbiter) -> None:
 
 
 def when_ready(server: Arbiter) -> None:
-    """In the master, before the first worker: a graceful Ctrl-C.
+    """In the master, before the first worker: a graceful Ctrl-C, and memory to share.
 
-    A second one is the quick stop that gunicorn makes of the first.
+    A second Ctrl-C is the quick stop that gunicorn makes of the first.
     """
 
     def interrupt(number: int, frame: object) -> None:
@@ -66,6 +67,8 @@ def when_ready(server: Arbiter) -> None:
         server.signal(signal.SIGTERM, frame)
 
     signal.signal(signal.SIGINT, interrupt)
+    gc.collect()
+    gc.freeze()  # collecting writes to each object, and so would copy every page that workers share
 
 
 def post_worker_init(worker: ThreadWorker) -> None:

@@ -6,6 +6,8 @@ import re
 import runpy
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -134,6 +136,13 @@ def test_both_ways_of_serving_have_the_same_settings() -> None:
         del settings["on_starting"]
     assert ours == theirs
     assert ours["threads"] == limits.REQUEST_THREADS >= 200
+
+
+def test_the_collector_passes_over_what_workers_share_with_their_master() -> None:
+    script = "import gc; from svc import serving; serving.when_ready(None); "
+    script += "print(gc.get_freeze_count() > len(gc.get_objects()))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_a_public_address_needs_keys_or_no_auth(tmp_path: Path) -> None:
