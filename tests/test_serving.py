@@ -139,9 +139,12 @@ def test_both_ways_of_serving_have_the_same_settings() -> None:
 
 
 def test_the_collector_passes_over_what_workers_share_with_their_master() -> None:
-    script = "import gc; from svc import serving; serving.when_ready(None); "
-    script += "print(gc.get_freeze_count() > len(gc.get_objects()))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    script = (
+        "import gc; from svc import serving; serving.when_ready(None); "
+        "print(gc.get_freeze_count() > len(gc.get_objects()))"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 
 
