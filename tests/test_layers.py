@@ -24,6 +24,7 @@ LEVELS = (
         "ratelimit",
         "settings",
         "sharing",
+        "sockets",
     },
     {"questions", "stats", "demo"},
     {"schemas", "store", "providers", "metrics"},

@@ -28,6 +28,7 @@ from svc import limits
 from svc.errors import SettingsError
 from svc.providers.replies import Reply
 from svc.providers.watchdog import current_watch
+from svc.sockets import EagerSocket
 
 _ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _CHUNK = 65_536  # bytes
@@ -84,7 +85,7 @@ class _Watched(HTTPConnection):
         except OSError:
             sock.close()
             raise
-        return sock
+        return EagerSocket(sock)
 
     def connect(self) -> None:
         super().connect()
