@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-GATHERED_BYTES = 65_536  # what is larger leaves at once
+GATHERED_BYTES = 65_536  # with more than these it leaves before the end
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class EagerSocket(socket.socket):
 
     def __init__(self, sock: socket.socket) -> None:
         self._limit = sock.gettimeout()  # seconds; None for no limit
-        self._gathered: list[bytes] | None = None
+        self._gathered: bytearray | None = None
         self._name: Any = None
         kind = (sock.family, sock.type, sock.proto)
         super().__init__(*kind, fileno=sock.detach())
@@ -45,22 +45,22 @@ class EagerSocket(socket.socket):
         return self._name
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
-        return self._patiently(select.POLLIN, super().recv, bufsize, flags)
+        return self._patiently(select.POLLIN, self._by(), super().recv, bufsize, flags)
 
     def recv_into(self, *args: Any) -> int:
-        return self._patiently(select.POLLIN, super().recv_into, *args)
+        return self._patiently(select.POLLIN, self._by(), super().recv_into, *args)
 
     def send(self, *args: Any) -> int:
-        return self._patiently(select.POLLOUT, super().send, *args)
+        return self._patiently(select.POLLOUT, self._by(), super().send, *args)
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         """All of `data` within the time limit, which is one for the whole."""
         if self._gathered is None:
             self._send_all(data, flags)
-        elif len(data) < GATHERED_BYTES:
-            self._gathered.append(data)
-        else:
-            self._flush(data)
+            return
+        self._gathered += data
+        if len(self._gathered) > GATHERED_BYTES:
+            self._flush()
 
     def sendfile(self, *args: Any, **kwargs: Any) -> int:
         self._flush()
@@ -68,48 +68,44 @@ class EagerSocket(socket.socket):
 
     @contextlib.contextmanager
     def gathering(self) -> Iterator[None]:
-        """What `sendall` gets inside the block leaves at its end, in one piece.
+        """What `sendall` gets inside the block leaves at its end, in one piece or a few large ones.
 
         A block that raises sends nothing more.
         """
-        self._gathered = []
+        self._gathered = bytearray()
         try:
             yield
             self._flush()
         finally:
             self._gathered = None
 
-    def _flush(self, *more: bytes) -> None:
-        if self._gathered is not None:
-            parts, self._gathered = [*self._gathered, *more], []
-            if parts:
-                self._send_all(b"".join(parts), 0)
+    def _flush(self) -> None:
+        if self._gathered:
+            data, self._gathered = self._gathered, bytearray()
+            self._send_all(data)
 
-    def _send_all(self, data: Any, flags: int) -> None:
+    def _send_all(self, data: Any, flags: int = 0) -> None:
         by = self._by()
         left = memoryview(data).cast("B")
         while left:
-            try:
-                left = left[super().send(left, flags) :]
-            except BlockingIOError:
-                self._wait(select.POLLOUT, by)
+            left = left[self._patiently(select.POLLOUT, by, super().send, left, flags) :]
 
-    def _patiently(self, event: int, operation: Callable[..., T], *args: Any) -> T:
-        by = self._by()
+    def _patiently(
+        self, event: int, by: float | None, operation: Callable[..., T], *args: Any
+    ) -> T:
         while True:
             try:
                 return operation(*args)
             except BlockingIOError:
-                self._wait(event, by)
+                if self._limit == 0.0:
+                    raise
+            self._wait(event, by)
 
     def _by(self) -> float | None:
         """When the time is over, on the monotonic clock; None for never."""
         return None if self._limit is None else time.monotonic() + self._limit
 
     def _wait(self, event: int, by: float | None) -> None:
-        """Raises `BlockingIOError` where there is no time to wait, else `TimeoutError`."""
-        if self._limit == 0.0:
-            raise BlockingIOError("it would block")
         poller = select.poll()
         poller.register(self, event)
         if not poller.poll(None if by is None else max(0.0, by - time.monotonic()) * 1000):
