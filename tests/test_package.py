@@ -56,6 +56,19 @@ def test_contributing_has_a_line_for_every_dependency() -> None:
     assert explained == set(names)
 
 
+def test_nobody_is_told_to_install_a_strangers_package() -> None:
+    """On the public index the name svc belongs to another project."""
+    folders = ("svc", "deploy", "evals", "benchmarks", "templates", "static", "tests")
+    texts = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    advice = re.compile(r"pip install (-\S+ )*['\"]?svc\b")
+    told = [
+        path.name
+        for path in [*texts, *ROOT.glob("*.md"), ROOT / "Makefile"]
+        if path.suffix != ".pyc" and advice.search(path.read_text("utf-8", errors="replace"))
+    ]
+    assert told == []
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` folder of an environment that holds nothing but the wheel and what it needs."""

@@ -13,7 +13,7 @@ from svc.cli import forwarding
 from svc.errors import SettingsError
 
 _OLDEST = 2  # major version of the mcp package
-_INSTALL = "svc mcp needs the mcp package, 2.0 or newer; install it with: pip install 'svc[mcp]'"
+_INSTALL = "svc mcp needs the mcp package, 2.0 or newer; install it with: pip install 'mcp>=2.0'"
 
 
 EXAMPLES = """\b
@@ -38,7 +38,7 @@ def command(url: str, api_key: str | None) -> None:
     """Give MCP clients a tool that asks a running server.
 
     The tool is decide, with the fields of POST /v1/decide. It speaks the Model Context Protocol
-    over standard input and output, and needs the mcp package: pip install 'svc[mcp]'. Clients
+    over standard input and output, and needs the mcp package: pip install 'mcp>=2.0'. Clients
     start it themselves; an example of a client's configuration:
 
     \b

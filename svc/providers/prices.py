@@ -3,44 +3,67 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from datetime import date
 from typing import Protocol
 
 from svc.providers.catalog import Provider
 
-# Dollars per million tokens: input, output. The providers' list prices of October 2026.
-_OPENAI = {
-    "gpt-4o": (2.5, 10.0),
-    "gpt-4o-mini": (0.15, 0.6),
-    "gpt-4.1": (2.0, 8.0),
-    "gpt-4.1-mini": (0.4, 1.6),
-    "gpt-5": (1.25, 10.0),
-    "gpt-5.1": (1.25, 10.0),
-    "gpt-5-mini": (0.25, 2.0),
-    "gpt-5-nano": (0.05, 0.4),
-    "gpt-5.2": (1.75, 14.0),
-    "gpt-5.4": (2.5, 15.0),
-    "gpt-5.4-mini": (0.75, 4.5),
-    "gpt-5.4-nano": (0.2, 1.25),
-    "gpt-5.5": (5.0, 30.0),
-    "gpt-6-luna": (0.1, 0.5),
-    "gpt-6-sol": (2.0, 10.0),
-    "o3": (2.0, 8.0),
+READ_ON = date(2026, 11, 21)  # when the providers' list prices below were last read
+# Dollars per million tokens (input, output) of every model of the two providers with list prices.
+LIST_PRICES: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "openai": {
+        "gpt-3.5-turbo": (0.5, 1.5),
+        "gpt-4": (30.0, 60.0),
+        "gpt-4-turbo": (10.0, 30.0),
+        "gpt-4o": (2.5, 10.0),
+        "gpt-4o-mini": (0.15, 0.6),
+        "gpt-4.1": (2.0, 8.0),
+        "gpt-4.1-mini": (0.4, 1.6),
+        "gpt-4.1-nano": (0.1, 0.4),
+        "gpt-5": (1.25, 10.0),
+        "gpt-5.1": (1.25, 10.0),
+        "gpt-5-mini": (0.25, 2.0),
+        "gpt-5-nano": (0.05, 0.4),
+        "gpt-5.2": (1.75, 14.0),
+        "gpt-5.4": (2.5, 15.0),
+        "gpt-5.4-mini": (0.75, 4.5),
+        "gpt-5.4-nano": (0.2, 1.25),
+        "gpt-5.5": (5.0, 30.0),
+        "gpt-6-luna": (0.1, 0.5),
+        "gpt-6-sol": (2.0, 10.0),
+        "o1": (15.0, 60.0),
+        "o1-mini": (1.1, 4.4),
+        "o1-pro": (150.0, 600.0),
+        "o3": (2.0, 8.0),
+        "o3-mini": (1.1, 4.4),
+        "o3-pro": (20.0, 80.0),
+        "o4-mini": (1.1, 4.4),
+    },
+    "anthropic": {
+        "claude-3-haiku": (0.25, 1.25),
+        "claude-3-sonnet": (3.0, 15.0),
+        "claude-3-opus": (15.0, 75.0),
+        "claude-3-5-haiku": (0.8, 4.0),
+        "claude-3-5-sonnet": (3.0, 15.0),
+        "claude-3-7-sonnet": (3.0, 15.0),
+        "claude-sonnet-4": (3.0, 15.0),
+        "claude-opus-4": (15.0, 75.0),
+        "claude-opus-4-1": (15.0, 75.0),
+        "claude-haiku-4-5": (1.0, 5.0),
+        "claude-haiku-5-5": (0.1, 0.5),
+        "claude-sonnet-4-5": (3.0, 15.0),
+        "claude-sonnet-4-6": (3.0, 15.0),
+        "claude-sonnet-5": (2.0, 10.0),
+        "claude-sonnet-5-5": (2.0, 10.0),
+        "claude-opus-4-5": (5.0, 25.0),
+        "claude-opus-4-6": (5.0, 25.0),
+        "claude-opus-4-7": (5.0, 25.0),
+        "claude-opus-4-8": (5.0, 25.0),
+        "claude-opus-5": (5.0, 25.0),
+        "claude-opus-5-5": (4.0, 20.0),
+    },
 }
-_ANTHROPIC = {
-    "claude-haiku-4-5": (1.0, 5.0),
-    "claude-haiku-5-5": (0.1, 0.5),
-    "claude-sonnet-4-5": (3.0, 15.0),
-    "claude-sonnet-4-6": (3.0, 15.0),
-    "claude-sonnet-5": (2.0, 10.0),
-    "claude-sonnet-5-5": (2.0, 10.0),
-    "claude-opus-4-5": (5.0, 25.0),
-    "claude-opus-4-6": (5.0, 25.0),
-    "claude-opus-4-7": (5.0, 25.0),
-    "claude-opus-4-8": (5.0, 25.0),
-    "claude-opus-5": (5.0, 25.0),
-    "claude-opus-5-5": (4.0, 20.0),
-}
-_LISTS = {"openai": _OPENAI, "anthropic": _ANTHROPIC}
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$", re.ASCII)
 
 
@@ -74,4 +97,4 @@ def _list_price(provider: Provider, model_name: str) -> tuple[float, float]:
     name = undated(model_name).replace("_", "-")
     if provider.name == "anthropic":
         name = name.replace(".", "-")
-    return _LISTS.get(provider.name, {}).get(name, (0.0, 0.0))
+    return LIST_PRICES.get(provider.name, {}).get(name, (0.0, 0.0))

@@ -220,7 +220,7 @@ def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
     )
     assert (ended.returncode, ended.stdout) == (1, "")
     (line,) = ended.stderr.splitlines()
-    assert "pip install 'svc[mcp]'" in line
+    assert "pip install 'mcp>=2.0'" in line
 
 
 @pytest.mark.parametrize(
