@@ -23,6 +23,7 @@ from svc.providers.admission import Admission
 from svc.providers.catalog import build_catalog
 from svc.providers.client import Client
 from svc.providers.routing import Router
+from svc.providers.traits import TraitMemory
 from svc.ratelimit import Buckets
 from svc.settings import Settings
 from svc.sharing import Loads, Turns
@@ -43,6 +44,7 @@ class Shared:
 
     def __init__(self) -> None:
         self.buckets = Buckets()
+        self.traits = TraitMemory()
         self.turns = Turns()
         self.board = Board()
         self.loads = Loads()
@@ -52,6 +54,7 @@ class Shared:
         self.loads.close()
         self.board.close()
         self.turns.close()
+        self.traits.close()
         self.buckets.close()
 
 
@@ -91,7 +94,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     call_threads = limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD
     catalog = build_catalog(settings)
     database = Database.open(settings.db, turn=shared.turns)
-    client = Client(catalog, call_threads)
+    client = Client(catalog, call_threads, traits=shared.traits)
     budget = CallBudget(database)
     gate = Admission(catalog, settings.daily_limit, budget.take, shared.buckets)
     calls = CallPool(client, gate, call_threads)

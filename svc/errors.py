@@ -28,6 +28,7 @@ or any part of a state.
 from __future__ import annotations
 
 import math
+from typing import Self
 
 
 class SvcError(Exception):
@@ -47,6 +48,16 @@ class ApiError(SvcError):
 
     status = 500
     type = "internal_error"
+
+    def saying(self, message: str) -> Self:
+        """The same error with another message."""
+        error = type(self).__new__(type(self), message)
+        error.__dict__.update(self.__dict__)
+        return error
+
+    def about(self, subject: str) -> Self:
+        """The same error, with a message that says first what it is about."""
+        return self.saying(f"{subject}: {self.message}")
 
 
 class InvalidJson(ApiError):

@@ -15,6 +15,7 @@ class Pin:
     model: str  # plain id, used when the aggregator is configured
     delimited: bool  # the state stands between marks and each question has a line of guidance
     questions_first: bool  # so that providers can cache the part of the prompt that repeats
+    cued: bool = False  # says "only the letter", ends with a cue, and the state's mark is secret
     mode: str = "auto"
     debias: bool = True
 
@@ -46,7 +47,17 @@ PINS = {
             delimited=True,
             questions_first=True,
         ),
+        Pin(
+            "svc-1.3.0",
+            "The questions, then the state between secret marks, then a cue; worded so that small "
+            "models keep the format.",
+            "2026-11-21",
+            model="openai/gpt-4.1-mini",
+            delimited=True,
+            questions_first=True,
+            cued=True,
+        ),
     )
 }
-NEWEST = "svc-1.2.0"
+NEWEST = "svc-1.3.0"
 LATEST = "svc-latest"  # the name that stands for the operator's choice

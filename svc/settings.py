@@ -23,6 +23,7 @@ BODY_MBS = (1, 1_024)  # MiB
 WORKERS = (1, 64)  # processes that answer requests
 DAILY_LIMITS = (1, 1_000_000_000)  # calls a day
 PRICES = (0.0, 1_000_000.0)  # dollars per million tokens
+KINDS = ("chat", "systemone", "decisions")  # what a provider's server speaks
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -37,7 +38,7 @@ _FLAGS = {
     "workers": "--workers",
 }
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-_PROVIDER = re.compile(r"SVC_PROVIDER_([A-Z0-9_]+)_(URL|KEY|RPM|TIMEOUT|PRICE)")
+_PROVIDER = re.compile(r"SVC_PROVIDER_([A-Z0-9_]+)_(URL|KEY|RPM|TIMEOUT|PRICE|KIND|TOP_LOGPROBS)")
 _INTEGER = re.compile(r"[0-9]{1,15}")
 _DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{0,15})?|\.[0-9]{1,15}")
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?")
@@ -53,6 +54,8 @@ class ProviderOverride:
     rpm: int | None = None  # calls a minute
     timeout_s: float | None = None  # seconds for one call
     price: tuple[float, float] | None = None  # dollars per million tokens: input, output
+    kind: str | None = None  # one of `KINDS`
+    top_logprobs: int | None = None  # alternatives asked for at each position
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +241,7 @@ def _overrides(environ: Mapping[str, str]) -> dict[str, ProviderOverride]:
         if match is None:
             raise SettingsError(
                 f"{variable}: no such setting; allowed: SVC_PROVIDER_URL, and "
-                "SVC_PROVIDER_<NAME>_URL, _KEY, _RPM, _TIMEOUT or _PRICE"
+                "SVC_PROVIDER_<NAME>_URL, _KEY, _KIND, _RPM, _TIMEOUT, _PRICE or _TOP_LOGPROBS"
             )
         name, value = match[1].lower(), _Value(variable, text)
         found.setdefault(name, {}).update(_override(match[2], value))
@@ -254,6 +257,10 @@ def _override(suffix: str, value: _Value) -> dict[str, object]:
         return {"rpm": value.integer(*limits.RPM)}
     if suffix == "TIMEOUT":
         return {"timeout_s": value.seconds(*limits.PROVIDER_TIMEOUT_S)}
+    if suffix == "KIND":
+        return {"kind": value.lowered().one_of(*KINDS)}
+    if suffix == "TOP_LOGPROBS":
+        return {"top_logprobs": value.integer(1, limits.TOP_LOGPROBS)}
     return {"price": value.price()}
 
 

@@ -9,8 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 LINE = re.compile(r"^Line \d+: question (\d+)(?:, option ([A-Z]+))?, (?:one of )?(.+)$", re.M)
+CUED_LINE = re.compile(
+    r"^only (?:the letter: )?(.+?) for (?:question (\d+))?(?:, )?(?:option ([A-Z]+))?$", re.M
+)
+CUED_ALONE = re.compile(
+    r"^Answer(?: for option ([A-Z]+))? with only (?:the letter: )?(.+?)\.$", re.M
+)
 MEMBER = re.compile(r'^"q(\d+)": (.+)$', re.M)
-QUESTION = re.compile(r"^Question (\d+): ", re.M)
+QUESTION = re.compile(r"^Question(?: (\d+))?: ", re.M)
 OPTION = re.compile(r"^([A-Z]+)\. ([^:\n]+)", re.M)
 
 Labels = dict[str, float]
@@ -31,8 +37,8 @@ class PreferringModel:
         """The reply's text, and `logprobs.content` with one token a label."""
         text = user_text(body)
         tokens: list[dict[str, Any]] = []
-        for number, _part, labels in LINE.findall(text):
-            shares = self.shares(text, int(number), re.split(r", | or ", labels))
+        for number, labels in wanted(text):
+            shares = self.shares(text, number, labels)
             if tokens:
                 tokens.append(token({"\n": 1.0}))
             tokens.append(token(shares))
@@ -70,9 +76,19 @@ class PreferringModel:
 
     def options(self, text: str, number: int) -> dict[str, str]:
         """Letter to option name of one question."""
-        starts = {int(match[1]): match.start() for match in QUESTION.finditer(text)}
-        end = starts.get(number + 1, text.find("\nReply with"))
+        starts = {int(match[1] or 1): match.start() for match in QUESTION.finditer(text)}
+        reply = re.compile(r"^(Reply|Answer) (with|for) ", re.M).search(text)
+        assert reply is not None
+        end = starts.get(number + 1, reply.start())
         return dict(OPTION.findall(text[starts[number] : end]))
+
+
+def wanted(text: str) -> list[tuple[int, list[str]]]:
+    """The number and the labels of each line that a prompt asks for, by any config."""
+    lines = [(number, labels) for number, _part, labels in LINE.findall(text)]
+    lines += [(number or "1", labels) for labels, number, _part in CUED_LINE.findall(text)]
+    lines += [("1", labels) for _part, labels in CUED_ALONE.findall(text)]
+    return [(int(number), re.split(r", | or ", labels)) for number, labels in lines]
 
 
 def user_text(body: Mapping[str, Any]) -> str:

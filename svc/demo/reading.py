@@ -12,11 +12,21 @@ from itertools import chain, count, islice
 MOST_QUESTIONS = 100  # read of one prompt
 MOST_LINES = 2_500  # written in one reply
 
-_OPENING = re.compile(r"<(input-[0-9a-f]{8})>\n")
-_CLOSING = re.compile(r"\n</(input-[0-9a-f]{8})>\Z")
+_MARK = r"input-(?:[0-9a-f]{8}|[a-z2-7]{16})"
+_OPENING = re.compile(rf"<({_MARK})>\n")
+_CLOSING = re.compile(rf"\n</({_MARK})>\Z")
+_CUE = re.compile(r"\n\n(?:Answers?|JSON):\Z")  # ends a prompt from svc-1.3.0 on
 _LINE = re.compile(
     r"^Line \d+: question (\d+)(?:, option ([A-Z]+))?, (?:one of )?(.+)$", re.MULTILINE
 )
+_CUED_LINE = re.compile(
+    r"^only (?:the letter: )?(.+?) for (?:question (\d+))?(?:, )?(?:option ([A-Z]+))?$",
+    re.MULTILINE,
+)
+_CUED_ALONE = re.compile(
+    r"^Answer(?: for option ([A-Z]+))? with only (?:the letter: )?(.+?)\.$", re.MULTILINE
+)
+_REPLY = re.compile(r"\n(?:Reply with|Answer (?:with|for)) ")  # begins the wanted form of reply
 _MEMBER = re.compile(r'^"(q(\d+))": (.+)$', re.MULTILINE)
 _OPTION = re.compile(r"([A-Z]{1,3})\. (.*)")
 _EARLIER = "Earlier answers:\n"
@@ -53,7 +63,7 @@ class Sheet:
 
 def read_prompt(text: str) -> tuple[str, Sheet]:
     """What the answers rest on, the input and earlier answers, and the questions about it."""
-    text, earlier = text.strip(), ""
+    text, earlier = _CUE.sub("", text.strip()), ""
     if text.startswith(_EARLIER):
         earlier, _, text = text.removeprefix(_EARLIER).partition("\n\n")
     state, rest, guided = _split(text)
@@ -79,7 +89,7 @@ def _split(text: str) -> tuple[str, str, bool]:
         return state[1:], rest, True
     if closing := _CLOSING.search(text):
         rest, _, state = text[: closing.start()].partition(f"<{closing[1]}>\n")
-        return state, rest, True
+        return state, rest, rest.startswith("Questions:")
     if text.startswith("Input:\n"):
         state, _, rest = text[len("Input:\n") :].rpartition("\n\nQuestions:\n")
     else:
@@ -108,11 +118,11 @@ def _lines(key: str, value: object) -> Iterator[str]:
 
 @lru_cache(maxsize=64)  # the questions of a load are the same in every call
 def _read_sheet(text: str, guided: bool) -> Sheet:
-    body, _, reply = f"\n\n{text}".rpartition("\nReply with ")
+    body, reply = _parts(f"\n\n{text}")
     reply, _, earlier = reply.partition(f"\n\n{_EARLIER}")
     lines = (
         Line(int(number[:9]), _index(option), tuple(re.split(r", | or ", labels)))
-        for number, option, labels in _LINE.findall(reply)[:MOST_LINES]
+        for number, option, labels in islice(_wanted(reply), MOST_LINES)
     )
     members = (
         (name, int(number[:9]), form)
@@ -121,6 +131,19 @@ def _read_sheet(text: str, guided: bool) -> Sheet:
     blocks = islice(_blocks(body), MOST_QUESTIONS)
     questions = {n: _read_question(block, guided) for n, block in enumerate(blocks, 1)}
     return Sheet(questions, earlier.strip(), tuple(lines), tuple(members))
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """The questions, and the last block that says what form the reply is to have."""
+    starts = [found.start() for found in _REPLY.finditer(text)]
+    return (text[: starts[-1]], text[starts[-1] :]) if starts else (text, "")
+
+
+def _wanted(reply: str) -> Iterator[tuple[str, str, str]]:
+    """Number, option and labels of each wanted line, as any config asks for them."""
+    yield from _LINE.findall(reply)
+    yield from ((n or "1", option, labels) for labels, n, option in _CUED_LINE.findall(reply))
+    yield from (("1", option, labels) for option, labels in _CUED_ALONE.findall(reply))
 
 
 def _index(label: str) -> int | None:
@@ -133,7 +156,10 @@ def _index(label: str) -> int | None:
 
 def _blocks(body: str) -> Iterator[str]:
     """The text of each question, by its number and in order."""
-    start = body.find("\n\nQuestion 1: ")
+    alone = body.find("\n\nQuestion: ")
+    if alone >= 0:
+        yield body[alone:].strip().partition(": ")[2]
+    start = -1 if alone >= 0 else body.find("\n\nQuestion 1: ")
     for number in count(1):
         if start < 0:
             return

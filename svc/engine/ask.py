@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from svc import limits
 from svc.deadline import Deadline
-from svc.engine import prompt, reply
+from svc.engine import ladder, prompt
+from svc.engine.attempt import Attempt, Runner, Target, calls_needed
 from svc.engine.cache import DecisionCache, cache_key
-from svc.engine.calls import Call, CallPool, Outcome, together
+from svc.engine.calls import CallPool, together
 from svc.engine.debias import AUTO, DebiasMemory
+from svc.engine.ladder import Climb, moves_on
 from svc.engine.prompt import Material
-from svc.errors import ApiError, OutOfCalls
-from svc.providers.bodies import ChatCall
-from svc.providers.catalog import Provider
-from svc.providers.failures import BadReply, CallError, NoLogprobs
-from svc.providers.quirks import NO_LOGPROBS, Quirks
+from svc.errors import ApiError, ModelError, OutOfCalls
+from svc.providers.catalog import CHAT, Provider
+from svc.providers.failures import CallError
 from svc.providers.replies import Completion
 from svc.providers.routing import Model
-from svc.questions import Reading, Unreadable
-
-log = logging.getLogger(__name__)
+from svc.providers.traits import JSON_WAYS, TraitMemory, Way
+from svc.questions import Reading
 
 
 class Ledger:
@@ -85,7 +84,7 @@ class ModelFacts(Protocol):
     """What is known about models: the client, in all but tests."""
 
     @property
-    def quirks(self) -> Quirks: ...
+    def traits(self) -> TraitMemory: ...
     def provider(self, model: Model) -> Provider: ...
     def cost_usd(self, model: Model, completion: Completion) -> float: ...
 
@@ -99,9 +98,9 @@ class Asker:
         self._facts, self._calls, self._cache, self._memory = facts, calls, cache, memory
 
     def ask(self, ask: Ask, ledger: Ledger, deadline: Deadline) -> Asked:
-        """The remembered answer, or one asked for now in the first mode that gives any.
+        """The remembered answer, or one asked for now in the first way that gives any.
 
-        Raises `ModelError`, `ModelUnavailable` or `RateLimited` when no order of any mode gave
+        Raises `ModelError`, `ModelUnavailable` or `RateLimited` when no order in any way gave
         one, `Timeout` when the deadline passed.
         """
 
@@ -118,32 +117,52 @@ class Asker:
             str(ask.strict),
             str(ask.material.think),
             *ask.material.images,
-            prompt.render(ask.material, verbal=True, backwards=False),
+            prompt.key_text(ask.material),
         )
         asked, hit = self._cache.fetch(ask.mode, key, deadline, now)
         return replace(asked, cached=True) if hit else asked
 
     def _ask_now(self, ask: Ask, ledger: Ledger, deadline: Deadline) -> Asked:
-        failures: list[CallError | ApiError] = []
-        orders = self._orders(ask)
-        for mode in self._modes(ask):
-            attempt = self._attempt(mode, orders, ask, ledger, deadline)
-            if attempt.readings:
-                return self._merged(ask, mode, attempt)
-            failures = attempt.failures
-            if not any(isinstance(failure, (NoLogprobs, BadReply)) for failure in failures):
-                break  # another mode would meet the same trouble
-        raise together(failures)
+        def book(completion: Completion) -> None:
+            ledger.book(self._facts.cost_usd(ask.model, completion), completion.input_tokens)
 
-    def _modes(self, ask: Ask) -> Sequence[str]:
-        if ask.material.think:
-            return ("verbal",)
-        if ask.mode != "auto":
-            return (ask.mode,)
+        runner = Runner(self._calls, ledger.spend, book, deadline)
+        orders, climb = self._orders(ask), Climb()
+        failures: list[CallError | ApiError] = []
+        for way in self._ways(ask):
+            if self._too_many(way, ask, orders, ledger):
+                failures.append(OutOfCalls(_one_label_a_call(way, ask, orders)))
+                continue
+            attempt = self._attempt(way, orders, ask, runner)
+            if attempt.readings:
+                climb.settle(self._facts.traits, ask.model.id, way)
+                return self._merged(ask, way, attempt)
+            failures = attempt.failures
+            if not any(map(moves_on, failures)):
+                break  # another way would meet the same trouble
+            climb.fell(way, failures)
+        raise together(failures).about(_named(ask.model))
+
+    def _ways(self, ask: Ask) -> Sequence[Way]:
+        """The ways to try, best first."""
+        if self._facts.provider(ask.model).kind != CHAT:
+            if ask.mode == ladder.VERBAL:
+                told = "a decision server writes no text, so it cannot be asked in mode verbal"
+                raise ModelError(told).about(_named(ask.model))
+            return (Way.DECISION,)
         verbal = any(question.verbal_reason for question in ask.material.questions)
-        if verbal or NO_LOGPROBS in self._facts.quirks.of(ask.model.id):
-            return ("verbal",)
-        return ("logprobs", "verbal")
+        return ladder.ways(
+            self._facts.traits.of(ask.model.id),
+            ladder.VERBAL if ask.material.think else ask.mode,
+            labels=calls_needed(Way.SINGLE, ask.material, 1),
+            verbal_only=verbal,
+        )
+
+    def _too_many(self, way: Way, ask: Ask, orders: Sequence[bool], ledger: Ledger) -> bool:
+        """Whether a way that takes a call for each label takes more than the request has left."""
+        if way is not Way.SINGLE:
+            return False
+        return calls_needed(way, ask.material, len(orders)) > ledger.left
 
     def _orders(self, ask: Ask) -> tuple[bool, ...]:
         """The option orders to ask in: original, and reversed where that is wanted."""
@@ -152,78 +171,40 @@ class Asker:
             pair = self._memory.wants_pair(ask.model.id, ask.material.questions)
         return (False, True) if pair and ask.reversible else (False,)
 
-    def _attempt(
-        self,
-        mode: str,
-        orders: Sequence[bool],
-        ask: Ask,
-        ledger: Ledger,
-        deadline: Deadline,
-    ) -> _Attempt:
-        ledger.spend(len(orders))
-        calls = [
-            Call(ask.model, _chat(ask, mode, backwards), ask.project_key) for backwards in orders
-        ]
-        attempt = _Attempt()
-        outcomes = self._calls.run(calls, deadline)
-        for backwards, outcome in zip(orders, outcomes, strict=True):
-            if isinstance(outcome, Completion):
-                ledger.book(self._facts.cost_usd(ask.model, outcome), outcome.input_tokens)
-            self._read(attempt, outcome, mode, ask, backwards)
-        return attempt
+    def _attempt(self, way: Way, orders: Sequence[bool], ask: Ask, runner: Runner) -> Attempt:
+        """Ask in one way, and once more with room where thought used up the output limit."""
+        target = Target(ask.model, ask.strict, ask.project_key)
+        room = self._facts.traits.of(ask.model.id).thinks
+        attempt = runner.attempt(way, orders, target, ask.material, room)
+        if attempt.readings or room or not attempt.cut:
+            return attempt
+        again = runner.attempt(way, attempt.cut, target, ask.material, room=True)
+        if again.readings:
+            self._facts.traits.change(ask.model.id, lambda traits: replace(traits, thinks=True))
+        return again
 
-    def _read(
-        self, attempt: _Attempt, outcome: Outcome, mode: str, ask: Ask, backwards: bool
-    ) -> None:
-        if not isinstance(outcome, Completion):
-            attempt.failures.append(outcome)
-            return
-        try:
-            attempt.readings.append(self._readings(outcome, mode, ask, backwards))
-        except Unreadable as error:
-            log.warning("%s: a %s reply was not readable: %s", ask.model.id, mode, error)
-            attempt.failures.append(BadReply(str(error)))
-
-    def _readings(
-        self, completion: Completion, mode: str, ask: Ask, backwards: bool
-    ) -> list[Reading]:
-        questions = ask.material.questions
-        if mode == "verbal":
-            return reply.read_json(completion.text, questions, backwards)
-        asked = self._facts.provider(ask.model).top_logprobs
-        try:
-            return reply.read_lines(completion.tokens or (), questions, backwards, asked)
-        except reply.NoLabelProbabilities:
-            self._facts.quirks.refuse(ask.model.id, NO_LOGPROBS)
-            raise
-
-    def _merged(self, ask: Ask, mode: str, attempt: _Attempt) -> Asked:
+    def _merged(self, ask: Ask, way: Way, attempt: Attempt) -> Asked:
         questions, orders = ask.material.questions, attempt.readings
         if ask.debias == AUTO and len(orders) > 1:
             self._memory.learn(ask.model.id, questions, orders)
         return Asked(
             readings=tuple(q.merge(column) for q, *column in zip(questions, *orders, strict=True)),
             original=tuple(orders[0]),
-            mode=mode,
+            mode=ladder.VERBAL if way in JSON_WAYS else ladder.LOGPROBS,
             debiased=len(orders) > 1 if ask.reversible else None,
         )
 
 
-@dataclass(slots=True)
-class _Attempt:
-    """The outcomes of all orders in one mode."""
+def _named(model: Model) -> str:
+    """How a message names a model and its provider."""
+    if model.id.startswith("@"):
+        return f"model {model.id!r}"
+    return f"model {model.id!r} of provider {model.provider!r}"
 
-    readings: list[list[Reading]] = field(default_factory=list)
-    failures: list[CallError | ApiError] = field(default_factory=list)
 
-
-def _chat(ask: Ask, mode: str, backwards: bool) -> ChatCall:
-    words = prompt.build(ask.material, verbal=mode == "verbal", backwards=backwards)
-    return ChatCall(
-        messages=words.messages,
-        max_tokens=words.max_tokens,
-        logprobs=mode == "logprobs",
-        schema=words.schema,
-        think=ask.material.think,
-        deny_data_collection=ask.strict,
+def _one_label_a_call(way: Way, ask: Ask, orders: Sequence[bool]) -> str:
+    needed = calls_needed(way, ask.material, len(orders))
+    return (
+        f"it answers one label a call only, which takes {needed} calls here; "
+        f"a request may make {limits.MODEL_CALLS}"
     )

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
@@ -19,7 +19,8 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ApiError, InternalError, ModelError, RateLimited
 from svc.providers.bodies import ChatCall
-from svc.providers.failures import CallError, ParameterRefused
+from svc.providers.failures import CallError, ParameterBounded, ParameterRefused
+from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
 from svc.providers.routing import Model
 
@@ -35,7 +36,7 @@ class ChatClient(Protocol):
     def call(
         self,
         model: Model,
-        call: ChatCall,
+        call: ChatCall | DecisionCall,
         timeout_s: float,
         key: str | None = None,
         deadline: Deadline | None = None,
@@ -53,7 +54,7 @@ class Call:
     """One provider call of a flow."""
 
     model: Model
-    chat: ChatCall
+    content: ChatCall | DecisionCall
     key: str | None = field(default=None, repr=False)  # a project's own
 
 
@@ -148,7 +149,7 @@ class CallPool:
         call = flight.call
         outcome: Outcome
         try:
-            outcome = self._client.call(call.model, call.chat, left, call.key, deadline)
+            outcome = self._client.call(call.model, call.content, left, call.key, deadline)
         except CallError as error:
             outcome = error.with_traceback(None)  # whose frames would hold it, and it them
         except Exception:  # who asked must hear of it, or would wait for the whole deadline
@@ -163,6 +164,8 @@ class CallPool:
         if isinstance(error, ParameterRefused):
             flight.corrections += 1
             flight.start_at = 0.0
+            if isinstance(error, ParameterBounded) and not error.lasting:
+                flight.call = _shortened(flight.call, error.bound)
             return flight.corrections <= PARAMETER_RETRIES
         pause = self._pause(flight.retries) if error.retry_after is None else error.retry_after
         flight.retries += 1
@@ -175,8 +178,15 @@ class CallPool:
         return longest * (0.5 + 0.5 * self._jitter())
 
 
+def _shortened(call: Call, limit: int) -> Call:
+    """The same call with a smaller output limit: its prompt leaves no room for more."""
+    if isinstance(call.content, DecisionCall):
+        return call
+    return replace(call, content=replace(call.content, max_tokens=limit))
+
+
 def together(failures: Sequence[CallError | ApiError]) -> ApiError:
-    """The one error that stands for several failed calls or models.
+    """The one error that stands for several failed calls or models, with the words of each.
 
     All rate-limited: the soonest `RateLimited`; all of one other kind: that kind; otherwise
     `ModelError`.
@@ -185,6 +195,7 @@ def together(failures: Sequence[CallError | ApiError]) -> ApiError:
     limited = [error for error in errors if isinstance(error, RateLimited)]
     if len(limited) == len(errors):
         return min(limited, key=lambda error: error.retry_after)
+    words = "; ".join(dict.fromkeys(error.message for error in errors))
     if len({type(error) for error in errors}) == 1:
-        return errors[0]
-    return ModelError("every model failed to answer")
+        return errors[0].saying(words)
+    return ModelError(words)

@@ -171,7 +171,7 @@ class Engine:
         think = request.think or group.think
         return Ask(
             model,
-            Material(setup.pin, questions, text, earlier, request.images, think),
+            Material(setup.pin, questions, text, earlier, request.images, think, self._salt),
             setup.mode,
             setup.debias,
             request.project or DEFAULT_PROJECT,

@@ -3,111 +3,92 @@
 from __future__ import annotations
 
 import json
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from svc.engine.label_reading import without_thought
 from svc.engine.prompt import member
-from svc.providers.replies import Token
-from svc.questions import Question, Reading, Unreadable
+from svc.questions import LabelLine, Question, Reading, Unreadable
+from svc.questions.verbal import BOTH
 
-MASS_SLACK = 0.01  # how far over 1 rounding may push the probabilities at one position
-JSON_STARTS = 50  # opening braces tried before a reply counts as holding no JSON object
-_SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|end_of_turn)>")
-_EDGES = " \t\r\n\u2581\u0120"  # white space, and the marks that tokenizers write for a space
+JSON_STARTS = 50  # places tried before a reply counts as holding no JSON
 
 
-class NoLabelProbabilities(Unreadable):
-    """The model gives no probabilities that labels could be read from."""
+def wanted_labels(questions: Sequence[Question], backwards: bool) -> list[tuple[str, ...]]:
+    """The labels of each line of a reply to all questions."""
+    return [labels for question in questions for _, labels in question.reply_lines(backwards)]
 
 
-def read_lines(
-    tokens: Sequence[Token], questions: Sequence[Question], backwards: bool, asked: int
+def assembled(
+    lines: Sequence[LabelLine], questions: Sequence[Question], backwards: bool
 ) -> list[Reading]:
-    """Read a logprobs reply: one label a line, with the alternatives at its position.
-
-    `asked` is how many alternatives were asked for. Raises `Unreadable` when the reply does not
-    keep the format, `NoLabelProbabilities` when its probabilities cannot be used.
-    """
-    wanted = [labels for question in questions for _, labels in question.reply_lines(backwards)]
-    positions = _label_positions(tokens)
-    if len(positions) != len(wanted):
-        raise Unreadable(f"the reply has {len(positions)} label lines instead of {len(wanted)}")
-    lines = iter(
-        [_read_label(token, labels, asked) for token, labels in zip(positions, wanted, strict=True)]
-    )
+    """The readings of all questions, from the lines of all their labels. Raises `Unreadable`."""
+    left = iter(lines)
     return [
-        question.read_lines([next(lines) for _ in question.reply_lines(backwards)], backwards)
+        question.read_lines([next(left) for _ in question.reply_lines(backwards)], backwards)
         for question in questions
     ]
 
 
+def decided(lines: Sequence[LabelLine], questions: Sequence[Question]) -> list[Reading]:
+    """The readings of what a decision server answered, whose positions are the original ones."""
+    return assembled(lines, questions, backwards=False)
+
+
 def read_json(text: str, questions: Sequence[Question], backwards: bool) -> list[Reading]:
-    """Read a verbal reply, also out of a code fence or talk. Raises `Unreadable`."""
-    reply = _find_object(text, {member(index) for index in range(len(questions))})
-    return [
-        question.read_member(reply.get(member(index)), backwards)
-        for index, question in enumerate(questions)
-    ]
+    """Read a verbal reply, also out of a code fence, talk or behind thought.
+
+    All probabilities of a reply are on one scale, parts of 1 or percentages. Raises `Unreadable`.
+    """
+    values = list(_json_values(without_thought(text)))
+    rows = list(zip(questions, _members(values, questions, backwards), strict=True))
+    scales = BOTH
+    for question, found in rows:
+        scales &= question.stated(found, backwards).scales
+    if not scales:
+        raise Unreadable("the reply's probabilities are on no scale that is known")
+    return [question.read_member(found, backwards, min(scales)) for question, found in rows]
 
 
-def _label_positions(tokens: Sequence[Token]) -> list[Token]:
-    """The one token with text of each line that is not blank."""
-    lines: list[list[Token]] = [[]]
-    for token in tokens:
-        first, *further = _SPECIAL.sub("", token.text).split("\n")
-        if first.strip(_EDGES):
-            lines[-1].append(token)
-        for part in further:
-            lines.append([token] if part.strip(_EDGES) else [])
-    if any(len(line) > 1 for line in lines):
-        raise Unreadable("a line of the reply holds more than a label")
-    return [token for line in lines for token in line]
+def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bool) -> list[Any]:
+    """The member of each question, None where the reply has none."""
+    names = [member(index) for index in range(len(questions))]
+    for value in values:
+        for candidate in value if isinstance(value, list) else [value]:
+            if isinstance(candidate, dict):
+                lowered = {str(name).strip().casefold(): one for name, one in candidate.items()}
+                if not lowered.keys().isdisjoint(names):
+                    return [lowered.get(name) for name in names]
+    for value in values:
+        if len(questions) == 1 and _answers(questions[0], value, backwards):
+            return [value]  # the member alone, without the object around it
+    raise Unreadable("the reply holds no JSON object with the answers")
 
 
-def _read_label(token: Token, labels: Sequence[str], asked: int) -> dict[int, float]:
-    """Sum the probabilities at one position over the tokens that read as the same label."""
-    position = {label.casefold(): index for index, label in enumerate(labels)}
-    if _label_of(token.text) not in position:
-        raise Unreadable("a line of the reply is none of its labels")
-    alternatives = dict(token.alternatives)
-    alternatives.setdefault(token.text, token.logprob)
-    seen: dict[int, float] = {}
-    total = 0.0
-    for text, logprob in alternatives.items():
-        probability = math.exp(min(logprob, 0.0))
-        total += probability
-        index = position.get(_label_of(text))
-        if index is not None:
-            seen[index] = seen.get(index, 0.0) + probability
-    if total > 1 + MASS_SLACK:
-        raise NoLabelProbabilities("the alternatives' probabilities sum to more than 1")
-    if len(seen) < len(labels) and len(token.alternatives) < asked:
-        # With all that was asked for, a missing label is rarer than those given; with fewer,
-        # nothing is known about it.
-        raise NoLabelProbabilities("fewer alternatives than asked for, and a label is missing")
-    return seen
+def _answers(question: Question, value: Any, backwards: bool) -> bool:
+    try:
+        return question.read_member(value, backwards).answered
+    except Unreadable:
+        return False
 
 
-def _label_of(text: str) -> str:
-    if "<" in text:
-        text = _SPECIAL.sub("", text)
-    return text.strip(_EDGES).casefold()
-
-
-def _find_object(text: str, members: set[str]) -> Mapping[str, Any]:
-    """The first JSON object in `text` that has one of `members`."""
+def _json_values(text: str) -> Iterator[Any]:
+    """The JSON objects and lists that begin somewhere in the text, one inside another too."""
     decoder = json.JSONDecoder()
-    start = text.find("{")
+    start = _next_start(text, 0)
     for _ in range(JSON_STARTS):
         if start < 0:
-            break
+            return
         try:
             value, _end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict) and not members.isdisjoint(value):
-            return value
-        start = text.find("{", start + 1)
-    raise Unreadable("the reply holds no JSON object with the answers")
+            pass
+        else:
+            yield value
+        start = _next_start(text, start + 1)
+
+
+def _next_start(text: str, at: int) -> int:
+    """Where the next object or list begins, -1 where none does."""
+    starts = [place for place in (text.find("{", at), text.find("[", at)) if place >= 0]
+    return min(starts, default=-1)

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc.providers.catalog import Provider
-from svc.providers.quirks import REQUIRE_PARAMETERS
+from svc.providers.refusals import KEPT, LIMITS
+from svc.providers.traits import (
+    OBJECT_SCHEMA,
+    REASONING_OFF,
+    REQUIRE_PARAMETERS,
+    UNKNOWN,
+    Traits,
+)
 
 SCHEMA_NAME = "answers"  # neutral, within the strictest dialect's [A-Za-z0-9_-]{1,64}
-LEAST_TOKENS = 16  # some endpoints refuse to be asked for fewer
-# Never left out: without its policy a strict request would reach providers that store prompts.
-KEPT = frozenset({"model", "messages", "provider"})
-_TOKENS_FIELDS = ("max_completion_tokens", "max_tokens")
+LEAST_TOKENS = 16  # some hosted endpoints refuse to be asked for fewer
+JSON_SCHEMA, JSON_OBJECT = "json_schema", "json_object"  # types of `response_format`
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,46 +28,64 @@ class ChatCall:
     messages: tuple[Mapping[str, Any], ...]
     max_tokens: int
     logprobs: bool = False
-    schema: Mapping[str, Any] | None = None  # JSON schema in the strict dialect
+    schema: Mapping[str, Any] | None = None  # JSON schema of the reply
+    reply_format: str = JSON_SCHEMA  # how a reply is bound to the schema; empty: by words alone
     think: bool = False  # `max_tokens` already holds the room for it
     deny_data_collection: bool = False  # privacy: strict
 
+    @property
+    def words(self) -> Any:
+        """All that a provider's error may echo of it."""
+        return [self.messages, self.schema]
+
 
 def build_body(
-    provider: Provider, name: str, call: ChatCall, refused: frozenset[str]
+    provider: Provider, name: str, call: ChatCall, traits: Traits = UNKNOWN
 ) -> dict[str, Any]:
-    """The JSON body for the provider's model `name`, without the parameters it refuses."""
+    """The JSON body for the provider's model `name`, without what the model refuses."""
     body: dict[str, Any] = {
         "model": name,
         "messages": list(call.messages),
         "temperature": 0,
-        **_tokens(provider, call, refused),
+        **_limit(provider, call, traits),
     }
     if call.logprobs:
         body["logprobs"] = True
-        body["top_logprobs"] = provider.top_logprobs
-    if call.schema is not None:
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": SCHEMA_NAME, "strict": True, "schema": call.schema},
-        }
-    body.update(_routing(call, refused) if provider.aggregator else provider.extra)
-    return {field: value for field, value in body.items() if field in KEPT or field not in refused}
+        most = traits.top_logprobs or provider.top_logprobs
+        body["top_logprobs"] = min(most, provider.top_logprobs)
+    if call.schema is not None and call.reply_format:
+        body["response_format"] = _format(call, traits)
+    body.update(_routing(call, traits) if provider.aggregator else provider.extra)
+    return {
+        field: value
+        for field, value in body.items()
+        if field in KEPT or field in LIMITS or field not in traits.refused
+    }
 
 
-def _tokens(provider: Provider, call: ChatCall, refused: frozenset[str]) -> dict[str, int]:
-    """The limit under the provider's usual name, or the other one where that is refused."""
+def _limit(provider: Provider, call: ChatCall, traits: Traits) -> dict[str, int]:
+    """The output limit under the provider's usual name, or the other one where that is refused."""
     usual = provider.tokens_field
-    other = _TOKENS_FIELDS[usual == _TOKENS_FIELDS[0]]
-    return {other if usual in refused else usual: max(LEAST_TOKENS, call.max_tokens)}
+    other = LIMITS[usual == LIMITS[0]]
+    names = [name for name in (usual, other) if name not in traits.refused]
+    least = max(1 if provider.local else LEAST_TOKENS, traits.least_tokens)
+    limit = max(least, min(call.max_tokens, traits.most_tokens or call.max_tokens))
+    return {names[0]: limit} if names else {}
 
 
-def _routing(call: ChatCall, refused: frozenset[str]) -> dict[str, Any]:
+def _format(call: ChatCall, traits: Traits) -> dict[str, Any]:
+    if call.reply_format == JSON_SCHEMA:
+        bound = {"name": SCHEMA_NAME, "strict": True, "schema": call.schema}
+        return {"type": JSON_SCHEMA, "json_schema": bound}
+    if OBJECT_SCHEMA in traits.refused:
+        return {"type": JSON_OBJECT}
+    return {"type": JSON_OBJECT, "schema": call.schema}
+
+
+def _routing(call: ChatCall, traits: Traits) -> dict[str, Any]:
     """The fields that only the aggregator knows."""
     policy: dict[str, Any] = {"data_collection": "deny" if call.deny_data_collection else "allow"}
-    if REQUIRE_PARAMETERS not in refused:
+    if REQUIRE_PARAMETERS not in traits.refused:
         policy["require_parameters"] = True
-    return {
-        "provider": policy,
-        "reasoning": {"effort": "low" if call.think else "none"},
-    }
+    least = "low" if call.think or REASONING_OFF in traits.refused else "none"
+    return {"provider": policy, "reasoning": {"effort": least}}

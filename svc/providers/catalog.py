@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -14,14 +15,15 @@ from svc.errors import SettingsError
 from svc.settings import ProviderOverride, Settings
 
 AGGREGATOR = "openrouter"
+CHAT = "chat"  # the kind of provider that writes text
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One OpenAI-compatible chat-completions API, as it is to be called."""
+    """One API that answers questions or completes chats, as it is to be called."""
 
     name: str
-    url: str  # the part before /chat/completions, without a slash at its end
+    url: str  # the part before /chat/completions or its like, without a slash at its end
     key: str | None = field(default=None, repr=False)
     rpm: int | None = limits.PROVIDER_RPM  # calls a minute, None without a limit
     timeout_s: float = limits.CALL_TIMEOUT_S  # seconds for one call
@@ -31,6 +33,7 @@ class Provider:
     hosted: bool = False  # built in and reached over the network: plain ids may go to it
     tokens_field: str = "max_tokens"
     top_logprobs: int = limits.TOP_LOGPROBS  # alternatives asked for at each position
+    kind: str = CHAT  # the protocol that its server speaks, a key of `PROTOCOLS`
     extra: Mapping[str, Any] = field(default_factory=dict)  # further fields of every body
     usual_models: tuple[str, ...] = ()  # its own ids, the most suitable first
 
@@ -171,6 +174,17 @@ def build_catalog(settings: Settings) -> Mapping[str, Provider]:
     return MappingProxyType(catalog)
 
 
+def how_to_configure(name: str) -> str:
+    """Which variable to set so that a provider of this name is configured."""
+    if name == AGGREGATOR:
+        return f"set {_AGGREGATOR.variable}"
+    if name in _HOSTED:
+        return f"set {_HOSTED[name].variable}"
+    if re.fullmatch(r"[a-z0-9_]+", name):
+        return f"set SVC_PROVIDER_{name.upper()}_URL"
+    return "a provider's name has only the characters a-z, 0-9 and _"
+
+
 def is_local(url: str) -> bool:
     """Whether the URL's host is this machine by its name or address, without asking a resolver."""
     host = (urlsplit(url).hostname or "").rstrip(".")
@@ -221,6 +235,8 @@ def _overridden(provider: Provider, override: ProviderOverride | None) -> Provid
         rpm=override.rpm or (None if local else provider.rpm),
         timeout_s=override.timeout_s or provider.timeout_s,
         price=override.price or provider.price,
+        kind=override.kind or provider.kind,
+        top_logprobs=override.top_logprobs or provider.top_logprobs,
     )
 
 

@@ -7,30 +7,33 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import requests
 import urllib3.exceptions
 
 from svc import __version__
 from svc.deadline import Deadline
-from svc.providers.bodies import ChatCall, build_body
+from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.failures import (
     BadReply,
     CallError,
     CallTimedOut,
     Cancelled,
-    NoLogprobs,
+    ParameterBounded,
     ParameterRefused,
     Refused,
     ServerTrouble,
 )
 from svc.providers.prices import cost_usd
-from svc.providers.quirks import NO_LOGPROBS, Quirks
+from svc.providers.protocol import DecisionCall
+from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Redactor
-from svc.providers.refusals import Asked
-from svc.providers.replies import Completion, Reply, read_completion, read_models
+from svc.providers.refusals import LIMITS, Asked
+from svc.providers.replies import Completion, Reply, read_models, read_payload
 from svc.providers.routing import Model
+from svc.providers.traits import TraitMemory, Traits
 from svc.providers.transport import Encoded, TooLong, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
 
@@ -48,12 +51,15 @@ class Client:
         catalog: Mapping[str, Provider],
         pool_size: int,
         now: Callable[[], float] = time.time,
+        traits: TraitMemory | None = None,
     ) -> None:
         """`pool_size`: calls that may run at once; `now`: seconds since the epoch.
 
-        Raises `SettingsError` when the environment names a CA bundle that cannot be read.
+        `traits` is what is known of models, kept together with other processes; without it this
+        client keeps its own. Raises `SettingsError` when the environment names a CA bundle that
+        cannot be read.
         """
-        self.quirks = Quirks()
+        self.traits = traits or TraitMemory()
         self._catalog = catalog
         self._now = now
         self._watchdog = Watchdog()
@@ -67,7 +73,7 @@ class Client:
     def call(
         self,
         model: Model,
-        call: ChatCall,
+        call: ChatCall | DecisionCall,
         timeout_s: float,
         key: str | None = None,
         deadline: Deadline | None = None,
@@ -76,19 +82,18 @@ class Client:
 
         `key` is a project's own key and counts on the aggregator only. The call is cut off when
         `deadline` is cancelled. Raises a `CallError`; what
-        it teaches about the model is in `quirks` by then.
+        it teaches about the model is in `traits` by then.
         """
         provider = self._catalog[model.provider]
+        protocol = PROTOCOLS[provider.kind]
         key = key if key is not None and provider.aggregator else provider.key
-        body = build_body(provider, model.name, call, self.quirks.of(model.id))
-        asked = Asked(body, Redactor(call, key), provider.aggregator)
         try:
+            body = protocol.body(provider, model.name, call, self.traits.of(model.id))
+            asked = Asked(body, Redactor(call, key), provider.aggregator)
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
-            reply = self._exchange(
-                provider, "POST", "/chat/completions", key, data, limit, deadline
-            )
-            return read_completion(reply, asked, self._now())
+            reply = self._exchange(provider, "POST", protocol.path, key, data, limit, deadline)
+            return protocol.read(read_payload(reply, asked, self._now()), call)
         except CallError as error:
             self._learn(model, error)
             _log.warning("%s: %s: %s", model.id, type(error).__name__, error)
@@ -123,10 +128,11 @@ class Client:
             transport.close()
 
     def _learn(self, model: Model, error: CallError) -> None:
-        if isinstance(error, NoLogprobs):
-            self.quirks.refuse(model.id, NO_LOGPROBS)
+        if isinstance(error, ParameterBounded):
+            if error.lasting:
+                self.traits.change(model.id, lambda traits: _within(traits, error))
         elif isinstance(error, ParameterRefused):
-            self.quirks.refuse(model.id, error.parameter)
+            self.traits.refuse(model.id, error.parameter)
 
     def _exchange(
         self,
@@ -152,6 +158,15 @@ class Client:
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
         raise failure  # out here it does not keep the other error, and with it what was read
+
+
+def _within(traits: Traits, error: ParameterBounded) -> Traits:
+    """The traits with the bound that a refusal told of."""
+    if error.parameter not in LIMITS:
+        return replace(traits, top_logprobs=error.bound)
+    if error.upper:
+        return replace(traits, most_tokens=error.bound)
+    return replace(traits, least_tokens=error.bound)
 
 
 def _headers(key: str | None) -> dict[str, str]:

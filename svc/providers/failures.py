@@ -1,15 +1,22 @@
 """What one call to a provider may end in.
 
     CallError
-    ├── Throttled          429: again after `retry_after`
-    ├── ServerTrouble      5xx or a broken connection: again after a pause
-    ├── ParameterRefused   at once again; the quirks leave the parameter out from now on
-    ├── NoLogprobs         this model has no usable label probabilities; the quirks keep it
-    ├── Gone               no such model, or not for this account
-    ├── Refused            any other refusal: key, credits, policy, a request it will not take
-    ├── BadReply           a reply that is no completion
-    ├── CallTimedOut       the call's time is over
-    └── Cancelled          cut off here, by a shutdown
+    ├── Throttled              429: again after `retry_after`
+    ├── ServerTrouble          5xx or a broken connection: again after a pause
+    ├── ParameterRefused       again at once without the parameter, which is remembered
+    │   └── ParameterBounded   again at once with the value that the provider allows
+    ├── NotThisWay             the model cannot be asked in this way; another one may work
+    │   ├── NoLogprobs         it has no usable label probabilities
+    │   └── FormatRefused      it does not take this format of reply
+    ├── Gone                   no such model, or not for this account
+    ├── Refused                any other refusal: a policy, a request that it will not take
+    │   ├── KeyRefused         the provider does not accept the key
+    │   ├── NoCredit           the account has no credit left
+    │   └── Unanswerable       a decision server has no way to answer such a question
+    ├── BadReply               a reply that is no completion
+    │   └── Cut                the output limit was used up before an answer began
+    ├── CallTimedOut           the call's time is over
+    └── Cancelled              cut off here, by a shutdown
 
 `str(error)` is for the server's log alone and holds provider words only after redaction;
 `as_api_error` is what a caller may see.
@@ -65,8 +72,34 @@ class ParameterRefused(CallError):
         self.parameter = parameter
 
 
-class NoLogprobs(CallError):
+class ParameterBounded(ParameterRefused):
+    """The model takes `parameter` within a bound only, which the call broke."""
+
+    def __init__(
+        self, parameter: str, bound: int, detail: str = "", upper: bool = True, lasting: bool = True
+    ) -> None:
+        """`upper` says that the value was too large; `lasting`, that every call has this bound.
+
+        A bound that does not last comes from the length of this one call.
+        """
+        super().__init__(parameter, detail)
+        self.bound, self.upper, self.lasting = bound, upper, lasting
+
+
+class NotThisWay(CallError):
+    """The model cannot be asked in this way; another way may succeed."""
+
+    told = "the model's provider refused the call"
+
+
+class NoLogprobs(NotThisWay):
     """Log-probabilities were asked for, and there are none that could be used."""
+
+    told = "the model gives no log-probabilities that could be used; mode auto may find another way"
+
+
+class FormatRefused(NotThisWay):
+    """A format of reply was asked for that the model does not take."""
 
 
 class Gone(CallError):
@@ -82,8 +115,33 @@ class Refused(CallError):
     told = "the model's provider refused the call"
 
 
+class KeyRefused(Refused):
+    """The provider does not accept the key."""
+
+    told = "the model's provider does not accept the key"
+
+
+class NoCredit(Refused):
+    """The account at the provider has no credit left; waiting does not help."""
+
+    told = "the account at the model's provider has no credit left"
+
+
+class Unanswerable(Refused):
+    """A decision server has no way to answer a question; `detail` says which and why."""
+
+    def as_api_error(self) -> ApiError:
+        return ModelError(str(self))  # these words are this project's own
+
+
 class BadReply(CallError):
     """The provider answered, but not with a completion."""
+
+
+class Cut(BadReply):
+    """The output limit was used up before an answer began, as by thought."""
+
+    told = "the model used up the output limit before it began to answer"
 
 
 class CallTimedOut(CallError):

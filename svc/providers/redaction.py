@@ -6,12 +6,10 @@ every run of it that stands in what was sent taken out, and codes only where the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from svc.providers.bodies import ChatCall
 
 MESSAGE_CHARS = 300
 RUN_CHARS = 4  # the shortest run inside a word that counts as an echo; whole words always do
@@ -19,13 +17,29 @@ REMOVED = "…"
 _CODE = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\+(u[0-9a-fA-F]{4}|[nrtbf\"'/])")  # echoes are often JSON inside JSON
+# Names and values of the chat-completions API itself: they are nobody's data, and an operator
+# needs them to see what a provider refuses.
+_KNOWN = re.compile(
+    r"(?<![\w-])(logprobs|top_logprobs|response_format|json_schema|json_object|temperature"
+    r"|max_tokens|max_completion_tokens|reasoning|effort|schema|type|text|body|loc|none|low"
+    r"|logits_all|top_n_tokens|messages|model)(?![\w-])"
+)
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{40,}")  # an image, or a key that is not ours
+
+
+class Sent(Protocol):
+    """A call as far as an error may echo it."""
+
+    @property
+    def deny_data_collection(self) -> bool: ...
+    @property
+    def words(self) -> Any: ...
 
 
 class Redactor:
     """Cleans the words of one reply; what was sent is put together on first use only."""
 
-    def __init__(self, call: ChatCall, key: str | None) -> None:
+    def __init__(self, call: Sent, key: str | None) -> None:
         self._call = call
         self._key = key
         self._text: str | None = None
@@ -37,7 +51,9 @@ class Redactor:
         plain = _ESCAPE.sub(_unescaped, words[: 4 * MESSAGE_CHARS])
         line = " ".join(_ENCODED.sub(REMOVED, plain).split())
         line = "".join(c if c.isprintable() else "?" for c in line[:MESSAGE_CHARS])
-        return self._without_words(self._without_runs(line))[:MESSAGE_CHARS]
+        pieces = _KNOWN.split(line)  # every second one is a known word
+        pieces[::2] = [self._without_words(self._without_runs(piece)) for piece in pieces[::2]]
+        return "".join(pieces)[:MESSAGE_CHARS]
 
     def code(self, code: str) -> str:
         """A code or type as it is, or nothing where it is no code or stands in what was sent."""
@@ -70,7 +86,7 @@ class Redactor:
 
     def _sent(self) -> str:
         if self._text is None:
-            parts = [*_texts(self._call.messages), json.dumps(self._call.schema), self._key or ""]
+            parts = [*_texts(self._call.words), self._key or ""]
             self._text = _fold(" ".join(" ".join(parts).split()))
         return self._text
 
@@ -99,12 +115,13 @@ def _lower(character: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every string inside the messages, images given as data left out."""
+    """Every string inside what was sent, names of members too, images given as data left out."""
     if isinstance(value, str):
         if not value.startswith("data:"):
             yield value
     elif isinstance(value, Mapping):
-        for inner in value.values():
+        for name, inner in value.items():
+            yield str(name)
             yield from _texts(inner)
     elif isinstance(value, list | tuple):
         for inner in value:

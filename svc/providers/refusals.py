@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass
 from typing import Any
 
-from svc.providers.bodies import KEPT
 from svc.providers.failures import (
     CallError,
+    FormatRefused,
     Gone,
+    KeyRefused,
+    NoCredit,
     NoLogprobs,
+    ParameterBounded,
     ParameterRefused,
     Refused,
     ServerTrouble,
     Throttled,
 )
-from svc.providers.quirks import REQUIRE_PARAMETERS
 from svc.providers.redaction import Redactor, log_line
+from svc.providers.said import Said, retry_after
+from svc.providers.traits import FIELDS, OBJECT_SCHEMA, REASONING_OFF, REQUIRE_PARAMETERS
 
-LONGEST_WAIT_S = 7 * 86_400.0  # a Retry-After beyond this is no answer
-_BLAMES_PARAMETERS = (400, 404, 422)
+# Never left out: without its policy a strict request would reach providers that store prompts.
+KEPT = frozenset({"model", "messages", "provider"})
+LIMITS = ("max_tokens", "max_completion_tokens")  # the two names of the output limit
+FEWER_ALTERNATIVES = (5, 1)  # asked for one after the other where no message says how many
+_LEAST_ROOM = 64  # output tokens below which a call is not worth making
+_BLAMES_PARAMETERS = (400, 403, 404, 422)
 _BLAMES_MODEL = (400, 403, 404, 410, 422)
-_STATUS_OF_CODES = {
-    "rate_limit_exceeded": 429,
-    "rate_limit_error": 429,
-    "overloaded_error": 503,
-    "server_error": 500,
-    "api_error": 500,
-}
 _TIMEOUT_STATUSES = (408, 409, 425)  # the provider's own hint that asking again may help
-_MILLISECONDS_FROM = 1e11  # an instant in seconds is smaller, one in milliseconds larger
-_INSTANTS_FROM = 1e9  # anything smaller counts from now
 _GONE_CODES = frozenset(
     {
         "model_not_found",
@@ -59,23 +55,44 @@ _GONE_WORDS = re.compile(
     r"|no endpoints found for",
     re.IGNORECASE | re.DOTALL,
 )
-_CONTEXT_WORDS = re.compile(r"context.{0,3}(length|window|size)|too many tokens", re.IGNORECASE)
-_SCHEMA_WORDS = re.compile(
-    r"response.?format|json.?schema|structured.?outputs?|guided.?(json|decoding)", re.IGNORECASE
+_CREDIT_CODES = frozenset({"insufficient_quota", "insufficient_credits", "billing_not_active"})
+_CREDIT_WORDS = re.compile(
+    r"exceeded your current quota|insufficient.{0,10}(quota|credit|balance|funds)"
+    r"|credit balance is too low|out of credits?",
+    re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The parts of an error that providers fill in, each an empty string where missing."""
-
-    status: int
-    message: str = ""
-    code: str = ""
-    type: str = ""
-    param: str = ""
-    reset: object = None  # an X-RateLimit-Reset that stands in the body
-    structured: bool = False  # the body was an error in JSON
+_CONTEXT_WORDS = re.compile(
+    r"context.{0,3}(length|window|size)|too many (input )?tokens|prompt is too long", re.IGNORECASE
+)
+_SCHEMA_WORDS = re.compile(
+    r"response.?format|json.?(schema|object|mode|output)|structured.?outputs?"
+    r"|guided.?(json|decoding)|response.?schema",
+    re.IGNORECASE,
+)
+_LOGPROBS_WORDS = re.compile(r"log.?probs|top_n_tokens|logits_all", re.IGNORECASE)
+_MANDATORY_WORDS = re.compile(r"reasoning.{0,40}(mandatory|required|cannot be)", re.IGNORECASE)
+# What a server says of a field that it does not take, in an error that it calls its own.
+_VALIDATION_WORDS = re.compile(
+    r"validation|not (supported|permitted|allowed|implemented)|unsupported|invalid|should be"
+    r"|must be|unexpected|unknown|unrecognized|extra inputs|requires?\b",
+    re.IGNORECASE,
+)
+_TOO_LARGE = re.compile(
+    r"too (large|many|high|big)|more than|at most|less than|up to|exceed|greater|maximum|max\b"
+    r"|<=|between|range|limit(ed)? (to|of|is)|or lower|or fewer",
+    re.IGNORECASE,
+)
+_TOO_SMALL = re.compile(
+    r"too (small|low|few)|at least|minimum|below|greater than or equal|>=|or (more|higher)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w.]*\d)")
+_CONTEXT_LENGTH = re.compile(r"context (?:length|window|size)\D{0,30}(\d{3,8})", re.IGNORECASE)
+_PROMPT_LENGTH = re.compile(
+    r"(\d+) (?:input tokens|in the messages|in your prompt|of text input|tokens in the)"
+    r"|(?:request has|prompt (?:contains|has)|messages resulted in) (?:at least )?(\d+)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,41 +103,25 @@ class Asked:
     redactor: Redactor
     aggregator: bool = False
 
+    @property
+    def logprobs(self) -> bool:
+        return "logprobs" in self.body
+
+    @property
+    def formatted(self) -> bool:
+        return "response_format" in self.body
+
     def blamable(self) -> Iterator[str]:
-        """The fields that a model may refuse, logprobs first: their names hold each other's."""
+        """The fields that a model may refuse, the longer names first: they hold the shorter."""
         fields = [name for name in self.body if name not in KEPT]
-        return iter(sorted(fields, key=lambda name: "logprobs" not in name))
+        return iter(sorted(fields, key=lambda name: -len(name)))
 
-
-def read_error(status: int, payload: object) -> Said:
-    """The error in a decoded reply, whatever its shape; `payload` is None where it was no JSON."""
-    if isinstance(payload, list) and payload:
-        payload = payload[0]
-    if not isinstance(payload, dict):
-        return Said(status)
-    error = payload.get("error")
-    if isinstance(error, dict):
-        fields: Mapping[str, Any] = error
-    else:
-        fields = {"message": error, **payload} if isinstance(error, str) else payload
-    message = _text(fields.get("message")) or _text(error) or _flat(fields.get("detail"))
-    return Said(
-        status,
-        message=message,
-        code=_text(fields.get("code")),
-        type=_text(fields.get("type")),
-        param=_text(fields.get("param")),
-        reset=_reset_in(fields.get("metadata")),
-        structured=bool(message) or isinstance(error, dict),
-    )
-
-
-def read_inner_error(payload: object) -> Said:
-    """The error in a reply of status 200: its code says which status it should have had."""
-    said = read_error(400, payload)
-    code = int(said.code) if re.fullmatch(r"[45][0-9][0-9]", said.code) else 400
-    code = _STATUS_OF_CODES.get(said.code, _STATUS_OF_CODES.get(said.type, code))
-    return replace(said, status=code)
+    def limit(self) -> tuple[str, int]:
+        """The name of the output limit that was sent, and its value; 0 where none was."""
+        for name in LIMITS:
+            if name in self.body:
+                return name, self.body[name]
+        return LIMITS[0], 0
 
 
 def failure(said: Said, headers: Mapping[str, str], asked: Asked, now: float) -> CallError:
@@ -128,46 +129,149 @@ def failure(said: Said, headers: Mapping[str, str], asked: Asked, now: float) ->
     facts = {"code": said.code, "type": said.type}
     facts = {name: asked.redactor.code(value) for name, value in facts.items()}
     detail = log_line(said.status, facts, asked.redactor.message(said.message))
+    if said.status == 402 or (said.status in (400, 403, 429) and _no_credit(said, asked)):
+        return NoCredit(detail)
     if said.status == 429:
         return Throttled(detail, retry_after(headers, said.reset, now))
-    if said.status >= 500 or said.status in _TIMEOUT_STATUSES:
+    if said.status == 401:
+        return KeyRefused(detail)
+    if _is_trouble(said) and not _blames_a_field(said, asked):
         return ServerTrouble(detail, retry_after(headers, said.reset, now))
-    parameter = _refused_parameter(said, asked)
-    if parameter is not None and "logprobs" in parameter:
+    return _refusal(said, asked, detail)
+
+
+def _refusal(said: Said, asked: Asked, detail: str) -> CallError:
+    """What a reply means that refuses this call, and would refuse it again."""
+    bounded = _bounded(said, asked, detail)
+    if bounded is not None:
+        return bounded
+    field = _refused_field(said, asked)
+    if field is not None:
+        return _without(field, asked, detail)
+    if _is_gone(said, asked):
+        return Gone(detail)
+    if asked.logprobs and 400 <= said.status < 500:
+        return NoLogprobs(detail)  # whatever it says: without log-probabilities it may be taken
+    if asked.formatted and said.status in (400, 422) and not _CONTEXT_WORDS.search(said.message):
+        return FormatRefused(detail)  # and so may this without the format
+    return Refused(detail)
+
+
+def _without(field: str, asked: Asked, detail: str) -> CallError:
+    """What it means that one field is refused."""
+    if "logprobs" in field:
         return NoLogprobs(detail)
-    if parameter is not None:
-        return ParameterRefused(parameter, detail)
-    return Gone(detail) if _is_gone(said, asked) else Refused(detail)
+    if field == "response_format":
+        return FormatRefused(detail)
+    if field == "reasoning" and asked.body["reasoning"].get("effort") == "none":
+        return ParameterRefused(REASONING_OFF, detail)
+    if field not in FIELDS:
+        return Refused(detail)
+    return ParameterRefused(field, detail)
 
 
-def retry_after(headers: Mapping[str, str], reset: object, now: float) -> float | None:
-    """Seconds to wait as the provider says, in one of the three ways they do, else None."""
-    said = headers.get("Retry-After")
-    wait = _seconds(said)
-    if wait is None and isinstance(said, str):
-        wait = _until_date(said, now)
-    if wait is None:
-        wait = _until_reset(headers.get("X-RateLimit-Reset") or reset, now)
-    return None if wait is None or wait > LONGEST_WAIT_S else max(0.0, wait)
+def _is_trouble(said: Said) -> bool:
+    """Whether asking again may help: not where the server says that it has no such function."""
+    return (said.status >= 500 and said.status != 501) or said.status in _TIMEOUT_STATUSES
 
 
-def _refused_parameter(said: Said, asked: Asked) -> str | None:
+def _no_credit(said: Said, asked: Asked) -> bool:
+    if {said.code, said.type} & _CREDIT_CODES:
+        return True
+    return _says(_CREDIT_WORDS, said, asked)
+
+
+def _blames_a_field(said: Said, asked: Asked) -> bool:
+    """Whether an error of the 500s is a validation error that names a field of the body."""
+    if said.status < 500 or not _VALIDATION_WORDS.search(said.message):
+        return False
+    return _refused_field(said, asked) is not None
+
+
+def _refused_field(said: Said, asked: Asked) -> str | None:
     """The one field of the body that the error blames."""
-    if said.status not in _BLAMES_PARAMETERS or said.code == "context_length_exceeded":
+    blames = said.status in _BLAMES_PARAMETERS or said.status >= 500
+    if not blames or said.code == "context_length_exceeded":
         return None
     if _no_endpoint(said, asked):
-        return _no_endpoint_parameter(said, asked)
-    blamed = re.split(r"[.\[]", said.param)[0]
-    for name in asked.blamable():
-        if name == blamed:
-            return name
-    if blamed or _CONTEXT_WORDS.search(said.message):
-        return None
+        return _no_endpoint_field(said, asked)
+    named = _named(said.param, asked)
+    if named is not None or said.param or _CONTEXT_WORDS.search(said.message):
+        return named
     for name in asked.blamable():
         if _says(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", said, asked):
-            return name
-    if "response_format" in asked.body and _says(_SCHEMA_WORDS, said, asked):
+            return _named_part(name, said, asked)
+    if asked.logprobs and _says(_LOGPROBS_WORDS, said, asked):
+        return "logprobs"
+    if asked.formatted and _says(_SCHEMA_WORDS, said, asked):
         return "response_format"
+    if "reasoning" in asked.body and _says(_MANDATORY_WORDS, said, asked):
+        return "reasoning"
+    return None
+
+
+def _named(param: str, asked: Asked) -> str | None:
+    """The field that `param` names, such as `response_format.schema` or `body -> logprobs`."""
+    path = [part for part in re.split(r"[^A-Za-z0-9_]+", param) if part and part != "body"]
+    for name in asked.blamable():
+        if path and path[0].casefold() == name:
+            return OBJECT_SCHEMA if _is_object_schema(path, asked) else name
+    return None
+
+
+def _named_part(name: str, said: Said, asked: Asked) -> str:
+    """The field itself, or the schema inside it where that alone is blamed."""
+    if name == "response_format":
+        found = re.search(r"response_format\W+(?:body\W+)?schema\b", said.message, re.IGNORECASE)
+        if found and _is_object_schema([name, "schema"], asked):
+            return OBJECT_SCHEMA
+    return name
+
+
+def _is_object_schema(path: list[str], asked: Asked) -> bool:
+    """Whether the schema beside the type `json_object` is meant."""
+    sent = asked.body.get("response_format", {})
+    return path[:2] == ["response_format", "schema"] and "schema" in sent
+
+
+def _bounded(said: Said, asked: Asked, detail: str) -> ParameterBounded | None:
+    """The bound of a number that was too large or too small, where the error tells of one."""
+    if not (said.status in _BLAMES_PARAMETERS or said.status >= 500):
+        return None
+    return _fewer_alternatives(said, asked, detail) or _other_limit(said, asked, detail)
+
+
+def _fewer_alternatives(said: Said, asked: Asked, detail: str) -> ParameterBounded | None:
+    sent = asked.body.get("top_logprobs", 0)
+    about = _says(_LOGPROBS_WORDS, said, asked) or said.param == "top_logprobs"
+    if not (about and _TOO_LARGE.search(said.message)):
+        return None
+    said_numbers = [int(number) for number in _NUMBER.findall(said.message)]
+    allowed = [number for number in said_numbers if 1 <= number < sent]
+    if not allowed:
+        allowed = [number for number in FEWER_ALTERNATIVES if number < sent]
+    return ParameterBounded("top_logprobs", max(allowed), detail) if allowed else None
+
+
+def _other_limit(said: Said, asked: Asked, detail: str) -> ParameterBounded | None:
+    """The output limit that the provider allows, or what the context leaves of it."""
+    name, sent = asked.limit()
+    if length := _CONTEXT_LENGTH.search(said.message):
+        used = _PROMPT_LENGTH.search(said.message)
+        left = int(length[1]) - int(used[1] or used[2]) if used else 0
+        if _LEAST_ROOM <= left < sent:
+            return ParameterBounded(name, left, detail, lasting=False)
+        return None
+    pattern = rf"(?<![A-Za-z0-9_])({name}|max_(output_|new_)?tokens|maxOutputTokens)"
+    if not (said.param == name or _says(pattern, said, asked)):
+        return None
+    numbers = [int(number) for number in _NUMBER.findall(said.message)]
+    if _TOO_SMALL.search(said.message) and (more := [n for n in numbers if sent < n <= 4_096]):
+        return ParameterBounded(name, min(more), detail, upper=False)
+    if _TOO_LARGE.search(said.message) and (
+        less := [n for n in numbers if _LEAST_ROOM <= n < sent]
+    ):
+        return ParameterBounded(name, max(less), detail)
     return None
 
 
@@ -176,15 +280,19 @@ def _says(pattern: str | re.Pattern[str], said: Said, asked: Asked) -> bool:
 
     What is learned of a model holds for everybody, so no caller's text may teach it.
     """
-    found = re.search(pattern, said.message)
+    if isinstance(pattern, str):
+        pattern = re.compile(pattern, re.IGNORECASE)
+    found = pattern.search(said.message)
     return found is not None and not asked.redactor.echoes(found[0])
 
 
 def _no_endpoint(said: Said, asked: Asked) -> bool:
-    return asked.aggregator and said.message.lower().startswith("no endpoints found")
+    return asked.aggregator and said.message.lower().startswith(
+        ("no endpoints found", "no endpoints available", "no allowed providers")
+    )
 
 
-def _no_endpoint_parameter(said: Said, asked: Asked) -> str | None:
+def _no_endpoint_field(said: Said, asked: Asked) -> str | None:
     """The aggregator's 404s: none that takes every parameter, unlike none of the right policy."""
     policy = asked.body.get("provider", {})
     if "requested parameters" in said.message.lower() and REQUIRE_PARAMETERS in policy:
@@ -202,48 +310,3 @@ def _is_gone(said: Said, asked: Asked) -> bool:
     if _GONE_WORDS.search(said.message):
         return True
     return said.status in (404, 410) and said.structured
-
-
-def _text(value: object) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(value)
-    return value[:4_000] if isinstance(value, str) else ""
-
-
-def _flat(value: object, depth: int = 4) -> str:
-    """The words of a validation report such as [{"loc": ["body", "logprobs"], "msg": "..."}]."""
-    if isinstance(value, list) and depth:
-        return " ".join(_flat(inner, depth - 1) for inner in value[:20])[:4_000]
-    if isinstance(value, dict) and depth:
-        return " ".join(_flat(value.get(name), depth - 1) for name in ("loc", "msg"))
-    return _text(value)
-
-
-def _reset_in(metadata: object) -> object:
-    headers = metadata.get("headers") if isinstance(metadata, dict) else None
-    return headers.get("X-RateLimit-Reset") if isinstance(headers, dict) else None
-
-
-def _seconds(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
-
-
-def _until_date(text: str, now: float) -> float | None:
-    try:
-        date = parsedate_to_datetime(text)
-        return date.replace(tzinfo=date.tzinfo or UTC).timestamp() - now
-    except (TypeError, ValueError, OverflowError, IndexError):
-        return None
-
-
-def _until_reset(value: object, now: float) -> float | None:
-    number = _seconds(value)
-    if number is None or number < _INSTANTS_FROM:
-        return number
-    return (number / 1000 if number >= _MILLISECONDS_FROM else number) - now

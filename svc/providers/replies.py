@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from svc.providers.failures import BadReply, NoLogprobs, Refused
-from svc.providers.refusals import Asked, failure, read_error, read_inner_error
+from svc.providers.failures import BadReply, Cut, NoLogprobs, Refused
+from svc.providers.refusals import Asked, failure
+from svc.providers.said import read_error, read_inner_error
 
 PLACEHOLDER = -9999.0  # and below: a server's word for a probability it does not have
 MOST_TOKENS = 1_000_000_000  # a usage above this is a lie
@@ -36,6 +37,11 @@ class Token:
     logprob: float  # natural logarithm, at most 0
     alternatives: tuple[tuple[str, float], ...]  # text and logprob, as the provider orders them
 
+    @property
+    def tells(self) -> bool:
+        """Whether it says more than that the token which stands there stands there."""
+        return len(self.alternatives) > 1 or self.logprob < 0 and len(self.alternatives) == 1
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:
@@ -47,31 +53,44 @@ class Completion:
     output_tokens: int = 0
     reported_cost: float | None = None  # dollars, where the provider says
     cut: bool = False  # the text ran into the token limit
+    # Of a decision server: for each question, the probability of each label by its position.
+    decided: tuple[Mapping[int, float], ...] = ()
 
 
-def read_completion(reply: Reply, asked: Asked, now: float) -> Completion:
-    """The completion in a reply; `now` is in seconds since the epoch.
+def read_payload(reply: Reply, asked: Asked, now: float) -> Any:
+    """The decoded body of a reply that is no error; `now` is in seconds since the epoch.
 
-    Raises a `CallError` for everything else; no reply makes it raise anything but that.
+    Raises a `CallError` for an error, and no reply makes it raise anything but that.
     """
     payload = _decode(reply.body)
     _check_error(reply, payload, asked, now)
-    choice = _choice(payload)
-    error = choice.get("error")
+    error = _first_choice(payload).get("error")
     if error:
         raise failure(read_inner_error({"error": error}), reply.headers, asked, now)
+    return payload
+
+
+def read_chat(payload: Any, logprobs: bool) -> Completion:
+    """The completion in a chat reply's decoded body; `logprobs` says that they were asked for.
+
+    Raises a `CallError` for everything else.
+    """
+    choice = _first_choice(payload)
+    if not choice:
+        raise BadReply("200: no completion in the reply")
     text = _content(choice)
-    tokens = _tokens(choice.get("logprobs")) if asked.body.get("logprobs") else None
-    usage = payload.get("usage") if isinstance(payload, dict) else None
+    tokens = _tokens(choice.get("logprobs")) if logprobs else None
+    usage = payload.get("usage")
+    input_tokens, output_tokens = read_usage(usage, "prompt_tokens", "completion_tokens")
+    cost = _dollars(usage.get("cost")) if isinstance(usage, dict) else None
+    cut = choice.get("finish_reason") == "length"
+    return Completion(text, tokens, input_tokens, output_tokens, cost, cut)
+
+
+def read_usage(usage: Any, input_name: str, output_name: str) -> tuple[int, int]:
+    """Input and output tokens of a `usage` object; 0 for what it does not say or lies about."""
     usage = usage if isinstance(usage, dict) else {}
-    return Completion(
-        text,
-        tokens,
-        _count(usage.get("prompt_tokens")),
-        _count(usage.get("completion_tokens")),
-        _dollars(usage.get("cost")),
-        choice.get("finish_reason") == "length",
-    )
+    return _count(usage.get(input_name)), _count(usage.get(output_name))
 
 
 def read_models(reply: Reply, asked: Asked, now: float) -> list[str]:
@@ -103,12 +122,11 @@ def _check_error(reply: Reply, payload: Any, asked: Asked, now: float) -> None:
         raise failure(read_inner_error(first), reply.headers, asked, now)
 
 
-def _choice(payload: Any) -> dict[str, Any]:
+def _first_choice(payload: Any) -> dict[str, Any]:
+    """The first choice of a completion, empty where there is none."""
     choices = payload.get("choices") if isinstance(payload, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, dict):
-        raise BadReply("200: no completion in the reply")
-    return choice
+    return choice if isinstance(choice, dict) else {}
 
 
 def _content(choice: Mapping[str, Any]) -> str:
@@ -119,6 +137,8 @@ def _content(choice: Mapping[str, Any]) -> str:
     if choice.get("finish_reason") == "content_filter":
         raise Refused("200: withheld by a content filter")
     if not isinstance(content, str) or not content.strip():
+        if choice.get("finish_reason") == "length":
+            raise Cut("200: the output limit was used up before any text")
         raise BadReply("200: no text in the completion")
     return _clean(content)
 
@@ -138,15 +158,15 @@ def _tokens(logprobs: Any) -> tuple[Token, ...]:
     if not isinstance(content, list) or not content:
         raise NoLogprobs("200: no log-probabilities in the reply")
     tokens = tuple(_token(item) for item in content)
-    if not any(len(token.alternatives) > 1 for token in tokens):
-        raise NoLogprobs("200: no alternatives beside the log-probabilities")
+    if not any(token.tells for token in tokens):
+        raise NoLogprobs("200: log-probabilities that say nothing")
     return tokens
 
 
 def _token(item: Any) -> Token:
     text, logprob = _pair(item)
     listed = item.get("top_logprobs")
-    if not isinstance(listed, list) or logprob <= PLACEHOLDER:
+    if not isinstance(listed, list) or not listed or logprob <= PLACEHOLDER:
         raise NoLogprobs("200: log-probabilities that are placeholders or have no alternatives")
     pairs = [_pair(alternative) for alternative in listed]
     if sum([math.exp(value) for _, value in pairs]) > 1 + _SUM_SLACK:

@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from svc import limits
-from svc.errors import ApiError, InvalidRequest, ModelError, ModelUnavailable
+from svc.errors import ApiError, InvalidRequest, ModelUnavailable
 from svc.pins import Pin
-from svc.providers.catalog import AGGREGATOR, Provider
+from svc.providers.catalog import AGGREGATOR, Provider, how_to_configure
 from svc.providers.failures import CallError
 from svc.providers.prices import undated
 
@@ -60,7 +60,8 @@ class Router:
             raise InvalidRequest(f"model {model_id!r}: must be <model> or @<provider>/<model>")
         if name not in self._catalog:
             raise InvalidRequest(
-                f"model {model_id!r}: provider {name!r} is not configured; {self._configured()}"
+                f"model {model_id!r}: provider {name!r} is not configured: "
+                f"{how_to_configure(name)}; {self._configured()}"
             )
         return Model(model_id, name, rest)
 
@@ -80,9 +81,8 @@ class Router:
     def default(self, pin: Pin, named: bool) -> str:
         """The id for a request that names no model; `named`: it names a config.
 
-        Raises `InvalidRequest` when nothing is configured that could answer, `ModelError` when
-        the provider's list of models cannot be read, `ModelUnavailable` when none of its usual
-        models is in it.
+        Raises `InvalidRequest` when nothing is configured that could answer, `ModelUnavailable`
+        when the provider's list of models has none of its usual ones.
         """
         aggregator = AGGREGATOR in self._catalog
         if named and aggregator:
@@ -155,9 +155,10 @@ class Router:
         try:
             listed = self._list_models(provider)
         except CallError as error:
-            raise ModelError(
-                f"the models of provider {provider.name!r} could not be listed; name a model"
-            ) from error
+            if error.retry:
+                self._usual = None  # the next request asks for the list again
+            # Some have no such list, or want other headers for it than for a completion.
+            return f"@{provider.name}/{provider.usual_models[0]}"
         names = {undated(name.removeprefix("models/")): name for name in sorted(listed)}
         names.update((name.removeprefix("models/"), name) for name in listed)
         for usual in provider.usual_models:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from svc.questions.base import Question, Reading, Unreadable
+from svc.questions.base import LabelLine, Question, Reading, Unreadable
 from svc.questions.choice import ChoiceSchema
 from svc.questions.multi import MultiSchema
 from svc.questions.noul import NoulSchema
@@ -36,4 +36,12 @@ def from_definition(definition: str) -> Question:
     return question
 
 
-__all__ = ["TYPES", "Question", "QuestionSchema", "Reading", "Unreadable", "from_definition"]
+__all__ = [
+    "TYPES",
+    "LabelLine",
+    "Question",
+    "QuestionSchema",
+    "Reading",
+    "Unreadable",
+    "from_definition",
+]

@@ -21,6 +21,10 @@ from typing import Any, ClassVar
 
 from svc import jsontext
 from svc.questions.conditions import Condition, Rule
+from svc.questions.plain import PlainQuestion
+from svc.questions.verbal import SHARES, Stated
+
+NUMBER: Mapping[str, Any] = {"type": "number"}  # JSON schema of a probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,19 @@ class Reading:
     mass: float | None = None
     value: Any = None
     answered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LabelLine:
+    """The probabilities of one label of a reply, by position in the order shown.
+
+    Some labels may be missing; each of them is at most as probable as `bound`. `mass` is how much
+    fell on valid labels before anything was normalised, None where that is not known.
+    """
+
+    seen: Mapping[int, float]
+    bound: float = 1.0
+    mass: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +121,17 @@ class Question(ABC):
         """The shape of this question's member of a JSON reply, in words."""
 
     @abstractmethod
-    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
-        """The same as strict JSON schema."""
+    def verbal_schema(
+        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
+    ) -> dict[str, Any]:
+        """The same as strict JSON schema; `probability` is that of each probability in it."""
+
+    @abstractmethod
+    def plain(self, backwards: bool) -> list[PlainQuestion]:
+        """The same for decision servers, one for each reply line; empty where they cannot answer.
+
+        Their positions are those of the original order, whichever order is shown.
+        """
 
     @property
     def reply_labels(self) -> int:
@@ -115,15 +141,19 @@ class Question(ABC):
     # --- how a reply is read ---
 
     @abstractmethod
-    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
-        """Read the probability of each label, by position in `reply_lines`; may miss some.
+    def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
+        """Read the probability of each label, by position in `reply_lines`. Raises `Unreadable`."""
+
+    @abstractmethod
+    def stated(self, member: Any, backwards: bool) -> Stated:
+        """The probabilities in this question's member of a JSON reply, as they are written."""
+
+    @abstractmethod
+    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
+        """Read this question's member of a JSON reply whose probabilities are parts of `scale`.
 
         Raises `Unreadable`.
         """
-
-    @abstractmethod
-    def read_member(self, member: Any, backwards: bool) -> Reading:
-        """Read this question's member of a JSON reply. Raises `Unreadable`."""
 
     # --- how readings are merged ---
 
@@ -252,17 +282,6 @@ def to_digits(probabilities: Sequence[float]) -> tuple[float, ...]:
 def abstention(min_confidence: float | None, confidence: float) -> dict[str, bool]:
     """`abstain`, where a threshold was set."""
     return {} if min_confidence is None else {"abstain": confidence < min_confidence}
-
-
-def usable(value: Any) -> float | None:
-    """The probability that a reply's value stands for: finite, negative ones cut to 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:

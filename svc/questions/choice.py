@@ -10,11 +10,13 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from svc import limits
-from svc.questions.base import Reading, Unreadable, object_schema, usable
+from svc.questions.base import NUMBER, Reading, object_schema
 from svc.questions.distribution import Lettered, option_text
 from svc.questions.fields import Descriptions, Flag, listed
 from svc.questions.labels import argmax, complete, one_line
+from svc.questions.plain import CHOICE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field, min_confidence_field
+from svc.questions.verbal import SHARES
 
 ESCAPE = "none_of_these"
 ESCAPE_DESCRIPTION = "None of the other options fits"
@@ -43,6 +45,10 @@ class Choice(Lettered):
         return (*texts, option_text(ESCAPE, ESCAPE_DESCRIPTION)) if self.escape else texts
 
     @property
+    def names(self) -> tuple[str, ...]:
+        return self.keys
+
+    @property
     def many(self) -> bool:
         """Whether there are too many options for label probabilities."""
         return len(self.options) > limits.LOGPROBS_OPTIONS
@@ -63,31 +69,27 @@ class Choice(Lettered):
             'each {"label": a label, "probability": a number from 0 to 1}'
         )
 
-    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
+    def verbal_schema(
+        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
+    ) -> dict[str, Any]:
         if not self.many:
-            return super().verbal_schema(backwards)
-        entry = {"label": {"type": "string"}, "probability": {"type": "number"}}
+            return super().verbal_schema(backwards, probability)
+        entry = {"label": {"type": "string"}, "probability": dict(probability)}
         return {"type": "array", "items": object_schema(entry)}
 
-    def read_member(self, member: Any, backwards: bool) -> Reading:
+    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
         if not self.many:
-            return super().read_member(member, backwards)
-        seen = complete(self._top_labels(member), len(self.labels), ranked=True)
-        return self.reading(seen, backwards)
+            return super().read_member(member, backwards, scale)
+        seen = self.stated(member, backwards).on(scale)
+        # The labels named are the most probable ones: any other is at most as probable.
+        bound = min(seen.values(), default=0.0)
+        return self.reading(complete(seen, len(self.labels), bound=bound), backwards)
 
-    def _top_labels(self, member: Any) -> dict[int, float]:
-        if not isinstance(member, list):
-            raise Unreadable("the reply's member is no list of labels")
-        position = {label: index for index, label in enumerate(self.labels)}
-        seen: dict[int, float] = {}
-        for entry in member:
-            if not isinstance(entry, Mapping):
-                continue
-            index = position.get(str(entry.get("label")).strip().upper())
-            probability = usable(entry.get("probability"))
-            if index is not None and probability is not None:
-                seen.setdefault(index, probability)
-        return seen
+    def plain(self, backwards: bool) -> list[PlainQuestion]:
+        options = [*self.options, *([(ESCAPE, ESCAPE_DESCRIPTION)] if self.escape else [])]
+        rows = list(enumerate(options))[:: -1 if backwards else 1]
+        positions, shown = zip(*rows, strict=True)
+        return [PlainQuestion(CHOICE, self.instructions, shown, positions)]
 
     def answer(self, reading: Reading) -> dict[str, Any]:
         probabilities = self.rounded(reading)

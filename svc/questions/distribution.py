@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svc.questions.base import (
+    NUMBER,
+    LabelLine,
     Question,
     Reading,
     Unreadable,
     abstention,
     object_schema,
-    usable,
 )
 from svc.questions.labels import complete, letters, normalised, one_line, tidy
+from svc.questions.verbal import SHARES, Stated, stated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,16 +41,25 @@ class Distribution(Question):
         labels = ", ".join(self.shown_labels(backwards))
         return f"an object with a probability from 0 to 1 for each of {labels}; they sum to 1"
 
-    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
-        return probabilities_schema(self.shown_labels(backwards))
+    def verbal_schema(
+        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
+    ) -> dict[str, Any]:
+        return probabilities_schema(self.shown_labels(backwards), probability)
 
-    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
+    def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
         (line,) = lines
-        seen = complete(line, len(self.labels), ranked=True)
-        return self.reading(seen, backwards, min(1.0, math.fsum(line.values())))
+        seen = complete(line.seen, len(self.labels), bound=line.bound)
+        return self.reading(seen, backwards, line.mass)
 
-    def read_member(self, member: Any, backwards: bool) -> Reading:
-        seen = numbers(member, self.shown_labels(backwards))
+    def shown_names(self, backwards: bool) -> tuple[str, ...]:
+        """Other words for the labels, in the order shown, that a reply may use instead."""
+        return ()
+
+    def stated(self, member: Any, backwards: bool) -> Stated:
+        return stated(member, self.shown_labels(backwards), self.shown_names(backwards))
+
+    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
+        seen = self.stated(member, backwards).on(scale)
         return self.reading(complete(seen, len(self.labels)), backwards)
 
     def reading(
@@ -85,6 +96,14 @@ class Lettered(Distribution):
     def option_lines(self, backwards: bool) -> list[str]:
         return lettered(self.option_texts, backwards)
 
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """What the caller calls the labels, in the question's order."""
+
+    def shown_names(self, backwards: bool) -> tuple[str, ...]:
+        return self.names[::-1] if backwards else self.names
+
     def certainty(self, probabilities: Sequence[float]) -> dict[str, Any]:
         """The `confidence` and, where a threshold was set, `abstain` of an answer."""
         confidence = max(probabilities)
@@ -113,19 +132,8 @@ def option_text(key: str, description: str) -> str:
     return one_line(f"{key}: {description}" if description.strip() else key)
 
 
-def numbers(member: Any, labels: Sequence[str]) -> dict[int, float]:
-    """The usable numbers of a reply object by label position; labels are met in any case."""
-    if not isinstance(member, Mapping):
-        raise Unreadable("the reply's member is no object")
-    position = {label.casefold(): index for index, label in enumerate(labels)}
-    seen: dict[int, float] = {}
-    for name, value in member.items():
-        index = position.get(str(name).strip().casefold())
-        if index is not None and (number := usable(value)) is not None:
-            seen[index] = number
-    return seen
-
-
-def probabilities_schema(labels: Sequence[str]) -> dict[str, Any]:
-    """Strict JSON schema of an object with a number for each label."""
-    return object_schema({label: {"type": "number"} for label in labels})
+def probabilities_schema(
+    labels: Sequence[str], probability: Mapping[str, Any] = NUMBER
+) -> dict[str, Any]:
+    """Strict JSON schema of an object with a probability for each label."""
+    return object_schema({label: dict(probability) for label in labels})

@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from svc.questions.base import Question, Reading, abstention, object_schema, usable
+from svc.questions.base import NUMBER, LabelLine, Question, Reading, abstention, object_schema
 from svc.questions.fields import Flag
 from svc.questions.labels import DECIMALS
+from svc.questions.plain import PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
+from svc.questions.verbal import SHARES, Stated, number_of
 
 NO_ANSWER = Reading((0.0,), answered=False)
 
@@ -67,14 +69,23 @@ class Extraction(Question):
             '"confidence": the probability from 0 to 1 that the value is right}'
         )
 
-    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
+    def verbal_schema(
+        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
+    ) -> dict[str, Any]:
         kind = [self.json_type, "null"] if self.nullable else self.json_type
-        return object_schema({"value": {"type": kind}, "confidence": {"type": "number"}})
+        return object_schema({"value": {"type": kind}, "confidence": dict(probability)})
 
-    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
+    def plain(self, backwards: bool) -> list[PlainQuestion]:
+        return []
+
+    def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
         raise AssertionError(self.verbal_reason)
 
-    def read_member(self, member: Any, backwards: bool) -> Reading:
+    def stated(self, member: Any, backwards: bool) -> Stated:
+        found = number_of(member.get("confidence")) if isinstance(member, Mapping) else None
+        return Stated({} if found is None else {0: found}, whole=False)
+
+    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
         """Never unreadable: a member that is not valid is no answer."""
         if not isinstance(member, Mapping):
             return NO_ANSWER
@@ -82,7 +93,7 @@ class Extraction(Question):
             value = self.check_label(member.get("value"))
         except ValueError:
             return NO_ANSWER
-        return Reading((min(1.0, usable(member.get("confidence")) or 0.0),), value=value)
+        return Reading((self.stated(member, backwards).on(scale).get(0, 0.0),), value=value)
 
     def merge(self, readings: Sequence[Reading]) -> Reading:
         """The first reading's value, at the mean confidence if all agree, else at the lowest."""

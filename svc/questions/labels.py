@@ -22,23 +22,20 @@ def _letter(index: int) -> str:
 
 
 def complete(
-    seen: Mapping[int, float], count: int, *, ranked: bool = False
+    seen: Mapping[int, float], count: int, *, bound: float = 1.0
 ) -> tuple[float, ...] | None:
     """Spread the probabilities seen for some of `count` labels over all of them.
 
-    Labels that are missing share what is left of 1 equally. `ranked` says that the ones seen are
-    the most probable ones, so that a missing one gets at most the smallest of them. Values that
-    are negative or not finite count as missing. Returns `count` numbers that sum to 1, or None
-    when nothing usable was seen.
+    Labels that are missing share what is left of 1 equally, and get at most `bound` each. Values
+    that are negative or not finite count as missing. Returns `count` numbers that sum to 1, or
+    None when nothing usable was seen.
     """
     known = {i: p for i, p in seen.items() if 0 <= i < count and p >= 0 and math.isfinite(p)}
     total = sum(known.values())
     if not total > 0 or not math.isfinite(total):
         return None
     missing = count - len(known)
-    rest = max(0.0, 1.0 - total) / missing if missing else 0.0
-    if ranked:
-        rest = min(rest, min(known.values()))
+    rest = min(bound, max(0.0, 1.0 - total) / missing) if missing else 0.0
     filled = [known.get(index, rest) for index in range(count)]
     return normalised(filled)
 

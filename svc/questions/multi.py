@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from svc import limits
-from svc.questions.base import Question, Reading, Unreadable
-from svc.questions.distribution import lettered, numbers, option_text, probabilities_schema
+from svc.questions.base import NUMBER, LabelLine, Question, Reading, Unreadable
+from svc.questions.distribution import lettered, option_text, probabilities_schema
 from svc.questions.fields import Descriptions, Number, listed
 from svc.questions.labels import DECIMALS, complete, letters, one_line
 from svc.questions.noul import YES_NO
+from svc.questions.plain import YES_NO as PLAIN_YES_NO
+from svc.questions.plain import PlainQuestion
 from svc.questions.schema import QuestionSchema, coverage_field
+from svc.questions.verbal import SHARES, Stated, stated
 
 DEFAULT_THRESHOLD = 0.5
 
@@ -47,23 +49,41 @@ class Multi(Question):
             "the probability from 0 to 1 that the option applies"
         )
 
-    def verbal_schema(self, backwards: bool) -> dict[str, Any]:
-        return probabilities_schema(self.labels)
+    def verbal_schema(
+        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
+    ) -> dict[str, Any]:
+        return probabilities_schema(self.labels, probability)
 
-    def read_lines(self, lines: Sequence[Mapping[int, float]], backwards: bool) -> Reading:
-        pairs = [complete(line, len(YES_NO), ranked=True) for line in lines]
+    def plain(self, backwards: bool) -> list[PlainQuestion]:
+        """A yes/no question for each option."""
+        return [
+            PlainQuestion(
+                PLAIN_YES_NO,
+                f"{self.instructions}\nDoes this option apply? {option_text(*option)}",
+            )
+            for option in self.options
+        ]
+
+    def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
+        pairs = [complete(line.seen, len(YES_NO), bound=line.bound) for line in lines]
         if any(pair is None for pair in pairs):
             raise Unreadable("an option has neither yes nor no")
         yes = tuple(pair[0] for pair in pairs if pair)
-        mass = min(min(1.0, math.fsum(line.values())) for line in lines)
-        return Reading(yes[::-1] if backwards else yes, mass)
+        masses = [line.mass for line in lines if line.mass is not None]
+        return Reading(yes[::-1] if backwards else yes, min(masses, default=None))
 
-    def read_member(self, member: Any, backwards: bool) -> Reading:
-        seen = numbers(member, self.labels)
+    def stated(self, member: Any, backwards: bool) -> Stated:
+        names = tuple(key for key, _ in self.options)
+        shown = names[::-1] if backwards else names
+        found = stated(member, self.labels, shown, whole=False)
+        return replace(found, bare=())  # that an option is named does not say how probable it is
+
+    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
+        seen = self.stated(member, backwards).on(scale)
         if not seen:
             raise Unreadable("no probability for any of the options")
         # An option that the reply leaves out is one that the model did not find.
-        yes = tuple(min(1.0, seen.get(index, 0.0)) for index in range(len(self.options)))
+        yes = tuple(seen.get(index, 0.0) for index in range(len(self.options)))
         return Reading(yes[::-1] if backwards else yes)
 
     def confidence(self, reading: Reading) -> float:

@@ -9,7 +9,10 @@ from typing import Any
 from svc.questions.base import Question, Reading
 from svc.questions.distribution import Distribution
 from svc.questions.labels import DECIMALS
+from svc.questions.plain import YES_NO as PLAIN_YES_NO
+from svc.questions.plain import PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field
+from svc.questions.verbal import Stated, number_of
 
 YES_NO = ("yes", "no")
 EVEN = 0.5  # P(yes) from which the answer counts as yes
@@ -32,6 +35,18 @@ class Noul(Distribution):
 
     def option_lines(self, backwards: bool) -> list[str]:
         return []
+
+    def shown_names(self, backwards: bool) -> tuple[str, ...]:
+        return ("false", "true") if backwards else ("true", "false")
+
+    def stated(self, member: Any, backwards: bool) -> Stated:
+        """A number alone is P(yes)."""
+        if number_of(member) is not None:
+            member = {YES_NO[0]: member}
+        return super().stated(member, backwards)
+
+    def plain(self, backwards: bool) -> list[PlainQuestion]:
+        return [PlainQuestion(PLAIN_YES_NO, self.instructions)]
 
     def reading(
         self, shown: tuple[float, ...] | None, backwards: bool, mass: float | None = None

@@ -13,6 +13,7 @@ from svc.questions.base import Reading
 from svc.questions.distribution import Lettered
 from svc.questions.fields import Levels, finite
 from svc.questions.labels import DECIMALS, argmax, one_line
+from svc.questions.plain import SCORE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 
 
@@ -29,6 +30,15 @@ class Score(Lettered):
     @cached_property
     def option_texts(self) -> tuple[str, ...]:
         return tuple(one_line(level) for level in self.levels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.option_texts
+
+    def plain(self, backwards: bool) -> list[PlainQuestion]:
+        """Levels stand lowest first for such a server, whichever order is asked for."""
+        levels = tuple((level, "") for level in self.option_texts)
+        return [PlainQuestion(SCORE, self.instructions, levels, tuple(range(len(levels))))]
 
     def answer(self, reading: Reading) -> dict[str, Any]:
         probabilities = self.rounded(reading)

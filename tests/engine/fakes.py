@@ -16,9 +16,9 @@ from svc.engine.flows import FlowPool
 from svc.pins import NEWEST
 from svc.providers.bodies import ChatCall, build_body
 from svc.providers.catalog import Provider
-from svc.providers.quirks import Quirks
 from svc.providers.replies import Completion, Token
 from svc.providers.routing import Model, Router
+from svc.providers.traits import TraitMemory
 from svc.schemas import load_decision
 from svc.store.decisions import DecisionRecord
 from tests.preferring import PreferringModel
@@ -35,7 +35,7 @@ class FakeClient:
     def __init__(self, answerers: dict[str, Answerer]) -> None:
         self.answerers = answerers
         self.calls: list[tuple[str, ChatCall]] = []
-        self.quirks = Quirks()
+        self.traits = TraitMemory(slots=64)
 
     def call(
         self,
@@ -104,7 +104,7 @@ def failing(error: Exception) -> Answerer:
 
 def body_of(call: ChatCall) -> dict[str, Any]:
     """The HTTP body that the call would be sent as."""
-    return build_body(LOCAL, "m", call, frozenset())
+    return build_body(LOCAL, "m", call)
 
 
 def _token(entry: dict[str, Any]) -> Token:

@@ -73,7 +73,7 @@ def yes(p: float) -> Answerer:
     """A model that answers noul questions alone, with P(yes) = `p` in both modes."""
 
     def answer(_name: str, call: ChatCall) -> Completion:
-        count = user_text(call).count("\nQuestion ")
+        count = len(re.findall(r"^Question(?: \d+)?: ", user_text(call), re.M))
         if not call.logprobs:
             members = {f"q{i + 1}": {"yes": p, "no": 1 - p} for i in range(count)}
             return Completion(json.dumps(members), input_tokens=10)

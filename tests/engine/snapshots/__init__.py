@@ -27,6 +27,7 @@ from typing import Any
 from svc import jsontext
 from svc.engine.prompt import Material, Prompt, build
 from svc.pins import PINS
+from svc.providers.traits import Way
 from svc.questions import TYPES, Question
 from tests.engine.snapshots.cases import GROUPS, Body, Case, Variant
 
@@ -47,7 +48,8 @@ def prompt_of(pin: str, variant: Variant) -> Prompt:
         images=case.images,
         think=case.think,
     )
-    return build(material, verbal=variant.mode == "verbal", backwards=variant.order == "backwards")
+    way = Way.SCHEMA if variant.mode == "verbal" else Way.LINES
+    return build(material, way, backwards=variant.order == "backwards")
 
 
 def loaded(body: Body) -> Question:

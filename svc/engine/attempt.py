@@ -1,0 +1,179 @@
+"""One way of asking a model, in every option order: its calls, and the readings they gave."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from svc.deadline import Deadline
+from svc.engine import prompt, reply
+from svc.engine.calls import Call, CallPool, Outcome
+from svc.engine.label_reading import read_lines, read_single, without_thought
+from svc.engine.prompt import Label, Material
+from svc.errors import ApiError
+from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
+from svc.providers.failures import BadReply, CallError, Cut, Unanswerable
+from svc.providers.protocol import DecisionCall
+from svc.providers.replies import Completion
+from svc.providers.routing import Model
+from svc.providers.traits import LABEL_WAYS, Way
+from svc.questions import LabelLine, Reading, Unreadable
+
+LABEL_ROOM = 2_048  # output tokens of a label reply where the model thinks first
+JSON_ROOM = 8_192  # output tokens of a JSON reply where the model thinks first
+_FORMATS = {Way.SCHEMA: JSON_SCHEMA, Way.OBJECT: JSON_OBJECT}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The model that is asked, and what every call to it needs."""
+
+    model: Model
+    strict: bool
+    project_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """The outcomes of all orders in one way: readings where it worked, else failures."""
+
+    readings: list[list[Reading]] = field(default_factory=list)
+    failures: list[CallError | ApiError] = field(default_factory=list)
+    cut: list[bool] = field(default_factory=list)  # orders that thought used up the limit of
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Carries out attempts; `spend` takes calls from the request's, `book` notes a completion."""
+
+    calls: CallPool
+    spend: Callable[[int], None]
+    book: Callable[[Completion], None]
+    deadline: Deadline
+
+    def attempt(
+        self, way: Way, orders: Sequence[bool], target: Target, material: Material, room: bool
+    ) -> Attempt:
+        """Ask in every order at the same time; `room` leaves output tokens for thought."""
+        attempt = Attempt()
+        try:
+            asked = [_calls(way, target, material, order, room) for order in orders]
+        except Unanswerable as error:
+            attempt.failures.append(error)
+            return attempt
+        self.spend(sum(map(len, asked)))
+        outcomes = iter(self.calls.run([c for calls in asked for c in calls], self.deadline))
+        for order, calls in zip(orders, asked, strict=True):
+            self._take(attempt, way, [next(outcomes) for _ in calls], target, material, order)
+        return attempt
+
+    def _take(
+        self,
+        attempt: Attempt,
+        way: Way,
+        outcomes: Sequence[Outcome],
+        target: Target,
+        material: Material,
+        order: bool,
+    ) -> None:
+        """Take in what came of one order."""
+        completions = [one for one in outcomes if isinstance(one, Completion)]
+        for completion in completions:
+            self.book(completion)
+        failures = [one for one in outcomes if not isinstance(one, Completion)]
+        if not failures:
+            try:
+                attempt.readings.append(_readings(way, completions, material, order))
+                return
+            except Unreadable as error:
+                name = "JSON" if way not in LABEL_WAYS else "label"
+                log.warning("%s: a %s reply was not readable: %s", target.model.id, name, error)
+                cut = any(_cut(way, completion) for completion in completions)
+                failures = [Cut(str(error)) if cut else BadReply(str(error))]
+        attempt.failures += failures
+        if any(isinstance(failure, Cut) for failure in failures):
+            attempt.cut.append(order)
+
+
+def calls_needed(way: Way, material: Material, orders: int) -> int:
+    """How many calls a way takes."""
+    return orders * (len(prompt.labels_of(material, False)) if way is Way.SINGLE else 1)
+
+
+def _calls(
+    way: Way, target: Target, material: Material, backwards: bool, room: bool
+) -> list[Call]:
+    """The calls of one order: one, or one for each label."""
+    if way is Way.DECISION:
+        return [_call(target, _decision(material, target.strict, backwards))]
+    lines: list[Label | None] = [None]
+    if way is Way.SINGLE:
+        lines = list(prompt.labels_of(material, backwards))
+    return [_call(target, _chat(way, target, material, backwards, room, line)) for line in lines]
+
+
+def _call(target: Target, content: ChatCall | DecisionCall) -> Call:
+    return Call(target.model, content, target.project_key)
+
+
+def _chat(
+    way: Way, target: Target, material: Material, backwards: bool, room: bool, line: Label | None
+) -> ChatCall:
+    words = prompt.build(material, way, backwards=backwards, only=line)
+    labels = way in LABEL_WAYS
+    least = (LABEL_ROOM if labels else JSON_ROOM) if room else 0
+    return ChatCall(
+        messages=words.messages,
+        max_tokens=max(least, words.max_tokens),
+        logprobs=labels,
+        schema=words.schema,
+        reply_format=_FORMATS.get(way, ""),
+        think=material.think,
+        deny_data_collection=target.strict,
+    )
+
+
+def _decision(material: Material, strict: bool, backwards: bool) -> DecisionCall:
+    if material.think:
+        raise Unanswerable("a decision server does not reason in words")
+    plain = []
+    for question in material.questions:
+        found = question.plain(backwards)
+        if not found:
+            raise Unanswerable(f"a decision server has no {question.type} questions")
+        shown = prompt.examples_text(question)
+        plain += [replace(one, instructions=one.instructions + shown) for one in found]
+    state = "\n\n".join([*prompt.earlier_block(material), material.state_text])
+    return DecisionCall(tuple(plain), state, material.images, strict)
+
+
+def _readings(
+    way: Way, completions: Sequence[Completion], material: Material, backwards: bool
+) -> list[Reading]:
+    """The readings of one order. Raises `Unreadable`."""
+    questions = material.questions
+    first = completions[0]
+    if way is Way.DECISION:
+        return reply.decided([LabelLine(seen) for seen in first.decided], questions)
+    if way not in LABEL_WAYS:
+        return reply.read_json(first.text, questions, backwards)
+    wanted = reply.wanted_labels(questions, backwards)
+    if way is Way.LINES:
+        lines = read_lines(first.tokens or (), wanted)
+    else:
+        rows = zip(completions, wanted, strict=True)
+        lines = [read_single(completion.tokens or (), labels) for completion, labels in rows]
+    return reply.assembled(lines, questions, backwards)
+
+
+def _cut(way: Way, completion: Completion) -> bool:
+    """Whether the output limit was used up before the answer.
+
+    A label reply that is cut in prose would go on with prose; only thought ends in an answer.
+    """
+    if not completion.cut:
+        return False
+    return way not in LABEL_WAYS or not without_thought(completion.text).strip()

@@ -1,0 +1,223 @@
+"""From the tokens of a reply to the probabilities of its labels, each read where the answer is.
+
+The label of a line is the first token that reads as one behind what models put before it: a
+number, `Line 1:`, `Answer:`, a dash, a bracket, a quote, emphasis. What follows must not make it
+a word of prose: `A. billing` is a label, `A customer` is none. Thought in front is not read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from svc.providers.replies import Token
+from svc.questions import LabelLine, Unreadable
+
+LEAST_MASS = 0.05  # on valid labels, for a first position without a label to count as an answer
+MASS_SLACK = 0.01  # how far over 1 rounding may push the probabilities at one position
+_SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|bos|end_of_turn|start_of_turn)>")
+_THOUGHT_ENDS = "</think>"
+_THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
+_THOUGHT_BEGINS = re.compile(r"\s*<(think|thinking|reasoning)>")
+# Marks that tokenizers write for a space and for a new line.
+_MARKS = {"\u2581": " ", "\u0120": " ", "\u010a": "\n", "<0x0A>": "\n", "\r": ""}
+_MARK = re.compile("|".join(map(re.escape, _MARKS)))
+# Each character can be read in one way only, so that no line takes long to refuse.
+_BEFORE = r"""
+    (?:[\s>\#*_`"'\u2018\u201c(\[{\u2022\u2013\u2014=:-]    # marks that open something
+    | (?:the\ |my\ )?(?:final\ |best\ |correct\ )?(?:answer|label|option|choice|reply)s?
+      (?:\ to\ question\ \d{1,3})?(?:\ is)?\b
+    | (?:line|question|q)\ ?\d{1,3}\ ?[:.)=-]                # the number of a line
+    | \d{1,3}\ ?[:.)](?!\d)
+    )*
+"""
+# What may stand behind a label: nothing, a mark that closes it, or a dash between spaces.
+_AFTER = r"""
+    (?= \s*$ | ["'\u2019\u201d`*)\]}.:;!_]+(?!\w) | [.:)]\w | \s*,(?!\s*(?:{labels})\b)
+    | \s+[-\u2013\u2014=(<|]
+    )
+"""
+_LINE_CHARS = 200  # of a line that are looked at
+_EDGES = " \t\r\n\"'`*_([{.:;)]}\u2018\u2019\u201c\u201d"
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a reply with text, and where in the whole reply it begins."""
+
+    text: str
+    at: int
+
+
+def read_lines(tokens: Sequence[Token], wanted: Sequence[Sequence[str]]) -> list[LabelLine]:
+    """The labels of a reply with one label a line; `wanted` are the labels of each line.
+
+    Raises `Unreadable` when the lines with a label are not as many, or hold other labels.
+    """
+    if simple := _one_token_lines(tokens, wanted):
+        return simple
+    text = _Text(tokens)
+    every = tuple(dict.fromkeys(label for labels in wanted for label in labels))
+    found = [line for line in text.lines() if _label_at(line.text, every) is not None]
+    if len(found) != len(wanted):
+        raise Unreadable(f"the reply has {len(found)} label lines instead of {len(wanted)}")
+    rows = zip(found, wanted, strict=True)
+    return [_on_line(text, line, tuple(labels)) for line, labels in rows]
+
+
+def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
+    """The label of a reply to one question.
+
+    Where the reply does not show one, the first position's distribution counts if enough of it
+    falls on labels: prose that the model chose narrowly says little against it. Raises
+    `Unreadable` where even that is no answer.
+    """
+    if simple := _one_token_lines(tokens, [labels]):
+        return simple[0]
+    text, valid = _Text(tokens), tuple(labels)
+    lines = text.lines()
+    if not lines:
+        raise Unreadable("the reply holds no text but thought")
+    if _label_at(lines[0].text, valid) is not None:
+        return _on_line(text, lines[0], valid)
+    if len(lines[0].text.split()) == 1 and len(lines) > 1 and lines[0].text.startswith("```"):
+        return _on_line(text, lines[1], valid)
+    if _is_prose_of_a_label(lines[0].text, valid):
+        raise Unreadable("what looks like a label is the beginning of prose")
+    line = _distribution(text.token_at(lines[0].at), valid)
+    if line.mass is None or line.mass < LEAST_MASS:
+        raise Unreadable("hardly any probability falls on a label")
+    return line
+
+
+def without_thought(text: str) -> str:
+    """The text behind a block of thought; empty where the thought never ends."""
+    if _THOUGHT_ENDS in text:  # its beginning may stand in the prompt's template
+        return text.rpartition(_THOUGHT_ENDS)[2]
+    if found := _THOUGHT.match(text):
+        return text[found.end() :]
+    return "" if _THOUGHT_BEGINS.match(text) else text
+
+
+class _Text:
+    """The text of a reply's tokens, and which token stands at a place of it."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._tokens = tokens
+        self._ends: list[int] = []
+        parts: list[str] = []
+        end = 0
+        for token in tokens:
+            part = _plain(token.text)
+            end += len(part)
+            parts.append(part)
+            self._ends.append(end)
+        self._text = "".join(parts)
+
+    def lines(self) -> list[_Line]:
+        """The lines with text, behind any thought."""
+        rest = without_thought(self._text)
+        at = len(self._text) - len(rest)
+        lines = []
+        for line in rest.split("\n"):
+            blank = len(line) - len(line.lstrip())
+            if line.strip():
+                lines.append(_Line(line.strip()[:_LINE_CHARS], at + blank))
+            at += len(line) + 1
+        return lines
+
+    def token_at(self, place: int) -> Token:
+        """The token whose text stands at a place."""
+        index = next(i for i, end in enumerate(self._ends) if end > place)
+        return self._tokens[index]
+
+
+def _one_token_lines(
+    tokens: Sequence[Token], wanted: Sequence[Sequence[str]]
+) -> list[LabelLine] | None:
+    """The labels of a reply that is nothing but labels of one token and new lines."""
+    held = [token for token in tokens if token.text.strip(" \r\n")]
+    if len(held) != len(wanted) or len(tokens) > 2 * len(wanted):
+        return None
+    rows = list(zip(held, wanted, strict=True))
+    if any(token.text.strip(" ") not in labels for token, labels in rows):
+        return None
+    breaks = tokens[1::2]
+    if any(token.text != "\n" for token in breaks):
+        return None
+    return [_distribution(token, labels) for token, labels in rows]
+
+
+def _on_line(text: _Text, line: _Line, labels: tuple[str, ...]) -> LabelLine:
+    place = _label_at(line.text, labels)
+    if place is None:
+        raise Unreadable("a line of the reply is none of its labels")
+    return _distribution(text.token_at(line.at + place), labels)
+
+
+def _label_at(line: str, labels: tuple[str, ...]) -> int | None:
+    """Where on the line its label begins."""
+    found = _pattern(labels).match(line)
+    return found.start("label") if found else None
+
+
+@lru_cache(maxsize=1_024)
+def _pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
+    either = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
+    after = _AFTER.replace("{labels}", either)
+    return re.compile(f"{_BEFORE}(?P<label>{either}){after}", re.VERBOSE | re.IGNORECASE)
+
+
+def _is_prose_of_a_label(line: str, labels: tuple[str, ...]) -> bool:
+    """Whether the line begins with a label's letters as part of a word, or as an article."""
+    single = [re.escape(label) for label in labels if len(label) == 1]
+    longer = [re.escape(label) for label in labels if len(label) > 1]
+    article = rf"(?:{'|'.join(single)})(?:\s+\w|\w|['\u2019]\w)" if single else None
+    word = rf"(?:{'|'.join(longer)})\w" if longer else None
+    either = "|".join(filter(None, (article, word)))
+    return re.match(either, line, re.IGNORECASE) is not None
+
+
+def _distribution(token: Token, labels: Sequence[str]) -> LabelLine:
+    """Sum the probabilities at one position over the tokens that read as the same label."""
+    alternatives = dict(token.alternatives)
+    alternatives.setdefault(token.text, token.logprob)
+    position = {label.casefold(): index for index, label in enumerate(labels)}
+    in_parts = _label_of(token.text) not in position
+    seen: dict[int, float] = {}
+    total, smallest = 0.0, 1.0
+    for text, logprob in alternatives.items():
+        probability = math.exp(min(logprob, 0.0))
+        total += probability
+        smallest = min(smallest, probability)
+        label = _label_of(text)
+        index = position.get(label)
+        if index is None and in_parts:
+            index = _begun(label, position)
+        if index is not None:
+            seen[index] = seen.get(index, 0.0) + probability
+    if total > 1 + MASS_SLACK:
+        raise Unreadable("the alternatives' probabilities sum to more than 1")
+    left = max(0.0, 1.0 - total) / max(1, len(labels) - len(seen))
+    # The alternatives are the most probable tokens: none that is missing is more probable.
+    return LabelLine(seen, min(smallest, left), min(1.0, math.fsum(seen.values())))
+
+
+def _begun(text: str, position: dict[str, int]) -> int | None:
+    """The one label of several letters that a token begins, as `y` begins `yes`."""
+    begun = [index for label, index in position.items() if text and label.startswith(text)]
+    return begun[0] if len(begun) == 1 and len(next(iter(position))) > 1 else None
+
+
+def _label_of(text: str) -> str:
+    return _plain(text).strip(_EDGES).casefold()
+
+
+def _plain(text: str) -> str:
+    """A token's text without marks of the tokenizer."""
+    if text.isascii() and "<" not in text and "\r" not in text:
+        return text
+    return _MARK.sub(lambda mark: _MARKS[mark[0]], _SPECIAL.sub("", text))

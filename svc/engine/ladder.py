@@ -1,0 +1,85 @@
+"""Which ways of asking a model are tried, in which order, and what is remembered of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from svc.errors import ApiError
+from svc.providers.failures import BadReply, CallError, Cut, FormatRefused, NoLogprobs, NotThisWay
+from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Reason, Rung, TraitMemory, Traits, Way
+
+AUTO, LOGPROBS, VERBAL = "auto", "logprobs", "verbal"  # modes
+
+
+def ways(traits: Traits, mode: str, *, labels: int, verbal_only: bool) -> list[Way]:
+    """The ways to try, best first, from where the model stands on its ladders.
+
+    `labels` is how many lines a reply with all labels would have: a single one is asked for in
+    one way. `verbal_only` says that label probabilities cannot answer.
+    """
+    json = _from(traits.json, JSON_WAYS, insists=True)
+    if mode == VERBAL or (mode == AUTO and verbal_only):
+        return json
+    found = _from(traits.labels, LABEL_WAYS, insists=mode == LOGPROBS)
+    if labels == 1 and found:
+        found = [Way.SINGLE]
+    return found if mode == LOGPROBS else [*found, *json]
+
+
+def _from(rung: Rung, ladder: Sequence[Way], *, insists: bool) -> list[Way]:
+    """The ladder from where the model stands, or all of it: now and then, and if nothing is left.
+
+    `insists` says that there is no other ladder to go on to.
+    """
+    if rung.due or (insists and rung.index >= len(ladder)):
+        return list(ladder)
+    return list(ladder[rung.index :])
+
+
+@dataclass(slots=True)
+class Climb:
+    """The ways that failed for one ask so far, and why the last of them did."""
+
+    failed: list[Way] = field(default_factory=list)
+    reason: Reason = Reason.NONE
+
+    def fell(self, way: Way, failures: Sequence[CallError | ApiError]) -> None:
+        """Take note that a way failed in every order."""
+        self.failed.append(way)
+        self.reason = next(map(_reason, filter(moves_on, failures)), Reason.UNREADABLE)
+
+    def settle(self, memory: TraitMemory, model_id: str, worked: Way) -> None:
+        """Remember how the model was asked with success."""
+        old = memory.of(model_id)
+        if self._learnt(old, worked) != old:
+            memory.change(model_id, lambda traits: self._learnt(traits, worked))
+
+    def _learnt(self, traits: Traits, worked: Way) -> Traits:
+        return replace(
+            traits,
+            labels=self._rung(traits.labels, LABEL_WAYS, worked),
+            json=self._rung(traits.json, JSON_WAYS, worked),
+        )
+
+    def _rung(self, rung: Rung, ladder: Sequence[Way], worked: Way) -> Rung:
+        failed = [ladder.index(way) for way in self.failed if way in ladder]
+        if worked in ladder:
+            return rung.after(failed, ladder.index(worked), self.reason)
+        if failed:
+            return rung.after(failed, failed[-1] + 1, self.reason)
+        # Asked on the other ladder alone: counts towards the next try of this one's top.
+        return rung.waited() if ladder is LABEL_WAYS else rung
+
+
+def moves_on(failure: CallError | ApiError) -> bool:
+    """Whether another way of asking may succeed where this failed."""
+    return isinstance(failure, NotThisWay | BadReply)
+
+
+def _reason(failure: CallError | ApiError) -> Reason:
+    if isinstance(failure, NoLogprobs):
+        return Reason.NO_PROBABILITIES
+    if isinstance(failure, FormatRefused):
+        return Reason.REFUSED
+    return Reason.CUT if isinstance(failure, Cut) else Reason.UNREADABLE

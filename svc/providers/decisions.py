@@ -1,0 +1,79 @@
+"""The decisions API: servers that answer `POST /decisions` as OpenAI describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svc.providers.catalog import Provider
+from svc.providers.failures import BadReply, Refused, Unanswerable
+from svc.providers.protocol import DecisionCall, Protocol, share
+from svc.providers.replies import Completion, read_usage
+from svc.providers.traits import Traits
+from svc.questions.plain import CHOICE, SCORE, PlainQuestion
+
+LEVELS = 10  # that such a server takes
+
+
+class Decisions(Protocol[DecisionCall]):
+    """`POST /decisions`: a list of questions, and answers in the same order."""
+
+    path = "/decisions"
+
+    def body(
+        self, provider: Provider, name: str, call: DecisionCall, traits: Traits
+    ) -> dict[str, Any]:
+        return {
+            "model": name,
+            "input": _input(call),
+            "questions": [_question(one) for one in call.questions],
+        }
+
+    def read(self, payload: Any, call: DecisionCall) -> Completion:
+        answers = payload.get("answers") if isinstance(payload, dict) else None
+        if not isinstance(answers, list) or len(answers) != len(call.questions):
+            raise BadReply("200: not one answer for each question")
+        if any(isinstance(one, dict) and one.get("type") == "refusal" for one in answers):
+            raise Refused("200: the server refuses to answer a question")
+        try:
+            rows = zip(call.questions, answers, strict=True)
+            decided = tuple(_decided(question, answer) for question, answer in rows)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise BadReply("200: an answer without usable probabilities") from None
+        used = read_usage(payload.get("usage"), "input_tokens", "output_tokens")
+        return Completion("", None, *used, decided=decided)
+
+
+def _input(call: DecisionCall) -> Any:
+    if not call.images:
+        return call.state
+    images = [{"type": "input_image", "image_url": url} for url in call.images]
+    return [{"role": "user", "content": [{"type": "input_text", "text": call.state}, *images]}]
+
+
+def _question(question: PlainQuestion) -> dict[str, Any]:
+    if question.kind == CHOICE:
+        choices = [_described("value", *option) for option in question.options]
+        return {"type": "choice", "instructions": question.instructions, "choices": choices}
+    if question.kind == SCORE:
+        if len(question.options) > LEVELS:
+            raise Unanswerable(f"a decisions server takes at most {LEVELS} levels")
+        levels = [{"label": level} for level, _ in question.options]
+        return {"type": "score", "instructions": question.instructions, "levels": levels}
+    return {"type": "predicate", "instructions": question.instructions}
+
+
+def _described(name: str, value: str, description: str) -> dict[str, str]:
+    return {name: value, "description": description} if description.strip() else {name: value}
+
+
+def _decided(question: PlainQuestion, answer: Mapping[str, Any]) -> dict[int, float]:
+    """The probability of each label, by its position."""
+    if question.kind not in (CHOICE, SCORE):
+        yes = share(answer["probability"])
+        return {0: yes, 1: 1 - yes}
+    listed = {one["value"]: share(one["probability"]) for one in answer["probabilities"]}
+    names: list[Any] = [name for name, _ in question.options]
+    keys = names if question.kind == CHOICE else list(range(len(names)))
+    rows = zip(question.positions, keys, strict=True)
+    return {position: listed[key] for position, key in rows if key in listed}

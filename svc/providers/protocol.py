@@ -1,0 +1,57 @@
+"""What a protocol is: how one kind of server is asked, and how its reply is read.
+
+A new protocol is one file beside this one and one line in `protocols.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from svc.providers.catalog import Provider
+from svc.providers.replies import Completion
+from svc.providers.traits import Traits
+from svc.questions.plain import PlainQuestion
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCall:
+    """Questions for a decision server, which answers with probabilities and writes no text."""
+
+    questions: tuple[PlainQuestion, ...]
+    state: str
+    images: tuple[str, ...] = ()
+    deny_data_collection: bool = False  # privacy: strict
+
+    @property
+    def words(self) -> Any:
+        """All that a provider's error may echo of it."""
+        asked = [(one.instructions, one.options) for one in self.questions]
+        return [self.state, asked, self.images]
+
+
+class Protocol(ABC, Generic[C]):
+    """One kind of server; its `path` is what follows the base URL, `C` what it is asked with."""
+
+    path: ClassVar[str]
+
+    @abstractmethod
+    def body(self, provider: Provider, name: str, call: C, traits: Traits) -> dict[str, Any]:
+        """The JSON body that asks the provider's model `name`.
+
+        Raises `Unanswerable` for what such a server has no way to answer.
+        """
+
+    @abstractmethod
+    def read(self, payload: Any, call: C) -> Completion:
+        """The completion in the decoded body of a reply that is no error. Raises `CallError`."""
+
+
+def share(value: Any) -> float:
+    """A probability out of a decision server's reply. Raises `ValueError` for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("a decision server gave a probability that is none")
+    return float(value)

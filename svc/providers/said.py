@@ -1,0 +1,151 @@
+"""What an error reply says, whatever its shape; `refusals` tells what it means."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+LONGEST_WAIT_S = 7 * 86_400.0  # a Retry-After beyond this is no answer
+MESSAGE_CHARS = 4_000  # of a message that are read
+_STATUS_OF_CODES = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "overloaded_error": 503,
+    "server_error": 500,
+    "api_error": 500,
+}
+_MILLISECONDS_FROM = 1e11  # an instant in seconds is smaller, one in milliseconds larger
+_INSTANTS_FROM = 1e9  # anything smaller counts from now
+_DEPTH = 6  # levels of a validation report that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The parts of an error that providers fill in, each an empty string where missing."""
+
+    status: int
+    message: str = ""
+    code: str = ""
+    type: str = ""
+    param: str = ""
+    reset: object = None  # an X-RateLimit-Reset that stands in the body
+    structured: bool = False  # the body was an error in JSON
+
+
+def read_error(status: int, payload: object) -> Said:
+    """The error in a decoded reply, whatever its shape; `payload` is None where it was no JSON."""
+    if isinstance(payload, list) and payload:
+        payload = payload[0]
+    if not isinstance(payload, dict):
+        return Said(status)
+    error = payload.get("error")
+    if isinstance(error, dict):
+        fields: Mapping[str, Any] = error
+    else:
+        fields = {"message": error, **payload} if isinstance(error, str) else payload
+    message = _message(fields) or _text(error)
+    return Said(
+        status,
+        message=message,
+        code=_text(fields.get("code")),
+        type=_text(fields.get("type")),
+        param=_text(fields.get("param")),
+        reset=_reset_in(fields.get("metadata")),
+        structured=bool(message) or isinstance(error, dict),
+    )
+
+
+def read_inner_error(payload: object) -> Said:
+    """The error in a reply of status 200: its code says which status it should have had."""
+    said = read_error(400, payload)
+    code = int(said.code) if re.fullmatch(r"[45][0-9][0-9]", said.code) else 400
+    code = _STATUS_OF_CODES.get(said.code, _STATUS_OF_CODES.get(said.type, code))
+    return replace(said, status=code)
+
+
+def retry_after(headers: Mapping[str, str], reset: object, now: float) -> float | None:
+    """Seconds to wait as the provider says, in one of the three ways they do, else None."""
+    said = headers.get("Retry-After")
+    wait = _seconds(said)
+    if wait is None and isinstance(said, str):
+        wait = _until_date(said, now)
+    if wait is None:
+        wait = _until_reset(headers.get("X-RateLimit-Reset") or reset, now)
+    return None if wait is None or wait > LONGEST_WAIT_S else max(0.0, wait)
+
+
+def _message(fields: Mapping[str, Any]) -> str:
+    """Everything that the error says in words: its message, its report, and an inner error."""
+    message = fields.get("message")
+    parts = [_text(message) or _words(message), _words(fields.get("detail"))]
+    metadata = fields.get("metadata")
+    if isinstance(metadata, dict):
+        parts.append(_raw(metadata.get("raw")))
+    return " ".join(filter(None, parts))[:MESSAGE_CHARS]
+
+
+def _raw(raw: object) -> str:
+    """What the provider behind an aggregator said: text, JSON in a text, or JSON."""
+    text = _text(raw)
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            raw = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        return _words(raw)
+    return text or _words(raw)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    return value[:MESSAGE_CHARS] if isinstance(value, str) else ""
+
+
+def _words(value: object, depth: int = _DEPTH) -> str:
+    """The words of a validation report such as [{"loc": ["body", "logprobs"], "msg": "..."}]."""
+    if isinstance(value, list) and depth:
+        return " ".join(_words(inner, depth - 1) for inner in value[:20])[:MESSAGE_CHARS]
+    if isinstance(value, dict) and depth:
+        inner = (value.get(name) for name in _REPORT_FIELDS)
+        return " ".join(filter(None, (_words(one, depth - 1) for one in inner)))
+    return _text(value)
+
+
+_REPORT_FIELDS = ("error", "detail", "message", "loc", "param", "field", "msg", "code")
+
+
+def _reset_in(metadata: object) -> object:
+    headers = metadata.get("headers") if isinstance(metadata, dict) else None
+    return headers.get("X-RateLimit-Reset") if isinstance(headers, dict) else None
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _until_date(text: str, now: float) -> float | None:
+    try:
+        date = parsedate_to_datetime(text)
+        return date.replace(tzinfo=date.tzinfo or UTC).timestamp() - now
+    except (TypeError, ValueError, OverflowError, IndexError):
+        return None
+
+
+def _until_reset(value: object, now: float) -> float | None:
+    number = _seconds(value)
+    if number is None or number < _INSTANTS_FROM:
+        return number
+    return (number / 1000 if number >= _MILLISECONDS_FROM else number) - now

@@ -1,0 +1,75 @@
+"""The criteria shape: servers that answer `POST /systemone`, this project's own among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svc.providers.catalog import Provider
+from svc.providers.failures import BadReply, Unanswerable
+from svc.providers.protocol import DecisionCall, Protocol, share
+from svc.providers.replies import Completion, read_usage
+from svc.providers.traits import Traits
+from svc.questions.plain import CHOICE, SCORE, PlainQuestion
+
+_TYPES = {CHOICE: "choice", SCORE: "score"}  # any other is a yes/no question, `noul`
+
+
+class SystemOne(Protocol[DecisionCall]):
+    """`POST /systemone`: a map of questions with criteria; answers by the same names."""
+
+    path = "/systemone"
+
+    def body(
+        self, provider: Provider, name: str, call: DecisionCall, traits: Traits
+    ) -> dict[str, Any]:
+        if call.images:
+            raise Unanswerable("a server of the criteria shape takes no images")
+        questions = {_name(n): _question(one) for n, one in enumerate(call.questions)}
+        return {"model": name, "state": call.state, "questions": questions}
+
+    def read(self, payload: Any, call: DecisionCall) -> Completion:
+        answers = payload.get("answers") if isinstance(payload, dict) else None
+        if not isinstance(answers, dict):
+            raise BadReply("200: no answers in the reply")
+        try:
+            decided = tuple(
+                _decided(one, answers.get(_name(n))) for n, one in enumerate(call.questions)
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise BadReply("200: an answer without usable probabilities") from None
+        used = read_usage(payload.get("usage"), "input_tokens", "output_tokens")
+        return Completion("", None, *used, decided=decided)
+
+
+def _name(number: int) -> str:
+    """A neutral name: the caller's keys reach no model."""
+    return f"q{number + 1}"
+
+
+def _question(question: PlainQuestion) -> dict[str, Any]:
+    asked: dict[str, Any] = {
+        "type": _TYPES.get(question.kind, "noul"),
+        "instructions": question.instructions,
+    }
+    if question.kind == CHOICE:
+        asked["criteria"] = dict(question.options)
+    elif question.kind == SCORE:
+        asked["criteria"] = [level for level, _ in question.options]
+    return asked
+
+
+def _decided(question: PlainQuestion, answer: Mapping[str, Any] | None) -> dict[int, float]:
+    """The probability of each label, by its position."""
+    if answer is None:
+        raise ValueError("no answer to a question")
+    if question.kind not in (CHOICE, SCORE):
+        yes = share(answer["noul"])
+        return {0: yes, 1: 1 - yes}
+    listed = answer["probabilities"]
+    if isinstance(listed, list):
+        listed = {str(level): p for level, p in enumerate(listed)}
+    names = [name for name, _ in question.options]
+    keys = names if question.kind == CHOICE else [str(level) for level in range(len(names))]
+    rows = zip(question.positions, keys, strict=True)
+    return {position: share(listed[key]) for position, key in rows if key in listed}

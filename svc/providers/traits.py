@@ -1,0 +1,234 @@
+"""What is learnt about single models by asking them, over all processes of a server.
+
+A model shows which fields it refuses, how many alternatives it gives, whether it needs room to
+think, and in which way it can be asked at all. The ways form two ladders, best first:
+
+    label ways   LINES    all questions in one call, one label a line
+                 SINGLE   each label in a call of its own
+    JSON ways    SCHEMA   one reply bound to a strict JSON schema
+                 OBJECT   one reply bound to be some JSON object
+                 WORDS    JSON asked for in words alone
+
+The way that worked is remembered with the reason why the one above it did not, and the top is
+tried again now and then: a server is updated, and one odd reply must not decide for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import lru_cache
+
+from svc.sharing import ProcessLock
+
+SLOTS = 16_384  # models at once; callers choose ids, so memory must end somewhere
+FIRST_RETRY = 25  # asks after which the top of a ladder is tried again for the first time
+LAST_RETRY = 400  # the wait doubles up to this many asks
+MISSES = 3  # failures in a row before a way that has worked is given up
+REQUIRE_PARAMETERS = "require_parameters"  # inside the aggregator's `provider`
+REASONING_OFF = "reasoning.effort"  # the aggregator's effort `none`
+OBJECT_SCHEMA = "response_format.schema"  # beside the type json_object
+# Everything that a model may refuse on its own; the order is that of the bits in a record.
+FIELDS = (
+    "temperature",
+    "max_tokens",
+    "max_completion_tokens",
+    "reasoning",
+    "thinking",
+    REQUIRE_PARAMETERS,
+    REASONING_OFF,
+    OBJECT_SCHEMA,
+)
+_PROBES = 32  # slots that a model may stand in
+# Digest, last written (seconds), refused fields, alternatives, output limit, least output limit,
+# room to think, and twice: rung, reason, misses, proven, asks since the last try, asks until the
+# next one.
+_RECORD = struct.Struct("=QdIHIHB" + "BBBBHH" * 2)
+
+
+class Way(IntEnum):
+    """A way of asking a model."""
+
+    LINES = 0
+    SINGLE = 1
+    SCHEMA = 2
+    OBJECT = 3
+    WORDS = 4
+    DECISION = 5  # the model is a decision server and has this way alone
+
+
+LABEL_WAYS = (Way.LINES, Way.SINGLE)
+JSON_WAYS = (Way.SCHEMA, Way.OBJECT, Way.WORDS)
+
+
+class Reason(IntEnum):
+    """Why the ways above the one in use did not work."""
+
+    NONE = 0
+    REFUSED = 1
+    UNREADABLE = 2
+    NO_PROBABILITIES = 3
+    CUT = 4
+
+    @property
+    def words(self) -> str:
+        """The reason as users read it."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Reason.NONE: "",
+    Reason.REFUSED: "the provider refuses to be asked that way",
+    Reason.UNREADABLE: "its reply could not be read",
+    Reason.NO_PROBABILITIES: "it gives no usable log-probabilities",
+    Reason.CUT: "its thought used up the output limit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """Where a model stands on one of the two ladders."""
+
+    index: int = 0  # of the way in use; the ladder's length where none works
+    reason: Reason = Reason.NONE
+    misses: int = 0  # asks in a row in which the way in use failed
+    proven: bool = False  # whether the way in use has ever worked
+    asks: int = 0  # since the top was tried last
+    patience: int = FIRST_RETRY  # asks until it is tried again
+
+    @property
+    def due(self) -> bool:
+        """Whether the next ask is to begin at the top again."""
+        return self.index > 0 and self.asks + 1 >= self.patience
+
+    def after(self, failed: Sequence[int], worked: int, reason: Reason) -> Rung:
+        """The rung after an ask in which the ways `failed`, in this order, and then one worked.
+
+        `worked` is the ladder's length where an answer came from below it. A way that was not
+        tried, because the ask had but one label, is not blamed.
+        """
+        if worked < self.index:
+            return Rung(worked, reason if failed else Reason.NONE, proven=True)
+        if worked > self.index and failed:
+            if self.proven and self.misses + 1 < MISSES:
+                return replace(self, misses=self.misses + 1)
+            return Rung(worked, reason, proven=True)
+        if failed:  # the top was tried again, in vain
+            patience = min(LAST_RETRY, 2 * self.patience)
+            return replace(self, misses=0, proven=True, asks=0, patience=patience)
+        return replace(self.waited(), misses=0, proven=True)
+
+    def waited(self) -> Rung:
+        """The rung after one more ask that did not begin at the top."""
+        return replace(self, asks=min(LAST_RETRY, self.asks + 1)) if self.index else self
+
+
+TOP = Rung()
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is known of one model; nothing at first."""
+
+    refused: frozenset[str] = frozenset()  # names out of `FIELDS`
+    top_logprobs: int = 0  # alternatives it gives at most; 0 while it takes what is asked
+    most_tokens: int = 0  # the largest output limit it takes; 0 while none was refused
+    least_tokens: int = 0  # the smallest output limit it takes
+    thinks: bool = False  # whether it needs room to think before it answers
+    labels: Rung = TOP
+    json: Rung = TOP
+
+
+UNKNOWN = Traits()
+
+
+class TraitMemory:
+    """The traits of models by their full ids; processes forked after this was made share it.
+
+    Writing takes a lock, reading none: what is read while another process writes may mix two
+    states of a model, which costs one call at most.
+    """
+
+    def __init__(self, slots: int = SLOTS, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` has to be the same for all processes."""
+        self._slots, self._clock = slots, clock
+        self._memory = mmap.mmap(-1, slots * _RECORD.size)
+        self._processes, self._threads = ProcessLock(), threading.Lock()
+
+    def of(self, model_id: str) -> Traits:
+        """What is known of the model."""
+        at, known = self._find(_digest(model_id))
+        return _unpacked(_RECORD.unpack_from(self._memory, at)) if known else UNKNOWN
+
+    def change(self, model_id: str, change: Callable[[Traits], Traits]) -> None:
+        """Replace what is known of the model; `change` makes the new traits from the old ones."""
+        digest = _digest(model_id)
+        with self._threads, self._processes:
+            at, known = self._find(digest)
+            old = _unpacked(_RECORD.unpack_from(self._memory, at)) if known else UNKNOWN
+            new = change(old)
+            if new != old:
+                _RECORD.pack_into(self._memory, at, digest, self._clock(), *_packed(new))
+
+    def refuse(self, model_id: str, field: str) -> None:
+        """Remember that the model does not take a field out of `FIELDS`."""
+        self.change(model_id, lambda traits: replace(traits, refused=traits.refused | {field}))
+
+    def close(self) -> None:
+        """Let go of it in this process."""
+        self._processes.close()
+        self._memory.close()
+
+    def _find(self, digest: int) -> tuple[int, bool]:
+        """Where the model stands, or the place that a new one takes; and which of the two."""
+        oldest, oldest_at = float("inf"), 0
+        for probe in range(_PROBES):
+            at = (digest + probe) % self._slots * _RECORD.size
+            held, written = struct.unpack_from("=Qd", self._memory, at)
+            if held == digest:
+                return at, True
+            if held == 0:
+                return at, False
+            if written < oldest:
+                oldest, oldest_at = written, at
+        return oldest_at, False
+
+
+@lru_cache(maxsize=1_024)
+def _digest(model_id: str) -> int:
+    return int.from_bytes(hashlib.blake2b(model_id.encode(), digest_size=8).digest()) or 1
+
+
+def _packed(traits: Traits) -> tuple[int, ...]:
+    bits = sum(1 << index for index, name in enumerate(FIELDS) if name in traits.refused)
+    rungs = [
+        part
+        for rung in (traits.labels, traits.json)
+        for part in (rung.index, rung.reason, rung.misses, rung.proven, rung.asks, rung.patience)
+    ]
+    limits = (traits.top_logprobs, traits.most_tokens, traits.least_tokens)
+    return (bits, *limits, traits.thinks, *rungs)
+
+
+def _unpacked(record: tuple[float, ...]) -> Traits:
+    bits, alternatives, most, least, thinks, *rungs = map(int, record[2:])
+    return Traits(
+        frozenset(name for index, name in enumerate(FIELDS) if bits >> index & 1),
+        alternatives,
+        most,
+        least,
+        bool(thinks),
+        _rung(rungs[:6]),
+        _rung(rungs[6:]),
+    )
+
+
+def _rung(parts: Sequence[int]) -> Rung:
+    index, reason, misses, proven, asks, patience = parts
+    return Rung(index, Reason(reason), misses, bool(proven), asks, patience)
