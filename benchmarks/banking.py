@@ -28,7 +28,7 @@ CALLERS = 16
 
 
 def _measure(options: Options) -> Result:
-    pairs = _messages(data_folder())
+    pairs = messages(data_folder())
     bodies = [_body(text, pairs) for text, _ in pairs]
     with temporary_directory() as folder:
         database = Path(folder) / "svc.db"
@@ -53,7 +53,7 @@ def data_folder() -> Path:
     return Path(folder)
 
 
-def _messages(folder: Path) -> list[tuple[str, str]]:
+def messages(folder: Path) -> list[tuple[str, str]]:
     """`(text, intent)` of every message that is sent."""
     intents = json.loads((folder / "banking77-categories.json").read_text())[:INTENTS]
     with (folder / "banking77-train.csv").open(newline="") as file:

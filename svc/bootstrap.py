@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from svc import limits
-from svc.engine.ask import Asker
+from svc.engine.ask import Asked, Asker
 from svc.engine.cache import DecisionCache
 from svc.engine.calls import CallPool
 from svc.engine.debias import DebiasMemory
@@ -35,6 +35,7 @@ from svc.store.labels import Labels
 from svc.store.project_keys import ProjectKeys
 from svc.store.weeks import Weeks
 from svc.store.wordings import Wordings
+from svc.usage import UsageBoard
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +48,13 @@ class Shared:
         self.traits = TraitMemory()
         self.turns = Turns()
         self.board = Board()
+        self.usage = UsageBoard()
         self.loads = Loads()
 
     def close(self) -> None:
         """Let go of it in this process."""
         self.loads.close()
+        self.usage.close()
         self.board.close()
         self.turns.close()
         self.traits.close()
@@ -99,7 +102,8 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     gate = Admission(catalog, settings.daily_limit, budget.take, shared.buckets)
     calls = CallPool(client, gate, call_threads)
     flows = FlowPool(limits.REQUEST_THREADS)
-    asker = Asker(client, calls, DecisionCache(settings.cache_size), DebiasMemory())
+    cache: DecisionCache[Asked] = DecisionCache(settings.cache_size)
+    asker = Asker(client, calls, cache, DebiasMemory(), shared.usage.open())
     decisions, labels, wordings = Decisions(database), Labels(database), Wordings(database)
     router = Router(catalog, settings.model, client.list_models)
     if trouble := router.trouble(PINS[settings.latest_config]):
@@ -126,7 +130,9 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         flows=flows,
         calls=calls,
         client=client,
-        metrics=Metrics(shared.board, _quota(budget, settings.daily_limit)),
+        metrics=Metrics(
+            shared.board, _quota(budget, settings.daily_limit), models=shared.usage.sums
+        ),
     )
 
 

@@ -21,12 +21,14 @@ from prometheus_client.core import (
     GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
+    SummaryMetricFamily,
 )
 from prometheus_flask_exporter import PrometheusMetrics
 
 from svc import errors
 from svc.errors import StorageError
 from svc.sharing import ProcessLock
+from svc.usage import Counts
 
 # Upper bounds of the duration's buckets, in seconds: from a cached answer to the deadline.
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -38,6 +40,12 @@ COUNTERS = {  # in the order of their columns
     "svc_answers": "Answers in these decisions, without those of skipped questions.",
     "svc_abstains": "Answers whose confidence was below the question's min_confidence.",
 }
+# Counters of single models: name, help, and where the number stands.
+_OF_MODELS: tuple[tuple[str, str, Callable[[Counts], float]], ...] = (
+    ("svc_model_calls", "Calls to models, retries not counted.", lambda counts: counts.calls),
+    ("svc_model_failures", "Calls that gave no completion.", lambda counts: counts.failures),
+    ("svc_model_cost_dollars", "Dollars that calls cost.", lambda counts: counts.cost_usd),
+)
 ROWS = 512  # processes; later ones share the rows of those that ended long ago
 _SECONDS = len(COUNTERS)  # columns of a row: the counters, the sum of seconds ...
 _BUCKETS = _SECONDS + 1  # ... decisions by duration, the last above all bounds ...
@@ -75,9 +83,18 @@ class Board:
 class Metrics:
     """Counts for one process, and shows the sums of all."""
 
-    def __init__(self, board: Board, quota: Callable[[], int] | None = None) -> None:
-        """`quota` reads how many calls the daily limit still allows; without it there is none."""
+    def __init__(
+        self,
+        board: Board,
+        quota: Callable[[], int] | None = None,
+        models: Callable[[], Mapping[str, Counts]] = dict,
+    ) -> None:
+        """`quota` reads how many calls the daily limit still allows; without it there is none.
+
+        `models` reads what each model was asked and answered.
+        """
         self._board, self._row, self._quota = board, board.new_row(), quota
+        self._models = models
         self._lock = threading.Lock()
         registry = CollectorRegistry(auto_describe=True)
         registry.register(self)
@@ -113,6 +130,7 @@ class Metrics:
             yield CounterMetricFamily(name, text, sums[column])
         yield _durations(sums)
         yield _responses(sums)
+        yield from _by_model(self._models())
         if self._quota is not None:
             yield from self._remaining(self._quota)
 
@@ -135,6 +153,27 @@ def _durations(sums: list[float]) -> Metric:
         buckets=list(zip(bounds, counts, strict=True)),
         sum_value=sums[_SECONDS],
     )
+
+
+def _by_model(counts: Mapping[str, Counts]) -> Iterator[Metric]:
+    for name, text, read in _OF_MODELS:
+        family = CounterMetricFamily(name, text, labels=["model"])
+        for model_id, of_model in sorted(counts.items()):
+            family.add_metric([model_id], read(of_model))
+        yield family
+    tokens = CounterMetricFamily(
+        "svc_model_tokens", "Tokens that models reported.", labels=["model", "direction"]
+    )
+    mass = SummaryMetricFamily(
+        "svc_model_label_mass",
+        "Probability that fell on valid labels, of each reading of label probabilities.",
+        labels=["model"],
+    )
+    for model_id, of_model in sorted(counts.items()):
+        tokens.add_metric([model_id, "input"], of_model.input_tokens)
+        tokens.add_metric([model_id, "output"], of_model.output_tokens)
+        mass.add_metric([model_id], count_value=int(of_model.readings), sum_value=of_model.mass)
+    yield from (tokens, mass)
 
 
 def _responses(sums: list[float]) -> Metric:

@@ -8,15 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.real import servers
+
 DATA = "SVC_TEST_DATA"  # names the folder of real data
 NO_DATA = f"{DATA} names no folder: tests of real data did not run"
 NO_WHEEL = "builds a wheel; run with --wheel"
 NO_BROWSER = "opens a browser; run with --browser"
+NO_REAL = "asks real models; run with --real"
+NO_MODELS = "SVC_REAL_PYTHON names no interpreter with the models: no real model was asked"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--wheel", action="store_true", help="run the tests that build a wheel")
     parser.addoption("--browser", action="store_true", help="run the tests in Chromium")
+    parser.addoption("--real", action="store_true", help="run the tests with real models")
 
 
 def pytest_configure() -> None:
@@ -30,6 +35,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=NO_WHEEL))
         if item.get_closest_marker("browser") and not config.getoption("--browser"):
             item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
+        if item.get_closest_marker("real") and not config.getoption("--real"):
+            item.add_marker(pytest.mark.skip(reason=NO_REAL))
+        elif item.get_closest_marker("real") and servers.python() is None:
+            item.add_marker(pytest.mark.skip(reason=NO_MODELS))
         if item.get_closest_marker("data") and not has_data():
             item.add_marker(pytest.mark.skip(reason=NO_DATA))
 
@@ -37,8 +46,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say loudly what was not tried."""
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    if count := sum(NO_DATA in reason for reason in skipped):
-        terminalreporter.write_sep("!", f"{NO_DATA} ({count})", yellow=True, bold=True)
+    for loud in (NO_DATA, NO_MODELS):
+        if count := sum(loud in reason for reason in skipped):
+            terminalreporter.write_sep("!", f"{loud} ({count})", yellow=True, bold=True)
 
 
 def has_data() -> bool:

@@ -13,7 +13,7 @@ CUED_LINE = re.compile(
     r"^only (?:the letter: )?(.+?) for (?:question (\d+))?(?:, )?(?:option ([A-Z]+))?$", re.M
 )
 CUED_ALONE = re.compile(
-    r"^Answer(?: for option ([A-Z]+))? with only (?:the letter: )?(.+?)\.$", re.M
+    r"^(?:Does option ([A-Z]+) apply\? )?Answer with only (?:the letter: )?(.+?)\.$", re.M
 )
 MEMBER = re.compile(r'^"q(\d+)": (.+)$', re.M)
 QUESTION = re.compile(r"^Question(?: (\d+))?: ", re.M)
@@ -77,7 +77,7 @@ class PreferringModel:
     def options(self, text: str, number: int) -> dict[str, str]:
         """Letter to option name of one question."""
         starts = {int(match[1] or 1): match.start() for match in QUESTION.finditer(text)}
-        reply = re.compile(r"^(Reply|Answer) (with|for) ", re.M).search(text)
+        reply = re.compile(r"^(Reply with|Answer with|Does option) ", re.M).search(text)
         assert reply is not None
         end = starts.get(number + 1, reply.start())
         return dict(OPTION.findall(text[starts[number] : end]))

@@ -25,6 +25,7 @@ LEVELS = (
         "settings",
         "sharing",
         "sockets",
+        "usage",
     },
     {"questions", "stats", "demo"},
     {"schemas", "store", "providers", "metrics"},

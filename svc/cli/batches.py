@@ -30,7 +30,6 @@ from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import Asking
 from svc.errors import ApiError, SettingsError
-from svc.ratelimit import Buckets
 from svc.schemas import DecisionRequest, load_decision, load_questions
 
 CONCURRENCY = 16
@@ -186,16 +185,16 @@ def _answering_lines(plan: _Plan, demo: bool, answering: Answering) -> Iterator[
     """In this process, or in several where one could not ask as fast as is wanted."""
 
     @contextmanager
-    def here(threads: int, buckets: Buckets) -> Iterator[_Lines]:
-        with offline.engine(demo, threads, buckets) as engine:
+    def here(threads: int, shared: offline.Shared) -> Iterator[_Lines]:
+        with offline.engine(demo, threads, shared) as engine:
             yield _Lines(partial(answer_line, answering(engine, plan.request)), engine.cut)
 
-    with closing(Buckets()) as buckets:
+    with closing(offline.Shared()) as shared:
         if len(plan.threads) == 1:
-            with here(plan.threads[0], buckets) as lines:
+            with here(plan.threads[0], shared) as lines:
                 yield lines
         else:
-            with forked(plan.threads, lambda threads: here(threads, buckets)) as children:
+            with forked(plan.threads, lambda threads: here(threads, shared)) as children:
                 yield _Lines(children.work, children.cut)
 
 

@@ -7,7 +7,6 @@ the calls of this process alone.
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -20,27 +19,34 @@ from svc.cli.demonstration import with_demo
 from svc.deadline import Deadline
 from svc.demo import DemoServer
 from svc.engine import stages
-from svc.engine.ask import Asker
+from svc.engine.ask import Ask, Asked, Asker, Ledger
 from svc.engine.cache import DecisionCache
-from svc.engine.calls import Call, CallPool, Outcome
+from svc.engine.calls import CallPool
 from svc.engine.debias import DebiasMemory
 from svc.engine.decide import Engine
 from svc.engine.flows import FlowPool
+from svc.engine.ladder import AUTO
+from svc.engine.prompt import Material
 from svc.errors import ApiError, InvalidRequest, QuotaSpent
 from svc.pins import PINS
 from svc.providers.admission import Admission
-from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider, build_catalog
 from svc.providers.client import Client
 from svc.providers.routing import Model, Router
+from svc.providers.traits import TraitMemory
+from svc.questions import Question
 from svc.ratelimit import Buckets
 from svc.schemas import DecisionRequest, Plan, load_decision
+from svc.schemas.decision import DEFAULT_PROJECT
 from svc.schemas.plan import PlanField
 from svc.settings import Settings, load
 from svc.store import ids
 from svc.store.decisions import DecisionRecord
 
 LOG_LEVEL = "error"  # unless SVC_LOG_LEVEL is set: failures are part of the output
+# Of the mark around a state. Nothing is stored here, and a run that is made again is to show its
+# models the same prompts; the mark is long enough that no state can hold its own.
+SALT = b"svc in process"
 _DAY_S = 86_400
 _SPENT = "the calls that SVC_DAILY_LIMIT allows one run are spent"
 _ORDERS = 2  # calls of one asking, debiased
@@ -81,6 +87,18 @@ class Budget:
         return spent < limit
 
 
+class Shared:
+    """What the processes of one command have in common; made before they are forked."""
+
+    def __init__(self) -> None:
+        self.buckets, self.traits = Buckets(), TraitMemory()
+
+    def close(self) -> None:
+        """Let go of it in this process."""
+        self.buckets.close()
+        self.traits.close()
+
+
 class Offline:
     """Makes decisions like a server with the same environment; used by any number of threads."""
 
@@ -89,7 +107,7 @@ class Offline:
         catalog: Mapping[str, Provider],
         client: Client,
         router: Router,
-        calls: CallPool,
+        asker: Asker,
         engine: Engine,
         settings: Settings,
     ):
@@ -97,7 +115,7 @@ class Offline:
         self.client = client
         self.config = settings.latest_config  # the pin that decisions are made under
         self.budgeted = settings.daily_limit is not None
-        self._router, self._calls, self._engine = router, calls, engine
+        self._router, self._asker, self._engine = router, asker, engine
         self._under_way: set[Deadline] = set()
         self._cut = False
         self._lock = threading.Lock()
@@ -168,15 +186,21 @@ class Offline:
         """The model of an id. Raises `InvalidRequest`."""
         return self._router.resolve(model_id)
 
-    def call(self, model: Model, chat: ChatCall) -> Outcome:
-        """What comes of one call outside any decision, retries included. Raises `Timeout`."""
+    def ask(
+        self, model: Model, questions: tuple[Question, ...], state: str, ledger: Ledger
+    ) -> Asked:
+        """Ask one model about a state in mode auto and both orders, outside any decision.
+
+        Raises `ApiError`.
+        """
+        material = Material(PINS[self.config], questions, state)
+        wanted = Ask(model, material, AUTO, True, DEFAULT_PROJECT, strict=False)
         token = _refused.set([])
         try:
             with self._deadline() as deadline:
-                (outcome,) = self._calls.run([Call(model, chat)], deadline)
+                return self._asker.ask(wanted, ledger, deadline)
         finally:
             _refused.reset(token)
-        return outcome
 
     def cut(self) -> None:
         """End every decision under way, and those to come, with `Timeout`."""
@@ -201,11 +225,11 @@ class Offline:
 
 
 @contextmanager
-def engine(demo: bool, concurrency: int, buckets: Buckets | None = None) -> Iterator[Offline]:
+def engine(demo: bool, concurrency: int, shared: Shared | None = None) -> Iterator[Offline]:
     """The engine by the environment's settings, for `concurrency` decisions at once.
 
-    `buckets` are rate limits that are kept together with other processes. Raises `SettingsError`
-    for what cannot be used.
+    `shared` holds what is kept together with other processes. Raises `SettingsError` for what
+    cannot be used.
     """
     settings = load(os.environ)
     level = settings.log_level if os.environ.get("SVC_LOG_LEVEL") else LOG_LEVEL
@@ -213,24 +237,22 @@ def engine(demo: bool, concurrency: int, buckets: Buckets | None = None) -> Iter
     with ExitStack() as stack:
         if demo:
             settings = with_demo(settings, stack.enter_context(DemoServer()).url)
-        yield _build(
-            settings, concurrency, buckets or stack.enter_context(closing(Buckets())), stack
-        )
+        shared = shared or stack.enter_context(closing(Shared()))
+        yield _build(settings, concurrency, shared, stack)
 
 
-def _build(settings: Settings, concurrency: int, buckets: Buckets, stack: ExitStack) -> Offline:
+def _build(settings: Settings, concurrency: int, shared: Shared, stack: ExitStack) -> Offline:
     """Everything but the database; `stack` ends the threads in order."""
     flow_threads = concurrency * limits.COUNCIL[1]
     call_threads = flow_threads * _ORDERS
     catalog = build_catalog(settings)
-    client = Client(catalog, call_threads)
-    gate = Admission(catalog, settings.daily_limit, Budget().take, buckets)
+    client = Client(catalog, call_threads, traits=shared.traits)
+    gate = Admission(catalog, settings.daily_limit, Budget().take, shared.buckets)
     calls = CallPool(client, gate, call_threads)
     flows = FlowPool(flow_threads)
     for ended in (flows, calls, client):  # the client first: it cuts off what is under way
         stack.callback(ended.close)
     router = Router(catalog, settings.model, client.list_models)
     asker = Asker(client, calls, DecisionCache(0), DebiasMemory())
-    salt = secrets.token_bytes(16)
-    made = Engine(router, asker, flows, Ids(), salt, settings.latest_config)
-    return Offline(catalog, client, router, calls, made, settings)
+    made = Engine(router, asker, flows, Ids(), SALT, settings.latest_config)
+    return Offline(catalog, client, router, asker, made, settings)

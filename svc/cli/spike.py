@@ -1,4 +1,4 @@
-"""`svc spike`: which models give probabilities that labels can be read from."""
+"""`svc spike`: in which way each model can be asked, and what that takes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 
 import click
 
+from svc import limits
 from svc.batch.progress import Progress
 from svc.batch.workers import Workers
 from svc.cli import offline
@@ -18,16 +19,29 @@ from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import demo_option
 from svc.cli.score_table import milliseconds, printable
+from svc.engine.ask import Ledger
 from svc.errors import ApiError, SettingsError
-from svc.evals.probing import Probed, Prober, Verdict
+from svc.evals.probing import QUESTIONS, Probed, Tried, Verdict, probe
 from svc.pins import PINS
-from svc.providers.catalog import Provider
+from svc.providers.catalog import CHAT, Provider
 from svc.providers.failures import CallError
+from svc.providers.routing import Model
+from svc.providers.traits import Traits
+from svc.schemas import load_questions
 
 AT_ONCE = 8  # models under way
 LISTED = 5  # models of a provider that has no usual ones
-_COLOURS = {Verdict.USABLE: "green", Verdict.VERBAL: "yellow", Verdict.FAILED: "red"}
-_HEAD = ("model", "label probabilities", "on labels", "latency", "$ per 1,000", "")
+_HEAD = (
+    "model",
+    "works by",
+    "label mass",
+    "10% below",
+    "thinks",
+    "latency",
+    "calls per 1,000",
+    "$ per 1,000",
+    "",
+)
 EXAMPLES = """\b
 Examples:
   svc spike --demo
@@ -40,15 +54,18 @@ Examples:
 @click.argument("models", nargs=-1, metavar="[MODELS]...")
 @demo_option
 def command(models: Sequence[str], demo: bool) -> None:
-    """Check which models give usable label probabilities.
+    """Check in which way each model can be asked.
 
-    Each model is asked three short texts, in mode logprobs; one that has no usable probabilities
-    is asked one of them verbally. Without MODELS these are the usual ones of every provider that
-    is configured, and the first five of every other that lists some.
+    Each model is asked two questions about six short texts, in both option orders, as a decision
+    in mode auto is: first for label probabilities of all questions in one call, then of each in a
+    call of its own, then for JSON bound to a schema, JSON at all, and JSON in words alone. Without
+    MODELS these are the usual ones of every provider that is configured, and the first five of
+    every other that lists some.
 
-    The table says whether labels' probabilities can be read (mode logprobs works) and how much of
-    them fell on labels at least; why they cannot where they cannot; and latency and cost of a call.
-    Questions of a model without them are answered verbally, in mode auto by itself.
+    The table says which of these works; how much of the probability fell on valid labels, by
+    median and 10th percentile; whether the model needs room to think; and what a decision then
+    takes: time, calls and dollars per 1,000. The last column says why no better way works, or
+    what to do where none does.
 
     The exit status is 0 when any model answered, 1 when none did. SVC_LOG_LEVEL=warning shows
     what providers said of failed calls.
@@ -84,13 +101,24 @@ def _probe(engine: Offline, model_id: str) -> Probed:
         model = engine.resolve(model_id)
     except ApiError as error:
         return Probed(Verdict.FAILED, error.message)
-    provider = engine.catalog[model.provider]
-    return Prober(
-        call=partial(engine.call, model),
-        cost_usd=partial(engine.client.cost_usd, model),
-        top_logprobs=provider.top_logprobs,
-        pin=PINS[engine.config],
-    ).probe()
+    return probe(_Target(engine, model))
+
+
+class _Target:
+    """One model, asked as a decision of this process asks it."""
+
+    def __init__(self, engine: Offline, model: Model) -> None:
+        self._engine, self._model = engine, model
+        self._questions = tuple(load_questions(QUESTIONS).values())
+        self.decides = engine.catalog[model.provider].kind != CHAT
+
+    def ask(self, state: str) -> Tried:
+        ledger = Ledger(limits.MODEL_CALLS)
+        asked = self._engine.ask(self._model, self._questions, state, ledger)
+        return Tried(asked, limits.MODEL_CALLS - ledger.left, ledger.cost_usd)
+
+    def traits(self) -> Traits:
+        return self._engine.client.traits.of(self._model.id)
 
 
 def _usual_models(engine: Offline) -> list[str]:
@@ -123,15 +151,25 @@ def _show(models: Sequence[str], probed: Sequence[Probed]) -> None:
     colour = False if os.environ.get("NO_COLOR") else None  # None: on a terminal only
     click.secho(head.rstrip(), bold=True, color=colour)
     for line, one in zip(lines, probed, strict=True):
-        click.secho(line.rstrip(), fg=_COLOURS[one.verdict], color=colour)
+        click.secho(line.rstrip(), fg=_colour(one.verdict), color=colour)
+
+
+def _colour(verdict: Verdict) -> str:
+    if verdict is Verdict.FAILED:
+        return "red"
+    return "green" if verdict.has_labels else "yellow"
 
 
 def _row(model: str, one: Probed) -> tuple[str, ...]:
+    answered = one.verdict is not Verdict.FAILED
     return (
         printable(model),
         one.verdict.value,
         "-" if one.mass is None else f"{one.mass:.1%}",
+        "-" if one.low_mass is None else f"{one.low_mass:.1%}",
+        ("yes" if one.thinks else "no") if answered else "-",
         milliseconds(one.latency_ms),
+        "-" if one.calls is None else f"{1_000 * one.calls:,.0f}",
         "-" if one.cost_usd is None else f"{1_000 * one.cost_usd:,.4f}",
-        one.why,
+        "; ".join(filter(None, (one.why, one.advice))),
     )

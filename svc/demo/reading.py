@@ -24,9 +24,9 @@ _CUED_LINE = re.compile(
     re.MULTILINE,
 )
 _CUED_ALONE = re.compile(
-    r"^Answer(?: for option ([A-Z]+))? with only (?:the letter: )?(.+?)\.$", re.MULTILINE
+    r"^(?:Does option ([A-Z]+) apply\? )?Answer with only (?:the letter: )?(.+?)\.$", re.MULTILINE
 )
-_REPLY = re.compile(r"\n(?:Reply with|Answer (?:with|for)) ")  # begins the wanted form of reply
+_REPLY = re.compile(r"\n(?:Reply with|Answer with|Does option) ")  # begins the wanted form of reply
 _MEMBER = re.compile(r'^"(q(\d+))": (.+)$', re.MULTILINE)
 _OPTION = re.compile(r"([A-Z]{1,3})\. (.*)")
 _EARLIER = "Earlier answers:\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from svc.deadline import Deadline
 from svc.engine import ladder, prompt
 from svc.engine.attempt import Attempt, Runner, Target, calls_needed
 from svc.engine.cache import DecisionCache, cache_key
-from svc.engine.calls import CallPool, together
+from svc.engine.calls import CallPool, Outcome, together
 from svc.engine.debias import AUTO, DebiasMemory
 from svc.engine.ladder import Climb, moves_on
 from svc.engine.prompt import Material
@@ -23,6 +24,7 @@ from svc.providers.replies import Completion
 from svc.providers.routing import Model
 from svc.providers.traits import JSON_WAYS, TraitMemory, Way
 from svc.questions import Reading
+from svc.usage import Counts, Usage
 
 
 class Ledger:
@@ -93,9 +95,16 @@ class Asker:
     """Asks models through a pool of calls; remembers answers and what models can do."""
 
     def __init__(
-        self, facts: ModelFacts, calls: CallPool, cache: DecisionCache[Asked], memory: DebiasMemory
+        self,
+        facts: ModelFacts,
+        calls: CallPool,
+        cache: DecisionCache[Asked],
+        memory: DebiasMemory,
+        usage: Usage | None = None,
     ) -> None:
+        """`usage` counts what each model was asked; without it nobody reads the counts."""
         self._facts, self._calls, self._cache, self._memory = facts, calls, cache, memory
+        self._usage = usage or Usage()
 
     def ask(self, ask: Ask, ledger: Ledger, deadline: Deadline) -> Asked:
         """The remembered answer, or one asked for now in the first way that gives any.
@@ -123,8 +132,8 @@ class Asker:
         return replace(asked, cached=True) if hit else asked
 
     def _ask_now(self, ask: Ask, ledger: Ledger, deadline: Deadline) -> Asked:
-        def book(completion: Completion) -> None:
-            ledger.book(self._facts.cost_usd(ask.model, completion), completion.input_tokens)
+        def book(outcomes: Sequence[Outcome]) -> None:
+            self._book(ask.model, outcomes, ledger)
 
         runner = Runner(self._calls, ledger.spend, book, deadline)
         orders, climb = self._orders(ask), Climb()
@@ -142,6 +151,21 @@ class Asker:
                 break  # another way would meet the same trouble
             climb.fell(way, failures)
         raise together(failures).about(_named(ask.model))
+
+    def _book(self, model: Model, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
+        """Count calls with what they took, for the request and for the model."""
+        completions = [one for one in outcomes if isinstance(one, Completion)]
+        costs = [self._facts.cost_usd(model, completion) for completion in completions]
+        for completion, cost_usd in zip(completions, costs, strict=True):
+            ledger.book(cost_usd, completion.input_tokens)
+        counts = Counts(
+            calls=len(outcomes),
+            failures=len(outcomes) - len(completions),
+            input_tokens=sum(completion.input_tokens for completion in completions),
+            output_tokens=sum(completion.output_tokens for completion in completions),
+            cost_usd=sum(costs),
+        )
+        self._usage.add(model.id, counts)
 
     def _ways(self, ask: Ask) -> Sequence[Way]:
         """The ways to try, best first."""
@@ -187,6 +211,9 @@ class Asker:
         questions, orders = ask.material.questions, attempt.readings
         if ask.debias == AUTO and len(orders) > 1:
             self._memory.learn(ask.model.id, questions, orders)
+        masses = [r.mass for readings in orders for r in readings if r.mass is not None]
+        if masses:
+            self._usage.add(ask.model.id, Counts(mass=math.fsum(masses), readings=len(masses)))
         return Asked(
             readings=tuple(q.merge(column) for q, *column in zip(questions, *orders, strict=True)),
             original=tuple(orders[0]),

@@ -47,11 +47,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Carries out attempts; `spend` takes calls from the request's, `book` notes a completion."""
+    """Carries out attempts; `spend` takes calls from the request's, `book` notes their outcomes."""
 
     calls: CallPool
     spend: Callable[[int], None]
-    book: Callable[[Completion], None]
+    book: Callable[[Sequence[Outcome]], None]
     deadline: Deadline
 
     def attempt(
@@ -65,7 +65,9 @@ class Runner:
             attempt.failures.append(error)
             return attempt
         self.spend(sum(map(len, asked)))
-        outcomes = iter(self.calls.run([c for calls in asked for c in calls], self.deadline))
+        found = self.calls.run([call for calls in asked for call in calls], self.deadline)
+        self.book(found)
+        outcomes = iter(found)
         for order, calls in zip(orders, asked, strict=True):
             self._take(attempt, way, [next(outcomes) for _ in calls], target, material, order)
         return attempt
@@ -81,8 +83,6 @@ class Runner:
     ) -> None:
         """Take in what came of one order."""
         completions = [one for one in outcomes if isinstance(one, Completion)]
-        for completion in completions:
-            self.book(completion)
         failures = [one for one in outcomes if not isinstance(one, Completion)]
         if not failures:
             try:
@@ -103,9 +103,7 @@ def calls_needed(way: Way, material: Material, orders: int) -> int:
     return orders * (len(prompt.labels_of(material, False)) if way is Way.SINGLE else 1)
 
 
-def _calls(
-    way: Way, target: Target, material: Material, backwards: bool, room: bool
-) -> list[Call]:
+def _calls(way: Way, target: Target, material: Material, backwards: bool, room: bool) -> list[Call]:
     """The calls of one order: one, or one for each label."""
     if way is Way.DECISION:
         return [_call(target, _decision(material, target.strict, backwards))]

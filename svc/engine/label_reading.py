@@ -36,12 +36,12 @@ _BEFORE = r"""
 """
 # What may stand behind a label: nothing, a mark that closes it, or a dash between spaces.
 _AFTER = r"""
-    (?= \s*$ | ["'\u2019\u201d`*)\]}.:;!_]+(?!\w) | [.:)]\w | \s*,(?!\s*(?:{labels})\b)
+    (?= \s*$ | \s*["'\u2019\u201d`*)\]}.:;!_]+(?!\w) | [.:)]\w | \s*,(?!\s*(?:{labels})\b)
     | \s+[-\u2013\u2014=(<|]
     )
 """
 _LINE_CHARS = 200  # of a line that are looked at
-_EDGES = " \t\r\n\"'`*_([{.:;)]}\u2018\u2019\u201c\u201d"
+_EDGES = " \t\r\n\"'`*_([{.,:;)]}\u2018\u2019\u201c\u201d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,8 @@ def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
         return _on_line(text, lines[1], valid)
     if _is_prose_of_a_label(lines[0].text, valid):
         raise Unreadable("what looks like a label is the beginning of prose")
+    if _lists_labels(lines[0].text, valid):
+        raise Unreadable("the reply lists labels instead of choosing one")
     line = _distribution(text.token_at(lines[0].at), valid)
     if line.mass is None or line.mass < LEAST_MASS:
         raise Unreadable("hardly any probability falls on a label")
@@ -161,7 +163,7 @@ def _on_line(text: _Text, line: _Line, labels: tuple[str, ...]) -> LabelLine:
 def _label_at(line: str, labels: tuple[str, ...]) -> int | None:
     """Where on the line its label begins."""
     found = _pattern(labels).match(line)
-    return found.start("label") if found else None
+    return found.start("label") if found and not _lists_labels(line, labels) else None
 
 
 @lru_cache(maxsize=1_024)
@@ -179,6 +181,26 @@ def _is_prose_of_a_label(line: str, labels: tuple[str, ...]) -> bool:
     word = rf"(?:{'|'.join(longer)})\w" if longer else None
     either = "|".join(filter(None, (article, word)))
     return re.match(either, line, re.IGNORECASE) is not None
+
+
+def _lists_labels(line: str, labels: tuple[str, ...]) -> bool:
+    """Whether the line is an echo of the choice: `A, B or C`, `yes/no`, `A. B. C.`."""
+    found = _list_pattern(labels).match(line)
+    if found is None:
+        return False
+    if found["all"] is None:
+        return found["first"].casefold() != found["second"].casefold()
+    listed = set(re.findall(r"\w+", found["all"].casefold()))
+    return len(listed & {label.casefold() for label in labels}) > 2  # `A. B` may name an option
+
+
+@lru_cache(maxsize=1_024)
+def _list_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
+    either = f"(?:{'|'.join(map(re.escape, sorted(labels, key=len, reverse=True)))})"
+    joined = r"\s*(?:[,/|&+](?:\s*(?:or|and)\b)?|\b(?:or|and)\b)\s*"
+    adjacent = rf"(?P<first>{either}){joined}(?P<second>{either})\b"
+    entire = rf"(?P<all>{either}(?:[\s.):;-]+{either})+)[\s.):;]*$"
+    return re.compile(f"{_BEFORE}(?:{adjacent}|{entire})", re.VERBOSE | re.IGNORECASE)
 
 
 def _distribution(token: Token, labels: Sequence[str]) -> LabelLine:

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from svc.pins import Pin
@@ -64,6 +65,7 @@ class Label:
     """One line that a logprobs reply is to have: whose it is, and what may stand on it."""
 
     question: int  # its number, from 1
+    position: int  # among the lines of its question, from 0
     part: str  # of the question, such as `option B`; empty for the question as a whole
     labels: tuple[str, ...]
 
@@ -71,15 +73,13 @@ class Label:
 def labels_of(material: Material, backwards: bool) -> list[Label]:
     """The lines of a logprobs reply to all questions."""
     return [
-        Label(number, part, labels)
+        Label(number, position, part, labels)
         for number, question in enumerate(material.questions, 1)
-        for part, labels in question.reply_lines(backwards)
+        for position, (part, labels) in enumerate(question.reply_lines(backwards))
     ]
 
 
-def build(
-    material: Material, way: Way, *, backwards: bool, only: Label | None = None
-) -> Prompt:
+def build(material: Material, way: Way, *, backwards: bool, only: Label | None = None) -> Prompt:
     """The prompt of one call in one option order; `only` asks for one line of them all."""
     verbal = way not in (Way.LINES, Way.SINGLE)
     lines = [] if verbal else [only] if only else labels_of(material, backwards)
@@ -111,7 +111,7 @@ def _render(material: Material, lines: Sequence[Label], backwards: bool) -> str:
         return _cued(material, lines, backwards)
     reply = _line_reply(lines) if lines else _json_reply(material, backwards)
     shown = _shown(material, lines)
-    questions = "\n\n".join(["Questions:", *_questions(material, shown, backwards), reply])
+    questions = "\n\n".join(["Questions:", *_questions(material, shown, [], backwards), reply])
     blocks = [*earlier_block(material), _input_block(material), questions]
     if material.pin.questions_first:
         blocks.insert(0, blocks.pop())
@@ -124,7 +124,7 @@ def _cued(material: Material, lines: Sequence[Label], backwards: bool) -> str:
     wanted = _cued_lines(lines, shown) if lines else _cued_json(material, backwards)
     cue = "JSON:" if not lines else "Answer:" if len(lines) == 1 else "Answers:"
     blocks = [
-        *_questions(material, shown, backwards),
+        *_questions(material, shown, lines, backwards),
         wanted,
         *earlier_block(material),
         _input_block(material),
@@ -172,19 +172,25 @@ def earlier_block(material: Material) -> list[str]:
 
 
 def _questions(
-    material: Material, shown: Sequence[tuple[int, Question]], backwards: bool
+    material: Material,
+    shown: Sequence[tuple[int, Question]],
+    lines: Sequence[Label],
+    backwards: bool,
 ) -> list[str]:
-    """A block of lines for each question."""
+    """A block for each question; the only one of `lines` narrows its options to what it is about."""
     cued = material.pin.cued
-    parts = []
+    blocks = []
     for number, question in shown:
         name = "Question" if cued and len(shown) == 1 else f"Question {number}"
-        lines = [f"{name}: {question.instructions}", *question.option_lines(backwards)]
+        options = question.option_lines(backwards)
+        if len(lines) == 1:
+            options = question.option_lines_of(lines[0].position, backwards)
+        block = [f"{name}: {question.instructions}", *options]
         if material.pin.delimited and not cued:
-            lines.append(question.guidance)
-        lines += _examples(question, lambda label: question.label_text(label, backwards))
-        parts.append("\n".join(lines))
-    return parts
+            block.append(question.guidance)
+        block += _examples(question, partial(question.label_text, backwards=backwards))
+        blocks.append("\n".join(block))
+    return blocks
 
 
 def _examples(question: Question, answer: Callable[[Any], str]) -> list[str]:
@@ -228,8 +234,8 @@ def _alternatives(labels: Sequence[str]) -> str:
 def _cued_lines(lines: Sequence[Label], shown: Sequence[tuple[int, Question]]) -> str:
     if len(lines) == 1:
         (line,) = lines
-        about = f" for {line.part}" if line.part else ""
-        return f"Answer{about} with {_only(line.labels)}."
+        asked = f"Does {line.part} apply? " if line.part else ""
+        return f"{asked}Answer with {_only(line.labels)}."
     numbers = _numbered(lines)
     wanted = [
         f"{_only(line.labels)} for {_whose(number, line, alone=len(shown) == 1)}"
@@ -271,9 +277,7 @@ def _json_members(material: Material, backwards: bool) -> list[str]:
     return members
 
 
-def _schema(
-    material: Material, backwards: bool, probability: Mapping[str, Any]
-) -> dict[str, Any]:
+def _schema(material: Material, backwards: bool, probability: Mapping[str, Any]) -> dict[str, Any]:
     reasoning: dict[str, Any] = {REASONING: {"type": "string"}} if material.think else {}
     answers = {
         member(index): question.verbal_schema(backwards, probability)

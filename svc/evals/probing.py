@@ -1,28 +1,26 @@
-"""Whether a model gives probabilities that labels can be read from, found by asking it."""
+"""In which way a model can be asked, and how well it keeps to labels, found by asking it."""
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
-from svc.engine import prompt, reply
-from svc.engine.calls import Outcome
-from svc.engine.prompt import Material
+from svc.engine.ask import Asked
 from svc.errors import ApiError
-from svc.pins import Pin
-from svc.providers import failures
-from svc.providers.bodies import ChatCall
-from svc.providers.replies import Completion
-from svc.questions import Question, Reading, Unreadable
-from svc.schemas import load_questions
+from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Traits, Way
 
 STATES = (
     "I was charged twice this month. Please send the second payment back.",
     "Since this morning the app closes by itself whenever I open a report.",
     "How do I change the e-mail address that I sign in with?",
+    "My invoice shows the wrong company name. Can you send a corrected one?",
+    "The two-factor code never arrives, so I cannot get into my account.",
+    "Your new search is great, it finds everything at once.",
 )
 QUESTIONS = {
     "team": {
@@ -36,104 +34,108 @@ QUESTIONS = {
     },
     "refund": {"type": "noul", "instructions": "Does the customer ask for money back?"},
 }
-_WHY = {
-    failures.Throttled: "the provider limits the rate of calls",
-    failures.ServerTrouble: "the provider failed or could not be reached",
-    failures.ParameterRefused: "the model refuses a parameter of every call",
-    failures.NoLogprobs: "gives no log-probabilities that could be used",
-    failures.Gone: "no such model, or it is not open to this account",
-    failures.Refused: "the provider refuses the call: its key, credits or policy",
-    failures.BadReply: "the reply is no completion",
-    failures.CallTimedOut: "no answer in time",
-    failures.Cancelled: "cut off",
-}
+TENTH = 0.1  # the share of readings below the lower figure of label mass
 
 
 class Verdict(Enum):
-    """What a model is good for."""
+    """In which way a model can be asked: what works for it, from the best down."""
 
-    USABLE = "yes"
-    VERBAL = "no, verbal only"
-    FAILED = "failed"
+    LINES = "labels, one call"
+    SINGLE = "labels, a call each"
+    SCHEMA = "JSON by schema"
+    OBJECT = "JSON object"
+    WORDS = "JSON in words"
+    DECISION = "decision server"
+    FAILED = "nothing"
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether its probabilities are read from log-probabilities, or are its very answer."""
+        return self in (Verdict.LINES, Verdict.SINGLE, Verdict.DECISION)
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What was found; latency and cost are those of one call, None without any reply."""
+    """What was found; figures are per decision, None without any answer.
+
+    `why` says why no better way works, or why none does; `advice` what to do about that.
+    """
 
     verdict: Verdict
     why: str = ""
-    mass: float | None = None  # least probability that fell on valid labels
+    advice: str = ""
+    mass: float | None = None  # median probability that fell on valid labels
+    low_mass: float | None = None  # its 10th percentile
+    thinks: bool = False
     latency_ms: float | None = None
+    calls: float | None = None
     cost_usd: float | None = None
 
 
-@dataclass(slots=True)
-class Prober:
-    """Asks one model; `call` makes a call, `cost_usd` says what it took, `clock` is in seconds."""
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One ask that was answered, and what it took."""
 
-    call: Callable[[ChatCall], Outcome]
-    cost_usd: Callable[[Completion], float]
-    top_logprobs: int  # alternatives that its provider is asked for
-    pin: Pin
-    clock: Callable[[], float] = time.perf_counter
-    latencies: list[float] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
+    asked: Asked
+    calls: int
+    cost_usd: float
 
-    def probe(self) -> Probed:
-        """Ask for label probabilities about every state; after a failure verbally, once."""
-        masses = []
+
+class Target(Protocol):
+    """One model that can be asked the questions about a state."""
+
+    decides: bool  # whether it is a decision server
+
+    def ask(self, state: str) -> Tried: ...
+    def traits(self) -> Traits: ...
+
+
+def probe(target: Target, clock: Callable[[], float] = time.perf_counter) -> Probed:
+    """Ask about every state; `clock` is in seconds.
+
+    The first ask finds the way and pays for it; the figures are those of all that follow.
+    """
+    tried, latencies = [], []
+    try:
         for state in STATES:
-            try:
-                readings = self._ask(state, verbal=False)
-            except _Failed as failed:
-                return self._without(str(failed))
-            masses += [reading.mass for reading in readings if reading.mass is not None]
-        return self._found(Verdict.USABLE, mass=min(masses))
-
-    def _without(self, why: str) -> Probed:
-        self.latencies.clear()
-        self.costs.clear()
-        try:
-            self._ask(STATES[0], verbal=True)
-        except _Failed as failed:
-            return Probed(Verdict.FAILED, str(failed))
-        return self._found(Verdict.VERBAL, why)
-
-    def _found(self, verdict: Verdict, why: str = "", mass: float | None = None) -> Probed:
-        latency_ms = statistics.median(self.latencies) * 1_000
-        return Probed(verdict, why, mass, latency_ms, statistics.fmean(self.costs))
-
-    def _ask(self, state: str, *, verbal: bool) -> list[Reading]:
-        questions = tuple(load_questions(QUESTIONS).values())
-        started = self.clock()
-        completion = self._complete(_chat(self.pin, questions, state, verbal))
-        self.latencies.append(self.clock() - started)
-        self.costs.append(self.cost_usd(completion))
-        try:
-            if verbal:
-                return reply.read_json(completion.text, questions, backwards=False)
-            tokens = completion.tokens or ()
-            return reply.read_lines(tokens, questions, False, self.top_logprobs)
-        except Unreadable as error:
-            raise _Failed(str(error)) from None
-
-    def _complete(self, chat: ChatCall) -> Completion:
-        try:
-            outcome = self.call(chat)
-        except ApiError as error:
-            raise _Failed(error.message) from None
-        if isinstance(outcome, Completion):
-            return outcome
-        if isinstance(outcome, ApiError):
-            raise _Failed(outcome.message)
-        raise _Failed(_WHY[type(outcome)])
+            started = clock()
+            tried.append(target.ask(state))
+            latencies.append(clock() - started)
+    except ApiError as error:
+        return Probed(Verdict.FAILED, error.message, error.advice)
+    later = tried[1:]
+    masses = [
+        reading.mass for one in tried for reading in one.asked.readings if reading.mass is not None
+    ]
+    traits = target.traits()
+    return Probed(
+        _verdict(target, traits, later[-1].asked),
+        why=_why(traits),
+        mass=statistics.median(masses) if masses else None,
+        low_mass=_percentile(masses, TENTH) if masses else None,
+        thinks=traits.thinks,
+        latency_ms=statistics.median(latencies[1:]) * 1_000,
+        calls=statistics.fmean(one.calls for one in later),
+        cost_usd=statistics.fmean(one.cost_usd for one in later),
+    )
 
 
-class _Failed(Exception):
-    """A call without a usable answer; says why in this project's own words."""
+def _verdict(target: Target, traits: Traits, last: Asked) -> Verdict:
+    if target.decides:
+        return Verdict.DECISION
+    if last.mode == "logprobs":
+        way: Way = LABEL_WAYS[min(traits.labels.index, len(LABEL_WAYS) - 1)]
+    else:
+        way = JSON_WAYS[traits.json.index]
+    return Verdict[way.name]
 
 
-def _chat(pin: Pin, questions: tuple[Question, ...], state: str, verbal: bool) -> ChatCall:
-    words = prompt.build(Material(pin, questions, state), verbal=verbal, backwards=False)
-    return ChatCall(words.messages, words.max_tokens, logprobs=not verbal, schema=words.schema)
+def _why(traits: Traits) -> str:
+    """Why the ways above the one in use do not work, the topmost first."""
+    reasons = (traits.labels.reason.words, traits.json.reason.words)
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def _percentile(values: list[float], share: float) -> float:
+    """The value below which the share of all values lies at most (nearest rank)."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

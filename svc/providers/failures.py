@@ -33,6 +33,7 @@ class CallError(Exception):
 
     retry = False  # whether the same call may succeed later
     told = "the model gave no valid answer"  # to the caller, who may not hear the provider's words
+    advice = "try a larger model, or one that follows instructions"  # to the operator
 
     def __init__(self, detail: str = "", retry_after: float | None = None) -> None:
         """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
@@ -41,7 +42,7 @@ class CallError(Exception):
 
     def as_api_error(self) -> ApiError:
         """The error for the caller, without a word of the provider's."""
-        return ModelError(self.told)
+        return ModelError(self.told).advising(self.advice)
 
 
 class Throttled(CallError):
@@ -51,7 +52,8 @@ class Throttled(CallError):
 
     def as_api_error(self) -> ApiError:
         wait = limits.RETRY_CAP_S if self.retry_after is None else self.retry_after
-        return RateLimited("the model's provider limits the rate of calls", wait)
+        limited = RateLimited("the model's provider limits the rate of calls", wait)
+        return limited.advising("set SVC_PROVIDER_<NAME>_RPM to what the account allows")
 
 
 class ServerTrouble(CallError):
@@ -59,6 +61,7 @@ class ServerTrouble(CallError):
 
     retry = True
     told = "the model's provider failed or could not be reached"
+    advice = "see that the server runs and that SVC_PROVIDER_<NAME>_URL is its base URL"
 
 
 class ParameterRefused(CallError):
@@ -106,25 +109,29 @@ class Gone(CallError):
     """The model does not exist, was retired, or is closed to the account."""
 
     def as_api_error(self) -> ApiError:
-        return ModelUnavailable("the model does not exist or is not open to this account")
+        gone = ModelUnavailable("the model does not exist or is not open to this account")
+        return gone.advising("see the provider's list of models for the exact name")
 
 
 class Refused(CallError):
     """The provider will not take the call, and asking again would not help."""
 
     told = "the model's provider refused the call"
+    advice = "SVC_LOG_LEVEL=warning shows what the provider said"
 
 
 class KeyRefused(Refused):
     """The provider does not accept the key."""
 
     told = "the model's provider does not accept the key"
+    advice = "check the provider's key variable"
 
 
 class NoCredit(Refused):
     """The account at the provider has no credit left; waiting does not help."""
 
     told = "the account at the model's provider has no credit left"
+    advice = "add credit to the account"
 
 
 class Unanswerable(Refused):
@@ -148,6 +155,7 @@ class CallTimedOut(CallError):
     """The whole call took longer than its limit."""
 
     told = "the model took too long to answer"
+    advice = "raise SVC_PROVIDER_<NAME>_TIMEOUT, or take a faster model"
 
 
 class Cancelled(CallError):

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-
 MESSAGE_CHARS = 300
 RUN_CHARS = 4  # the shortest run inside a word that counts as an echo; whole words always do
 REMOVED = "…"

@@ -40,7 +40,7 @@ class Token:
     @property
     def tells(self) -> bool:
         """Whether it says more than that the token which stands there stands there."""
-        return len(self.alternatives) > 1 or self.logprob < 0 and len(self.alternatives) == 1
+        return len(self.alternatives) > 1 or (self.logprob < 0 and len(self.alternatives) == 1)
 
 
 @dataclass(frozen=True, slots=True)

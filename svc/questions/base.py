@@ -112,6 +112,10 @@ class Question(ABC):
     def option_lines(self, backwards: bool) -> list[str]:
         """The lines under the instructions: lettered options, or none."""
 
+    def option_lines_of(self, position: int, backwards: bool) -> list[str]:
+        """The option lines that one line of the reply is about, by its place in `reply_lines`."""
+        return self.option_lines(backwards)
+
     @abstractmethod
     def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
         """One `(part, labels)` for each line of a logprobs reply; `part` is "" or an option."""

@@ -40,6 +40,9 @@ class Multi(Question):
     def option_lines(self, backwards: bool) -> list[str]:
         return lettered([option_text(*option) for option in self.options], backwards)
 
+    def option_lines_of(self, position: int, backwards: bool) -> list[str]:
+        return [self.option_lines(backwards)[position]]
+
     def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
         return [(f"option {label}", YES_NO) for label in self.labels]
 

@@ -68,7 +68,7 @@ def test_the_table_says_how_right_how_calibrated_and_how_automatic(evals: Evals)
     with ScriptedProvider(always(YES)) as provider:
         ended = evals.bench_by(provider)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith(f"{MODEL}, mode auto, both option orders, svc-1.2.0\n\nset ")
+    assert ended.stdout.startswith(f"{MODEL}, mode auto, both option orders, svc-1.3.0\n\nset ")
     found = cells(ended.stdout, "late")
     assert found[:9] == [
         *["late", "20", "75.0%", "53.1-88.8%", "0.150", "0.210"],

@@ -28,7 +28,7 @@ def test_it_prints_every_run_as_bench_did(saved: Path) -> None:
     bench = svc("bench", "--demo", "--dir", saved.parent, "--save", saved).stdout
     report = svc("report", saved).stdout
     assert report.startswith(bench)
-    assert "@demo/lexical, mode auto, one option order, svc-1.2.0" in report[len(bench) :]
+    assert "@demo/lexical, mode auto, one option order, svc-1.3.0" in report[len(bench) :]
 
 
 def test_the_page_has_the_states_of_mistakes_and_nothing_of_them_is_markup(saved: Path) -> None:

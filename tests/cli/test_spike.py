@@ -46,12 +46,16 @@ def test_every_model_is_a_row_whatever_becomes_of_it() -> None:
     assert ended.returncode == 0, ended.stderr
     found = table(ended.stdout)
     assert list(found) == [*models, "@none/m"]
-    assert found["@own/usable"][:2] == ["yes", "99.0%"]
-    assert re.fullmatch(r"\d+ ms", found["@own/usable"][2])
-    assert found["@own/verbal"][0] == "no, verbal only"
-    assert found["@own/verbal"][-1] == "gives no log-probabilities that could be used"
-    assert {found[model][0] for model in [*models[2:], "@none/m"]} == {"failed"}
-    assert found["@own/gone"][-1] == "no such model, or it is not open to this account"
+    assert found["@own/usable"][:4] == ["labels, one call", "99.5%", "99.0%", "no"]
+    assert re.fullmatch(r"\d+ ms", found["@own/usable"][4])
+    assert found["@own/usable"][5:] == ["2,000", "0.0000"]
+    assert found["@own/verbal"][0] == "JSON by schema"
+    assert found["@own/verbal"][-1] == "it gives no usable log-probabilities"
+    assert {found[model][0] for model in [*models[2:], "@none/m"]} == {"nothing"}
+    assert found["@own/gone"][-1].startswith("model '@own/gone': the model does not exist")
+    assert found["@own/locked"][-1].endswith(
+        "does not accept the key; check the provider's key variable"
+    )
     assert "secret" not in ended.stdout + ended.stderr
 
 
@@ -64,17 +68,17 @@ def test_the_usual_models_of_what_is_configured_are_checked() -> None:
         assert {"openai/gpt-4.1-mini", "openai/gpt-4o-mini"} < set(listed) and len(listed) == 4
 
 
-def test_costs_are_those_of_a_thousand_calls() -> None:
+def test_costs_are_those_of_a_thousand_decisions() -> None:
     priced = Reply(completion("A\nyes", LABELS, cost=0.0021))
     with ScriptedProvider(lambda body, n, headers: priced) as provider:
         ended = svc("spike", "vendor/model", SVC_PROVIDER_URL=provider.url)
-    assert table(ended.stdout)["vendor/model"][3] == "2.1000"
+    assert table(ended.stdout)["vendor/model"][-2:] == ["2,000", "4.2000"]
 
 
 def test_with_the_demonstration_model() -> None:
     ended = svc("spike", "--demo")
     assert ended.returncode == 0
-    assert table(ended.stdout)["@demo/lexical"][0] == "yes"
+    assert table(ended.stdout)["@demo/lexical"][0] == "labels, one call"
 
 
 def test_when_no_model_answers_the_status_says_so() -> None:
@@ -86,7 +90,7 @@ def test_when_no_model_answers_the_status_says_so() -> None:
 def test_a_budget_that_does_not_suffice_is_a_reason() -> None:
     with ScriptedProvider(lambda body, n, headers: USABLE) as provider:
         ended = svc("spike", "a", SVC_PROVIDER_URL=provider.url, SVC_DAILY_LIMIT="1")
-    assert ended.returncode == 1 and table(ended.stdout)["a"][0] == "failed"
+    assert ended.returncode == 1 and table(ended.stdout)["a"][0] == "nothing"
 
 
 def test_nothing_to_check_is_said_on_one_line() -> None:

@@ -101,14 +101,14 @@ def test_any_decide_field_works_here(client: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("model", "config"),
     [
-        ("jev-latest", "svc-1.2.0"),
-        ("gpt-4o-mini", "svc-1.2.0"),
-        (None, "svc-1.2.0"),
+        ("jev-latest", "svc-1.3.0"),
+        ("gpt-4o-mini", "svc-1.3.0"),
+        (None, "svc-1.3.0"),
         ("svc-1.0.0", "svc-1.0.0"),
-        ("svc-latest", "svc-1.2.0"),
-        ("@demo/lexical", "svc-1.2.0"),
-        (["@demo/lexical"], "svc-1.2.0"),
-        ({"race": ["@demo/lexical"]}, "svc-1.2.0"),
+        ("svc-latest", "svc-1.3.0"),
+        ("@demo/lexical", "svc-1.3.0"),
+        (["@demo/lexical"], "svc-1.3.0"),
+        ({"race": ["@demo/lexical"]}, "svc-1.3.0"),
     ],
 )
 def test_a_model_is_a_config_a_bare_name_or_a_model(

@@ -114,7 +114,7 @@ def test_an_address_in_use_is_refused_in_one_line(db: Path) -> None:
         (("--addr", "127.0.0.1:99999"), "--addr"),
         (("--cache-size", "-1"), "--cache-size"),
         (("--max-body-mb", "0"), "--max-body-mb"),
-        (("--latest-config", "svc-9.9.9"), "svc-1.2.0"),
+        (("--latest-config", "svc-9.9.9"), "svc-1.3.0"),
     ],
 )
 def test_a_bad_option_is_named_with_what_is_allowed(

@@ -86,4 +86,4 @@ def test_a_body_that_the_client_compressed_is_refused_with_what_to_send_instead(
 
 def test_the_models_are_listed(client: TypeSafeClient) -> None:
     names = [model.name for model in client.models.list().models]
-    assert names == ["svc-latest", "svc-1.0.0", "svc-1.1.0", "svc-1.2.0"]
+    assert names == ["svc-latest", "svc-1.0.0", "svc-1.1.0", "svc-1.2.0", "svc-1.3.0"]

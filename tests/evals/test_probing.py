@@ -1,104 +1,142 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from svc.engine.calls import Outcome
-from svc.errors import QuotaSpent, Timeout
-from svc.evals.probing import STATES, Probed, Prober, Verdict
-from svc.pins import NEWEST, PINS
-from svc.providers.bodies import ChatCall
-from svc.providers.failures import BadReply, CallError, Gone, NoLogprobs, Refused, Throttled
-from svc.providers.replies import Completion, Token
-
-VERBAL = Completion('{"q1": {"A": 0.7, "B": 0.1, "C": 0.1, "D": 0.1}, "q2": {"yes": 1, "no": 0}}')
+from svc.engine.ask import Asked
+from svc.errors import ApiError, ModelError, QuotaSpent, Timeout
+from svc.evals.probing import STATES, Probed, Tried, Verdict, probe
+from svc.providers.failures import CallError, Gone, KeyRefused, NoCredit, NoLogprobs, Throttled
+from svc.providers.traits import UNKNOWN, Reason, Rung, Traits
+from svc.questions import Reading
 
 
-def token(text: str, **alternatives: float) -> Token:
-    return Token(text, -0.1, tuple((name, value) for name, value in alternatives.items()))
+def asked(mode: str, *masses: float | None) -> Asked:
+    readings = tuple(Reading((0.9, 0.1), mass) for mass in masses)
+    return Asked(readings, readings, mode, True)
 
 
-LABELS = Completion(
-    "A\nyes",
-    (
-        token("A", A=-0.2, B=-3.0, C=-4.0, D=-5.0),
-        token("\n", x=-1.0),
-        token("yes", yes=-0.1, no=-3.0),
-    ),
-)
-FEW = Completion("A\nyes", (token("A", A=-0.2), token("\n", x=-1.0), token("yes", yes=-0.1)))
-TALK = Completion("The team is A", (token("The", The=-0.2, A=-3.0), token(" team", x=-1.0)))
+class Model:
+    """Answers with what it is given, one ask after the other; the last goes on."""
+
+    def __init__(
+        self, *answers: Asked | ApiError, traits: Traits = UNKNOWN, decides: bool = False
+    ) -> None:
+        self.answers, self._traits, self.decides = list(answers), traits, decides
+        self.states: list[str] = []
+
+    def ask(self, state: str) -> Tried:
+        self.states.append(state)
+        answer = self.answers[min(len(self.states), len(self.answers)) - 1]
+        if isinstance(answer, ApiError):
+            raise answer
+        first = len(self.states) == 1
+        return Tried(answer, calls=6 if first else 2, cost_usd=0.75 if first else 0.25)
+
+    def traits(self) -> Traits:
+        return self._traits
 
 
-def probed(answer: Callable[[ChatCall], Outcome]) -> Probed:
+def probed(model: Model) -> Probed:
     ticks = itertools.count()
-    return Prober(
-        call=answer,
-        cost_usd=lambda completion: 0.25,
-        top_logprobs=20,
-        pin=PINS[NEWEST],
-        clock=lambda: next(ticks) / 10,
-    ).probe()
+    return probe(model, clock=lambda: next(ticks) / 10)
 
 
-def test_a_model_with_label_probabilities_is_usable() -> None:
-    asked: list[ChatCall] = []
+def test_a_model_with_label_probabilities_is_asked_in_one_call() -> None:
+    model = Model(asked("logprobs", 0.9, 0.8), asked("logprobs", 0.7, 0.6))
+    found = probed(model)
+    assert found.verdict is Verdict.LINES and found.verdict.has_labels
+    assert (found.why, found.advice, found.thinks) == ("", "", False)
+    assert model.states == list(STATES)
 
-    def answer(chat: ChatCall) -> Outcome:
-        asked.append(chat)
-        return LABELS
 
-    found = probed(answer)
-    assert (found.verdict, found.why, found.cost_usd) == (Verdict.USABLE, "", 0.25)
+def test_the_figures_are_those_of_a_decision_once_the_way_is_known() -> None:
+    found = probed(Model(asked("logprobs", 0.9)))
+    assert (found.calls, found.cost_usd) == (2, 0.25)
     assert found.latency_ms == pytest.approx(100)
-    assert found.mass == pytest.approx(0.893, abs=0.001)
-    assert len(asked) == len(STATES) and all(chat.logprobs for chat in asked)
+
+
+def test_label_mass_is_shown_by_its_median_and_its_low_end() -> None:
+    masses = [0.1, 0.5, 0.6, 0.7, 0.8, 0.9]
+    found = probed(Model(*(asked("logprobs", mass) for mass in masses)))
+    assert (found.mass, found.low_mass) == (pytest.approx(0.65), 0.1)
+
+
+def test_verbal_answers_have_no_label_mass() -> None:
+    found = probed(Model(asked("verbal", None)))
+    assert (found.mass, found.low_mass) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("reply", "why"),
+    ("mode", "traits", "verdict", "why"),
     [
-        (NoLogprobs("400: told you"), "gives no log-probabilities that could be used"),
-        (FEW, "fewer alternatives than asked for, and a label is missing"),
-        (TALK, "a line of the reply holds more than a label"),
-        (BadReply("200: words"), "the reply is no completion"),
+        (
+            "logprobs",
+            replace(UNKNOWN, labels=Rung(1, Reason.UNREADABLE)),
+            Verdict.SINGLE,
+            "its reply could not be read",
+        ),
+        (
+            "verbal",
+            replace(UNKNOWN, labels=Rung(2, Reason.NO_PROBABILITIES)),
+            Verdict.SCHEMA,
+            "it gives no usable log-probabilities",
+        ),
+        (
+            "verbal",
+            replace(
+                UNKNOWN,
+                labels=Rung(2, Reason.NO_PROBABILITIES),
+                json=Rung(1, Reason.REFUSED),
+            ),
+            Verdict.OBJECT,
+            "it gives no usable log-probabilities; the provider refuses to be asked that way",
+        ),
+        ("verbal", replace(UNKNOWN, json=Rung(2, Reason.CUT)), Verdict.WORDS, Reason.CUT.words),
     ],
 )
-def test_a_model_without_is_asked_verbally(reply: Outcome, why: str) -> None:
-    found = probed(lambda chat: reply if chat.logprobs else VERBAL)
-    assert (found.verdict, found.why) == (Verdict.VERBAL, why)
-    assert found.latency_ms == pytest.approx(100) and found.mass is None
+def test_the_way_that_works_is_told_with_why_no_better_one_does(
+    mode: str, traits: Traits, verdict: Verdict, why: str
+) -> None:
+    found = probed(Model(asked(mode, None), traits=traits))
+    assert (found.verdict, found.why) == (verdict, why)
+
+
+def test_a_decision_server_is_told_apart_from_a_chat_model() -> None:
+    assert probed(Model(asked("logprobs", None), decides=True)).verdict is Verdict.DECISION
+
+
+def test_a_model_that_needs_room_to_think_is_said_to() -> None:
+    assert probed(Model(asked("verbal", None), traits=replace(UNKNOWN, thinks=True))).thinks
 
 
 @pytest.mark.parametrize(
-    ("error", "why"),
+    ("failure", "why", "advice"),
     [
-        (Gone("404: secret words"), "no such model, or it is not open to this account"),
-        (Refused("401: secret words"), "the provider refuses the call: its key, credits or policy"),
-        (Throttled("429"), "the provider limits the rate of calls"),
-        (QuotaSpent("the budget is spent", 60), "the budget is spent"),
+        (Gone(), "the model does not exist or is not open to this account", "exact name"),
+        (KeyRefused(), "the model's provider does not accept the key", "key variable"),
+        (NoCredit(), "the account at the model's provider has no credit left", "add credit"),
+        (Throttled("429"), "the model's provider limits the rate of calls", "_RPM"),
     ],
 )
-def test_a_model_that_does_not_answer_failed_for_a_reason(error: Outcome, why: str) -> None:
-    assert probed(lambda chat: error) == Probed(Verdict.FAILED, why)
+def test_where_nothing_works_it_says_what_to_do(failure: CallError, why: str, advice: str) -> None:
+    found = probed(Model(failure.as_api_error()))
+    assert (found.verdict, found.why) == (Verdict.FAILED, why)
+    assert advice in found.advice
 
 
-def test_a_deadline_that_passed_is_a_reason_too() -> None:
-    def answer(chat: ChatCall) -> Outcome:
-        raise Timeout("it took too long")
-
-    assert probed(answer) == Probed(Verdict.FAILED, "it took too long")
+@pytest.mark.parametrize("error", [Timeout("it took too long"), QuotaSpent("it is spent", 60)])
+def test_a_failure_of_this_side_is_a_reason_too(error: ApiError) -> None:
+    assert probed(Model(error)) == Probed(Verdict.FAILED, error.message)
 
 
-def test_a_model_that_fails_on_a_later_text_is_not_usable() -> None:
-    replies = iter([LABELS, LABELS, TALK])
-    found = probed(lambda chat: next(replies) if chat.logprobs else VERBAL)
-    assert found.verdict is Verdict.VERBAL
+def test_a_model_that_fails_on_a_later_text_failed() -> None:
+    found = probed(Model(asked("logprobs", 0.9), ModelError("it broke")))
+    assert (found.verdict, found.why) == (Verdict.FAILED, "it broke")
 
 
-def test_every_way_for_a_call_to_fail_has_words() -> None:
-    for kind in CallError.__subclasses__():
-        error = kind("p") if kind.__name__ == "ParameterRefused" else kind()
-        assert probed(lambda chat, error=error: error).why
+def test_advice_survives_being_put_into_a_larger_message() -> None:
+    error = NoLogprobs().as_api_error()
+    assert error.about("model 'm'").advice == error.advice != ""

@@ -137,7 +137,7 @@ def test_a_mistake_in_a_question_is_named_whatever_its_key() -> None:
 
 @pytest.mark.parametrize("config", ["svc-9.9.9", "", 1, "latest"])
 def test_an_unknown_config_is_refused_with_the_known_ones(config: Any) -> None:
-    assert "svc-1.0.0, svc-1.1.0, svc-1.2.0, svc-latest" in refusal(body(config=config))
+    assert "svc-1.0.0, svc-1.1.0, svc-1.2.0, svc-1.3.0, svc-latest" in refusal(body(config=config))
 
 
 @pytest.mark.parametrize("debias", ["true", 1, 0, "yes", None, "AUTO"])

@@ -31,7 +31,7 @@ def test_a_decision_comes_back_with_every_field_of_the_contract(start: Start) ->
         "cached": False,
         "debiased": True,
         "project": "default",
-        "config": "svc-1.2.0",
+        "config": "svc-1.3.0",
     }
 
 

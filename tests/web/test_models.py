@@ -5,7 +5,7 @@ import re
 from tests.web.conftest import Start
 from tests.web.models import decision
 
-NAMES = ["svc-latest", "svc-1.0.0", "svc-1.1.0", "svc-1.2.0"]
+NAMES = ["svc-latest", "svc-1.0.0", "svc-1.1.0", "svc-1.2.0", "svc-1.3.0"]
 
 
 def test_the_listing_names_latest_and_every_pin(start: Start) -> None:
@@ -23,7 +23,7 @@ def test_every_listed_name_can_be_asked_for(start: Start) -> None:
         name = model["name"]
         response = client.post("/v1/decide", json=decision(config=name, model="@scripted/m"))
         assert response.status_code == 200
-        assert response.get_json()["config"] == ("svc-1.2.0" if name == "svc-latest" else name)
+        assert response.get_json()["config"] == ("svc-1.3.0" if name == "svc-latest" else name)
 
 
 def test_latest_is_the_pin_of_the_operator(start: Start) -> None:
