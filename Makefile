@@ -8,12 +8,13 @@ ARGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-browser lint typing bench wheel-check tox clean
+.PHONY: help demo test test-browser real lint typing bench wheel-check tox clean
 
 help:
 	@echo "make demo         serve the demonstration model and ask it one sample"
 	@echo "make test         run the tests"
 	@echo "make test-browser  run the tests of the dashboard in Chromium"
+	@echo "make real         ask real models behind real servers (needs a C++ compiler)"
 	@echo "make lint         check style and format"
 	@echo "make typing       check types"
 	@echo "make bench        run the benchmarks"
@@ -31,6 +32,19 @@ test: $(VENV)/.installed-test
 
 test-browser: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --browser tests/browser $(ARGS)
+
+# Real models and servers need other versions than we do, so they have an environment of their own.
+# The first time compiles llama.cpp, which takes about seven minutes on two cores.
+REAL := $(VENV)/real
+real: $(VENV)/.installed-test
+	@if command -v c++ >/dev/null; then $(MAKE) --no-print-directory $(REAL)/.installed; \
+	else echo "no C++ compiler (Debian: apt-get install g++), so no real model is asked" >&2; fi
+	SVC_REAL_PYTHON="$(CURDIR)/$(REAL)/bin/python" $(BIN)/python -m pytest --real tests/real $(ARGS)
+
+$(REAL)/.installed: tests/real/requirements.txt $(VENV)/.installed
+	rm -rf $(REAL) && $(BIN)/python -m venv $(REAL)
+	$(REAL)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from svc.pins import Pin
 from svc.providers.traits import Way
 from svc.questions import Question
-from svc.questions.base import NUMBER, object_schema
+from svc.questions.base import object_schema
 from svc.questions.labels import one_line
 
 SYSTEM = (
@@ -33,9 +33,6 @@ TOKENS_PER_LINE = 4  # of a logprobs reply
 LEAST_TOKENS = 16  # of a reply with several lines, before these are counted
 SINGLE_TOKENS = 8  # of a reply with one label: room for what models put before it
 MARK_CHARS = 16  # of the secret mark, 5 bits each: RFC 2104 asks for 80 bits at least
-# A grid that a reply's probabilities are bound to where the schema need not be a strict one:
-# small models otherwise write numbers of every size.
-GRID: Mapping[str, Any] = {"enum": [0, 0.01, *(n / 20 for n in range(1, 20)), 0.99, 1]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +87,7 @@ def build(material: Material, way: Way, *, backwards: bool, only: Label | None =
         content = [{"type": "text", "text": text}, *pictures]
     system = CUED_SYSTEM if material.pin.cued else SYSTEM
     messages = ({"role": "system", "content": system}, {"role": "user", "content": content})
-    probability = GRID if way is Way.OBJECT else NUMBER
-    schema = _schema(material, backwards, probability) if verbal else None
+    schema = _schema(material, backwards, bounded=way is Way.OBJECT) if verbal else None
     return Prompt(messages, _max_tokens(material, way, lines), schema)
 
 
@@ -177,7 +173,7 @@ def _questions(
     lines: Sequence[Label],
     backwards: bool,
 ) -> list[str]:
-    """A block for each question; the only one of `lines` narrows its options to what it is about."""
+    """A block for each question; an only line narrows the options to what it is about."""
     cued = material.pin.cued
     blocks = []
     for number, question in shown:
@@ -277,10 +273,10 @@ def _json_members(material: Material, backwards: bool) -> list[str]:
     return members
 
 
-def _schema(material: Material, backwards: bool, probability: Mapping[str, Any]) -> dict[str, Any]:
+def _schema(material: Material, backwards: bool, *, bounded: bool) -> dict[str, Any]:
     reasoning: dict[str, Any] = {REASONING: {"type": "string"}} if material.think else {}
     answers = {
-        member(index): question.verbal_schema(backwards, probability)
+        member(index): question.verbal_schema(backwards, bounded)
         for index, question in enumerate(material.questions)
     }
     return object_schema(reasoning | answers)

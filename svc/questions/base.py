@@ -25,6 +25,9 @@ from svc.questions.plain import PlainQuestion
 from svc.questions.verbal import SHARES, Stated
 
 NUMBER: Mapping[str, Any] = {"type": "number"}  # JSON schema of a probability
+# The same where a schema may have bounds. Models state probabilities in such steps anyway, and
+# small ones otherwise write numbers of every size.
+GRID: Mapping[str, Any] = {"enum": [0, 0.01, *(n / 20 for n in range(1, 20)), 0.99, 1]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +128,8 @@ class Question(ABC):
         """The shape of this question's member of a JSON reply, in words."""
 
     @abstractmethod
-    def verbal_schema(
-        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
-    ) -> dict[str, Any]:
-        """The same as strict JSON schema; `probability` is that of each probability in it."""
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
+        """The same as JSON schema, strict or, if `bounded`, with limits that strict ones lack."""
 
     @abstractmethod
     def plain(self, backwards: bool) -> list[PlainQuestion]:
@@ -286,6 +287,11 @@ def to_digits(probabilities: Sequence[float]) -> tuple[float, ...]:
 def abstention(min_confidence: float | None, confidence: float) -> dict[str, bool]:
     """`abstain`, where a threshold was set."""
     return {} if min_confidence is None else {"abstain": confidence < min_confidence}
+
+
+def probability_schema(bounded: bool) -> dict[str, Any]:
+    """JSON schema of a probability."""
+    return dict(GRID if bounded else NUMBER)
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:

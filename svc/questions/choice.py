@@ -10,7 +10,7 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from svc import limits
-from svc.questions.base import NUMBER, Reading, object_schema
+from svc.questions.base import Reading, object_schema, probability_schema
 from svc.questions.distribution import Lettered, option_text
 from svc.questions.fields import Descriptions, Flag, listed
 from svc.questions.labels import argmax, complete, one_line
@@ -69,13 +69,13 @@ class Choice(Lettered):
             'each {"label": a label, "probability": a number from 0 to 1}'
         )
 
-    def verbal_schema(
-        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
-    ) -> dict[str, Any]:
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
         if not self.many:
-            return super().verbal_schema(backwards, probability)
-        entry = {"label": {"type": "string"}, "probability": dict(probability)}
-        return {"type": "array", "items": object_schema(entry)}
+            return super().verbal_schema(backwards, bounded)
+        label: dict[str, Any] = {"enum": list(self.labels)} if bounded else {"type": "string"}
+        entry = {"label": label, "probability": probability_schema(bounded)}
+        length = {"minItems": 1, "maxItems": limits.VERBAL_TOP_LABELS} if bounded else {}
+        return {"type": "array", "items": object_schema(entry), **length}
 
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
         if not self.many:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from svc.questions.base import (
-    NUMBER,
     LabelLine,
     Question,
     Reading,
     Unreadable,
     abstention,
     object_schema,
+    probability_schema,
 )
 from svc.questions.labels import complete, letters, normalised, one_line, tidy
 from svc.questions.verbal import SHARES, Stated, stated
@@ -40,10 +40,8 @@ class Distribution(Question):
         labels = ", ".join(self.shown_labels(backwards))
         return f"an object with a probability from 0 to 1 for each of {labels}; they sum to 1"
 
-    def verbal_schema(
-        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
-    ) -> dict[str, Any]:
-        return probabilities_schema(self.shown_labels(backwards), probability)
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
+        return probabilities_schema(self.shown_labels(backwards), bounded)
 
     def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
         (line,) = lines
@@ -131,8 +129,6 @@ def option_text(key: str, description: str) -> str:
     return one_line(f"{key}: {description}" if description.strip() else key)
 
 
-def probabilities_schema(
-    labels: Sequence[str], probability: Mapping[str, Any] = NUMBER
-) -> dict[str, Any]:
-    """Strict JSON schema of an object with a probability for each label."""
-    return object_schema({label: dict(probability) for label in labels})
+def probabilities_schema(labels: Sequence[str], bounded: bool = False) -> dict[str, Any]:
+    """JSON schema of an object with a probability for each label."""
+    return object_schema({label: probability_schema(bounded) for label in labels})

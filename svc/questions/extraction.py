@@ -13,7 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from svc.questions.base import NUMBER, LabelLine, Question, Reading, abstention, object_schema
+from svc.questions.base import (
+    LabelLine,
+    Question,
+    Reading,
+    abstention,
+    object_schema,
+    probability_schema,
+)
 from svc.questions.fields import Flag
 from svc.questions.labels import DECIMALS
 from svc.questions.plain import PlainQuestion
@@ -69,11 +76,15 @@ class Extraction(Question):
             '"confidence": the probability from 0 to 1 that the value is right}'
         )
 
-    def verbal_schema(
-        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
-    ) -> dict[str, Any]:
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
         kind = [self.json_type, "null"] if self.nullable else self.json_type
-        return object_schema({"value": {"type": kind}, "confidence": dict(probability)})
+        value = {"type": kind, **(self.schema_bounds if bounded else {})}
+        return object_schema({"value": value, "confidence": probability_schema(bounded)})
+
+    @property
+    def schema_bounds(self) -> dict[str, Any]:
+        """The limits of a value as a JSON schema has them."""
+        return {}
 
     def plain(self, backwards: bool) -> list[PlainQuestion]:
         return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svc import limits
-from svc.questions.base import NUMBER, LabelLine, Question, Reading, Unreadable
+from svc.questions.base import LabelLine, Question, Reading, Unreadable
 from svc.questions.distribution import lettered, option_text, probabilities_schema
 from svc.questions.fields import Descriptions, Number, listed
 from svc.questions.labels import DECIMALS, complete, letters, one_line
@@ -52,10 +52,8 @@ class Multi(Question):
             "the probability from 0 to 1 that the option applies"
         )
 
-    def verbal_schema(
-        self, backwards: bool, probability: Mapping[str, Any] = NUMBER
-    ) -> dict[str, Any]:
-        return probabilities_schema(self.labels, probability)
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
+        return probabilities_schema(self.labels, bounded)
 
     def plain(self, backwards: bool) -> list[PlainQuestion]:
         """A yes/no question for each option."""

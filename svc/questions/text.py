@@ -38,6 +38,10 @@ class Text(Extraction):
         return f"text of at most {self.max_length} characters"
 
     @property
+    def schema_bounds(self) -> dict[str, Any]:
+        return {"minLength": 1, "maxLength": self.max_length}
+
+    @property
     def reply_labels(self) -> int:
         return 1 + self.max_length // CHARS_PER_LABEL
 
