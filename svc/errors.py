@@ -48,18 +48,12 @@ class ApiError(SvcError):
 
     status = 500
     type = "internal_error"
-    advice = ""  # what an operator can do about it, where that is known
 
     def saying(self, message: str) -> Self:
         """The same error with another message."""
         error = type(self).__new__(type(self), message)
         error.__dict__.update(self.__dict__)
         return error
-
-    def advising(self, advice: str) -> Self:
-        """The same error, with what an operator can do about it."""
-        self.advice = advice
-        return self
 
     def about(self, subject: str) -> Self:
         """The same error, with a message that says first what it is about."""

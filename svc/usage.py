@@ -9,7 +9,8 @@ from __future__ import annotations
 import mmap
 import struct
 import threading
-from dataclasses import astuple, dataclass
+from operator import add
+from typing import NamedTuple
 
 from svc.sharing import ProcessLock
 
@@ -22,8 +23,7 @@ _PLACE = _NAME_BYTES + _NUMBERS.size
 _GIVEN = 8  # bytes at the start that count how many processes there were
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """The sums of one model."""
 
     calls: float = 0.0
@@ -35,8 +35,7 @@ class Counts:
     readings: float = 0.0  # how many these are
 
     def plus(self, other: Counts) -> Counts:
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Counts(*(one + two for one, two in pairs))
+        return Counts(*map(add, self, other))
 
 
 class UsageBoard:
@@ -89,11 +88,10 @@ class Usage:
         """Add to what is counted of a model."""
         with self._lock:
             at = self._at.get(model_id)
-            if at is None:
-                at = self._place(model_id)
+            if at is None:  # ids that no model answers to take no place
+                at = self._place(model_id if counts.calls > counts.failures else OTHERS)
             old = _NUMBERS.unpack_from(self._places, at + _NAME_BYTES)
-            new = (one + two for one, two in zip(old, astuple(counts), strict=True))
-            _NUMBERS.pack_into(self._places, at + _NAME_BYTES, *new)
+            _NUMBERS.pack_into(self._places, at + _NAME_BYTES, *map(add, old, counts))
 
     def _place(self, model_id: str) -> int:
         """A new place for a model, or the one of all others when there is none left."""

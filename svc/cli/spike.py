@@ -171,5 +171,5 @@ def _row(model: str, one: Probed) -> tuple[str, ...]:
         milliseconds(one.latency_ms),
         "-" if one.calls is None else f"{1_000 * one.calls:,.0f}",
         "-" if one.cost_usd is None else f"{1_000 * one.cost_usd:,.4f}",
-        "; ".join(filter(None, (one.why, one.advice))),
+        one.why,
     )

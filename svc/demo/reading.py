@@ -12,7 +12,7 @@ from itertools import chain, count, islice
 MOST_QUESTIONS = 100  # read of one prompt
 MOST_LINES = 2_500  # written in one reply
 
-_MARK = r"input-(?:[0-9a-f]{8}|[a-z2-7]{16})"
+_MARK = r"input-(?:[0-9a-f]{20}|[0-9a-f]{8})"
 _OPENING = re.compile(rf"<({_MARK})>\n")
 _CLOSING = re.compile(rf"\n</({_MARK})>\Z")
 _CUE = re.compile(r"\n\n(?:Answers?|JSON):\Z")  # ends a prompt from svc-1.3.0 on
@@ -20,11 +20,11 @@ _LINE = re.compile(
     r"^Line \d+: question (\d+)(?:, option ([A-Z]+))?, (?:one of )?(.+)$", re.MULTILINE
 )
 _CUED_LINE = re.compile(
-    r"^only (?:the letter: )?(.+?) for (?:question (\d+))?(?:, )?(?:option ([A-Z]+))?$",
+    r"^only (?:one letter: )?(.+?) for (?:question (\d+))?(?:, )?(?:option ([A-Z]+))?$",
     re.MULTILINE,
 )
 _CUED_ALONE = re.compile(
-    r"^(?:Does option ([A-Z]+) apply\? )?Answer with only (?:the letter: )?(.+?)\.$", re.MULTILINE
+    r"^(?:Does option ([A-Z]+) apply\? )?Answer with only (?:one letter: )?(.+?)\.$", re.MULTILINE
 )
 _REPLY = re.compile(r"\n(?:Reply with|Answer with|Does option) ")  # begins the wanted form of reply
 _MEMBER = re.compile(r'^"(q(\d+))": (.+)$', re.MULTILINE)
@@ -89,6 +89,7 @@ def _split(text: str) -> tuple[str, str, bool]:
         return state[1:], rest, True
     if closing := _CLOSING.search(text):
         rest, _, state = text[: closing.start()].partition(f"<{closing[1]}>\n")
+        rest = rest.removesuffix("\n\nInput:\n")
         return state, rest, rest.startswith("Questions:")
     if text.startswith("Input:\n"):
         state, _, rest = text[len("Input:\n") :].rpartition("\n\nQuestions:\n")
@@ -156,10 +157,10 @@ def _index(label: str) -> int | None:
 
 def _blocks(body: str) -> Iterator[str]:
     """The text of each question, by its number and in order."""
-    alone = body.find("\n\nQuestion: ")
-    if alone >= 0:
-        yield body[alone:].strip().partition(": ")[2]
-    start = -1 if alone >= 0 else body.find("\n\nQuestion 1: ")
+    alone = body.startswith("\n\nQuestion: ")
+    if alone:
+        yield body.strip().partition(": ")[2]
+    start = -1 if alone else body.find("\n\nQuestion 1: ")
     for number in count(1):
         if start < 0:
             return

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from svc import limits
 from svc.deadline import Deadline
 from svc.engine import ladder, prompt
 from svc.engine.attempt import Attempt, Runner, Target, calls_needed
@@ -22,7 +21,7 @@ from svc.providers.catalog import CHAT, Provider
 from svc.providers.failures import CallError
 from svc.providers.replies import Completion
 from svc.providers.routing import Model
-from svc.providers.traits import JSON_WAYS, TraitMemory, Way
+from svc.providers.traits import JSON_WAYS, Reason, TraitMemory, Traits, Way
 from svc.questions import Reading
 from svc.usage import Counts, Usage
 
@@ -33,8 +32,10 @@ class Ledger:
     Retries of the same call are free.
     """
 
-    def __init__(self, calls: int) -> None:
+    def __init__(self, calls: int, models: int = 1) -> None:
+        """`models` share the calls; none may take more than its share for a call a label."""
         self.left = calls
+        self.share = calls // max(1, models)
         self.cost_usd = 0.0
         self.input_tokens = 0
         self._lock = threading.Lock()  # a request's flows spend at the same time
@@ -65,10 +66,12 @@ class Ask:
     strict: bool
     project_key: str | None = field(default=None, repr=False)
 
-    @property
-    def reversible(self) -> bool:
-        """Whether there is any option order to reverse."""
-        return any(question.reversible for question in self.material.questions)
+    def reversible(self, decides: bool) -> bool:
+        """Whether there is any option order to reverse; `decides`: for a decision server."""
+        questions = self.material.questions
+        if decides:
+            return any(question.plain(False) != question.plain(True) for question in questions)
+        return any(question.reversible for question in questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ class Asker:
             str(ask.strict),
             str(ask.material.think),
             *ask.material.images,
-            prompt.key_text(ask.material),
+            *prompt.key_parts(ask.material),
         )
         asked, hit = self._cache.fetch(ask.mode, key, deadline, now)
         return replace(asked, cached=True) if hit else asked
@@ -136,13 +139,17 @@ class Asker:
             self._book(ask.model, outcomes, ledger)
 
         runner = Runner(self._calls, ledger.spend, book, deadline)
-        orders, climb = self._orders(ask), Climb()
+        traits = self._facts.traits.of(ask.model.id)
+        orders, climb = self._orders(ask), Climb(traits)
         failures: list[CallError | ApiError] = []
-        for way in self._ways(ask):
-            if self._too_many(way, ask, orders, ledger):
-                failures.append(OutOfCalls(_one_label_a_call(way, ask, orders)))
+        for way in self._ways(ask, traits):
+            if way is Way.SINGLE and climb.reason is Reason.NO_PROBABILITIES:
+                climb.failed.append(way)  # what one call does not give, many do not either
                 continue
-            attempt = self._attempt(way, orders, ask, runner)
+            if self._too_many(way, ask, orders, ledger):
+                failures.append(OutOfCalls(_one_label_a_call(way, ask, orders, ledger)))
+                continue
+            attempt = self._attempt(way, orders, ask, runner, traits.thinks)
             if attempt.readings:
                 climb.settle(self._facts.traits, ask.model.id, way)
                 return self._merged(ask, way, attempt)
@@ -167,16 +174,16 @@ class Asker:
         )
         self._usage.add(model.id, counts)
 
-    def _ways(self, ask: Ask) -> Sequence[Way]:
+    def _ways(self, ask: Ask, traits: Traits) -> Sequence[Way]:
         """The ways to try, best first."""
-        if self._facts.provider(ask.model).kind != CHAT:
+        if self._decides(ask.model):
             if ask.mode == ladder.VERBAL:
                 told = "a decision server writes no text, so it cannot be asked in mode verbal"
                 raise ModelError(told).about(_named(ask.model))
             return (Way.DECISION,)
         verbal = any(question.verbal_reason for question in ask.material.questions)
         return ladder.ways(
-            self._facts.traits.of(ask.model.id),
+            traits,
             ladder.VERBAL if ask.material.think else ask.mode,
             labels=calls_needed(Way.SINGLE, ask.material, 1),
             verbal_only=verbal,
@@ -186,25 +193,33 @@ class Asker:
         """Whether a way that takes a call for each label takes more than the request has left."""
         if way is not Way.SINGLE:
             return False
-        return calls_needed(way, ask.material, len(orders)) > ledger.left
+        return calls_needed(way, ask.material, len(orders)) > min(ledger.left, ledger.share)
 
     def _orders(self, ask: Ask) -> tuple[bool, ...]:
         """The option orders to ask in: original, and reversed where that is wanted."""
         pair = ask.debias
         if ask.debias == AUTO:
             pair = self._memory.wants_pair(ask.model.id, ask.material.questions)
-        return (False, True) if pair and ask.reversible else (False,)
+        return (False, True) if pair and ask.reversible(self._decides(ask.model)) else (False,)
 
-    def _attempt(self, way: Way, orders: Sequence[bool], ask: Ask, runner: Runner) -> Attempt:
-        """Ask in one way, and once more with room where thought used up the output limit."""
+    def _decides(self, model: Model) -> bool:
+        """Whether the model's provider is a decision server."""
+        return self._facts.provider(model).kind != CHAT
+
+    def _attempt(
+        self, way: Way, orders: Sequence[bool], ask: Ask, runner: Runner, room: bool
+    ) -> Attempt:
+        """Ask in one way, and once more with room where thought used up the output limit.
+
+        `room` says that the model is known to need it.
+        """
         target = Target(ask.model, ask.strict, ask.project_key)
-        room = self._facts.traits.of(ask.model.id).thinks
         attempt = runner.attempt(way, orders, target, ask.material, room)
         if attempt.readings or room or not attempt.cut:
             return attempt
         again = runner.attempt(way, attempt.cut, target, ask.material, room=True)
-        if again.readings:
-            self._facts.traits.change(ask.model.id, lambda traits: replace(traits, thinks=True))
+        if again.readings and (attempt.thought or again.thought):
+            self._facts.traits.needs_room(ask.model.id)
         return again
 
     def _merged(self, ask: Ask, way: Way, attempt: Attempt) -> Asked:
@@ -218,7 +233,7 @@ class Asker:
             readings=tuple(q.merge(column) for q, *column in zip(questions, *orders, strict=True)),
             original=tuple(orders[0]),
             mode=ladder.VERBAL if way in JSON_WAYS else ladder.LOGPROBS,
-            debiased=len(orders) > 1 if ask.reversible else None,
+            debiased=len(orders) > 1 if ask.reversible(way is Way.DECISION) else None,
         )
 
 
@@ -229,9 +244,10 @@ def _named(model: Model) -> str:
     return f"model {model.id!r} of provider {model.provider!r}"
 
 
-def _one_label_a_call(way: Way, ask: Ask, orders: Sequence[bool]) -> str:
+def _one_label_a_call(way: Way, ask: Ask, orders: Sequence[bool], ledger: Ledger) -> str:
     needed = calls_needed(way, ask.material, len(orders))
     return (
-        f"it answers one label a call only, which takes {needed} calls here; "
-        f"a request may make {limits.MODEL_CALLS}"
+        f"it has to be asked for one label a call, which takes {needed} calls here where "
+        f"{min(ledger.left, ledger.share)} are left to it (ask fewer questions at once, or leave "
+        "out debias)"
     )

@@ -9,7 +9,13 @@ from dataclasses import dataclass, field, replace
 from svc.deadline import Deadline
 from svc.engine import prompt, reply
 from svc.engine.calls import Call, CallPool, Outcome
-from svc.engine.label_reading import read_lines, read_single, without_thought
+from svc.engine.label_reading import (
+    answer_tokens,
+    read_lines,
+    read_single,
+    shows_thought,
+    without_thought,
+)
 from svc.engine.prompt import Label, Material
 from svc.errors import ApiError
 from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
@@ -22,6 +28,7 @@ from svc.questions import LabelLine, Reading, Unreadable
 
 LABEL_ROOM = 2_048  # output tokens of a label reply where the model thinks first
 JSON_ROOM = 8_192  # output tokens of a JSON reply where the model thinks first
+HIDDEN_TOKENS = 32  # output tokens beyond a text's length that nothing but thought explains
 _FORMATS = {Way.SCHEMA: JSON_SCHEMA, Way.OBJECT: JSON_OBJECT}
 
 log = logging.getLogger(__name__)
@@ -42,7 +49,8 @@ class Attempt:
 
     readings: list[list[Reading]] = field(default_factory=list)
     failures: list[CallError | ApiError] = field(default_factory=list)
-    cut: list[bool] = field(default_factory=list)  # orders that thought used up the limit of
+    cut: list[bool] = field(default_factory=list)  # orders whose output limit was used up
+    thought: bool = False  # whether any reply shows that the model thinks before it answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,7 @@ class Runner:
     ) -> None:
         """Take in what came of one order."""
         completions = [one for one in outcomes if isinstance(one, Completion)]
+        attempt.thought |= any(map(_thought, outcomes))
         failures = [one for one in outcomes if not isinstance(one, Completion)]
         if not failures:
             try:
@@ -100,7 +109,9 @@ class Runner:
 
 def calls_needed(way: Way, material: Material, orders: int) -> int:
     """How many calls a way takes."""
-    return orders * (len(prompt.labels_of(material, False)) if way is Way.SINGLE else 1)
+    if way is not Way.SINGLE:
+        return orders
+    return orders * sum(len(question.reply_lines(False)) for question in material.questions)
 
 
 def _calls(way: Way, target: Target, material: Material, backwards: bool, room: bool) -> list[Call]:
@@ -160,11 +171,19 @@ def _readings(
         return reply.read_json(first.text, questions, backwards)
     wanted = reply.wanted_labels(questions, backwards)
     if way is Way.LINES:
-        lines = read_lines(first.tokens or (), wanted)
+        lines = read_lines(answer_tokens(first), wanted)
     else:
         rows = zip(completions, wanted, strict=True)
-        lines = [read_single(completion.tokens or (), labels) for completion, labels in rows]
+        lines = [read_single(answer_tokens(completion), labels) for completion, labels in rows]
     return reply.assembled(lines, questions, backwards)
+
+
+def _thought(outcome: Outcome) -> bool:
+    """Whether an outcome shows thought: in its text, or in output that is not in its text."""
+    if not isinstance(outcome, Completion):
+        return isinstance(outcome, Cut)
+    hidden = outcome.output_tokens - len(outcome.text)  # a token is a character at least
+    return hidden > HIDDEN_TOKENS or shows_thought(outcome.text)
 
 
 def _cut(way: Way, completion: Completion) -> bool:

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
@@ -21,8 +21,10 @@ from svc.errors import ApiError, InternalError, ModelError, RateLimited
 from svc.providers.bodies import ChatCall
 from svc.providers.failures import CallError, ParameterBounded, ParameterRefused
 from svc.providers.protocol import DecisionCall
+from svc.providers.refusals import LIMITS
 from svc.providers.replies import Completion
 from svc.providers.routing import Model
+from svc.providers.traits import NO_CORRECTIONS, Corrections, Traits
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class ChatClient(Protocol):
         timeout_s: float,
         key: str | None = None,
         deadline: Deadline | None = None,
+        corrections: Corrections = NO_CORRECTIONS,
     ) -> Completion: ...
 
 
@@ -66,7 +69,8 @@ class _Flight:
     start_at: float = 0.0
     admitted: bool = False
     retries: int = 0
-    corrections: int = 0
+    corrections: Corrections = NO_CORRECTIONS
+    corrected: int = 0  # how often
     outcome: Outcome | None = field(default=None)
 
 
@@ -149,7 +153,9 @@ class CallPool:
         call = flight.call
         outcome: Outcome
         try:
-            outcome = self._client.call(call.model, call.content, left, call.key, deadline)
+            outcome = self._client.call(
+                call.model, call.content, left, call.key, deadline, flight.corrections
+            )
         except CallError as error:
             outcome = error.with_traceback(None)  # whose frames would hold it, and it them
         except Exception:  # who asked must hear of it, or would wait for the whole deadline
@@ -162,11 +168,9 @@ class CallPool:
         if not error.retry:
             return False
         if isinstance(error, ParameterRefused):
-            flight.corrections += 1
+            flight.corrected += 1
             flight.start_at = 0.0
-            if isinstance(error, ParameterBounded) and not error.lasting:
-                flight.call = _shortened(flight.call, error.bound)
-            return flight.corrections <= PARAMETER_RETRIES
+            return flight.corrected <= PARAMETER_RETRIES and _corrects(flight, error)
         pause = self._pause(flight.retries) if error.retry_after is None else error.retry_after
         flight.retries += 1
         flight.start_at = self._clock() + pause
@@ -178,11 +182,19 @@ class CallPool:
         return longest * (0.5 + 0.5 * self._jitter())
 
 
-def _shortened(call: Call, limit: int) -> Call:
-    """The same call with a smaller output limit: its prompt leaves no room for more."""
-    if isinstance(call.content, DecisionCall):
-        return call
-    return replace(call, content=replace(call.content, max_tokens=limit))
+def _corrects(flight: _Flight, error: ParameterRefused) -> bool:
+    """Correct a flight by what was refused; False where that was corrected before."""
+    before = flight.corrections
+    flight.corrections = before.plus(_correction(error), error.lasting)
+    return flight.corrections.all != before.all
+
+
+def _correction(error: ParameterRefused) -> Traits:
+    if not isinstance(error, ParameterBounded):
+        return Traits(refused=frozenset({error.parameter}))
+    if error.parameter not in LIMITS:
+        return Traits(top_logprobs=error.bound)
+    return Traits(most_tokens=error.bound) if error.upper else Traits(least_tokens=error.bound)
 
 
 def together(failures: Sequence[CallError | ApiError]) -> ApiError:

@@ -59,8 +59,8 @@ class _Setup:
     debias: bool | str
     deadline: Deadline
     knowledge: Knowledge
+    ledger: Ledger
     project_key: str | None = field(repr=False)
-    ledger: Ledger = field(default_factory=lambda: Ledger(limits.MODEL_CALLS))
 
     @property
     def strict(self) -> bool:
@@ -137,7 +137,8 @@ class Engine:
         mode = request.mode or pin.mode
         aggregated = any(self._router.provider(model).aggregator for model in models)
         key = self._project_key(project) if aggregated else None
-        return _Setup(request, pin, plan, models, mode, debias, deadline, knowledge, key)
+        ledger = Ledger(limits.MODEL_CALLS, len(models))
+        return _Setup(request, pin, plan, models, mode, debias, deadline, knowledge, ledger, key)
 
     def _answer(self, setup: _Setup) -> tuple[Answered, list[Asked]]:
         """All answers, and every asking that they took."""

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from svc.providers.replies import Token
+from svc.providers.replies import Completion, Token
 from svc.questions import LabelLine, Unreadable
 
 LEAST_MASS = 0.05  # on valid labels, for a first position without a label to count as an answer
 MASS_SLACK = 0.01  # how far over 1 rounding may push the probabilities at one position
 _SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|bos|end_of_turn|start_of_turn)>")
+_OTHER = re.compile(r"[^A-Za-z0-9]+")
+_JSON_BEGINS = ("{", "[", "`")
 _THOUGHT_ENDS = "</think>"
 _THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
 _THOUGHT_BEGINS = re.compile(r"\s*<(think|thinking|reasoning)>")
@@ -34,13 +37,21 @@ _BEFORE = r"""
     | \d{1,3}\ ?[:.)](?!\d)
     )*
 """
-# What may stand behind a label: nothing, a mark that closes it, or a dash between spaces.
+# What may stand behind a label: nothing, marks that close it, a dash between spaces, or words in
+# brackets up to the end.
 _AFTER = r"""
-    (?= \s*$ | \s*["'\u2019\u201d`*)\]}.:;!_]+(?!\w) | [.:)]\w | \s*,(?!\s*(?:{labels})\b)
-    | \s+[-\u2013\u2014=(<|]
+    (?= \s*$ | \s*["'\u2019\u201d`*)\]}.:;!_]++(?!\w) | [.:)](?!\w\.)\w
+    | \s*,(?!\s*(?:{labels})\b) | \s+[-\u2013\u2014=<|] | \s+\([^()]*\)\s*$
     )
 """
+# How sentences begin that are no answer, though their first word is one.
+_IDIOM = re.compile(
+    r"\W*(?:no\s+(?:doubt|problem|wonder|idea|question)\b|no\.\s?(?:of\b|\d)|n/a\b|i,)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\W*(?:line|question|q)?\s?(\d{1,3})\s?[:.)=-]", re.IGNORECASE)
 _LINE_CHARS = 200  # of a line that are looked at
+_TOKEN_CHARS = 32  # of a token that may be a label
 _EDGES = " \t\r\n\"'`*_([{.,:;)]}\u2018\u2019\u201c\u201d"
 
 
@@ -64,6 +75,10 @@ def read_lines(tokens: Sequence[Token], wanted: Sequence[Sequence[str]]) -> list
     found = [line for line in text.lines() if _label_at(line.text, every) is not None]
     if len(found) != len(wanted):
         raise Unreadable(f"the reply has {len(found)} label lines instead of {len(wanted)}")
+    for place, line in enumerate(found, 1):
+        number = _NUMBER.match(line.text)
+        if number and int(number[1]) != place:
+            raise Unreadable("the reply's lines are numbered in another order")
     rows = zip(found, wanted, strict=True)
     return [_on_line(text, line, tuple(labels)) for line, labels in rows]
 
@@ -95,8 +110,36 @@ def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
     return line
 
 
+def answer_tokens(completion: Completion) -> Sequence[Token]:
+    """The tokens of a completion's text alone: some servers list those of its thought before.
+
+    Raises `Unreadable` when the tokens are not those of the text.
+    """
+    tokens = completion.tokens or ()
+    text, spelled = completion.text, "".join([token.text for token in tokens])
+    if spelled.strip() == text.strip():
+        return tokens
+    wanted = _letters(text)
+    left = len(wanted)
+    for start in range(len(tokens) - 1, -1, -1):
+        part = _letters(tokens[start].text)
+        if part != wanted[max(0, left - len(part)) : left]:
+            break
+        left -= len(part)
+        if left == 0:
+            return tokens[start:]
+    raise Unreadable("the log-probabilities are not those of the reply's text")
+
+
+def shows_thought(text: str) -> bool:
+    """Whether a text holds a block of thought, or the end of one."""
+    return _THOUGHT_ENDS in text or _THOUGHT_BEGINS.match(text) is not None
+
+
 def without_thought(text: str) -> str:
     """The text behind a block of thought; empty where the thought never ends."""
+    if text.lstrip()[:1] in _JSON_BEGINS:
+        return text  # the mark may stand in a value
     if _THOUGHT_ENDS in text:  # its beginning may stand in the prompt's template
         return text.rpartition(_THOUGHT_ENDS)[2]
     if found := _THOUGHT.match(text):
@@ -133,8 +176,7 @@ class _Text:
 
     def token_at(self, place: int) -> Token:
         """The token whose text stands at a place."""
-        index = next(i for i, end in enumerate(self._ends) if end > place)
-        return self._tokens[index]
+        return self._tokens[bisect_right(self._ends, place)]
 
 
 def _one_token_lines(
@@ -163,7 +205,9 @@ def _on_line(text: _Text, line: _Line, labels: tuple[str, ...]) -> LabelLine:
 def _label_at(line: str, labels: tuple[str, ...]) -> int | None:
     """Where on the line its label begins."""
     found = _pattern(labels).match(line)
-    return found.start("label") if found and not _lists_labels(line, labels) else None
+    if found is None or _IDIOM.match(line) or _lists_labels(line, labels):
+        return None
+    return found.start("label")
 
 
 @lru_cache(maxsize=1_024)
@@ -175,6 +219,8 @@ def _pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 def _is_prose_of_a_label(line: str, labels: tuple[str, ...]) -> bool:
     """Whether the line begins with a label's letters as part of a word, or as an article."""
+    if _IDIOM.match(line):
+        return True
     single = [re.escape(label) for label in labels if len(label) == 1]
     longer = [re.escape(label) for label in labels if len(label) > 1]
     article = rf"(?:{'|'.join(single)})(?:\s+\w|\w|['\u2019]\w)" if single else None
@@ -207,35 +253,44 @@ def _distribution(token: Token, labels: Sequence[str]) -> LabelLine:
     """Sum the probabilities at one position over the tokens that read as the same label."""
     alternatives = dict(token.alternatives)
     alternatives.setdefault(token.text, token.logprob)
-    position = {label.casefold(): index for index, label in enumerate(labels)}
-    in_parts = _label_of(token.text) not in position
+    probabilities = [math.exp(min(logprob, 0.0)) for logprob in alternatives.values()]
+    total = sum(probabilities)
+    if total > 1 + MASS_SLACK:
+        raise Unreadable("the alternatives' probabilities sum to more than 1")
+    position = _positions(tuple(labels))
+    in_parts = _label_of(token.text[:_TOKEN_CHARS]) not in position
     seen: dict[int, float] = {}
-    total, smallest = 0.0, 1.0
-    for text, logprob in alternatives.items():
-        probability = math.exp(min(logprob, 0.0))
-        total += probability
-        smallest = min(smallest, probability)
-        label = _label_of(text)
+    for text, probability in zip(alternatives, probabilities, strict=True):
+        label = _label_of(text) if len(text) <= _TOKEN_CHARS else ""
         index = position.get(label)
         if index is None and in_parts:
             index = _begun(label, position)
         if index is not None:
             seen[index] = seen.get(index, 0.0) + probability
-    if total > 1 + MASS_SLACK:
-        raise Unreadable("the alternatives' probabilities sum to more than 1")
     left = max(0.0, 1.0 - total) / max(1, len(labels) - len(seen))
     # The alternatives are the most probable tokens: none that is missing is more probable.
-    return LabelLine(seen, min(smallest, left), min(1.0, math.fsum(seen.values())))
+    return LabelLine(seen, min(left, *probabilities), min(1.0, math.fsum(seen.values())))
 
 
-def _begun(text: str, position: dict[str, int]) -> int | None:
+@lru_cache(maxsize=1_024)
+def _positions(labels: tuple[str, ...]) -> Mapping[str, int]:
+    return {label.casefold(): index for index, label in enumerate(labels)}
+
+
+def _begun(text: str, position: Mapping[str, int]) -> int | None:
     """The one label of several letters that a token begins, as `y` begins `yes`."""
     begun = [index for label, index in position.items() if text and label.startswith(text)]
     return begun[0] if len(begun) == 1 and len(next(iter(position))) > 1 else None
 
 
+@lru_cache(maxsize=4_096)  # every reply lists the same few hundred tokens
 def _label_of(text: str) -> str:
     return _plain(text).strip(_EDGES).casefold()
+
+
+def _letters(text: str) -> str:
+    """The plain letters and digits of a text, which every way of writing tokens leaves alone."""
+    return _OTHER.sub("", _plain(text))
 
 
 def _plain(text: str) -> str:

@@ -41,6 +41,7 @@ def _from(rung: Rung, ladder: Sequence[Way], *, insists: bool) -> list[Way]:
 class Climb:
     """The ways that failed for one ask so far, and why the last of them did."""
 
+    began: Traits  # what was known of the model when the ask began
     failed: list[Way] = field(default_factory=list)
     reason: Reason = Reason.NONE
 
@@ -51,8 +52,9 @@ class Climb:
 
     def settle(self, memory: TraitMemory, model_id: str, worked: Way) -> None:
         """Remember how the model was asked with success."""
-        old = memory.of(model_id)
-        if self._learnt(old, worked) != old:
+        if not self.failed and worked in LABEL_WAYS and self.began.labels.settled(worked):
+            return  # as nearly every ask
+        if self._learnt(self.began, worked) != self.began:
             memory.change(model_id, lambda traits: self._learnt(traits, worked))
 
     def _learnt(self, traits: Traits, worked: Way) -> Traits:

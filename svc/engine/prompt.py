@@ -6,7 +6,6 @@ released pins never change; `tests/engine/snapshots` holds every one of them.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
@@ -32,7 +31,7 @@ TOKENS_PER_LABEL = 16  # of a verbal reply
 TOKENS_PER_LINE = 4  # of a logprobs reply
 LEAST_TOKENS = 16  # of a reply with several lines, before these are counted
 SINGLE_TOKENS = 8  # of a reply with one label: room for what models put before it
-MARK_CHARS = 16  # of the secret mark, 5 bits each: RFC 2104 asks for 80 bits at least
+MARK_CHARS = 20  # of the secret mark, 4 bits each: RFC 2104 asks for 80 bits at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +90,12 @@ def build(material: Material, way: Way, *, backwards: bool, only: Label | None =
     return Prompt(messages, _max_tokens(material, way, lines), schema)
 
 
-def key_text(material: Material) -> str:
-    """A text that is the same for two materials exactly when their prompts are."""
-    return _render(material, [], backwards=False)
+def key_parts(material: Material) -> list[str]:
+    """Texts that are the same for two materials exactly when their prompts are."""
+    blocks = _questions(material, list(enumerate(material.questions, 1)), [], backwards=False)
+    formats = _json_members(material, backwards=False)
+    earlier = "".join(earlier_block(material))
+    return [material.pin.name, *blocks, *formats, earlier, material.state_text]
 
 
 def member(index: int) -> str:
@@ -123,7 +125,7 @@ def _cued(material: Material, lines: Sequence[Label], backwards: bool) -> str:
         *_questions(material, shown, lines, backwards),
         wanted,
         *earlier_block(material),
-        _input_block(material),
+        f"Input:\n{_input_block(material)}",
         cue,
     ]
     return "\n\n".join(blocks)
@@ -155,8 +157,7 @@ def _mark(material: Material) -> str:
     text = material.state_text.encode()
     if not material.pin.cued:
         return "input-" + hashlib.sha256(text).hexdigest()[:8]
-    digest = hmac.digest(material.salt, text, "sha256")
-    return "input-" + base64.b32encode(digest).decode()[:MARK_CHARS].lower()
+    return "input-" + hmac.digest(material.salt, text, "sha256").hex()[:MARK_CHARS]
 
 
 def earlier_block(material: Material) -> list[str]:
@@ -250,7 +251,7 @@ def _whose(number: int, line: Label, *, alone: bool) -> str:
 def _only(labels: Sequence[str]) -> str:
     """How a line's labels are asked for: nothing invites any other word."""
     either = f"{', '.join(labels[:-1])} or {labels[-1]}"
-    return f"only the letter: {either}" if len(labels[0]) == 1 else f"only {either}"
+    return f"only one letter: {either}" if len(labels[0]) == 1 else f"only {either}"
 
 
 def _json_reply(material: Material, backwards: bool) -> str:

@@ -12,6 +12,7 @@ from svc.questions import LabelLine, Question, Reading, Unreadable
 from svc.questions.verbal import BOTH
 
 JSON_STARTS = 50  # places tried before a reply counts as holding no JSON
+JSON_CHARS = 262_144  # of a reply that are looked at: many times what a model may write
 
 
 def wanted_labels(questions: Sequence[Question], backwards: bool) -> list[tuple[str, ...]]:
@@ -40,7 +41,7 @@ def read_json(text: str, questions: Sequence[Question], backwards: bool) -> list
 
     All probabilities of a reply are on one scale, parts of 1 or percentages. Raises `Unreadable`.
     """
-    values = list(_json_values(without_thought(text)))
+    values = list(_json_values(without_thought(text[:JSON_CHARS])))
     rows = list(zip(questions, _members(values, questions, backwards), strict=True))
     scales = BOTH
     for question, found in rows:
@@ -51,18 +52,28 @@ def read_json(text: str, questions: Sequence[Question], backwards: bool) -> list
 
 
 def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bool) -> list[Any]:
-    """The member of each question, None where the reply has none."""
+    """The member of each question, None where the reply has none.
+
+    Of several objects the last counts: one before may be quoted from the input.
+    """
     names = [member(index) for index in range(len(questions))]
-    for value in values:
-        for candidate in value if isinstance(value, list) else [value]:
-            if isinstance(candidate, dict):
-                lowered = {str(name).strip().casefold(): one for name, one in candidate.items()}
-                if not lowered.keys().isdisjoint(names):
-                    return [lowered.get(name) for name in names]
-    for value in values:
+    for value in reversed(values):
+        for candidate in _candidates(value):
+            lowered = {str(name).strip().casefold(): one for name, one in candidate.items()}
+            if not lowered.keys().isdisjoint(names):
+                return [lowered.get(name) for name in names]
+    for value in reversed(values):
         if len(questions) == 1 and _answers(questions[0], value, backwards):
             return [value]  # the member alone, without the object around it
     raise Unreadable("the reply holds no JSON object with the answers")
+
+
+def _candidates(value: Any) -> list[dict[str, Any]]:
+    """The objects that may be the reply: the value, its entries, or the only one inside it."""
+    entries = value if isinstance(value, list) else [value]
+    objects = [entry for entry in entries[:JSON_STARTS] if isinstance(entry, dict)]
+    inner = [next(iter(one.values())) for one in objects if len(one) == 1]
+    return [*objects, *(one for one in inner if isinstance(one, dict))]
 
 
 def _answers(question: Question, value: Any, backwards: bool) -> bool:
@@ -73,19 +84,19 @@ def _answers(question: Question, value: Any, backwards: bool) -> bool:
 
 
 def _json_values(text: str) -> Iterator[Any]:
-    """The JSON objects and lists that begin somewhere in the text, one inside another too."""
+    """The JSON objects and lists in the text, one after the other."""
     decoder = json.JSONDecoder()
     start = _next_start(text, 0)
     for _ in range(JSON_STARTS):
         if start < 0:
             return
         try:
-            value, _end = decoder.raw_decode(text, start)
+            value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            pass
+            end = start + 1
         else:
             yield value
-        start = _next_start(text, start + 1)
+        start = _next_start(text, end)
 
 
 def _next_start(text: str, at: int) -> int:

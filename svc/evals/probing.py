@@ -58,12 +58,11 @@ class Verdict(Enum):
 class Probed:
     """What was found; figures are per decision, None without any answer.
 
-    `why` says why no better way works, or why none does; `advice` what to do about that.
+    `why` says why no better way works, or why none does and what to do about that.
     """
 
     verdict: Verdict
     why: str = ""
-    advice: str = ""
     mass: float | None = None  # median probability that fell on valid labels
     low_mass: float | None = None  # its 10th percentile
     thinks: bool = False
@@ -95,29 +94,49 @@ def probe(target: Target, clock: Callable[[], float] = time.perf_counter) -> Pro
 
     The first ask finds the way and pays for it; the figures are those of all that follow.
     """
-    tried, latencies = [], []
-    try:
-        for state in STATES:
-            started = clock()
+    tried: list[Tried] = []
+    latencies: list[float] = []
+    failures: list[str] = []
+    for state in STATES:
+        started = clock()
+        try:
             tried.append(target.ask(state))
+        except ApiError as error:
+            failures.append(error.message)
+            if not tried:
+                break  # the others would meet the same
+        else:
             latencies.append(clock() - started)
-    except ApiError as error:
-        return Probed(Verdict.FAILED, error.message, error.advice)
-    later = tried[1:]
+    if not tried:
+        return Probed(Verdict.FAILED, failures[0])
+    return _found(target, tried, latencies, failures)
+
+
+def _found(
+    target: Target, tried: list[Tried], latencies: list[float], failures: list[str]
+) -> Probed:
+    """What the answers show; the first of them also paid for finding the way."""
+    later = tried[1:] or tried
     masses = [
         reading.mass for one in tried for reading in one.asked.readings if reading.mass is not None
     ]
     traits = target.traits()
     return Probed(
         _verdict(target, traits, later[-1].asked),
-        why=_why(traits),
+        why="; ".join(filter(None, (_why(traits), _failed(failures)))),
         mass=statistics.median(masses) if masses else None,
         low_mass=_percentile(masses, TENTH) if masses else None,
         thinks=traits.thinks,
-        latency_ms=statistics.median(latencies[1:]) * 1_000,
+        latency_ms=statistics.median(latencies[1:] or latencies) * 1_000,
         calls=statistics.fmean(one.calls for one in later),
         cost_usd=statistics.fmean(one.cost_usd for one in later),
     )
+
+
+def _failed(failures: list[str]) -> str:
+    if not failures:
+        return ""
+    return f"{len(failures)} of {len(STATES)} texts had no answer: {failures[0]}"
 
 
 def _verdict(target: Target, traits: Traits, last: Asked) -> Verdict:

@@ -7,7 +7,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import requests
 import urllib3.exceptions
@@ -21,8 +20,6 @@ from svc.providers.failures import (
     CallError,
     CallTimedOut,
     Cancelled,
-    ParameterBounded,
-    ParameterRefused,
     Refused,
     ServerTrouble,
 )
@@ -30,10 +27,10 @@ from svc.providers.prices import cost_usd
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Redactor
-from svc.providers.refusals import LIMITS, Asked
+from svc.providers.refusals import Asked
 from svc.providers.replies import Completion, Reply, read_models, read_payload
 from svc.providers.routing import Model
-from svc.providers.traits import TraitMemory, Traits
+from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
 from svc.providers.transport import Encoded, TooLong, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
 
@@ -77,25 +74,29 @@ class Client:
         timeout_s: float,
         key: str | None = None,
         deadline: Deadline | None = None,
+        corrections: Corrections = NO_CORRECTIONS,
     ) -> Completion:
         """Make one HTTP attempt in this thread, over within `timeout_s` whatever the peer does.
 
         `key` is a project's own key and counts on the aggregator only. The call is cut off when
-        `deadline` is cancelled. Raises a `CallError`; what
-        it teaches about the model is in `traits` by then.
+        `deadline` is cancelled. `corrections` are what earlier attempts of this call were
+        refused for; those that last are remembered when this one succeeds. Raises a `CallError`.
         """
         provider = self._catalog[model.provider]
         protocol = PROTOCOLS[provider.kind]
         key = key if key is not None and provider.aggregator else provider.key
         try:
-            body = protocol.body(provider, model.name, call, self.traits.of(model.id))
+            traits = self.traits.of(model.id).corrected(corrections.all)
+            body = protocol.body(provider, model.name, call, traits)
             asked = Asked(body, Redactor(call, key), provider.aggregator)
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
             reply = self._exchange(provider, "POST", protocol.path, key, data, limit, deadline)
-            return protocol.read(read_payload(reply, asked, self._now()), call)
+            payload = read_payload(reply, asked, self._now())
+            if corrections.lasting != UNKNOWN:
+                self.traits.learn(model.id, corrections.lasting)
+            return protocol.read(payload, call)
         except CallError as error:
-            self._learn(model, error)
             _log.warning("%s: %s: %s", model.id, type(error).__name__, error)
             raise
 
@@ -127,13 +128,6 @@ class Client:
         for transport in self._transports.values():
             transport.close()
 
-    def _learn(self, model: Model, error: CallError) -> None:
-        if isinstance(error, ParameterBounded):
-            if error.lasting:
-                self.traits.change(model.id, lambda traits: _within(traits, error))
-        elif isinstance(error, ParameterRefused):
-            self.traits.refuse(model.id, error.parameter)
-
     def _exchange(
         self,
         provider: Provider,
@@ -158,15 +152,6 @@ class Client:
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
         raise failure  # out here it does not keep the other error, and with it what was read
-
-
-def _within(traits: Traits, error: ParameterBounded) -> Traits:
-    """The traits with the bound that a refusal told of."""
-    if error.parameter not in LIMITS:
-        return replace(traits, top_logprobs=error.bound)
-    if error.upper:
-        return replace(traits, most_tokens=error.bound)
-    return replace(traits, least_tokens=error.bound)
 
 
 def _headers(key: str | None) -> dict[str, str]:

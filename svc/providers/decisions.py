@@ -7,7 +7,7 @@ from typing import Any
 
 from svc.providers.catalog import Provider
 from svc.providers.failures import BadReply, Refused, Unanswerable
-from svc.providers.protocol import DecisionCall, Protocol, share
+from svc.providers.protocol import DecisionCall, Protocol, distribution, share
 from svc.providers.replies import Completion, read_usage
 from svc.providers.traits import Traits
 from svc.questions.plain import CHOICE, SCORE, PlainQuestion
@@ -72,8 +72,10 @@ def _decided(question: PlainQuestion, answer: Mapping[str, Any]) -> dict[int, fl
     if question.kind not in (CHOICE, SCORE):
         yes = share(answer["probability"])
         return {0: yes, 1: 1 - yes}
-    listed = {one["value"]: share(one["probability"]) for one in answer["probabilities"]}
+    listed = {(type(one["value"]), one["value"]): one for one in answer["probabilities"]}
+    if len(listed) != len(answer["probabilities"]):
+        raise ValueError("a value has two probabilities")
+    listed = {value: one["probability"] for (_, value), one in listed.items()}
     names: list[Any] = [name for name, _ in question.options]
     keys = names if question.kind == CHOICE else list(range(len(names)))
-    rows = zip(question.positions, keys, strict=True)
-    return {position: listed[key] for position, key in rows if key in listed}
+    return distribution(question, keys, listed)

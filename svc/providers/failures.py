@@ -33,7 +33,7 @@ class CallError(Exception):
 
     retry = False  # whether the same call may succeed later
     told = "the model gave no valid answer"  # to the caller, who may not hear the provider's words
-    advice = "try a larger model, or one that follows instructions"  # to the operator
+    advice = "try a larger model, or one that follows instructions"  # what to do about it
 
     def __init__(self, detail: str = "", retry_after: float | None = None) -> None:
         """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
@@ -42,7 +42,7 @@ class CallError(Exception):
 
     def as_api_error(self) -> ApiError:
         """The error for the caller, without a word of the provider's."""
-        return ModelError(self.told).advising(self.advice)
+        return ModelError(f"{self.told} ({self.advice})")
 
 
 class Throttled(CallError):
@@ -52,8 +52,7 @@ class Throttled(CallError):
 
     def as_api_error(self) -> ApiError:
         wait = limits.RETRY_CAP_S if self.retry_after is None else self.retry_after
-        limited = RateLimited("the model's provider limits the rate of calls", wait)
-        return limited.advising("set SVC_PROVIDER_<NAME>_RPM to what the account allows")
+        return RateLimited("the model's provider limits the rate of calls", wait)
 
 
 class ServerTrouble(CallError):
@@ -69,10 +68,12 @@ class ParameterRefused(CallError):
 
     retry = True
     told = "the model's provider refused the call"
+    advice = "SVC_LOG_LEVEL=warning shows what the provider said"
 
-    def __init__(self, parameter: str, detail: str = "") -> None:
+    def __init__(self, parameter: str, detail: str = "", lasting: bool = True) -> None:
+        """`lasting` says that every call would meet the refusal, so that it may be remembered."""
         super().__init__(detail, retry_after=0.0)
-        self.parameter = parameter
+        self.parameter, self.lasting = parameter, lasting
 
 
 class ParameterBounded(ParameterRefused):
@@ -81,24 +82,26 @@ class ParameterBounded(ParameterRefused):
     def __init__(
         self, parameter: str, bound: int, detail: str = "", upper: bool = True, lasting: bool = True
     ) -> None:
-        """`upper` says that the value was too large; `lasting`, that every call has this bound.
+        """`upper` says that the value was too large.
 
         A bound that does not last comes from the length of this one call.
         """
-        super().__init__(parameter, detail)
-        self.bound, self.upper, self.lasting = bound, upper, lasting
+        super().__init__(parameter, detail, lasting)
+        self.bound, self.upper = bound, upper
 
 
 class NotThisWay(CallError):
     """The model cannot be asked in this way; another way may succeed."""
 
     told = "the model's provider refused the call"
+    advice = "SVC_LOG_LEVEL=warning shows what the provider said"
 
 
 class NoLogprobs(NotThisWay):
     """Log-probabilities were asked for, and there are none that could be used."""
 
-    told = "the model gives no log-probabilities that could be used; mode auto may find another way"
+    told = "the model gives no log-probabilities that could be used"
+    advice = "mode auto or verbal may find another way"
 
 
 class FormatRefused(NotThisWay):
@@ -109,8 +112,7 @@ class Gone(CallError):
     """The model does not exist, was retired, or is closed to the account."""
 
     def as_api_error(self) -> ApiError:
-        gone = ModelUnavailable("the model does not exist or is not open to this account")
-        return gone.advising("see the provider's list of models for the exact name")
+        return ModelUnavailable("the model does not exist or is not open to this account")
 
 
 class Refused(CallError):

@@ -5,7 +5,9 @@ A new protocol is one file beside this one and one line in `protocols.py`.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -14,6 +16,7 @@ from svc.providers.replies import Completion
 from svc.providers.traits import Traits
 from svc.questions.plain import PlainQuestion
 
+SUM_SLACK = 0.02  # how far from 1 rounding may push the sum of a server's probabilities
 C = TypeVar("C")
 
 
@@ -55,3 +58,18 @@ def share(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("a decision server gave a probability that is none")
     return float(value)
+
+
+def distribution(
+    question: PlainQuestion, keys: Sequence[Any], listed: Mapping[Any, Any]
+) -> dict[int, float]:
+    """The probability of each label, by its position; `keys` are those of the options shown.
+
+    Raises `ValueError` unless exactly these have a probability and all of them sum to 1.
+    """
+    if set(listed) != set(keys) or any(isinstance(key, bool) for key in listed):
+        raise ValueError("not one probability for each label")
+    found = {place: share(listed[key]) for place, key in zip(question.positions, keys, strict=True)}
+    if abs(math.fsum(found.values()) - 1) > SUM_SLACK:
+        raise ValueError("probabilities that do not sum to 1")
+    return found

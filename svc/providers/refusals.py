@@ -9,6 +9,7 @@ from typing import Any
 
 from svc.providers.failures import (
     CallError,
+    Cut,
     FormatRefused,
     Gone,
     KeyRefused,
@@ -28,6 +29,7 @@ from svc.providers.traits import FIELDS, OBJECT_SCHEMA, REASONING_OFF, REQUIRE_P
 KEPT = frozenset({"model", "messages", "provider"})
 LIMITS = ("max_tokens", "max_completion_tokens")  # the two names of the output limit
 FEWER_ALTERNATIVES = (5, 1)  # asked for one after the other where no message says how many
+_NEAR = 60  # characters between a field's name and the word that refuses it
 _LEAST_ROOM = 64  # output tokens below which a call is not worth making
 _BLAMES_PARAMETERS = (400, 403, 404, 422)
 _BLAMES_MODEL = (400, 403, 404, 410, 422)
@@ -62,8 +64,17 @@ _CREDIT_WORDS = re.compile(
     re.IGNORECASE,
 )
 _CONTEXT_WORDS = re.compile(
-    r"context.{0,3}(length|window|size)|too many (input )?tokens|prompt is too long", re.IGNORECASE
+    r"context.{0,3}(length|window|size)|too many (input )?tokens|prompt is too long"
+    r"|(input|prompt) token count|exceeds the (model.s )?(maximum|max) (number of |input )?tokens",
+    re.IGNORECASE,
 )
+# What a limit of a minute or a day says, whatever else it says of quotas.
+_PASSING_WORDS = re.compile(
+    r"resource_exhausted|rate.?limit|(try|retry) (again )?in\b|per[ -](minute|day|second)",
+    re.IGNORECASE,
+)
+# A reasoning model that used up its output limit before it answered.
+_CUT_WORDS = re.compile(r"(max_tokens|output) (or .{0,20})?limit was reached", re.IGNORECASE)
 _SCHEMA_WORDS = re.compile(
     r"response.?format|json.?(schema|object|mode|output)|structured.?outputs?"
     r"|guided.?(json|decoding)|response.?schema",
@@ -73,8 +84,9 @@ _LOGPROBS_WORDS = re.compile(r"log.?probs|top_n_tokens|logits_all", re.IGNORECAS
 _MANDATORY_WORDS = re.compile(r"reasoning.{0,40}(mandatory|required|cannot be)", re.IGNORECASE)
 # What a server says of a field that it does not take, in an error that it calls its own.
 _VALIDATION_WORDS = re.compile(
-    r"validation|not (supported|permitted|allowed|implemented)|unsupported|invalid|should be"
-    r"|must be|unexpected|unknown|unrecognized|extra inputs|requires?\b",
+    r"validation error|not (supported|permitted|allowed|implemented)|unsupported|invalid|should be"
+    r"|must be|unexpected (field|keyword|argument|value)|unknown (field|argument|parameter)"
+    r"|unrecognized|extra inputs|requires?\b|literal_error",
     re.IGNORECASE,
 )
 _TOO_LARGE = re.compile(
@@ -129,7 +141,7 @@ def failure(said: Said, headers: Mapping[str, str], asked: Asked, now: float) ->
     facts = {"code": said.code, "type": said.type}
     facts = {name: asked.redactor.code(value) for name, value in facts.items()}
     detail = log_line(said.status, facts, asked.redactor.message(said.message))
-    if said.status == 402 or (said.status in (400, 403, 429) and _no_credit(said, asked)):
+    if said.status == 402 or _no_credit(said, headers, asked):
         return NoCredit(detail)
     if said.status == 429:
         return Throttled(detail, retry_after(headers, said.reset, now))
@@ -142,19 +154,29 @@ def failure(said: Said, headers: Mapping[str, str], asked: Asked, now: float) ->
 
 def _refusal(said: Said, asked: Asked, detail: str) -> CallError:
     """What a reply means that refuses this call, and would refuse it again."""
+    if _CUT_WORDS.search(said.message):
+        return Cut(detail)
     bounded = _bounded(said, asked, detail)
     if bounded is not None:
         return bounded
     field = _refused_field(said, asked)
     if field is not None:
         return _without(field, asked, detail)
+    if (field := _echoed_field(said, asked)) is not None:
+        return ParameterRefused(field, detail, lasting=False)
     if _is_gone(said, asked):
         return Gone(detail)
-    if asked.logprobs and 400 <= said.status < 500:
+    if said.status == 413 or _is_too_long(said):
+        return Refused(detail)  # in any other way the prompt would be longer
+    if asked.logprobs and (said.status < 500 or said.status == 501):
         return NoLogprobs(detail)  # whatever it says: without log-probabilities it may be taken
-    if asked.formatted and said.status in (400, 422) and not _CONTEXT_WORDS.search(said.message):
+    if asked.formatted and said.status in (400, 422, 501):
         return FormatRefused(detail)  # and so may this without the format
     return Refused(detail)
+
+
+def _is_too_long(said: Said) -> bool:
+    return said.code == "context_length_exceeded" or bool(_CONTEXT_WORDS.search(said.message))
 
 
 def _without(field: str, asked: Asked, detail: str) -> CallError:
@@ -175,17 +197,30 @@ def _is_trouble(said: Said) -> bool:
     return (said.status >= 500 and said.status != 501) or said.status in _TIMEOUT_STATUSES
 
 
-def _no_credit(said: Said, asked: Asked) -> bool:
+def _no_credit(said: Said, headers: Mapping[str, str], asked: Asked) -> bool:
+    """Whether the account is spent, which unlike a limit does not pass by waiting."""
+    if said.status not in (400, 403, 429):
+        return False
     if {said.code, said.type} & _CREDIT_CODES:
         return True
-    return _says(_CREDIT_WORDS, said, asked)
+    passing = "Retry-After" in headers or _PASSING_WORDS.search(f"{said.code} {said.message}")
+    return not passing and _says(_CREDIT_WORDS, said, asked)
 
 
 def _blames_a_field(said: Said, asked: Asked) -> bool:
-    """Whether an error of the 500s is a validation error that names a field of the body."""
-    if said.status < 500 or not _VALIDATION_WORDS.search(said.message):
+    """Whether an error of status 500 is a validation error that names a field of the body.
+
+    The field and the word of refusal have to stand close together: an outage may list all fields.
+    """
+    if said.status != 500:
         return False
-    return _refused_field(said, asked) is not None
+    names = "|".join(re.escape(name) for name in asked.blamable())
+    names = f"{names}|{_LOGPROBS_WORDS.pattern}" if asked.logprobs else names
+    for found in re.finditer(rf"(?<![\w/-])({names})(?!\w)", said.message, re.IGNORECASE):
+        near = said.message[max(0, found.start() - _NEAR) : found.end() + _NEAR]
+        if _VALIDATION_WORDS.search(near) or _TOO_LARGE.search(near):
+            return _refused_field(said, asked) is not None
+    return False
 
 
 def _refused_field(said: Said, asked: Asked) -> str | None:
@@ -199,7 +234,7 @@ def _refused_field(said: Said, asked: Asked) -> str | None:
     if named is not None or said.param or _CONTEXT_WORDS.search(said.message):
         return named
     for name in asked.blamable():
-        if _says(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", said, asked):
+        if _says(rf"(?<![\w/-]){re.escape(name)}(?!\w)", said, asked):
             return _named_part(name, said, asked)
     if asked.logprobs and _says(_LOGPROBS_WORDS, said, asked):
         return "logprobs"
@@ -207,6 +242,18 @@ def _refused_field(said: Said, asked: Asked) -> str | None:
         return "response_format"
     if "reasoning" in asked.body and _says(_MANDATORY_WORDS, said, asked):
         return "reasoning"
+    return None
+
+
+def _echoed_field(said: Said, asked: Asked) -> str | None:
+    """A field whose name the caller used too: it may be left out of this call, and no other."""
+    if said.status not in (400, 422):
+        return None
+    for name in asked.blamable():
+        found = re.search(rf"(?<![\w/-]){re.escape(name)}(?!\w)", said.message, re.IGNORECASE)
+        near = said.message[found.start() : found.end() + _NEAR] if found else ""
+        if name in FIELDS and _VALIDATION_WORDS.search(near):
+            return name
     return None
 
 

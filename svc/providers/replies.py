@@ -158,7 +158,7 @@ def _tokens(logprobs: Any) -> tuple[Token, ...]:
     if not isinstance(content, list) or not content:
         raise NoLogprobs("200: no log-probabilities in the reply")
     tokens = tuple(_token(item) for item in content)
-    if not any(token.tells for token in tokens):
+    if not tokens[0].tells and not any(token.tells for token in tokens):
         raise NoLogprobs("200: log-probabilities that say nothing")
     return tokens
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from svc.providers.catalog import Provider
 from svc.providers.failures import BadReply, Unanswerable
-from svc.providers.protocol import DecisionCall, Protocol, share
+from svc.providers.protocol import DecisionCall, Protocol, distribution, share
 from svc.providers.replies import Completion, read_usage
 from svc.providers.traits import Traits
 from svc.questions.plain import CHOICE, SCORE, PlainQuestion
@@ -71,5 +71,4 @@ def _decided(question: PlainQuestion, answer: Mapping[str, Any] | None) -> dict[
         listed = {str(level): p for level, p in enumerate(listed)}
     names = [name for name, _ in question.options]
     keys = names if question.kind == CHOICE else [str(level) for level in range(len(names))]
-    rows = zip(question.positions, keys, strict=True)
-    return {position: share(listed[key]) for position, key in rows if key in listed}
+    return distribution(question, keys, listed)

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
+from typing import Any
 
 from svc.sharing import ProcessLock
 
@@ -31,6 +32,7 @@ SLOTS = 16_384  # models at once; callers choose ids, so memory must end somewhe
 FIRST_RETRY = 25  # asks after which the top of a ladder is tried again for the first time
 LAST_RETRY = 400  # the wait doubles up to this many asks
 MISSES = 3  # failures in a row before a way that has worked is given up
+FORGET_S = 3_600.0  # after which fields and limits that were refused are tried again
 REQUIRE_PARAMETERS = "require_parameters"  # inside the aggregator's `provider`
 REASONING_OFF = "reasoning.effort"  # the aggregator's effort `none`
 OBJECT_SCHEMA = "response_format.schema"  # beside the type json_object
@@ -46,10 +48,10 @@ FIELDS = (
     OBJECT_SCHEMA,
 )
 _PROBES = 32  # slots that a model may stand in
-# Digest, last written (seconds), refused fields, alternatives, output limit, least output limit,
-# room to think, and twice: rung, reason, misses, proven, asks since the last try, asks until the
-# next one.
-_RECORD = struct.Struct("=QdIHIHB" + "BBBBHH" * 2)
+# Digest, last written (seconds), fields learnt (seconds), refused fields, alternatives, output
+# limit, least output limit, room to think, and twice: rung, reason, misses, proven ways, asks
+# since the last try, asks until the next one.
+_RECORD = struct.Struct("=QddIHIHB" + "BBBBHH" * 2)
 
 
 class Way(IntEnum):
@@ -98,9 +100,13 @@ class Rung:
     index: int = 0  # of the way in use; the ladder's length where none works
     reason: Reason = Reason.NONE
     misses: int = 0  # asks in a row in which the way in use failed
-    proven: bool = False  # whether the way in use has ever worked
+    proven: int = 0  # a bit for each way that has ever worked
     asks: int = 0  # since the top was tried last
     patience: int = FIRST_RETRY  # asks until it is tried again
+
+    def settled(self, worked: int) -> bool:
+        """Whether an ask in which this way worked at once changes nothing."""
+        return self.index == 0 and bool(self.proven >> worked & 1) and not self.misses
 
     @property
     def due(self) -> bool:
@@ -113,16 +119,20 @@ class Rung:
         `worked` is the ladder's length where an answer came from below it. A way that was not
         tried, because the ask had but one label, is not blamed.
         """
+        proven = self.proven | 1 << worked
         if worked < self.index:
-            return Rung(worked, reason if failed else Reason.NONE, proven=True)
-        if worked > self.index and failed:
-            if self.proven and self.misses + 1 < MISSES:
+            return Rung(worked, reason if failed else Reason.NONE, proven=proven)
+        if worked > self.index and not failed:
+            return replace(self, proven=proven)  # the way in use was not tried
+        if worked > self.index:
+            relied_on = any(self.proven >> way & 1 for way in failed)
+            if relied_on and self.misses + 1 < MISSES:
                 return replace(self, misses=self.misses + 1)
-            return Rung(worked, reason, proven=True)
+            return Rung(worked, reason, proven=proven)
         if failed:  # the top was tried again, in vain
             patience = min(LAST_RETRY, 2 * self.patience)
-            return replace(self, misses=0, proven=True, asks=0, patience=patience)
-        return replace(self.waited(), misses=0, proven=True)
+            return replace(self, misses=0, proven=proven, asks=0, patience=patience)
+        return replace(self.waited(), misses=0, proven=proven)
 
     def waited(self) -> Rung:
         """The rung after one more ask that did not begin at the top."""
@@ -143,9 +153,40 @@ class Traits:
     thinks: bool = False  # whether it needs room to think before it answers
     labels: Rung = TOP
     json: Rung = TOP
+    learnt_at: float = 0.0  # when anything but the rungs was learnt last, on the memory's clock
+
+    def corrected(self, correction: Traits) -> Traits:
+        """These traits with the refusals and bounds of `correction`, which win."""
+        return replace(
+            self,
+            refused=self.refused | correction.refused,
+            top_logprobs=correction.top_logprobs or self.top_logprobs,
+            most_tokens=correction.most_tokens or self.most_tokens,
+            least_tokens=correction.least_tokens or self.least_tokens,
+        )
 
 
 UNKNOWN = Traits()
+
+
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """What one call leaves out or bounds because a provider refused it before.
+
+    `lasting` is the part that holds for every call. It is remembered once a call that was so
+    corrected succeeded: a provider may blame a field for what is wrong with the content.
+    """
+
+    all: Traits = UNKNOWN
+    lasting: Traits = UNKNOWN
+
+    def plus(self, correction: Traits, lasting: bool) -> Corrections:
+        """With one more correction."""
+        kept = self.lasting.corrected(correction) if lasting else self.lasting
+        return Corrections(self.all.corrected(correction), kept)
+
+
+NO_CORRECTIONS = Corrections()
 
 
 class TraitMemory:
@@ -164,26 +205,38 @@ class TraitMemory:
     def of(self, model_id: str) -> Traits:
         """What is known of the model."""
         at, known = self._find(_digest(model_id))
-        return _unpacked(_RECORD.unpack_from(self._memory, at)) if known else UNKNOWN
+        return self._read(at) if known else UNKNOWN
 
     def change(self, model_id: str, change: Callable[[Traits], Traits]) -> None:
         """Replace what is known of the model; `change` makes the new traits from the old ones."""
         digest = _digest(model_id)
         with self._threads, self._processes:
             at, known = self._find(digest)
-            old = _unpacked(_RECORD.unpack_from(self._memory, at)) if known else UNKNOWN
+            old = self._read(at) if known else UNKNOWN
             new = change(old)
             if new != old:
                 _RECORD.pack_into(self._memory, at, digest, self._clock(), *_packed(new))
 
-    def refuse(self, model_id: str, field: str) -> None:
-        """Remember that the model does not take a field out of `FIELDS`."""
-        self.change(model_id, lambda traits: replace(traits, refused=traits.refused | {field}))
+    def learn(self, model_id: str, correction: Traits) -> None:
+        """Remember refusals and bounds, for `FORGET_S` seconds."""
+        now = self._clock()
+        self.change(model_id, lambda old: replace(old.corrected(correction), learnt_at=now))
+
+    def needs_room(self, model_id: str) -> None:
+        """Remember that the model thinks before it answers, for `FORGET_S` seconds."""
+        now = self._clock()
+        self.change(model_id, lambda old: replace(old, thinks=True, learnt_at=now))
 
     def close(self) -> None:
         """Let go of it in this process."""
         self._processes.close()
         self._memory.close()
+
+    def _read(self, at: int) -> Traits:
+        traits = _unpacked(_RECORD.unpack_from(self._memory, at)[2:])
+        if traits.learnt_at and self._clock() - traits.learnt_at > FORGET_S:
+            return Traits(labels=traits.labels, json=traits.json)
+        return traits
 
     def _find(self, digest: int) -> tuple[int, bool]:
         """Where the model stands, or the place that a new one takes; and which of the two."""
@@ -205,7 +258,7 @@ def _digest(model_id: str) -> int:
     return int.from_bytes(hashlib.blake2b(model_id.encode(), digest_size=8).digest()) or 1
 
 
-def _packed(traits: Traits) -> tuple[int, ...]:
+def _packed(traits: Traits) -> tuple[float, ...]:
     bits = sum(1 << index for index, name in enumerate(FIELDS) if name in traits.refused)
     rungs = [
         part
@@ -213,11 +266,12 @@ def _packed(traits: Traits) -> tuple[int, ...]:
         for part in (rung.index, rung.reason, rung.misses, rung.proven, rung.asks, rung.patience)
     ]
     limits = (traits.top_logprobs, traits.most_tokens, traits.least_tokens)
-    return (bits, *limits, traits.thinks, *rungs)
+    return (traits.learnt_at, bits, *limits, traits.thinks, *rungs)
 
 
-def _unpacked(record: tuple[float, ...]) -> Traits:
-    bits, alternatives, most, least, thinks, *rungs = map(int, record[2:])
+@lru_cache(maxsize=1_024)  # most models have the same few traits, and every call reads them
+def _unpacked(record: tuple[Any, ...]) -> Traits:
+    learnt_at, bits, alternatives, most, least, thinks, *rungs = record
     return Traits(
         frozenset(name for index, name in enumerate(FIELDS) if bits >> index & 1),
         alternatives,
@@ -226,9 +280,10 @@ def _unpacked(record: tuple[float, ...]) -> Traits:
         bool(thinks),
         _rung(rungs[:6]),
         _rung(rungs[6:]),
+        learnt_at,
     )
 
 
 def _rung(parts: Sequence[int]) -> Rung:
     index, reason, misses, proven, asks, patience = parts
-    return Rung(index, Reason(reason), misses, bool(proven), asks, patience)
+    return Rung(index, Reason(reason), misses, proven, asks, patience)

@@ -13,10 +13,9 @@ from svc import limits
 from svc.questions.base import Reading, object_schema, probability_schema
 from svc.questions.distribution import Lettered, option_text
 from svc.questions.fields import Descriptions, Flag, listed
-from svc.questions.labels import argmax, complete, one_line
+from svc.questions.labels import argmax, one_line
 from svc.questions.plain import CHOICE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field, min_confidence_field
-from svc.questions.verbal import SHARES
 
 ESCAPE = "none_of_these"
 ESCAPE_DESCRIPTION = "None of the other options fits"
@@ -76,14 +75,6 @@ class Choice(Lettered):
         entry = {"label": label, "probability": probability_schema(bounded)}
         length = {"minItems": 1, "maxItems": limits.VERBAL_TOP_LABELS} if bounded else {}
         return {"type": "array", "items": object_schema(entry), **length}
-
-    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
-        if not self.many:
-            return super().read_member(member, backwards, scale)
-        seen = self.stated(member, backwards).on(scale)
-        # The labels named are the most probable ones: any other is at most as probable.
-        bound = min(seen.values(), default=0.0)
-        return self.reading(complete(seen, len(self.labels), bound=bound), backwards)
 
     def plain(self, backwards: bool) -> list[PlainQuestion]:
         options = [*self.options, *([(ESCAPE, ESCAPE_DESCRIPTION)] if self.escape else [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +58,20 @@ class Distribution(Question):
 
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
         seen = self.stated(member, backwards).on(scale)
-        return self.reading(complete(seen, len(self.labels)), backwards)
+        return self.reading(complete(seen, len(self.labels), bound=self._bound(seen)), backwards)
+
+    def _bound(self, seen: Mapping[int, float]) -> float:
+        """The most that a label may have which a reply does not name: as much as those it names.
+
+        Of two labels the other one has what is left. Raises `Unreadable` where what is left
+        outweighs all that was named.
+        """
+        missing = len(self.labels) - len(seen)
+        if not seen or not missing or len(self.labels) == 2:
+            return 1.0
+        if (1 - math.fsum(seen.values())) / missing > max(seen.values()):
+            raise Unreadable("the labels that the reply leaves out outweigh those that it names")
+        return min(seen.values())
 
     def reading(
         self, shown: tuple[float, ...] | None, backwards: bool, mass: float | None = None

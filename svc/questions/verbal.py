@@ -6,17 +6,23 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 SHARES, PERCENT = 1.0, 100.0
 BOTH = frozenset({SHARES, PERCENT})
 SUM_SLACK = 5.0  # how far from 100 rounding may push a distribution in percentages
+PARTLY = 20.0  # a number above this is a percentage also where some labels are missing
+ENTRIES = 1_100  # of a list that are looked at: four times the most options there can be
 ONE_SLACK = 1e-6  # how far over 1 rounding may push a share
 SURE = 2 / 3  # the part of what is left that a label gets which is named without a probability
 _LABEL_FIELDS = ("label", "option", "answer", "choice")
 _NUMBER_FIELDS = ("probability", "confidence", "likelihood", "p")
+_NAME_CHARS = 1_000  # of a name that are looked at
 _NUMERIC = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{0,20})?)\s*(%?)\s*")
-_LEADING_LABEL = re.compile(r"\s*[(\[\"'*]*([A-Za-z]{1,3})[)\]\"'*]*\s*[.:)\-\u2013]")
+_LEADING_LABEL = re.compile(
+    r"\s*[(\[\"'*]*([A-Za-z]{1,3})[)\]\"'*]*(?:\s*[.:)]|\s+[-\u2013\u2014]\s|\s*$)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,8 @@ class Stated:
             return frozenset()
         if self.whole:
             total = math.fsum(values)
-            least = PERCENT - SUM_SLACK if self.complete else 0.0
-            percent = least <= total <= PERCENT + SUM_SLACK
+            near = abs(total - PERCENT) <= SUM_SLACK
+            percent = near or (not self.complete and max(values) > PARTLY and total < PERCENT)
         else:
             percent = not any(0 < value < 1 for value in values)
         return frozenset({PERCENT}) if percent else frozenset()
@@ -69,8 +75,10 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
     """What a reply's member states of `labels`, which are also met by their `names`."""
     numbers: dict[int, float] = {}
     bare: dict[int, None] = {}
-    for name, value in _entries(member):
-        index = _position(name, labels, names)
+    place = {_folded(name): index for index, name in enumerate(names)}
+    place |= {label.casefold(): index for index, label in enumerate(labels)}
+    for name, value in islice(_entries(member), ENTRIES):
+        index = _position(name, place, labels)
         number = number_of(value)
         if index is None:
             continue
@@ -107,23 +115,24 @@ def _entries(member: Any) -> Iterator[tuple[str, Any]]:
         else:
             yield from ((str(name), value) for name, value in member.items() if value is not None)
     elif isinstance(member, list):
-        for entry in member:
+        for entry in member[:ENTRIES]:
             if not isinstance(entry, list):
                 yield from _entries(entry)
             elif len(entry) == 2 and isinstance(entry[0], str):
                 yield entry[0], entry[1]
 
 
-def _position(name: str, labels: Sequence[str], names: Sequence[str]) -> int | None:
+def _position(name: str, place: Mapping[str, int], labels: Sequence[str]) -> int | None:
     """The place of a label as models write it: `C`, `c`, `C. name`, `(C)`, or the option's name."""
-    wanted = " ".join(name.split()).casefold()
-    lowered = [label.casefold() for label in labels]
-    if wanted in lowered:
-        return lowered.index(wanted)
-    for index, option in enumerate(names):
-        if wanted and wanted == " ".join(option.split()).casefold():
-            return index
-    leading = _LEADING_LABEL.match(name + ".")
-    if leading and leading[1].casefold() in lowered:
-        return lowered.index(leading[1].casefold())
-    return None
+    wanted = _folded(name[:_NAME_CHARS])
+    if wanted in place:
+        return place[wanted]
+    leading = _LEADING_LABEL.match(wanted)
+    if leading and (index := place.get(leading[1])) is not None:
+        return index if labels[index].casefold() == leading[1] else None
+    key, colon, _ = wanted.partition(":")
+    return place.get(key.strip()) if colon else None
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
