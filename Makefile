@@ -35,7 +35,7 @@ test-browser: $(VENV)/.installed-test
 
 # Real models and servers need other versions than we do, so they have an environment of their own.
 # The first time compiles llama.cpp, which takes about seven minutes on two cores.
-REAL := $(VENV)/real
+REAL := .venv-real
 real: $(VENV)/.installed-test
 	@if command -v c++ >/dev/null; then $(MAKE) --no-print-directory $(REAL)/.installed; \
 	else echo "no C++ compiler (Debian: apt-get install g++), so no real model is asked" >&2; fi
@@ -70,7 +70,7 @@ tox: $(VENV)/.installed-dev
 	$(BIN)/tox $(ARGS)
 
 clean:
-	rm -rf $(VENV) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(REAL) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first Python that is new enough and runs: a name on the PATH may be a shim of nothing.

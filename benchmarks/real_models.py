@@ -1,6 +1,6 @@
 """How many decisions a real small model answers, in each mode, and how well it keeps to labels.
 
-    SVC_REAL_PYTHON=.venv/real/bin/python python -m benchmarks.real_models --decisions 300
+    SVC_REAL_PYTHON=.venv-real/bin/python python -m benchmarks.real_models --decisions 300
 
 `make real` makes the environment that the variable names. The model is SmolLM2-135M-Instruct
 behind the server of llama-cpp-python, the messages are real ones (`SVC_TEST_DATA`). One core

@@ -102,8 +102,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     gate = Admission(catalog, settings.daily_limit, budget.take, shared.buckets)
     calls = CallPool(client, gate, call_threads)
     flows = FlowPool(limits.REQUEST_THREADS)
-    cache: DecisionCache[Asked] = DecisionCache(settings.cache_size)
-    asker = Asker(client, calls, cache, DebiasMemory(), shared.usage.open())
+    asker = _asker(settings, shared, client, calls)
     decisions, labels, wordings = Decisions(database), Labels(database), Wordings(database)
     router = Router(catalog, settings.model, client.list_models)
     if trouble := router.trouble(PINS[settings.latest_config]):
@@ -134,6 +133,11 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
             shared.board, _quota(budget, settings.daily_limit), models=shared.usage.sums
         ),
     )
+
+
+def _asker(settings: Settings, shared: Shared, client: Client, calls: CallPool) -> Asker:
+    cache: DecisionCache[Asked] = DecisionCache(settings.cache_size)
+    return Asker(client, calls, cache, DebiasMemory(), shared.usage.open())
 
 
 def _quota(budget: CallBudget, limit: int | None) -> Callable[[], int] | None:

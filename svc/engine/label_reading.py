@@ -42,6 +42,7 @@ _BEFORE = r"""
 _AFTER = r"""
     (?= \s*$ | \s*["'\u2019\u201d`*)\]}.:;!_]++(?!\w) | [.:)](?!\w\.)\w
     | \s*,(?!\s*(?:{labels})\b) | \s+[-\u2013\u2014=<|] | \s+\([^()]*\)\s*$
+    | \s+for\ question\b
     )
 """
 # How sentences begin that are no answer, though their first word is one.
@@ -205,9 +206,10 @@ def _on_line(text: _Text, line: _Line, labels: tuple[str, ...]) -> LabelLine:
 def _label_at(line: str, labels: tuple[str, ...]) -> int | None:
     """Where on the line its label begins."""
     found = _pattern(labels).match(line)
-    if found is None or _IDIOM.match(line) or _lists_labels(line, labels):
+    if found is None or _lists_labels(line, labels):
         return None
-    return found.start("label")
+    place = found.start("label")
+    return None if _IDIOM.match(line, place) else place
 
 
 @lru_cache(maxsize=1_024)

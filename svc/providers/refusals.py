@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svc.providers import bounds
 from svc.providers.failures import (
     CallError,
     Cut,
@@ -28,9 +29,7 @@ from svc.providers.traits import FIELDS, OBJECT_SCHEMA, REASONING_OFF, REQUIRE_P
 # Never left out: without its policy a strict request would reach providers that store prompts.
 KEPT = frozenset({"model", "messages", "provider"})
 LIMITS = ("max_tokens", "max_completion_tokens")  # the two names of the output limit
-FEWER_ALTERNATIVES = (5, 1)  # asked for one after the other where no message says how many
 _NEAR = 60  # characters between a field's name and the word that refuses it
-_LEAST_ROOM = 64  # output tokens below which a call is not worth making
 _BLAMES_PARAMETERS = (400, 403, 404, 422)
 _BLAMES_MODEL = (400, 403, 404, 410, 422)
 _TIMEOUT_STATUSES = (408, 409, 425)  # the provider's own hint that asking again may help
@@ -87,22 +86,6 @@ _VALIDATION_WORDS = re.compile(
     r"validation error|not (supported|permitted|allowed|implemented)|unsupported|invalid|should be"
     r"|must be|unexpected (field|keyword|argument|value)|unknown (field|argument|parameter)"
     r"|unrecognized|extra inputs|requires?\b|literal_error",
-    re.IGNORECASE,
-)
-_TOO_LARGE = re.compile(
-    r"too (large|many|high|big)|more than|at most|less than|up to|exceed|greater|maximum|max\b"
-    r"|<=|between|range|limit(ed)? (to|of|is)|or lower|or fewer",
-    re.IGNORECASE,
-)
-_TOO_SMALL = re.compile(
-    r"too (small|low|few)|at least|minimum|below|greater than or equal|>=|or (more|higher)",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w.]*\d)")
-_CONTEXT_LENGTH = re.compile(r"context (?:length|window|size)\D{0,30}(\d{3,8})", re.IGNORECASE)
-_PROMPT_LENGTH = re.compile(
-    r"(\d+) (?:input tokens|in the messages|in your prompt|of text input|tokens in the)"
-    r"|(?:request has|prompt (?:contains|has)|messages resulted in) (?:at least )?(\d+)",
     re.IGNORECASE,
 )
 
@@ -218,7 +201,7 @@ def _blames_a_field(said: Said, asked: Asked) -> bool:
     names = f"{names}|{_LOGPROBS_WORDS.pattern}" if asked.logprobs else names
     for found in re.finditer(rf"(?<![\w/-])({names})(?!\w)", said.message, re.IGNORECASE):
         near = said.message[max(0, found.start() - _NEAR) : found.end() + _NEAR]
-        if _VALIDATION_WORDS.search(near) or _TOO_LARGE.search(near):
+        if _VALIDATION_WORDS.search(near) or bounds.TOO_LARGE.search(near):
             return _refused_field(said, asked) is not None
     return False
 
@@ -285,41 +268,22 @@ def _bounded(said: Said, asked: Asked, detail: str) -> ParameterBounded | None:
     """The bound of a number that was too large or too small, where the error tells of one."""
     if not (said.status in _BLAMES_PARAMETERS or said.status >= 500):
         return None
-    return _fewer_alternatives(said, asked, detail) or _other_limit(said, asked, detail)
-
-
-def _fewer_alternatives(said: Said, asked: Asked, detail: str) -> ParameterBounded | None:
     sent = asked.body.get("top_logprobs", 0)
-    about = _says(_LOGPROBS_WORDS, said, asked) or said.param == "top_logprobs"
-    if not (about and _TOO_LARGE.search(said.message)):
+    if _says(_LOGPROBS_WORDS, said, asked) or said.param == "top_logprobs":
+        fewer = bounds.fewer_alternatives(said.message, sent)
+        if fewer is not None:
+            return ParameterBounded("top_logprobs", fewer, detail)
+    name, limit = asked.limit()
+    left = bounds.left_of_context(said.message)
+    if left is not None:
+        return ParameterBounded(name, left, detail, lasting=False) if left < limit else None
+    if said.param != name and not _says(bounds.output_limit_words(name), said, asked):
         return None
-    said_numbers = [int(number) for number in _NUMBER.findall(said.message)]
-    allowed = [number for number in said_numbers if 1 <= number < sent]
-    if not allowed:
-        allowed = [number for number in FEWER_ALTERNATIVES if number < sent]
-    return ParameterBounded("top_logprobs", max(allowed), detail) if allowed else None
-
-
-def _other_limit(said: Said, asked: Asked, detail: str) -> ParameterBounded | None:
-    """The output limit that the provider allows, or what the context leaves of it."""
-    name, sent = asked.limit()
-    if length := _CONTEXT_LENGTH.search(said.message):
-        used = _PROMPT_LENGTH.search(said.message)
-        left = int(length[1]) - int(used[1] or used[2]) if used else 0
-        if _LEAST_ROOM <= left < sent:
-            return ParameterBounded(name, left, detail, lasting=False)
+    found = bounds.output_limit(said.message, limit)
+    if found is None:
         return None
-    pattern = rf"(?<![A-Za-z0-9_])({name}|max_(output_|new_)?tokens|maxOutputTokens)"
-    if not (said.param == name or _says(pattern, said, asked)):
-        return None
-    numbers = [int(number) for number in _NUMBER.findall(said.message)]
-    if _TOO_SMALL.search(said.message) and (more := [n for n in numbers if sent < n <= 4_096]):
-        return ParameterBounded(name, min(more), detail, upper=False)
-    if _TOO_LARGE.search(said.message) and (
-        less := [n for n in numbers if _LEAST_ROOM <= n < sent]
-    ):
-        return ParameterBounded(name, max(less), detail)
-    return None
+    bound, upper = found
+    return ParameterBounded(name, bound, detail, upper=upper)
 
 
 def _says(pattern: str | re.Pattern[str], said: Said, asked: Asked) -> bool:
