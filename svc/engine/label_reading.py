@@ -19,7 +19,9 @@ from svc.questions import LabelLine, Unreadable
 
 LEAST_MASS = 0.05  # on valid labels, for a first position without a label to count as an answer
 MASS_SLACK = 0.01  # how far over 1 rounding may push the probabilities at one position
-_SPECIAL = re.compile(r"<\|[^|<>]*\|>|</?s>|<(?:eos|bos|end_of_turn|start_of_turn)>")
+_SPECIAL = re.compile(
+    r"<[|\uff5c][^|\uff5c<>]*[|\uff5c]>|</?s>|<(?:eos|bos|end_of_turn|start_of_turn)>"
+)
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _JSON_BEGINS = ("{", "[", "`")
 _THOUGHT_ENDS = "</think>"

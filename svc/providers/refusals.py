@@ -137,7 +137,7 @@ def failure(said: Said, headers: Mapping[str, str], asked: Asked, now: float) ->
 
 def _refusal(said: Said, asked: Asked, detail: str) -> CallError:
     """What a reply means that refuses this call, and would refuse it again."""
-    if _CUT_WORDS.search(said.message):
+    if said.status in (400, 422) and _says(_CUT_WORDS, said, asked):
         return Cut(detail)
     bounded = _bounded(said, asked, detail)
     if bounded is not None:
@@ -186,7 +186,9 @@ def _no_credit(said: Said, headers: Mapping[str, str], asked: Asked) -> bool:
         return False
     if {said.code, said.type} & _CREDIT_CODES:
         return True
-    passing = "Retry-After" in headers or _PASSING_WORDS.search(f"{said.code} {said.message}")
+    passing = "Retry-After" in headers or _PASSING_WORDS.search(
+        f"{said.code} {said.type} {said.message}"
+    )
     return not passing and _says(_CREDIT_WORDS, said, asked)
 
 
@@ -199,7 +201,7 @@ def _blames_a_field(said: Said, asked: Asked) -> bool:
         return False
     names = "|".join(re.escape(name) for name in asked.blamable())
     names = f"{names}|{_LOGPROBS_WORDS.pattern}" if asked.logprobs else names
-    for found in re.finditer(rf"(?<![\w/-])({names})(?!\w)", said.message, re.IGNORECASE):
+    for found in _mentions(names, said):
         near = said.message[max(0, found.start() - _NEAR) : found.end() + _NEAR]
         if _VALIDATION_WORDS.search(near) or bounds.TOO_LARGE.search(near):
             return _refused_field(said, asked) is not None
@@ -217,7 +219,7 @@ def _refused_field(said: Said, asked: Asked) -> str | None:
     if named is not None or said.param or _CONTEXT_WORDS.search(said.message):
         return named
     for name in asked.blamable():
-        if _says(rf"(?<![\w/-]){re.escape(name)}(?!\w)", said, asked):
+        if _says(_mention(re.escape(name)), said, asked):
             return _named_part(name, said, asked)
     if asked.logprobs and _says(_LOGPROBS_WORDS, said, asked):
         return "logprobs"
@@ -233,11 +235,19 @@ def _echoed_field(said: Said, asked: Asked) -> str | None:
     if said.status not in (400, 422):
         return None
     for name in asked.blamable():
-        found = re.search(rf"(?<![\w/-]){re.escape(name)}(?!\w)", said.message, re.IGNORECASE)
-        near = said.message[found.start() : found.end() + _NEAR] if found else ""
-        if name in FIELDS and _VALIDATION_WORDS.search(near):
-            return name
+        for found in _mentions(re.escape(name), said) if name in FIELDS else ():
+            if _VALIDATION_WORDS.search(said.message[found.start() : found.end() + _NEAR]):
+                return name
     return None
+
+
+def _mention(names: str) -> str:
+    """A pattern of a field's name as such: in a path of the body, but in no model's name."""
+    return rf"(?:(?<![\w/-])|(?<=body/)|(?<=#/)|(?<=\s/)|(?<=^/))(?:{names})(?![\w-])"
+
+
+def _mentions(names: str, said: Said) -> Iterator[re.Match[str]]:
+    return re.finditer(_mention(names), said.message, re.IGNORECASE)
 
 
 def _named(param: str, asked: Asked) -> str | None:

@@ -54,7 +54,7 @@ def read_error(status: int, payload: object) -> Said:
         status,
         message=message,
         code=_text(fields.get("code")),
-        type=_text(fields.get("type")),
+        type=_text(fields.get("type")) or _name(fields.get("status")),
         param=_text(fields.get("param")),
         reset=_reset_in(fields.get("metadata")),
         structured=bool(message) or isinstance(error, dict),
@@ -88,6 +88,11 @@ def _message(fields: Mapping[str, Any]) -> str:
     if isinstance(metadata, dict):
         parts.append(_raw(metadata.get("raw")))
     return " ".join(filter(None, parts))[:MESSAGE_CHARS]
+
+
+def _name(value: object) -> str:
+    """A status by name, such as RESOURCE_EXHAUSTED; a number says nothing more."""
+    return value if isinstance(value, str) and re.fullmatch(r"[A-Z_]{3,64}", value) else ""
 
 
 def _raw(raw: object) -> str:

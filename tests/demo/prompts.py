@@ -13,6 +13,7 @@ TEAM = (
     ["billing: Payments, invoices and refunds", "technical: Errors and outages"],
 )
 ESCAPE = "none_of_these: None of the other options fits"
+MARK = "0123456789abcdef0123"  # of a 1.3.0 prompt
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -38,6 +39,17 @@ def prompt(state: str, *blocks: str, template: str = "1.2.0") -> str:
         return f"Input:\n{state}\n\n{asked}"
     marked = f"<input-3fa9c1d2>\n{state}\n</input-3fa9c1d2>"
     return f"{marked}\n\n{asked}" if template == "1.1.0" else f"{asked}\n\n{marked}"
+
+
+def cued(state: str, *blocks: str, cue: str = "Answers:") -> str:
+    """The blocks (questions, the wanted reply, earlier answers), the state and a cue, as 1.3.0."""
+    marked = f"Input:\n<input-{MARK}>\n{state}\n</input-{MARK}>"
+    return "\n\n".join([*blocks, marked, cue])
+
+
+def cued_lines(*wanted: str) -> str:
+    head = f"Answer with exactly {len(wanted)} lines and nothing else, in this order:"
+    return "\n".join([head, *wanted])
 
 
 def body(text: str, **fields: Any) -> dict[str, Any]:

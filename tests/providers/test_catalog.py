@@ -1,8 +1,9 @@
 import pytest
 
 from svc.errors import SettingsError
-from svc.providers.catalog import Provider, build_catalog, is_local
-from svc.settings import load
+from svc.providers.catalog import CHAT, Provider, build_catalog, is_local
+from svc.providers.protocols import PROTOCOLS
+from svc.settings import KINDS, load
 
 LOCAL = ["ollama", "llamacpp", "vllm", "lmstudio"]
 
@@ -84,10 +85,37 @@ def test_a_custom_provider_has_what_its_variables_say():
         SVC_PROVIDER_MY_LLM_RPM="9",
         SVC_PROVIDER_MY_LLM_TIMEOUT="5",
         SVC_PROVIDER_MY_LLM_PRICE="1,2",
+        SVC_PROVIDER_MY_LLM_KIND="systemone",
+        SVC_PROVIDER_MY_LLM_TOP_LOGPROBS="5",
     )["my_llm"]
     assert provider == Provider(
-        "my_llm", "https://llm.example/v1", "k", rpm=9, timeout_s=5.0, price=(1.0, 2.0)
+        "my_llm",
+        "https://llm.example/v1",
+        "k",
+        rpm=9,
+        timeout_s=5.0,
+        price=(1.0, 2.0),
+        kind="systemone",
+        top_logprobs=5,
     )
+
+
+def test_everything_completes_chats_unless_it_is_said_to_be_a_decision_server():
+    configured = catalog(OPENAI_API_KEY="k", SVC_PROVIDER_MINE_URL="http://x")
+    assert {provider.kind for provider in configured.values()} == {"chat"}
+    assert catalog(OPENAI_API_KEY="k", SVC_PROVIDER_OPENAI_KIND="decisions")["openai"].kind == (
+        "decisions"
+    )
+
+
+def test_there_is_a_protocol_for_every_kind():
+    assert set(PROTOCOLS) == set(KINDS)
+    assert CHAT in PROTOCOLS
+
+
+def test_the_number_of_alternatives_of_a_built_in_provider_can_be_set():
+    assert catalog(XAI_API_KEY="k")["xai"].top_logprobs == 8
+    assert catalog(XAI_API_KEY="k", SVC_PROVIDER_XAI_TOP_LOGPROBS="3")["xai"].top_logprobs == 3
 
 
 def test_variables_override_a_built_in_provider_and_its_key_wins():
@@ -112,9 +140,9 @@ def test_a_limit_of_its_own_holds_for_a_local_provider_too():
     assert catalog(SVC_PROVIDER_OLLAMA_RPM="3")["ollama"].rpm == 3
 
 
-@pytest.mark.parametrize("suffix", ["KEY", "RPM", "TIMEOUT", "PRICE"])
+@pytest.mark.parametrize("suffix", ["KEY", "RPM", "TIMEOUT", "PRICE", "KIND", "TOP_LOGPROBS"])
 def test_variables_of_a_provider_without_a_url_stop_the_start(suffix):
-    value = "1,2" if suffix == "PRICE" else "5"
+    value = {"PRICE": "1,2", "KIND": "chat"}.get(suffix, "5")
     with pytest.raises(SettingsError, match="SVC_PROVIDER_NOBODY_URL"):
         catalog(**{f"SVC_PROVIDER_NOBODY_{suffix}": value})
 

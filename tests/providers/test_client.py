@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -16,16 +17,21 @@ from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
+    CallError,
     CallTimedOut,
     Cancelled,
+    Cut,
+    FormatRefused,
     Gone,
     NoLogprobs,
+    ParameterBounded,
     ParameterRefused,
     Refused,
     ServerTrouble,
     Throttled,
 )
 from svc.providers.routing import Model
+from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, TraitMemory, Traits
 from tests.scripted import (
     Drip,
     Endless,
@@ -43,6 +49,8 @@ from tests.scripted import (
 
 MODEL = Model("@t/m", "t", "m")
 CALL = ChatCall(({"role": "user", "content": "the secret plan"},), 50)
+COOL = Traits(refused=frozenset({"temperature"}))
+WITHOUT_TEMPERATURE = NO_CORRECTIONS.plus(COOL, lasting=True)
 SOON = 0.3  # seconds: a limit that is meant to be reached
 LONG = 30.0  # seconds: a limit that is not
 
@@ -337,17 +345,96 @@ def test_a_short_call_is_bounded_while_a_long_one_waits():
         client.cancel_all()
 
 
-def test_a_refused_parameter_is_left_out_of_the_next_call():
-    replies = sequence(
-        Reply(error("Unsupported", code="unsupported_parameter", param="temperature"), status=400),
-        Reply(completion("A")),
-    )
+def known(client, model=MODEL):
+    """What the client has learnt of a model, whenever that was."""
+    return replace(client.traits.of(model.id), learnt_at=0.0)
+
+
+def refusing(field="temperature"):
+    return Reply(error("Unsupported", code="unsupported_parameter", param=field), status=400)
+
+
+def test_a_refused_parameter_is_named_and_remembered_once_a_call_without_it_succeeded():
+    replies = sequence(refusing(), Reply(completion("A")), Reply(completion("A")))
     with scripted(replies) as (provider, client):
         with pytest.raises(ParameterRefused) as raised:
             client.call(MODEL, CALL, LONG)
         assert (raised.value.retry, raised.value.retry_after) == (True, 0.0)
+        assert (raised.value.parameter, raised.value.lasting) == ("temperature", True)
+        assert known(client) == UNKNOWN
+        client.call(MODEL, CALL, LONG, corrections=WITHOUT_TEMPERATURE)
+        assert known(client) == COOL
         client.call(MODEL, CALL, LONG)
+    assert ["temperature" in body for body in provider.bodies] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        Reply(error("Unsupported", param="temperature"), status=400),
+        Reply(error("the image cannot be read"), status=400),
+        Reply(error("slow down"), status=429),
+        Reply(error("oops"), status=500),
+        Reply(error("The model `m` does not exist", code="model_not_found"), status=404),
+        Reply(error("oops", code=502)),  # of status 200
+        Raw(b""),
+        Silent(),
+    ],
+    ids=["refusal", "content", "429", "500", "404", "200 error", "broken", "late"],
+)
+def test_nothing_is_remembered_when_the_corrected_call_fails_too(second):
+    with scripted(sequence(refusing(), second)) as (provider, client):
+        with pytest.raises(ParameterRefused):
+            client.call(MODEL, CALL, LONG)
+        with pytest.raises(CallError):
+            client.call(MODEL, CALL, SOON, corrections=WITHOUT_TEMPERATURE)
+        assert client.traits.of(MODEL.id) == UNKNOWN
     assert ["temperature" in body for body in provider.bodies] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("reply", "failure"),
+    [
+        (completion("A"), NoLogprobs),
+        (completion(""), BadReply),
+        (completion("", finish_reason="length"), Cut),
+    ],
+    ids=["no logprobs", "empty", "cut"],
+)
+def test_a_correction_is_remembered_of_any_completion_even_of_one_without_an_answer(reply, failure):
+    asking = ChatCall(CALL.messages, 50, logprobs=True)
+    with scripted(always(Reply(reply))) as (_, client):
+        with pytest.raises(failure):
+            client.call(MODEL, asking, LONG, corrections=WITHOUT_TEMPERATURE)
+        assert known(client) == COOL
+
+
+def test_a_correction_for_one_call_alone_is_followed_and_forgotten():
+    once = NO_CORRECTIONS.plus(COOL, lasting=False)
+    with scripted(always(Reply(completion("A")))) as (provider, client):
+        client.call(MODEL, CALL, LONG, corrections=once)
+        assert client.traits.of(MODEL.id) == UNKNOWN
+        both = once.plus(Traits(most_tokens=40), lasting=True)
+        client.call(MODEL, CALL, LONG, corrections=both)
+        assert known(client) == Traits(most_tokens=40)
+        client.call(MODEL, CALL, LONG)
+    sent = [(body["max_tokens"], "temperature" in body) for body in provider.bodies]
+    assert sent == [(50, False), (40, False), (40, True)]
+
+
+def test_a_call_without_corrections_teaches_nothing():
+    with scripted(always(Reply(completion("A")))) as (_, client):
+        client.call(MODEL, CALL, LONG)
+        assert client.traits.of(MODEL.id) == UNKNOWN
+
+
+def test_a_correction_is_merged_into_what_is_known_of_the_model_alone():
+    with scripted(always(Reply(completion("A")))) as (provider, client):
+        client.traits.learn(MODEL.id, Traits(refused=frozenset({"max_tokens"})))
+        client.call(MODEL, CALL, LONG, corrections=WITHOUT_TEMPERATURE)
+        assert known(client) == Traits(refused=frozenset({"max_tokens", "temperature"}))
+        assert known(client, Model("@t/n", "t", "n")) == UNKNOWN
+    assert set(provider.bodies[0]) == {"model", "messages", "max_completion_tokens"}
 
 
 def test_a_provider_that_refuses_everything_is_asked_at_most_once_for_each_parameter():
@@ -357,22 +444,120 @@ def test_a_provider_that_refuses_everything_is_asked_at_most_once_for_each_param
             return Reply(completion("A"))
         return Reply(error(f"'{fields[-1]}' is unknown"), status=422)
 
+    corrections = NO_CORRECTIONS
     with scripted(handler) as (provider, client):
-        for _ in range(3):
-            with pytest.raises(ParameterRefused):
-                client.call(MODEL, CALL, LONG)
+        for field in ("max_tokens", "max_completion_tokens", "temperature"):
+            with pytest.raises(ParameterRefused) as raised:
+                client.call(MODEL, CALL, LONG, corrections=corrections)
+            assert raised.value.parameter == field
+            corrections = corrections.plus(Traits(refused=frozenset({field})), lasting=True)
+            assert client.traits.of(MODEL.id) == UNKNOWN
+        assert client.call(MODEL, CALL, LONG, corrections=corrections).text == "A"
         assert client.call(MODEL, CALL, LONG).text == "A"
     assert "max_completion_tokens" in provider.bodies[1]
+    assert len(provider.bodies) == 5
 
 
-def test_missing_logprobs_are_remembered_for_the_full_model_id():
+def limited(body, allowed):
+    """A refusal of an output limit above `allowed`, or a completion."""
+    if body["max_tokens"] <= allowed:
+        return Reply(completion("A"))
+    told = f"max_tokens is too large: {body['max_tokens']}; this model takes at most {allowed}"
+    return Reply(error(told, param="max_tokens"), status=400)
+
+
+def test_a_lasting_bound_of_the_output_is_remembered_for_the_model():
+    long = ChatCall(CALL.messages, 9_000)
+    with scripted(lambda body, n, headers: limited(body, 4_096)) as (provider, client):
+        with pytest.raises(ParameterBounded) as raised:
+            client.call(MODEL, long, LONG)
+        assert (raised.value.retry, raised.value.retry_after) == (True, 0.0)
+        assert (raised.value.bound, raised.value.upper, raised.value.lasting) == (4_096, True, True)
+        assert client.traits.of(MODEL.id) == UNKNOWN
+        bounded = NO_CORRECTIONS.plus(Traits(most_tokens=4_096), lasting=True)
+        client.call(MODEL, long, LONG, corrections=bounded)
+        assert known(client) == Traits(most_tokens=4_096)
+        client.call(MODEL, long, LONG)
+        client.call(MODEL, CALL, LONG)
+        with pytest.raises(ParameterBounded):
+            client.call(Model("@t/n", "t", "n"), long, LONG)
+    assert [body["max_tokens"] for body in provider.bodies] == [9_000, 4_096, 4_096, 50, 9_000]
+
+
+def test_a_bound_from_the_length_of_one_prompt_is_not_remembered():
+    words = (
+        "This model's maximum context length is 4096 tokens. However, you requested 9100 tokens "
+        "(100 in the messages, 9000 in the completion)."
+    )
+    replies = sequence(Reply(error(words), status=400), Reply(completion("A")))
+    long = ChatCall(CALL.messages, 9_000)
+    shorter = NO_CORRECTIONS.plus(Traits(most_tokens=3_996), lasting=False)
+    with scripted(replies) as (provider, client):
+        with pytest.raises(ParameterBounded) as raised:
+            client.call(MODEL, long, LONG)
+        assert (raised.value.bound, raised.value.lasting) == (3_996, False)
+        client.call(MODEL, long, LONG, corrections=shorter)
+        assert client.traits.of(MODEL.id) == UNKNOWN
+    assert [body["max_tokens"] for body in provider.bodies] == [9_000, 3_996]
+
+
+def test_a_limit_that_is_too_small_is_raised_for_the_model():
+    words = "Invalid 'max_tokens': integer below minimum value. Expected a value >= 200."
+    replies = sequence(Reply(error(words), status=400), Reply(completion("A")))
+    with scripted(replies) as (provider, client):
+        with pytest.raises(ParameterBounded) as raised:
+            client.call(MODEL, CALL, LONG)
+        assert (raised.value.bound, raised.value.upper, raised.value.lasting) == (200, False, True)
+        raised_to = NO_CORRECTIONS.plus(Traits(least_tokens=200), lasting=True)
+        client.call(MODEL, CALL, LONG, corrections=raised_to)
+        client.call(MODEL, CALL, LONG)
+    assert [body["max_tokens"] for body in provider.bodies] == [50, 200, 200]
+
+
+def test_fewer_alternatives_are_asked_for_until_the_model_takes_them():
+    asking = ChatCall(CALL.messages, 50, logprobs=True)
+
+    def handler(body, n, headers):
+        if body["top_logprobs"] > 1:
+            return Reply(error("top_logprobs is too large"), status=400)
+        return Reply(completion("A", tokens=[{"A": 0.9}]))
+
+    with scripted(handler) as (provider, client):
+        corrections = NO_CORRECTIONS
+        for bound in (5, 1):
+            with pytest.raises(ParameterBounded) as raised:
+                client.call(MODEL, asking, LONG, corrections=corrections)
+            assert raised.value.bound == bound
+            corrections = corrections.plus(Traits(top_logprobs=bound), lasting=True)
+            assert client.traits.of(MODEL.id) == UNKNOWN
+        assert client.call(MODEL, asking, LONG, corrections=corrections).tokens
+        assert client.traits.of(MODEL.id).top_logprobs == 1
+    assert [body["top_logprobs"] for body in provider.bodies] == [20, 5, 1]
+
+
+def test_missing_logprobs_are_left_to_the_engine_to_remember():
     asking = ChatCall(CALL.messages, 50, logprobs=True)
     with scripted(always(Reply(completion("A")))) as (_, client):
-        assert client.quirks.has_logprobs(MODEL.id)
         with pytest.raises(NoLogprobs):
             client.call(MODEL, asking, LONG)
-        assert not client.quirks.has_logprobs(MODEL.id)
-        assert client.quirks.has_logprobs("@t/other")
+        assert client.traits.of(MODEL.id) == UNKNOWN
+
+
+def test_what_is_known_of_a_model_is_shared_by_clients_with_one_memory():
+    refusal = Reply(error("x", param="temperature"), status=400)
+    memory = TraitMemory(slots=8)
+    replies = sequence(refusal, Reply(completion("A")), Reply(completion("A")))
+    with ScriptedProvider(replies) as provider:
+        catalog = {"t": Provider("t", provider.url, local=True)}
+        with (
+            closing(Client(catalog, 1, traits=memory)) as first,
+            closing(Client(catalog, 1, traits=memory)) as second,
+        ):
+            with pytest.raises(ParameterRefused):
+                first.call(MODEL, CALL, LONG)
+            first.call(MODEL, CALL, LONG, corrections=WITHOUT_TEMPERATURE)
+            second.call(MODEL, CALL, LONG)
+    assert ["temperature" in body for body in provider.bodies] == [True, False, False]
 
 
 def test_429_then_success():
@@ -468,6 +653,26 @@ def test_an_echo_of_the_callers_words_teaches_nothing_about_a_model(words, stric
         deny_data_collection=strict,
     )
     with scripted(always(Reply(error(words), status=400))) as (_, client):
-        with pytest.raises(Refused):
+        with pytest.raises(NoLogprobs):  # as of any refusal where they were asked for
             client.call(MODEL, call, LONG)
-        assert client.quirks.of(MODEL.id) == frozenset()
+        with pytest.raises(FormatRefused):
+            client.call(MODEL, replace(call, logprobs=False), LONG)
+        with pytest.raises(Refused):
+            client.call(MODEL, replace(call, logprobs=False, schema=None), LONG)
+        assert client.traits.of(MODEL.id) == UNKNOWN
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_field_that_the_caller_names_too_is_left_out_of_this_call_alone(status):
+    call = ChatCall(({"role": "user", "content": "what is the temperature?"},), 50)
+    refusal = Reply(error("temperature is not supported"), status=status)
+    replies = sequence(refusal, Reply(completion("A")), Reply(completion("A")))
+    with scripted(replies) as (provider, client):
+        with pytest.raises(ParameterRefused) as raised:
+            client.call(MODEL, call, LONG)
+        assert (raised.value.parameter, raised.value.lasting) == ("temperature", False)
+        once = NO_CORRECTIONS.plus(COOL, lasting=raised.value.lasting)
+        client.call(MODEL, call, LONG, corrections=once)
+        assert client.traits.of(MODEL.id) == UNKNOWN
+        client.call(MODEL, CALL, LONG)
+    assert ["temperature" in body for body in provider.bodies] == [True, False, True]

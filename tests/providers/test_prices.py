@@ -99,6 +99,6 @@ def test_every_usual_model_and_every_pins_model_has_a_list_price(name):
 
 
 def test_every_price_is_that_of_a_day_and_output_costs_more_than_input():
-    assert READ_ON <= date.today()
+    assert date.today() >= READ_ON
     rows = [price for prices in LIST_PRICES.values() for price in prices.values()]
     assert all(0 < price[0] < price[1] for price in rows)

@@ -1,7 +1,9 @@
 import pytest
 
 from svc.providers.bodies import ChatCall
+from svc.providers.protocol import DecisionCall
 from svc.providers.redaction import MESSAGE_CHARS, REMOVED, Redactor
+from svc.questions.plain import PlainQuestion
 
 
 def redactor(prompt, key=None, **call):
@@ -53,6 +55,34 @@ def test_the_message_is_one_printable_line_of_bounded_length():
     left = redactor("").message("no\nway\x1b[31m " * 1_000)
     assert len(left) <= MESSAGE_CHARS
     assert left.isprintable()
+
+
+def test_names_of_the_api_itself_stay_also_where_they_were_sent():
+    names = ("logprobs", "response_format", "json_schema", "max_tokens", "temperature")
+    words = f"mine: {', '.join(names)} are confidential"
+    left = redactor(words, schema={"type": "object"}).message(f"unsupported {words}")
+    assert left.startswith("unsupported")
+    assert all(name in left for name in names)
+    assert "mine" not in left and "confidential" not in left
+    assert "temperature" not in redactor("my_temperature-x").message("bad my_temperature-x")
+
+
+def test_names_of_members_count_as_sent():
+    call = ChatCall((), 10, schema={"properties": {"gamma ray": {"type": "string"}}})
+    assert "gamma" not in Redactor(call, None).message("bad gamma ray")
+
+
+def test_the_words_of_a_question_for_a_decision_server_count_as_sent():
+    question = PlainQuestion("choice", "Which alpha?", (("beta", "gamma"),), (0,))
+    call = DecisionCall((question,), "delta state", ("https://epsilon.example/1.png",))
+    left = Redactor(call, "sk-zeta").message(
+        "no alpha beta gamma delta epsilon.example sk-zeta omega"
+    )
+    assert "omega" in left
+    for word in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta"):
+        assert word not in left
+    strict = DecisionCall((question,), "s", deny_data_collection=True)
+    assert Redactor(strict, None).message("unrelated") == ""
 
 
 def test_a_strict_call_logs_no_message():

@@ -9,15 +9,21 @@ import requests
 import responses
 
 from svc.errors import ModelError, ModelUnavailable, RateLimited
-from svc.providers.bodies import ChatCall
+from svc.providers.bodies import JSON_OBJECT, ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
     CallError,
     CallTimedOut,
+    Cut,
+    FormatRefused,
     Gone,
+    KeyRefused,
+    NoCredit,
     NoLogprobs,
+    NotThisWay,
+    ParameterBounded,
     ParameterRefused,
     Refused,
     ServerTrouble,
@@ -25,29 +31,39 @@ from svc.providers.failures import (
 )
 from svc.providers.redaction import Redactor
 from svc.providers.refusals import Asked
-from svc.providers.replies import Reply, read_completion
+from svc.providers.replies import Reply, read_chat, read_payload
 from svc.providers.routing import Model
+from svc.providers.traits import NO_CORRECTIONS, Corrections, Traits
 from tests.scripted import completion, error, position
 
 NOW = 1_800_000_000.0
-URL = "https://provider.example/v1"
+URL = "http://provider.example/v1"
 PLAIN = ChatCall(({"role": "user", "content": "hello"},), 50)
 LOGPROBS = ChatCall(PLAIN.messages, 50, logprobs=True)
 SCHEMA = ChatCall(PLAIN.messages, 50, schema={"type": "object"})
+OBJECT = ChatCall(PLAIN.messages, 50, schema={"type": "object"}, reply_format=JSON_OBJECT)
+LONG = ChatCall(PLAIN.messages, 8_192)
 SURE = {"A": 0.9, "B": 0.1}
 
 
-def ask(body=b"", status=200, headers=None, call=PLAIN, aggregator=False, times=1):
-    """Call once against one canned reply; the last of several calls counts."""
-    provider = Provider("t", URL, aggregator=aggregator)
+def ask(body=b"", status=200, headers=None, call=PLAIN, corrections=NO_CORRECTIONS, **facts):
+    """Call once against one canned reply."""
+    provider = Provider("t", URL, **facts)
     data = body if isinstance(body, bytes | Exception) else json.dumps(body).encode()
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         mock.post(f"{URL}/chat/completions", body=data, status=status, headers=headers)
         with closing(Client({"t": provider}, 1, now=lambda: NOW)) as client:
-            for _ in range(times - 1):
-                with pytest.raises(CallError):
-                    client.call(Model("@t/m", "t", "m"), call, 10)
-            return client.call(Model("@t/m", "t", "m"), call, 10)
+            return client.call(Model("@t/m", "t", "m"), call, 10, corrections=corrections)
+
+
+def correcting(**facts):
+    """A correction by what an earlier attempt was refused for."""
+    return Corrections(Traits(**facts))
+
+
+def saying(text, **facts):
+    """A call whose caller's own text this is."""
+    return ChatCall(({"role": "user", "content": text},), 50, **facts)
 
 
 def logprobs(content):
@@ -130,6 +146,18 @@ def test_a_reply_without_a_text_is_a_bad_reply(body):
     assert isinstance(raised.value.as_api_error(), ModelError)
 
 
+@pytest.mark.parametrize("text", [None, "", " \n"])
+def test_a_reply_that_was_cut_before_any_text_is_told_apart(text):
+    for call in (PLAIN, LOGPROBS):
+        with pytest.raises(Cut) as raised:
+            ask(completion(text, finish_reason="length"), call=call)
+        assert not raised.value.retry
+        assert "used up the output limit" in raised.value.as_api_error().message
+    with pytest.raises(BadReply) as raised:
+        ask(completion(text))
+    assert type(raised.value) is BadReply
+
+
 def test_a_filtered_answer_is_a_refusal():
     with pytest.raises(Refused):
         ask(completion("A", finish_reason="content_filter"))
@@ -151,19 +179,29 @@ def test_a_filtered_answer_is_a_refusal():
         [{"token": "A", "logprob": -0.1}],
         [{"token": "A", "logprob": -0.1, "top_logprobs": None}],
         [{"token": "A", "logprob": -0.1, "top_logprobs": []}],
-        [{"token": "A", "logprob": -0.1, "top_logprobs": [{"token": "A", "logprob": -0.1}]}],
         [{"token": "A", "logprob": -0.1, "top_logprobs": [None, None]}],
         [{**position(SURE), "logprob": -9999.0}],
         [{**position(SURE), "logprob": None}],
         [{"token": "A", "logprob": -0.1, "top_logprobs": [{"token": "A", "logprob": -9999.0}] * 3}],
-        [{"token": "A", "logprob": 0.0, "top_logprobs": [{"token": "A", "logprob": 0.0}] * 2}],
-        [position(SURE), position({"A": 0.7, "B": 0.7})],
+        [position({"A": 1.0})],
+        [position({"A": 1.0}), position({"\n": 1.0}), position({"B": 1.0})],
     ],
     ids=str,
 )
 def test_logprobs_that_cannot_be_used_are_none(content):
     with pytest.raises(NoLogprobs):
         ask(logprobs(content), call=LOGPROBS)
+
+
+def test_a_single_alternative_is_used_where_it_is_not_certain():
+    answer = ask(logprobs([position({"A": 0.9})]), call=LOGPROBS)
+    assert answer.tokens[0].alternatives == (("A", pytest.approx(math.log(0.9))),)
+
+
+def test_fewer_alternatives_than_asked_for_are_used():
+    content = [position({"\n": 1.0}), position({"A": 0.6, "B": 0.3})]
+    answer = ask(logprobs(content), call=LOGPROBS)
+    assert [len(token.alternatives) for token in answer.tokens] == [1, 2]
 
 
 @pytest.mark.parametrize("value", ["null", "[]", '{"content": null}', "5", '"x"'])
@@ -214,8 +252,15 @@ def test_a_usage_of_another_shape_counts_nothing(usage):
 @pytest.mark.parametrize(
     ("status", "body", "failure"),
     [
-        (401, error("Incorrect API key"), Refused),
-        (402, error("Insufficient credits", code=402), Refused),
+        (401, error("Incorrect API key"), KeyRefused),
+        (401, b"", KeyRefused),
+        (402, error("Insufficient credits", code=402), NoCredit),
+        (402, b"", NoCredit),
+        (429, error("You exceeded your current quota", code="insufficient_quota"), NoCredit),
+        (429, error("no", type="insufficient_quota"), NoCredit),
+        (400, error("Your credit balance is too low to access the API"), NoCredit),
+        (200, error("no", code=402), NoCredit),
+        (200, error("no", code=401), KeyRefused),
         (403, error("Your input was flagged"), Refused),
         (403, error("Project `p` does not have access to model `m`"), Gone),
         (403, error("no", code="model_permission_blocked_org"), Gone),
@@ -243,7 +288,10 @@ def test_a_usage_of_another_shape_counts_nothing(usage):
         (204, b"", BadReply),
         (408, b"", ServerTrouble),
         (500, b"", ServerTrouble),
-        (500, error("'temperature' is unknown"), ServerTrouble),
+        (500, error("could not set temperature"), ServerTrouble),
+        (500, error("'top_p' is unknown"), ServerTrouble),
+        (501, b"", Refused),
+        (501, error("not implemented"), Refused),
         (503, error("Loading model"), ServerTrouble),
         (529, error("overloaded"), ServerTrouble),
         (599, b"\xff", ServerTrouble),
@@ -273,17 +321,65 @@ def test_an_error_reply_is_what_it_means(status, body, failure):
         (PLAIN, error("x", code=None, param="temperature"), "temperature"),
         (PLAIN, error("Unsupported parameter: 'temperature'"), "temperature"),
         (PLAIN, error("'max_tokens' is not supported, use 'max_completion_tokens'"), "max_tokens"),
-        (SCHEMA, error("x", param="response_format.json_schema"), "response_format"),
-        (SCHEMA, error("This response_format type is unavailable now"), "response_format"),
-        (SCHEMA, error("structured outputs are not supported"), "response_format"),
         (PLAIN, {"detail": [{"loc": ["body", "temperature"], "msg": "extra"}]}, "temperature"),
         (PLAIN, {"message": "temperature is not allowed", "type": "x"}, "temperature"),
+        (LOGPROBS, error("Unsupported parameter: 'temperature'"), "temperature"),
+        (SCHEMA, error("x", param="temperature"), "temperature"),
     ],
 )
 def test_a_refused_parameter_is_named(call, message, parameter):
     with pytest.raises(ParameterRefused) as raised:
         ask(message, status=400, call=call)
     assert raised.value.parameter == (parameter or "temperature")
+    assert raised.value.lasting
+
+
+QUOTA = "You exceeded your current quota, please check your plan and billing details."
+
+
+@pytest.mark.parametrize("code", ["insufficient_quota", "insufficient_credits"])
+@pytest.mark.parametrize("place", ["code", "type"])
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "5"}])
+@pytest.mark.parametrize("message", ["no", QUOTA, "Rate limit reached, retry in 5s"])
+def test_a_code_of_a_spent_account_counts_whatever_else_is_said(message, headers, place, code):
+    with pytest.raises(NoCredit):
+        ask(error(message, **{place: code}), status=429, headers=headers)
+
+
+@pytest.mark.parametrize("status", [400, 403, 429])
+@pytest.mark.parametrize("message", [QUOTA, "Your credit balance is too low", "out of credits"])
+def test_words_of_a_spent_account_count_where_nothing_says_that_it_passes(message, status):
+    with pytest.raises(NoCredit):
+        ask(error(message), status=status)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"{QUOTA} Please retry in 35.7s.",
+        f"{QUOTA} Please try again in 5s.",
+        f"{QUOTA} Limit: 15 requests per minute",
+        f"{QUOTA} Limit: 500 requests per-day",
+        f"{QUOTA} See https://ai.example/rate-limits",
+        f"Rate limit reached. {QUOTA}",
+        f"429 RESOURCE_EXHAUSTED. {QUOTA}",
+    ],
+)
+def test_words_of_a_spent_account_beside_words_of_a_passing_limit_are_such_a_limit(message):
+    with pytest.raises(Throttled):
+        ask(error(message), status=429)
+
+
+@pytest.mark.parametrize("facts", [{"code": "RESOURCE_EXHAUSTED"}, {"code": "rate_limit_exceeded"}])
+def test_a_code_of_a_passing_limit_outweighs_words_of_a_spent_account(facts):
+    with pytest.raises(Throttled):
+        ask(error(QUOTA, **facts), status=429)
+
+
+def test_a_wait_in_the_header_outweighs_words_of_a_spent_account():
+    with pytest.raises(Throttled) as raised:
+        ask(error(QUOTA), status=429, headers={"retry-after": "35"})
+    assert raised.value.retry_after == 35
 
 
 @pytest.mark.parametrize("status", [400, 404, 422])
@@ -292,13 +388,407 @@ def test_a_refused_parameter_is_named(call, message, parameter):
     [
         error("logprobs is not supported with this model"),
         error("x", param="top_logprobs"),
-        error("top_logprobs must be at most 5"),
+        error("You are not allowed to request log probs"),
         {"detail": [{"loc": ["body", "logprobs"], "msg": "Extra inputs are not permitted"}]},
     ],
 )
 def test_refused_logprobs_are_no_logprobs(status, body):
     with pytest.raises(NoLogprobs):
         ask(body, status=status, call=LOGPROBS)
+
+
+@pytest.mark.parametrize("status", [400, 403, 405, 415, 418, 422, 501])
+@pytest.mark.parametrize(
+    "body",
+    [
+        error("logprobs is not supported with this model"),
+        error("bad"),
+        error("Please try again with other options"),
+        b"<html>bad request</html>",
+        b"",
+    ],
+)
+def test_any_refusal_of_a_call_that_asks_for_logprobs_is_one_of_them(status, body):
+    with pytest.raises(NoLogprobs) as raised:
+        ask(body, status=status, call=LOGPROBS)
+    assert not raised.value.retry
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "failure"),
+    [
+        (401, error("logprobs"), KeyRefused),
+        (402, error("logprobs"), NoCredit),
+        (404, error("The model `m` does not exist", code="model_not_found"), Gone),
+        (404, error("no such thing"), Gone),
+        (403, error("Project `p` does not have access to model `m`"), Gone),
+        (408, b"", ServerTrouble),
+        (429, error("slow"), Throttled),
+        (500, b"", ServerTrouble),
+        (502, error("logprobs is not supported"), ServerTrouble),
+        (200, error("no idea"), NoLogprobs),
+    ],
+)
+def test_what_would_be_refused_without_logprobs_too_is_not_laid_to_them(status, body, failure):
+    with pytest.raises(CallError) as raised:
+        ask(body, status=status, call=LOGPROBS)
+    assert type(raised.value) is failure
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("call", [SCHEMA, OBJECT], ids=["schema", "object"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        error("x", param="response_format.json_schema"),
+        error("x", param="response_format"),
+        error("This response_format type is unavailable now"),
+        error("structured outputs are not supported"),
+        error("Failed to generate JSON", code="json_validate_failed"),
+        error("'messages' must contain the word 'json' in some form"),
+        error("bad"),
+        b"",
+    ],
+)
+def test_any_refusal_of_a_bound_reply_is_one_of_its_format(status, call, body):
+    with pytest.raises(FormatRefused):
+        ask(body, status=status, call=call)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "failure"),
+    [
+        (403, "bad", Refused),
+        (404, "bad", Gone),
+        (413, "bad", Refused),
+        (400, "This model's maximum context length is 4096 tokens", Refused),
+        (400, "the prompt is too long", Refused),
+    ],
+)
+def test_a_refusal_that_words_alone_would_meet_too_is_not_laid_to_the_format(
+    status, message, failure
+):
+    with pytest.raises(CallError) as raised:
+        ask(error(message), status=status, call=SCHEMA)
+    assert type(raised.value) is failure
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        error("x", param="response_format.schema"),
+        error("response_format.schema: Extra inputs are not permitted"),
+        {"detail": [{"loc": ["body", "response_format", "schema"], "msg": "Extra inputs"}]},
+    ],
+)
+def test_a_schema_that_is_refused_beside_an_object_is_left_out_alone(body):
+    with pytest.raises(ParameterRefused) as raised:
+        ask(body, status=400, call=OBJECT)
+    assert raised.value.parameter == "response_format.schema"
+    left_out = correcting(refused=frozenset({"response_format.schema"}))
+    with pytest.raises(FormatRefused):
+        ask(body, status=400, call=OBJECT, corrections=left_out)
+    with pytest.raises(FormatRefused):
+        ask(body, status=400, call=SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("call", "body", "failure"),
+    [
+        (LOGPROBS, error("logprobs is not supported yet"), NoLogprobs),
+        (LOGPROBS, error("1 validation error: logprobs should be an integer"), NoLogprobs),
+        (LOGPROBS, error("logprobs requires logits_all to be set"), NoLogprobs),
+        (SCHEMA, error("response_format.type: unexpected value"), FormatRefused),
+        (PLAIN, error("Unknown parameter: 'temperature'"), ParameterRefused),
+        (PLAIN, error("temperature: " + "x" * 58 + "invalid"), ServerTrouble),
+        (PLAIN, error("temperature: " + "x" * 50 + "invalid"), ParameterRefused),
+        (PLAIN, error("invalid" + "x" * 60 + " temperature"), ServerTrouble),
+        (PLAIN, error("invalid" + "x" * 50 + " temperature"), ParameterRefused),
+        (PLAIN, error("validation error: max_tokens"), ParameterRefused),
+        (LOGPROBS, error("oops"), ServerTrouble),
+        (LOGPROBS, error("validation failed"), ServerTrouble),
+        (LOGPROBS, error("could not compute logprobs"), ServerTrouble),
+        (PLAIN, error("logprobs is not supported yet"), ServerTrouble),
+        (PLAIN, error("'temperature' is unknown"), ServerTrouble),
+    ],
+    ids=str,
+)
+def test_a_servers_own_error_counts_as_a_refusal_where_it_blames_what_was_sent(call, body, failure):
+    with pytest.raises(CallError) as raised:
+        ask(body, status=500, call=call)
+    assert type(raised.value) is failure
+    for status in (502, 503, 504, 529):
+        with pytest.raises(ServerTrouble):
+            ask(body, status=status, call=call)
+
+
+OUTAGE = (
+    "Internal error while serving model m with {'temperature': 0, 'max_tokens': 50, "
+    "'logprobs': True, 'response_format': None}: the worker that held the request went away "
+    "before it had written anything, which it says is %s of the scheduler"
+)
+
+
+@pytest.mark.parametrize(
+    "words", ["invalid state", "unexpected value", "a limit that was exceeded"]
+)
+@pytest.mark.parametrize("call", [PLAIN, LOGPROBS, SCHEMA], ids=["plain", "logprobs", "schema"])
+def test_an_outage_that_lists_the_fields_of_the_request_teaches_nothing(call, words):
+    with pytest.raises(CallError) as raised:
+        ask(error(OUTAGE % words), status=500, call=call)
+    assert type(raised.value) is ServerTrouble
+
+
+@pytest.mark.parametrize(
+    ("call", "failure"),
+    [(LOGPROBS, NoLogprobs), (SCHEMA, FormatRefused), (OBJECT, FormatRefused), (PLAIN, Refused)],
+    ids=["logprobs", "schema", "object", "plain"],
+)
+@pytest.mark.parametrize("body", [b"", error("not implemented"), b"<html>no</html>"], ids=str)
+def test_a_server_without_the_function_is_asked_in_another_way_where_there_is_one(
+    body, call, failure
+):
+    with pytest.raises(CallError) as raised:
+        ask(body, status=501, call=call)
+    assert type(raised.value) is failure
+    assert isinstance(raised.value, NotThisWay) == (call is not PLAIN)
+    assert not raised.value.retry
+
+
+@pytest.mark.parametrize("call", [LOGPROBS, SCHEMA, OBJECT, PLAIN])
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (413, error("too large")),
+        (413, error("logprobs is not supported with this model")),
+        (413, b""),
+        (400, error("no", code="context_length_exceeded")),
+        (400, error("This model's maximum context length is 4096 tokens")),
+        (422, error("the prompt is too long")),
+        (400, error("Input token count 9000 is over 4096")),
+        (400, error("The request exceeds the model's maximum number of tokens")),
+        (500, error("context size: invalid logprobs")),
+    ],
+    ids=str,
+)
+def test_a_prompt_that_is_too_long_is_refused_at_once_in_every_way(status, body, call):
+    with pytest.raises(CallError) as raised:
+        ask(body, status=status, call=call)
+    assert not isinstance(raised.value, NotThisWay | ParameterRefused)
+    if status < 500:
+        assert type(raised.value) is Refused
+
+
+CUT = (
+    "Could not finish the message because max_tokens or model output limit was reached. "
+    "Please try again with higher max_tokens."
+)
+
+
+@pytest.mark.parametrize("call", [PLAIN, LOGPROBS, SCHEMA, LONG])
+@pytest.mark.parametrize("status", [400, 422])
+def test_an_error_that_tells_of_a_used_up_limit_is_a_cut_and_not_a_bound(status, call):
+    with pytest.raises(Cut) as raised:
+        ask(error(CUT, param=None), status=status, call=call)
+    assert not raised.value.retry
+    assert "used up the output limit" in raised.value.as_api_error().message
+
+
+# --- a field that the caller names too ---
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize(
+    "message", ["temperature is not supported", "Unsupported, for it is temperature: invalid"]
+)
+def test_a_refused_field_that_the_caller_names_too_is_refused_for_this_call_alone(status, message):
+    with pytest.raises(ParameterRefused) as raised:
+        ask(error(message), status=status, call=saying("The TEMPERATURE rises"))
+    assert (raised.value.parameter, raised.value.lasting) == ("temperature", False)
+    assert (raised.value.retry, raised.value.retry_after) == (True, 0.0)
+    with pytest.raises(ParameterRefused) as raised:
+        ask(error(message), status=status, call=saying("It rises"))
+    assert (raised.value.parameter, raised.value.lasting) == ("temperature", True)
+
+
+@pytest.mark.parametrize("facts", [{}, {"logprobs": True}, {"schema": {"type": "object"}}])
+def test_a_field_that_the_caller_names_too_is_refused_in_every_way_of_asking(facts):
+    with pytest.raises(ParameterRefused) as raised:
+        ask(error("temperature: invalid"), status=400, call=saying("temperature", **facts))
+    assert not raised.value.lasting
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "cannot read: the temperature of the room",
+        "invalid input: the temperature",
+        "temperature" + "x" * 61 + " invalid",
+        "the temperature " + "x" * 60 + " is not supported",
+    ],
+)
+def test_an_echo_without_a_word_of_refusal_soon_after_it_blames_no_field(message):
+    with pytest.raises(CallError) as raised:
+        ask(error(message), status=400, call=saying("the temperature of the room"))
+    assert type(raised.value) is Refused
+
+
+@pytest.mark.parametrize(("status", "failure"), [(403, Refused), (404, Gone), (500, ServerTrouble)])
+def test_an_echoed_field_is_blamed_by_a_validation_alone(status, failure):
+    with pytest.raises(CallError) as raised:
+        ask(error("temperature: invalid"), status=status, call=saying("temperature"))
+    assert type(raised.value) is failure
+
+
+def test_a_field_that_the_error_names_apart_is_refused_for_every_call_whatever_was_said():
+    with pytest.raises(ParameterRefused) as raised:
+        ask(error("invalid", param="temperature"), status=400, call=saying("temperature"))
+    assert (raised.value.parameter, raised.value.lasting) == ("temperature", True)
+
+
+# --- names that hold the name of a field ---
+
+
+@pytest.mark.parametrize("name", ["deepseek-thinking", "vendor/thinking"])
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_a_model_named_like_a_field_does_not_stand_for_the_field(status, name):
+    extra = {"thinking": {"type": "disabled"}}
+    with pytest.raises(CallError) as raised:
+        ask(error(f"{name}: this input is not supported"), status=status, extra=extra)
+    assert not isinstance(raised.value, ParameterRefused)
+    with pytest.raises(ParameterRefused) as raised:
+        ask(error(f"{name}: thinking is not supported"), status=status, extra=extra)
+    assert (raised.value.parameter, raised.value.lasting) == ("thinking", True)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "deep-temperature is not supported",
+        "vendor/temperature is not supported",
+        "Model deep-temperature: invalid request",
+        "my_temperature is not supported",
+        "temperatures are not supported",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_a_longer_name_that_holds_a_fields_name_is_no_field(status, message):
+    with pytest.raises(CallError) as raised:
+        ask(error(message), status=status)
+    assert type(raised.value) is (ServerTrouble if status == 500 else Refused)
+
+
+# --- bounds of numbers ---
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize(
+    ("message", "bound"),
+    [
+        ("top_logprobs must be at most 5", 5),
+        ("Invalid value for 'top_logprobs': must be less than or equal to 5.", 5),
+        ("Requested logprobs of 20, which is greater than max allowed: 8", 8),
+        ("top_logprobs should be in the range [0, 10]", 10),
+        ("top_logprobs: 20 is too large", 5),
+        ("The number of log probs exceeds the limit", 5),
+    ],
+)
+def test_fewer_alternatives_are_asked_for_where_there_were_too_many(status, message, bound):
+    with pytest.raises(ParameterBounded) as raised:
+        ask(error(message), status=status, call=LOGPROBS)
+    found = raised.value
+    assert (found.parameter, found.bound, found.upper, found.lasting) == (
+        "top_logprobs",
+        bound,
+        True,
+        True,
+    )
+    assert found.retry
+
+
+@pytest.mark.parametrize(
+    "message", ["top_logprobs must be at most 5", "invalid top_logprobs: > max 5"]
+)
+def test_a_servers_own_error_may_bound_a_number_too(message):
+    with pytest.raises(ParameterBounded) as raised:
+        ask(error(message), status=500, call=LOGPROBS)
+    assert raised.value.bound == 5
+
+
+def test_where_no_number_of_alternatives_is_taken_there_are_none():
+    body = error("top_logprobs is too large")
+    with pytest.raises(ParameterBounded) as raised:
+        ask(body, status=400, call=LOGPROBS, corrections=correcting(top_logprobs=5))
+    assert raised.value.bound == 1
+    with pytest.raises(NoLogprobs):
+        ask(body, status=400, call=LOGPROBS, corrections=correcting(top_logprobs=1))
+
+
+@pytest.mark.parametrize(
+    ("message", "bound", "lasting"),
+    [
+        ("max_tokens must be at most 4096", 4_096, True),
+        (
+            "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens",
+            4_096,
+            True,
+        ),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8000]", 8_000, True),
+        ("`max_output_tokens` exceeds the maximum of 2048", 2_048, True),
+        (
+            "This model's maximum context length is 8192 tokens. However, you requested 8292 "
+            "tokens (100 in the messages, 8192 in the completion).",
+            8_092,
+            False,
+        ),
+        (
+            "'max_tokens' is too large: 8192. This model's maximum context length is 4096 tokens "
+            "and your request has 96 input tokens",
+            4_000,
+            False,
+        ),
+    ],
+)
+def test_an_output_limit_is_lowered_to_what_the_provider_allows(message, bound, lasting):
+    with pytest.raises(ParameterBounded) as raised:
+        ask(error(message), status=400, call=LONG)
+    found = raised.value
+    assert (found.parameter, found.bound, found.upper, found.lasting) == (
+        "max_tokens",
+        bound,
+        True,
+        lasting,
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 4096 tokens. However, your messages resulted in "
+        "4090 tokens.",
+        "This model's maximum context length is 4096 tokens. However, your messages resulted in "
+        "9000 tokens.",
+        "Please reduce the length of the messages: the context window is 4096",
+        "max_tokens must be at most 10",
+    ],
+)
+def test_a_limit_that_leaves_no_room_for_an_answer_is_a_refusal(message):
+    with pytest.raises(CallError) as raised:
+        ask(error(message), status=400, call=LONG)
+    assert not isinstance(raised.value, ParameterBounded)
+
+
+def test_an_output_limit_is_raised_to_what_the_provider_wants():
+    with pytest.raises(ParameterBounded) as raised:
+        ask(error("max_tokens must be at least 128"), status=400)
+    assert (raised.value.bound, raised.value.upper) == (128, False)
+
+
+@pytest.mark.parametrize("number", ["999999999999", "0", "-5", "4096.5"])
+def test_numbers_that_can_be_no_bound_teach_nothing(number):
+    with pytest.raises(CallError) as raised:
+        ask(error(f"max_tokens must be at most {number}"), status=400, call=LONG)
+    assert not isinstance(raised.value, ParameterBounded)
 
 
 def test_a_parameter_that_was_not_sent_cannot_be_refused():
@@ -312,9 +802,16 @@ def test_the_aggregators_404s_do_not_mean_that_the_model_is_gone():
         ask(nothing, status=404, aggregator=True)
     assert raised.value.parameter == "require_parameters"
     with pytest.raises(Refused):
-        ask(nothing, status=404, aggregator=True, times=2)
+        ask(
+            nothing,
+            status=404,
+            aggregator=True,
+            corrections=correcting(refused=frozenset({"require_parameters"})),
+        )
     policy = error("No endpoints found matching your data policy (logprobs).", code=404)
     with pytest.raises(Refused):
+        ask(policy, status=404, aggregator=True)
+    with pytest.raises(NoLogprobs):  # as of any refusal where they were asked for
         ask(policy, status=404, aggregator=True, call=LOGPROBS)
     with pytest.raises(Gone):
         ask(error("No endpoints found for vendor/m.", code=404), status=404, aggregator=True)
@@ -439,7 +936,7 @@ def test_no_value_anywhere_makes_reading_raise_anything_but_a_call_error():
                 body = json.dumps(_replaced(template, path, value)).encode()
                 for status in (200, 400, 404, 429, 500):
                     try:
-                        read_completion(Reply(status, {}, body), asked, NOW)
+                        read_chat(read_payload(Reply(status, {}, body), asked, NOW), True)
                     except CallError as failure:
                         assert str(failure)
                     read += 1

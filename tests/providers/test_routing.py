@@ -3,10 +3,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from svc.errors import InvalidRequest, ModelError, ModelUnavailable
+from svc.errors import InvalidRequest, ModelUnavailable
 from svc.pins import PINS
 from svc.providers.catalog import build_catalog
-from svc.providers.failures import ServerTrouble
+from svc.providers.failures import BadReply, KeyRefused, Refused, ServerTrouble, Throttled
 from svc.providers.routing import Model, Router
 from svc.settings import load
 
@@ -58,10 +58,22 @@ def test_a_plain_id_without_a_default_provider_fails_and_lists_the_configured(en
         assert variable.removeprefix("SVC_PROVIDER_").split("_")[0].lower() in error.value.message
 
 
-@pytest.mark.parametrize("model_id", ["@openai/x", "@nobody/x", "@OLLAMA/x", "@ollama /x"])
-def test_an_unconfigured_provider_fails_and_lists_the_configured(model_id):
-    with pytest.raises(InvalidRequest, match=r"not configured; configured providers: ollama"):
+@pytest.mark.parametrize(
+    ("model_id", "told"),
+    [
+        ("@openai/x", "set OPENAI_API_KEY"),
+        ("@openrouter/x", "set OPENROUTER_API_KEY"),
+        ("@nobody/x", "set SVC_PROVIDER_NOBODY_URL"),
+        ("@my_llm2/x", "set SVC_PROVIDER_MY_LLM2_URL"),
+        ("@OLLAMA/x", "a provider's name has only the characters a-z, 0-9 and _"),
+        ("@ollama /x", "a provider's name has only the characters a-z, 0-9 and _"),
+        ("@my-llm/x", "a provider's name has only the characters a-z, 0-9 and _"),
+    ],
+)
+def test_an_unconfigured_provider_fails_and_says_how_to_configure_it(model_id, told):
+    with pytest.raises(InvalidRequest) as error:
         router().resolve(model_id)
+    assert f"not configured: {told}; configured providers: ollama, " in error.value.message
 
 
 @pytest.mark.parametrize(
@@ -122,8 +134,9 @@ def test_a_dated_or_prefixed_entry_counts_as_listed(variable, listed, expected):
     assert routes.default(PIN, False) == expected
 
 
-def test_a_list_that_cannot_be_read_is_a_model_error_and_is_asked_for_again():
-    answers = iter([ServerTrouble("down"), ["gpt-4.1-mini"]])
+@pytest.mark.parametrize("trouble", [ServerTrouble("down"), Throttled("slow")])
+def test_a_list_that_may_come_later_gives_the_first_usual_model_and_is_asked_for_again(trouble):
+    answers = iter([trouble, ["gpt-4o-mini"]])
 
     def list_models(provider):
         answer = next(answers)
@@ -132,9 +145,21 @@ def test_a_list_that_cannot_be_read_is_a_model_error_and_is_asked_for_again():
         return answer
 
     routes = router(None, list_models, OPENAI_API_KEY="k")
-    with pytest.raises(ModelError):
-        routes.default(PIN, False)
     assert routes.default(PIN, False) == "@openai/gpt-4.1-mini"
+    assert routes.default(PIN, False) == "@openai/gpt-4o-mini"
+
+
+@pytest.mark.parametrize("trouble", [Refused("no"), KeyRefused("no"), BadReply("no list")])
+def test_a_provider_that_lists_no_models_gives_its_first_usual_one_for_good(trouble):
+    asked = []
+
+    def list_models(provider):
+        asked.append(provider.name)
+        raise trouble
+
+    routes = router(None, list_models, OPENAI_API_KEY="k")
+    assert [routes.default(PIN, False) for _ in range(3)] == ["@openai/gpt-4.1-mini"] * 3
+    assert asked == ["openai"]
 
 
 def test_a_list_without_a_usual_model_is_model_unavailable():
