@@ -10,10 +10,10 @@ from typing import Any
 
 LINE = re.compile(r"^Line \d+: question (\d+)(?:, option ([A-Z]+))?, (?:one of )?(.+)$", re.M)
 CUED_LINE = re.compile(
-    r"^only (?:the letter: )?(.+?) for (?:question (\d+))?(?:, )?(?:option ([A-Z]+))?$", re.M
+    r"^only (?:one letter: )?(.+?) for (?:question (\d+))?(?:, )?(?:option ([A-Z]+))?$", re.M
 )
 CUED_ALONE = re.compile(
-    r"^(?:Does option ([A-Z]+) apply\? )?Answer with only (?:the letter: )?(.+?)\.$", re.M
+    r"^(?:Does option ([A-Z]+) apply\? )?Answer with only (?:one letter: )?(.+?)\.$", re.M
 )
 MEMBER = re.compile(r'^"q(\d+)": (.+)$', re.M)
 QUESTION = re.compile(r"^Question(?: (\d+))?: ", re.M)

@@ -10,7 +10,7 @@ def test_nothing_set_gives_the_contracts_defaults():
     settings = load({})
     assert settings == Settings()
     assert (settings.host, settings.port, settings.cache_size) == ("127.0.0.1", 7777, 1000)
-    assert (settings.db, settings.latest_config) == ("svc.db", "svc-1.2.0")
+    assert (settings.db, settings.latest_config) == ("svc.db", "svc-1.3.0")
     assert (settings.no_auth, settings.max_body_mb, settings.model) == (False, 16, None)
 
 
@@ -58,7 +58,7 @@ def test_every_variable_is_read():
     )
 
 
-def test_a_provider_is_described_by_its_five_variables():
+def test_a_provider_is_described_by_its_seven_variables():
     settings = load(
         {
             "SVC_PROVIDER_MY_LLM_URL": "http://[::1]:9000/v1/",
@@ -66,11 +66,33 @@ def test_a_provider_is_described_by_its_five_variables():
             "SVC_PROVIDER_MY_LLM_RPM": "7",
             "SVC_PROVIDER_MY_LLM_TIMEOUT": "2.5",
             "SVC_PROVIDER_MY_LLM_PRICE": ".15, 0.6",
+            "SVC_PROVIDER_MY_LLM_KIND": "Decisions",
+            "SVC_PROVIDER_MY_LLM_TOP_LOGPROBS": "5",
             "SVC_PROVIDER_OTHER_URL": "",
         }
     )
-    override = ProviderOverride("http://[::1]:9000/v1", "k-1", 7, 2.5, (0.15, 0.6))
+    override = ProviderOverride("http://[::1]:9000/v1", "k-1", 7, 2.5, (0.15, 0.6), "decisions", 5)
     assert settings.providers == {"my_llm": override}
+
+
+@pytest.mark.parametrize("kind", ["chat", "systemone", "decisions"])
+def test_a_provider_speaks_one_of_three_protocols(kind):
+    assert load({"SVC_PROVIDER_X_KIND": kind}).providers["x"].kind == kind
+
+
+def test_a_wrong_kind_is_refused_with_those_that_there_are():
+    with pytest.raises(SettingsError) as error:
+        load({"SVC_PROVIDER_X_KIND": "completions"})
+    for words in ("SVC_PROVIDER_X_KIND", "chat", "systemone", "decisions"):
+        assert words in error.value.message
+
+
+@pytest.mark.parametrize("suffix", ["FOO", "KINDS", "LOGPROBS", "TOP_LOGPROB", ""])
+def test_an_unknown_variable_of_a_provider_is_refused_with_those_that_there_are(suffix):
+    with pytest.raises(SettingsError) as error:
+        load({f"SVC_PROVIDER_X_{suffix}": "1"})
+    for name in ("_URL", "_KEY", "_KIND", "_RPM", "_TIMEOUT", "_PRICE", "_TOP_LOGPROBS"):
+        assert name in error.value.message
 
 
 def test_no_secret_shows_in_the_repr():
@@ -93,6 +115,8 @@ def test_no_secret_shows_in_the_repr():
         *(("SVC_MAX_BODY_MB", value) for value in ("0", "inf", "2000")),
         *(("SVC_DAILY_LIMIT", value) for value in ("0", "1e999")),
         *(("SVC_PROVIDER_X_RPM", value) for value in ("0", "1000001")),
+        *(("SVC_PROVIDER_X_TOP_LOGPROBS", value) for value in ("0", "21", "-1", "1.5", "x")),
+        *(("SVC_PROVIDER_X_KIND", value) for value in ("openai", "chat completions", "0")),
         *(
             ("SVC_PROVIDER_X_TIMEOUT", value)
             for value in ("0.9", "601", "nan", "inf", "1e2", "1_0", "٣", "-5", ".")
@@ -183,4 +207,4 @@ def test_a_bad_flag_is_named_as_the_option(flag, value, option):
 
 
 def test_svc_latest_stands_for_the_newest_config():
-    assert load({}, latest_config="svc-latest").latest_config == "svc-1.2.0"
+    assert load({}, latest_config="svc-latest").latest_config == "svc-1.3.0"

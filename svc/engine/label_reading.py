@@ -21,6 +21,7 @@ LEAST_MASS = 0.05  # on valid labels, for a first position without a label to co
 MASS_SLACK = 0.01  # how far over 1 rounding may push the probabilities at one position
 _SPECIAL = re.compile(
     r"<[|\uff5c][^|\uff5c<>]*[|\uff5c]>|</?s>|<(?:eos|bos|end_of_turn|start_of_turn)>"
+    r"|bytes:(?:\\x[0-9a-f]{2})+"  # a part of a character, as some servers write it
 )
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _JSON_BEGINS = ("{", "[", "`")
@@ -89,9 +90,9 @@ def read_lines(tokens: Sequence[Token], wanted: Sequence[Sequence[str]]) -> list
 def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
     """The label of a reply to one question.
 
-    Where the reply does not show one, the first position's distribution counts if enough of it
-    falls on labels: prose that the model chose narrowly says little against it. Raises
-    `Unreadable` where even that is no answer.
+    Where the reply does not show one, but talks or lists them all, the first position's
+    distribution counts if enough of it falls on labels: what a weak model narrowly chose to say
+    instead is little against it. Raises `Unreadable` where even that is no answer.
     """
     if simple := _one_token_lines(tokens, [labels]):
         return simple[0]
@@ -105,8 +106,6 @@ def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
         return _on_line(text, lines[1], valid)
     if _is_prose_of_a_label(lines[0].text, valid):
         raise Unreadable("what looks like a label is the beginning of prose")
-    if _lists_labels(lines[0].text, valid):
-        raise Unreadable("the reply lists labels instead of choosing one")
     line = _distribution(text.token_at(lines[0].at), valid)
     if line.mass is None or line.mass < LEAST_MASS:
         raise Unreadable("hardly any probability falls on a label")

@@ -62,9 +62,10 @@ def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bo
             lowered = {str(name).strip().casefold(): one for name, one in candidate.items()}
             if not lowered.keys().isdisjoint(names):
                 return [lowered.get(name) for name in names]
-    for value in reversed(values):
-        if len(questions) == 1 and _answers(questions[0], value, backwards):
-            return [value]  # the member alone, without the object around it
+    for value in reversed(values) if len(questions) == 1 else ():
+        for alone in (value, *_candidates(value)):
+            if _answers(questions[0], alone, backwards):
+                return [alone]  # the member, without the object around it
     raise Unreadable("the reply holds no JSON object with the answers")
 
 
@@ -86,12 +87,15 @@ def _answers(question: Question, value: Any, backwards: bool) -> bool:
 def _json_values(text: str) -> Iterator[Any]:
     """The JSON objects and lists in the text, one after the other."""
     decoder = json.JSONDecoder()
-    start = _next_start(text, 0)
+    start, wasted = _next_start(text, 0), 0
     for _ in range(JSON_STARTS):
-        if start < 0:
+        if start < 0 or wasted > JSON_CHARS:
             return
         try:
             value, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            wasted += error.pos - start
+            end = start + 1
         except (ValueError, RecursionError):
             end = start + 1
         else:

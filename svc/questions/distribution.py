@@ -58,16 +58,18 @@ class Distribution(Question):
 
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
         seen = self.stated(member, backwards).on(scale)
+        if len(self.labels) == 2 and len(seen) == 1:
+            ((index, p),) = seen.items()
+            seen = {index: p, 1 - index: 1 - p}  # of two labels the other has what is left
         return self.reading(complete(seen, len(self.labels), bound=self._bound(seen)), backwards)
 
     def _bound(self, seen: Mapping[int, float]) -> float:
         """The most that a label may have which a reply does not name: as much as those it names.
 
-        Of two labels the other one has what is left. Raises `Unreadable` where what is left
-        outweighs all that was named.
+        Raises `Unreadable` where what is left outweighs all that was named.
         """
         missing = len(self.labels) - len(seen)
-        if not seen or not missing or len(self.labels) == 2:
+        if not seen or not missing:
             return 1.0
         if (1 - math.fsum(seen.values())) / missing > max(seen.values()):
             raise Unreadable("the labels that the reply leaves out outweigh those that it names")

@@ -54,7 +54,7 @@ def test_every_model_is_a_row_whatever_becomes_of_it() -> None:
     assert {found[model][0] for model in [*models[2:], "@none/m"]} == {"nothing"}
     assert found["@own/gone"][-1].startswith("model '@own/gone': the model does not exist")
     assert found["@own/locked"][-1].endswith(
-        "does not accept the key; check the provider's key variable"
+        "does not accept the key (check the provider's key variable)"
     )
     assert "secret" not in ended.stdout + ended.stderr
 
@@ -89,8 +89,25 @@ def test_when_no_model_answers_the_status_says_so() -> None:
 
 def test_a_budget_that_does_not_suffice_is_a_reason() -> None:
     with ScriptedProvider(lambda body, n, headers: USABLE) as provider:
-        ended = svc("spike", "a", SVC_PROVIDER_URL=provider.url, SVC_DAILY_LIMIT="1")
-    assert ended.returncode == 1 and table(ended.stdout)["a"][0] == "nothing"
+        ended = svc("spike", "a", "b", SVC_PROVIDER_URL=provider.url, SVC_DAILY_LIMIT="1")
+    found = table(ended.stdout)
+    assert ended.returncode == 0
+    assert found["a"][0] == "labels, one call"
+    assert found["a"][-1].startswith("5 of 6 texts had no answer: ")
+    assert found["b"][0] == "nothing"
+    for row in found.values():
+        assert row[-1].endswith("the daily budget of calls is spent")
+
+
+def test_texts_without_an_answer_are_counted_beside_the_way_that_works() -> None:
+    def once(body: Json, n: int, headers: object) -> Behaviour:
+        return Reply(error("no"), status=403) if "two-factor" in str(body) else USABLE
+
+    with ScriptedProvider(once) as provider:
+        ended = svc("spike", "@own/usable", SVC_PROVIDER_OWN_URL=provider.url)
+    found = table(ended.stdout)["@own/usable"]
+    assert (ended.returncode, found[0]) == (0, "labels, one call")
+    assert found[-1].startswith("1 of 6 texts had no answer: model '@own/usable': ")
 
 
 def test_nothing_to_check_is_said_on_one_line() -> None:

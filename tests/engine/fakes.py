@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from svc.deadline import Deadline
@@ -18,7 +19,7 @@ from svc.providers.bodies import ChatCall, build_body
 from svc.providers.catalog import Provider
 from svc.providers.replies import Completion, Token
 from svc.providers.routing import Model, Router
-from svc.providers.traits import TraitMemory
+from svc.providers.traits import NO_CORRECTIONS, Corrections, TraitMemory
 from svc.schemas import load_decision
 from svc.store.decisions import DecisionRecord
 from tests.preferring import PreferringModel
@@ -26,14 +27,17 @@ from tests.preferring import PreferringModel
 LOCAL = Provider("here", "http://127.0.0.1:1/v1", local=True, rpm=None)
 HOSTED = Provider("there", "https://there.example/v1", key="k", rpm=None)
 
+NO_KINDS: Mapping[str, str] = {}  # every model completes chats
+
 Answerer = Callable[[str, ChatCall], Completion]
 
 
 class FakeClient:
     """Answers by model name with a function, and keeps what it was asked."""
 
-    def __init__(self, answerers: dict[str, Answerer]) -> None:
-        self.answerers = answerers
+    def __init__(self, answerers: dict[str, Answerer], kinds: Mapping[str, str]) -> None:
+        """`kinds` says which models are decision servers, and of which kind."""
+        self.answerers, self.kinds = answerers, kinds
         self.calls: list[tuple[str, ChatCall]] = []
         self.traits = TraitMemory(slots=64)
 
@@ -44,12 +48,13 @@ class FakeClient:
         timeout_s: float,
         key: str | None = None,
         deadline: Deadline | None = None,
+        corrections: Corrections = NO_CORRECTIONS,
     ) -> Completion:
         self.calls.append((model.name, call))
         return self.answerers[model.name](model.name, call)
 
     def provider(self, model: Model) -> Provider:
-        return LOCAL
+        return replace(LOCAL, kind=self.kinds.get(model.name, LOCAL.kind))
 
     def cost_usd(self, model: Model, completion: Completion) -> float:
         return 0.001
@@ -115,8 +120,13 @@ def _token(entry: dict[str, Any]) -> Token:
 class World:
     """An engine among fakes."""
 
-    def __init__(self, answerers: dict[str, Answerer], cache_size: int = 0) -> None:
-        self.client = FakeClient(answerers)
+    def __init__(
+        self,
+        answerers: dict[str, Answerer],
+        cache_size: int = 0,
+        kinds: Mapping[str, str] = NO_KINDS,
+    ) -> None:
+        self.client = FakeClient(answerers, kinds)
         self.journal = MemoryJournal()
         self.calls = CallPool(self.client, OpenGate(), threads=16, jitter=lambda: 0.0)
         self.flows = FlowPool(threads=16)
@@ -138,9 +148,11 @@ class World:
 
 
 @contextmanager
-def world(cache_size: int = 0, **answerers: Answerer) -> Iterator[World]:
+def world(
+    cache_size: int = 0, kinds: Mapping[str, str] = NO_KINDS, **answerers: Answerer
+) -> Iterator[World]:
     """A world with these models on `@here`; without any, `m` prefers nothing."""
-    made = World(answerers or {"m": answering(PreferringModel())}, cache_size)
+    made = World(answerers or {"m": answering(PreferringModel())}, cache_size, kinds)
     try:
         yield made
     finally:

@@ -80,7 +80,8 @@ def yes(p: float) -> Answerer:
         listed = tuple((label, math.log(max(q, 1e-9))) for label, q in [("yes", p), ("no", 1 - p)])
         top = max(listed, key=lambda row: row[1])
         line = [Token(*top, listed), Token("\n", 0.0, ())]
-        return Completion("yes", tuple(line * count), input_tokens=10)
+        text = f"{top[0]}\n" * count
+        return Completion(text, tuple(line * count), input_tokens=10)
 
     return answer
 

@@ -2,19 +2,35 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from svc import limits
 from svc.engine.ask import Ledger
-from svc.errors import InternalError, ModelError, ModelUnavailable, Timeout
-from svc.providers.failures import BadReply, Gone, NoLogprobs, Refused, ServerTrouble
-from svc.providers.quirks import NO_LOGPROBS
+from svc.engine.attempt import HIDDEN_TOKENS, JSON_ROOM, LABEL_ROOM
+from svc.errors import InternalError, ModelError, ModelUnavailable, RateLimited, Timeout
+from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
+from svc.providers.failures import (
+    BadReply,
+    Cut,
+    FormatRefused,
+    Gone,
+    KeyRefused,
+    NoCredit,
+    NoLogprobs,
+    Refused,
+    ServerTrouble,
+    Throttled,
+)
 from svc.providers.replies import Completion, Token
+from svc.providers.traits import FIRST_RETRY, MISSES, Reason, Rung
 from tests.engine.fakes import Answerer, World, answering, failing, users, world
 from tests.engine.models import (
     CHOICE,
     INTEGER,
+    MULTI,
     NOUL,
     SCORE,
     TEXT,
@@ -33,6 +49,7 @@ from tests.engine.models import (
 from tests.preferring import PreferringModel
 
 TWO = {**CHOICE, "options": {"a": "", "b": ""}, "escape": False}
+CHOICE_BY_YES = {**NOUL, "instructions": "Is it polite?"}  # a second question for `yes`
 MANY = {**CHOICE, "options": {f"intent_{i}": "" for i in range(21)}}
 
 
@@ -41,9 +58,22 @@ def modes(made: World) -> list[bool]:
     return [call.logprobs for _, call in made.client.calls]
 
 
-def without_alternatives(_name: str, call: Any) -> Completion:
-    """A model that gives log-probabilities, but of its own tokens alone."""
-    return Completion("yes", (Token("yes", 0.0, ()),), input_tokens=10)
+def asked(made: World) -> list[str]:
+    """Of each call, how the model was asked: `lines`, `label`, or the format of its JSON reply."""
+
+    def way(call: ChatCall) -> str:
+        if call.logprobs:
+            return "lines" if "lines and nothing else" in user_text(call) else "label"
+        return call.reply_format or "words"
+
+    return [way(call) for _, call in made.client.calls]
+
+
+def told(made: World, **fields: Any) -> str:
+    """The message of the error that a request ends in."""
+    with pytest.raises(ModelError) as error:
+        made.decide(asking(NOUL, **fields))
+    return error.value.message
 
 
 # --- option orders ---
@@ -172,33 +202,34 @@ def test_auto_asks_for_label_probabilities_first() -> None:
         assert modes(made) == [True, True]
 
 
-@pytest.mark.parametrize(
-    "first", [without_alternatives, failing(NoLogprobs()), failing(BadReply())]
-)
+@pytest.mark.parametrize("first", [babbling, failing(NoLogprobs()), failing(BadReply())])
 def test_auto_falls_back_to_verbal_where_there_are_none(first: Answerer) -> None:
     with world(m=in_mode(first, yes(0.8))) as made:
         response = made.decide(asking(NOUL))
         assert response["mode"] == "verbal"
         assert response["answers"]["k0"]["noul"] == pytest.approx(0.8)
-        assert modes(made) == [True, True, False, False]
+        assert asked(made) == ["label", "label", JSON_SCHEMA, JSON_SCHEMA]
 
 
-def test_a_model_without_label_probabilities_is_remembered_by_its_full_id() -> None:
-    with world(m=in_mode(without_alternatives, yes(0.8)), n=yes(0.8)) as made:
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        (failing(NoLogprobs()), Reason.NO_PROBABILITIES),
+        (babbling, Reason.UNREADABLE),
+        (failing(BadReply()), Reason.UNREADABLE),
+    ],
+)
+def test_what_a_model_cannot_do_is_remembered_by_its_full_id(
+    first: Answerer, reason: Reason
+) -> None:
+    with world(m=in_mode(first, yes(0.8)), n=yes(0.8)) as made:
         made.decide(asking(NOUL))
         made.client.calls.clear()
         assert made.decide(asking(NOUL))["mode"] == "verbal"
-        assert modes(made) == [False, False]
+        assert asked(made) == [JSON_SCHEMA, JSON_SCHEMA]
         assert made.decide(asking(NOUL, model="@here/n"))["mode"] == "logprobs"
-        assert NO_LOGPROBS in made.client.quirks.of("@here/m")
-
-
-def test_a_broken_format_is_not_remembered() -> None:
-    with world(m=in_mode(babbling, yes(0.8))) as made:
-        made.decide(asking(NOUL))
-        made.client.calls.clear()
-        made.decide(asking(NOUL))
-        assert modes(made) == [True, True, False, False]
+        labels = made.client.traits.of("@here/m").labels
+        assert (labels.index, labels.reason) == (2, reason)
 
 
 def test_a_fallback_costs_what_both_modes_cost() -> None:
@@ -208,18 +239,404 @@ def test_a_fallback_costs_what_both_modes_cost() -> None:
         assert decision.input_tokens == 40
 
 
-@pytest.mark.parametrize("first", [without_alternatives, babbling, failing(NoLogprobs())])
-def test_mode_logprobs_never_falls_back(first: Answerer) -> None:
+@pytest.mark.parametrize("first", [babbling, failing(NoLogprobs())])
+def test_mode_logprobs_never_falls_back_to_json(first: Answerer) -> None:
     with world(m=in_mode(first, yes(0.8))) as made:
         with pytest.raises(ModelError):
             made.decide(asking(NOUL, mode="logprobs"))
-        assert modes(made) == [True, True]
+        assert asked(made) == ["label", "label"]
+        assert made.client.traits.of("@here/m").labels == Rung()
 
 
 def test_mode_logprobs_is_asked_for_even_of_a_model_that_had_none() -> None:
     with world(m=yes(0.8)) as made:
-        made.client.quirks.refuse("@here/m", NO_LOGPROBS)
+        made.client.traits.change("@here/m", lambda traits: replace(traits, labels=Rung(2)))
         assert made.decide(asking(NOUL, mode="logprobs"))["mode"] == "logprobs"
+        assert made.client.traits.of("@here/m").labels == Rung(1, proven=1 << 1)
+
+
+# --- the ladders ---
+
+
+def one_label_a_call(name: str, call: ChatCall) -> Completion:
+    """A model that answers a single label but never several lines."""
+    lines = "lines and nothing else" in user_text(call)
+    return (babbling if lines else answering(PreferringModel(yes=0.8)))(name, call)
+
+
+def in_format(*formats: str) -> Answerer:
+    """A model that gives no log-probabilities, and takes these formats of reply alone."""
+
+    def answer(name: str, call: ChatCall) -> Completion:
+        if call.logprobs:
+            raise NoLogprobs
+        if call.reply_format not in formats:
+            raise FormatRefused
+        return yes(0.8)(name, call)
+
+    return answer
+
+
+def test_several_labels_are_asked_for_in_one_call() -> None:
+    with world() as made:
+        made.decide(asking(NOUL, CHOICE, MULTI, debias=False))
+        assert asked(made) == ["lines"]
+
+
+def test_a_model_that_cannot_keep_lines_is_asked_for_each_label_alone() -> None:
+    with world(m=one_label_a_call) as made:
+        response = made.decide(asking(NOUL, CHOICE, MULTI, debias=False))
+        assert response["mode"] == "logprobs"
+        assert response["answers"]["k0"]["noul"] == pytest.approx(0.8)
+        assert response["answers"]["k2"]["probabilities"] == pytest.approx(
+            {"refund": 0.8, "delay": 0.8}
+        )
+        assert asked(made) == ["lines"] + ["label"] * 4
+        made.client.calls.clear()
+        made.decide(asking(NOUL, CHOICE, debias=False))
+        assert asked(made) == ["label"] * 2
+
+
+def test_each_label_alone_is_asked_for_in_both_orders() -> None:
+    with world(m=one_label_a_call) as made:
+        response = made.decide(asking(NOUL, TWO))
+        assert response["debiased"] is True
+        assert asked(made) == ["lines"] * 2 + ["label"] * 4
+
+
+def test_requests_of_one_label_do_not_bring_back_lines_that_never_worked() -> None:
+    with world(m=one_label_a_call) as made:
+        for number in range(FIRST_RETRY // 2):
+            made.client.calls.clear()
+            made.decide(asking(NOUL, state=number))
+            assert asked(made) == ["label"] * 2
+            made.client.calls.clear()
+            made.decide(asking(NOUL, TWO, state=number))
+            assert asked(made) == (["lines"] * 2 if number == 0 else []) + ["label"] * 4
+
+
+def test_requests_of_one_label_do_not_give_up_lines_that_work() -> None:
+    with world() as made:
+        for number in range(4):
+            made.client.calls.clear()
+            made.decide(asking(NOUL, state=number, debias=False))
+            made.decide(asking(NOUL, TWO, state=number, debias=False))
+            assert asked(made) == ["label", "lines"]
+
+
+def test_without_log_probabilities_in_one_call_they_are_not_asked_for_in_many() -> None:
+    with world(m=in_format(JSON_SCHEMA)) as made:
+        response = made.decide(asking(NOUL, CHOICE_BY_YES, debias=False))
+        assert (response["mode"], asked(made)) == ("verbal", ["lines", JSON_SCHEMA])
+        labels = made.client.traits.of("@here/m").labels
+        assert (labels.index, labels.reason) == (2, Reason.NO_PROBABILITIES)
+        made.client.calls.clear()
+        made.decide(asking(NOUL, CHOICE_BY_YES, debias=False))
+        assert asked(made) == [JSON_SCHEMA]
+
+
+def test_mode_logprobs_fails_at_once_where_one_call_shows_that_there_are_none() -> None:
+    with world(m=failing(NoLogprobs())) as made:
+        with pytest.raises(ModelError, match="gives no log-probabilities"):
+            made.decide(asking(NOUL, TWO, mode="logprobs", debias=False))
+        assert asked(made) == ["lines"]
+
+
+def test_a_question_asked_alone_is_shown_without_the_others() -> None:
+    with world(m=one_label_a_call) as made:
+        made.decide(asking(NOUL, CHOICE, debias=False))
+        texts = users(made.client.asked("m"))[1:]
+    assert ["urgent" in text for text in texts] == [True, False]
+    assert ["Which team" in text for text in texts] == [False, True]
+
+
+def test_one_label_is_never_asked_for_as_lines() -> None:
+    with world() as made:
+        made.decide(asking({**MULTI, "options": {"only": ""}}, debias=False))
+        assert asked(made) == ["label"]
+
+
+@pytest.mark.parametrize(
+    ("takes", "tried"),
+    [
+        ((JSON_SCHEMA,), [JSON_SCHEMA]),
+        ((JSON_OBJECT,), [JSON_SCHEMA, JSON_OBJECT]),
+        (("",), [JSON_SCHEMA, JSON_OBJECT, "words"]),
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "verbal"])
+def test_json_is_bound_to_a_schema_where_the_model_takes_one(
+    takes: tuple[str, ...], tried: list[str], mode: str
+) -> None:
+    with world(m=in_format(*takes)) as made:
+        response = made.decide(asking(NOUL, mode=mode, debias=False))
+        assert response["mode"] == "verbal"
+        assert asked(made) == (["label"] if mode == "auto" else []) + tried
+        made.client.calls.clear()
+        made.decide(asking(NOUL, mode=mode, debias=False))
+        assert asked(made) == tried[-1:]
+
+
+@pytest.mark.parametrize(("mode", "calls"), [("auto", 4), ("logprobs", 1), ("verbal", 3)])
+def test_a_model_that_cannot_be_asked_at_all_is_asked_in_every_way_once(
+    mode: str, calls: int
+) -> None:
+    with world(m=babbling) as made:
+        assert told(made, mode=mode, debias=False).startswith("model '@here/m': ")
+        assert len(made.client.calls) == calls
+
+
+def test_ways_that_failed_are_not_remembered_where_none_worked() -> None:
+    with world(m=babbling) as made:
+        for _ in range(2):
+            told(made, debias=False)
+        assert len(made.client.calls) == 2 * 4
+
+
+def test_lines_that_have_worked_are_given_up_after_three_failures_in_a_row() -> None:
+    odd = {"on": False}
+
+    def moody(name: str, call: ChatCall) -> Completion:
+        return (one_label_a_call if odd["on"] else answering(PreferringModel()))(name, call)
+
+    def ask() -> list[str]:
+        made.client.calls.clear()
+        made.decide(asking(NOUL, CHOICE, debias=False))
+        return asked(made)
+
+    with world(m=moody) as made:
+        assert ask() == ["lines"]
+        odd["on"] = True
+        assert [ask()[0] for _ in range(MISSES + 1)] == ["lines"] * MISSES + ["label"]
+
+
+def test_the_best_way_is_tried_again_after_a_while_and_taken_up_where_it_works() -> None:
+    refusing = {"on": True}
+
+    def changing(name: str, call: ChatCall) -> Completion:
+        if call.logprobs and refusing["on"]:
+            raise NoLogprobs
+        return yes(0.8)(name, call)
+
+    with world(m=changing) as made:
+        for _ in range(FIRST_RETRY):
+            made.decide(asking(NOUL, debias=False))
+        assert asked(made) == ["label"] + [JSON_SCHEMA] * FIRST_RETRY
+        refusing["on"] = False
+        made.client.calls.clear()
+        assert made.decide(asking(NOUL, debias=False))["mode"] == "logprobs"
+        assert made.decide(asking(NOUL, debias=False))["mode"] == "logprobs"
+        assert asked(made) == ["label", "label"]
+
+
+def test_one_label_a_call_is_not_begun_where_the_requests_calls_do_not_suffice() -> None:
+    topics = [
+        {**MULTI, "instructions": f"Topics {n}?", "options": {f"o{n}_{i}": "" for i in range(20)}}
+        for n in range(limits.MODEL_CALLS // 20 + 1)
+    ]
+    with world(m=one_label_a_call) as made:
+        with pytest.raises(ModelError) as error:
+            made.decide(asking(*topics, mode="logprobs", debias=False))
+        assert asked(made) == ["lines"]
+        needed = 20 * len(topics)
+        assert f"takes {needed} calls" in error.value.message
+        assert f"where {limits.MODEL_CALLS - 1} are left" in error.value.message
+
+
+def test_a_request_without_the_calls_for_each_label_goes_on_to_json() -> None:
+    topics = [
+        {**MULTI, "instructions": f"Topics {n}?", "options": {f"o{n}_{i}": "" for i in range(20)}}
+        for n in range(limits.MODEL_CALLS // 20 + 1)
+    ]
+    with world(m=one_label_a_call) as made:
+        response = made.decide(asking(*topics, debias=False))
+        assert (response["mode"], asked(made)) == ("verbal", ["lines", JSON_SCHEMA])
+        assert made.client.traits.of("@here/m").labels.index == 1
+
+
+def topics(count: int) -> dict[str, Any]:
+    """A question with as many labels as it has options."""
+    return {**MULTI, "options": {f"o{number}": "" for number in range(count)}}
+
+
+@pytest.mark.parametrize(("labels", "way"), [(32, "label"), (33, JSON_SCHEMA)])
+def test_one_model_of_several_takes_no_more_than_its_share_for_a_call_a_label(
+    labels: int, way: str
+) -> None:
+    with world(m=one_label_a_call, n=yes(0.8)) as made:
+        wanted = [topics(20), {**topics(labels - 20), "instructions": "Which others?"}]
+        made.decide(asking(*wanted, model=["@here/m", "@here/n"], debias=False))
+        assert limits.MODEL_CALLS // 2 == 32
+        assert asked(made)[:2] == ["lines", way]
+        assert not made.client.asked("n")
+
+
+def test_both_orders_count_towards_the_share() -> None:
+    with world(m=one_label_a_call, n=yes(0.8)) as made:
+        made.decide(asking(topics(17), model=["@here/m", "@here/n"]))
+        assert asked(made) == ["lines"] * 2 + [JSON_SCHEMA] * 2
+
+
+def test_mode_logprobs_says_how_many_calls_it_takes_and_are_left_of_a_share() -> None:
+    with world(m=one_label_a_call, n=failing(Refused())) as made:
+        body = asking(topics(17), model=["@here/m", "@here/n"], mode="logprobs")
+        with pytest.raises(ModelError, match="takes 34 calls here where 32 are left"):
+            made.decide(body)
+
+
+def test_a_ledgers_share_is_what_each_of_its_models_may_take() -> None:
+    assert [Ledger(64, models).share for models in (1, 2, 3, 64, 65)] == [64, 32, 21, 1, 0]
+    assert Ledger(64).share == Ledger(64, 0).share == 64
+
+
+# --- room for thought ---
+
+
+class Thinking:
+    """A model that thinks for `thought` tokens before it answers, and is cut below that."""
+
+    def __init__(self, then: Answerer, thought: int = 1_500, empty: bool = True) -> None:
+        self.then, self.thought, self.empty = then, thought, empty
+
+    def __call__(self, name: str, call: ChatCall) -> Completion:
+        if call.max_tokens >= self.thought:
+            return self.then(name, call)
+        if self.empty:
+            raise Cut
+        begun = (Token("<think>", -0.1, (("<think>", -0.1), ("x", -3.0))),)
+        return Completion("<think>I wonder", begun, input_tokens=10, cut=True)
+
+
+@pytest.mark.parametrize("empty", [True, False])
+@pytest.mark.parametrize(("mode", "room"), [("logprobs", LABEL_ROOM), ("verbal", JSON_ROOM)])
+def test_a_reply_that_thought_cut_off_is_asked_for_once_more_with_room(
+    mode: str, room: int, empty: bool
+) -> None:
+    with world(m=Thinking(yes(0.8), 1_500 if mode == "logprobs" else 5_000, empty)) as made:
+        response = made.decide(asking(NOUL, mode=mode, debias=False))
+        assert (response["mode"], response["answers"]["k0"]["noul"]) == (mode, pytest.approx(0.8))
+        first, second = (call.max_tokens for _, call in made.client.calls)
+        assert first < 1_500
+        assert second == room
+        assert made.client.traits.of("@here/m").thinks
+        made.client.calls.clear()
+        made.decide(asking(NOUL, mode=mode, debias=False))
+        assert [call.max_tokens for _, call in made.client.calls] == [room]
+
+
+def test_only_the_orders_that_were_cut_are_asked_again() -> None:
+    with world(m=in_order(failing(BadReply()), Thinking(yes(0.8)))) as made:
+        response = made.decide(asking(NOUL, mode="logprobs"))
+        assert response["debiased"] is False
+        assert [is_reversed(call) for _, call in made.client.calls][2:] == [True]
+
+
+def test_an_order_that_answered_is_enough() -> None:
+    with world(m=in_order(yes(0.8), Thinking(yes(0.6)))) as made:
+        assert made.decide(asking(NOUL, mode="logprobs"))["answers"]["k0"]["noul"] == 0.8
+        assert len(made.client.calls) == 2
+
+
+def test_thought_without_end_is_told_and_no_room_is_remembered() -> None:
+    with world(m=Thinking(yes(0.8), thought=1_000_000)) as made:
+        assert "used up the output limit" in told(made, mode="logprobs", debias=False)
+        assert len(made.client.calls) == 2
+        assert not made.client.traits.of("@here/m").thinks
+        told(made, debias=False)
+        assert (
+            asked(made)[2:] == ["label"] * 2 + [JSON_SCHEMA] * 2 + [JSON_OBJECT] * 2 + ["words"] * 2
+        )
+
+
+def test_a_label_reply_that_is_cut_in_prose_is_not_asked_for_with_room() -> None:
+    prose = (Token("I", -0.1, (("I", -0.1), ("x", -3.0))),)
+    wordy = in_mode(lambda _n, _c: Completion("I think that", prose, cut=True), yes(0.8))
+    with world(m=wordy) as made:
+        made.decide(asking(NOUL, debias=False))
+        assert asked(made) == ["label", JSON_SCHEMA]
+
+
+class Rambling:
+    """A model whose JSON reply is cut below `least` tokens, and which never thinks."""
+
+    def __init__(self, least: int, hidden: int = 0) -> None:
+        self.least, self.hidden = least, hidden
+
+    def __call__(self, name: str, call: ChatCall) -> Completion:
+        text = '{"q1": {"because": "it is'
+        if call.max_tokens < self.least:
+            return Completion(text, (), 10, len(text) + self.hidden, cut=True)
+        return yes(0.8)(name, call)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "thinks"), [(0, False), (HIDDEN_TOKENS, False), (HIDDEN_TOKENS + 1, True)]
+)
+def test_a_json_reply_that_rambled_is_asked_for_with_room_which_only_thought_makes_last(
+    hidden: int, thinks: bool
+) -> None:
+    with world(m=Rambling(5_000, hidden)) as made:
+        assert made.decide(asking(NOUL, mode="verbal", debias=False))["mode"] == "verbal"
+        assert [call.max_tokens for _, call in made.client.calls][1:] == [JSON_ROOM]
+        assert made.client.traits.of("@here/m").thinks is thinks
+
+
+@pytest.mark.parametrize("text", ["<think>so it is</think>{", "so it is</think>{", "<reasoning>it"])
+def test_a_text_with_thought_shows_that_a_model_thinks(text: str) -> None:
+    def thinking(name: str, call: ChatCall) -> Completion:
+        if call.max_tokens < 5_000:
+            return Completion(text, (), 10, 5, cut=True)
+        return yes(0.8)(name, call)
+
+    with world(m=thinking) as made:
+        made.decide(asking(NOUL, mode="verbal", debias=False))
+        assert made.client.traits.of("@here/m").thinks
+
+
+def test_thought_that_shows_only_where_there_was_room_is_remembered_too() -> None:
+    def late(name: str, call: ChatCall) -> Completion:
+        if call.max_tokens < 5_000:
+            return Completion('{"q1": ', (), 10, 5, cut=True)
+        return replace(yes(0.8)(name, call), output_tokens=2_000)
+
+    with world(m=late) as made:
+        made.decide(asking(NOUL, mode="verbal", debias=False))
+        assert made.client.traits.of("@here/m").thinks
+
+
+def test_a_reply_that_was_not_cut_leaves_no_trace_of_its_thought() -> None:
+    """Room is for models that ran out of it."""
+    wordy = lambda name, call: replace(yes(0.8)(name, call), output_tokens=500)  # noqa: E731
+    with world(m=wordy) as made:
+        made.decide(asking(NOUL, debias=False))
+        assert not made.client.traits.of("@here/m").thinks
+
+
+def test_thought_whose_tokens_are_listed_before_the_label_is_not_read() -> None:
+    def reasoner(name: str, call: ChatCall) -> Completion:
+        told = yes(0.8)(name, call)
+        thought = [Token(text, -0.1, ((text, -0.1), ("no", -2.5))) for text in ("no", ",", " no")]
+        return replace(told, tokens=(*thought, *(told.tokens or ())))
+
+    with world(m=reasoner) as made:
+        response = made.decide(asking(NOUL, CHOICE_BY_YES, debias=False))
+        assert (response["mode"], asked(made)) == ("logprobs", ["lines"])
+        assert [one["noul"] for one in response["answers"].values()] == [pytest.approx(0.8)] * 2
+
+
+def test_tokens_of_another_text_are_no_label() -> None:
+    def mixed_up(name: str, call: ChatCall) -> Completion:
+        return replace(yes(0.8)(name, call), text="no")
+
+    with world(m=in_mode(mixed_up, yes(0.8))) as made:
+        assert made.decide(asking(NOUL, debias=False))["mode"] == "verbal"
+        assert made.client.traits.of("@here/m").labels.reason is Reason.UNREADABLE
+
+
+def test_the_reason_is_thought_where_that_kept_labels_from_coming() -> None:
+    with world(m=in_mode(failing(Cut()), yes(0.8))) as made:
+        made.decide(asking(NOUL, debias=False))
+        assert made.client.traits.of("@here/m").labels.reason is Reason.CUT
 
 
 def test_mode_verbal_never_asks_for_label_probabilities() -> None:
@@ -247,6 +664,39 @@ def test_trouble_that_another_mode_would_meet_too_ends_the_asking(
         with pytest.raises(kind):
             made.decide(asking(NOUL, debias=False))
         assert all(modes(made))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyRefused(), "does not accept the key (check the provider's key variable)"),
+        (NoCredit(), "no credit left (add credit"),
+        (Refused(), "refused the call (SVC_LOG_LEVEL"),
+        (ServerTrouble(), "failed or could not be reached ("),
+        (BadReply(), "no valid answer (try a larger model"),
+    ],
+)
+def test_a_model_error_names_the_model_its_trouble_and_what_to_do(
+    error: Exception, words: str
+) -> None:
+    with world(m=failing(error)) as made:
+        message = told(made, debias=False)
+        assert message.startswith("model '@here/m': ")
+        assert words in message
+
+
+def test_every_kind_of_error_names_the_model() -> None:
+    for error, kind in ((Gone(), ModelUnavailable), (Throttled(retry_after=90), RateLimited)):
+        with world(m=failing(error)) as made, pytest.raises(kind, match=r"^model '@here/m': "):
+            made.decide(asking(NOUL))
+
+
+def test_different_troubles_of_both_orders_are_both_told() -> None:
+    with world(m=in_order(failing(Refused()), failing(NoCredit()))) as made:
+        message = told(made)
+    assert message.startswith("model '@here/m': ")
+    first, second = message.removeprefix("model '@here/m': ").split("; ")
+    assert "refused the call (" in first and "no credit left (" in second
 
 
 def test_an_unforeseen_failure_is_an_internal_error_without_its_words() -> None:

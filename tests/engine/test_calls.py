@@ -4,12 +4,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from svc.deadline import Deadline
-from svc.engine.calls import Call, CallPool, Gate, together
+from svc.engine.calls import PARAMETER_RETRIES, Call, CallPool, Gate, together
 from svc.errors import (
     ApiError,
     InternalError,
@@ -24,15 +25,23 @@ from svc.providers.failures import (
     BadReply,
     CallError,
     CallTimedOut,
+    Cut,
+    FormatRefused,
     Gone,
+    KeyRefused,
+    NoCredit,
     NoLogprobs,
+    ParameterBounded,
     ParameterRefused,
     Refused,
     ServerTrouble,
     Throttled,
+    Unanswerable,
 )
+from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
 from svc.providers.routing import Model
+from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, Traits
 from tests.engine.fakes import OpenGate
 
 CHAT = ChatCall(messages=(), max_tokens=16)
@@ -59,6 +68,7 @@ class Scripted:
         timeout_s: float,
         key: str | None = None,
         deadline: Deadline | None = None,
+        corrections: Corrections = NO_CORRECTIONS,
     ) -> Completion:
         self.attempts.append(model.name)
         self.times.append(time.monotonic())
@@ -157,7 +167,21 @@ def test_a_retry_that_succeeds_is_a_success() -> None:
     assert outcomes(client, call()) == [DONE]
 
 
-@pytest.mark.parametrize("kind", [Gone, Refused, BadReply, CallTimedOut, NoLogprobs])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Gone,
+        Refused,
+        KeyRefused,
+        NoCredit,
+        Unanswerable,
+        BadReply,
+        Cut,
+        CallTimedOut,
+        NoLogprobs,
+        FormatRefused,
+    ],
+)
 def test_what_will_not_pass_is_tried_once(kind: type[CallError]) -> None:
     client = Scripted(m=[kind("no"), DONE])
     assert isinstance(outcomes(client, call())[0], kind)
@@ -181,9 +205,119 @@ def test_a_refused_parameter_is_left_out_at_once_and_costs_no_retry() -> None:
 
 
 def test_a_model_that_refuses_parameters_for_ever_is_given_up() -> None:
-    client = Scripted(m=[ParameterRefused("x")])
+    refusals: list[Completion | Exception] = [ParameterRefused(name) for name in "abcdef"]
+    client = Scripted(m=refusals)
     assert isinstance(outcomes(client, call())[0], ParameterRefused)
-    assert len(client.attempts) == 5
+    assert len(client.attempts) == PARAMETER_RETRIES + 1
+
+
+class Correcting(Scripted):
+    """Keeps the corrections that each attempt is made with."""
+
+    def __init__(self, **scripts: list[Completion | Exception]) -> None:
+        super().__init__(**scripts)
+        self.corrections: list[Corrections] = []
+
+    def call(
+        self,
+        model: Model,
+        call: ChatCall,
+        timeout_s: float,
+        key: str | None = None,
+        deadline: Deadline | None = None,
+        corrections: Corrections = NO_CORRECTIONS,
+    ) -> Completion:
+        self.corrections.append(corrections)
+        return super().call(model, call, timeout_s, key, deadline, corrections)
+
+
+def test_every_attempt_is_made_with_all_that_was_refused_before() -> None:
+    client = Correcting(
+        m=[
+            ParameterRefused("temperature"),
+            ParameterBounded("top_logprobs", 5),
+            ServerTrouble(),
+            ParameterBounded("max_tokens", 300),
+            DONE,
+        ]
+    )
+    assert outcomes(client, call()) == [DONE]
+    without = Traits(refused=frozenset({"temperature"}))
+    fewer = replace(without, top_logprobs=5)
+    shorter = replace(fewer, most_tokens=300)
+    found = [UNKNOWN, without, fewer, fewer, shorter]
+    assert client.corrections == [Corrections(one, one) for one in found]
+
+
+def test_a_bound_from_below_is_a_correction_of_its_own() -> None:
+    client = Correcting(m=[ParameterBounded("max_tokens", 16, upper=False), DONE])
+    assert outcomes(client, call()) == [DONE]
+    assert client.corrections[1].all == Traits(least_tokens=16)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ParameterRefused("temperature", lasting=False),
+        ParameterBounded("max_tokens", 300, lasting=False),
+    ],
+)
+def test_what_does_not_last_corrects_the_call_and_is_not_to_be_remembered(
+    error: ParameterRefused,
+) -> None:
+    client = Correcting(m=[ParameterBounded("top_logprobs", 5), error, DONE])
+    assert outcomes(client, call()) == [DONE]
+    last = client.corrections[-1]
+    assert last.lasting == Traits(top_logprobs=5)
+    assert last.all != last.lasting
+
+
+def test_corrections_are_of_one_call_alone() -> None:
+    client = Correcting(m=[ParameterBounded("max_tokens", 300, lasting=False), DONE])
+    with pool(client) as calls:
+        assert calls.run([call()], Deadline(30)) == [DONE]
+        assert calls.run([call()], Deadline(30)) == [DONE]
+    assert client.corrections[-1] == NO_CORRECTIONS
+
+
+def test_calls_made_at_the_same_time_have_each_their_own_corrections() -> None:
+    client = Correcting(m=[ParameterRefused("temperature"), DONE], n=[DONE])
+    assert outcomes(client, call("m"), call("n"), call("n")) == [DONE] * 3
+    rows = zip(client.attempts, client.corrections, strict=True)
+    assert {corrections for name, corrections in rows if name == "n"} == {NO_CORRECTIONS}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ParameterRefused("temperature"),
+        ParameterBounded("top_logprobs", 5),
+        ParameterBounded("max_tokens", 300),
+        ParameterBounded("max_tokens", 300, lasting=False),
+        ParameterBounded("max_tokens", 16, upper=False),
+    ],
+    ids=repr,
+)
+def test_a_call_is_given_up_where_what_was_corrected_is_refused_again(
+    error: ParameterRefused,
+) -> None:
+    client = Scripted(m=[error])
+    assert outcomes(client, call()) == [error]
+    assert len(client.attempts) == 2
+
+
+def test_a_bound_that_is_lowered_again_is_another_correction() -> None:
+    bounds = [ParameterBounded("max_tokens", bound) for bound in (300, 200)]
+    client = Correcting(m=[*bounds, DONE])
+    assert outcomes(client, call()) == [DONE]
+    assert [one.all.most_tokens for one in client.corrections] == [0, 300, 200]
+
+
+def test_a_decision_call_has_no_output_limit_to_shorten() -> None:
+    client = Scripted(m=[ParameterBounded("max_tokens", 9, lasting=False), DONE])
+    decision = replace(call(), content=DecisionCall((), "s"))
+    with pool(client) as calls:
+        assert calls.run([decision], Deadline(30)) == [DONE]
 
 
 def test_pauses_grow_between_retries() -> None:
@@ -314,11 +448,32 @@ def test_a_pause_holds_no_thread_of_the_pool() -> None:
         ([Gone(), BadReply()], ModelError),
         ([Throttled(), StorageError("x")], ModelError),
         ([InternalError("x")], InternalError),
+        ([KeyRefused(), NoCredit()], ModelError),
+        ([Unanswerable("x")], ModelError),
     ],
 )
 def test_several_failures_are_one_error(failures: list[Any], kind: type[ApiError]) -> None:
     for order in (failures, failures[::-1]):
         assert type(together(order)) is kind
+
+
+def test_the_one_error_has_the_words_of_all_each_once() -> None:
+    failures = [NoCredit(), Refused(), NoCredit(), Unanswerable("it has no such questions")]
+    assert together(failures).message.split("; ") == [
+        f"{NoCredit.told} ({NoCredit.advice})",
+        f"{Refused.told} ({Refused.advice})",
+        "it has no such questions",
+    ]
+    gone = together([ModelUnavailable("a is gone"), ModelUnavailable("b is gone")])
+    assert (type(gone), gone.message) == (ModelUnavailable, "a is gone; b is gone")
+
+
+def test_an_error_that_stands_for_others_leaves_them_as_they_were() -> None:
+    limited = RateLimited("x", 7)
+    told = together([limited]).about("model 'm'")
+    assert isinstance(told, RateLimited)
+    assert (told.message, told.retry_after) == ("model 'm': x", 7)
+    assert limited.message == "x"
 
 
 def test_of_several_limits_the_soonest_counts() -> None:

@@ -143,13 +143,15 @@ def test_the_caller_may_have_answers_in_another_shape_and_that_is_stored() -> No
 
 def test_a_config_freezes_the_prompt_and_its_name_is_told() -> None:
     with world(m=yes(0.9)) as made:
-        for config in (None, "svc-latest", "svc-1.0.0"):
+        for config in (None, "svc-latest", "svc-1.2.0", "svc-1.0.0"):
             fields = {} if config is None else {"config": config}
             response = made.decide(asking(**fields))
-            assert response["config"] == ("svc-1.0.0" if config == "svc-1.0.0" else NEWEST)
+            assert response["config"] == (NEWEST if config in (None, "svc-latest") else config)
         texts = [user_text(call) for call in made.client.asked("m")]
-    assert [text.startswith("Questions:") for text in texts] == [True] * 4 + [False] * 2
-    assert all(text.startswith("Input:\ns\n") for text in texts[4:])
+    beginnings = ["Question: "] * 4 + ["Questions:"] * 2 + ["Input:\ns\n"] * 2
+    assert [text.startswith(words) for text, words in zip(texts, beginnings, strict=True)] == [
+        True
+    ] * 8
 
 
 def test_fields_of_the_request_win_over_those_of_its_config() -> None:

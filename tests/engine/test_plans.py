@@ -7,7 +7,14 @@ import pytest
 
 from svc.errors import ApiError, InternalError, ModelError, ModelUnavailable, RateLimited, Timeout
 from svc.providers.bodies import ChatCall
-from svc.providers.failures import Gone, Refused, ServerTrouble, Throttled
+from svc.providers.failures import (
+    Gone,
+    KeyRefused,
+    NoCredit,
+    Refused,
+    ServerTrouble,
+    Throttled,
+)
 from svc.providers.replies import Completion
 from tests.engine.fakes import Answerer, answering, failing, users, world
 from tests.engine.models import (
@@ -88,6 +95,19 @@ def test_when_every_model_fails_the_error_says_how(
             made.decide(asking(model))
         assert type(error.value) is kind
         assert not made.journal.records
+
+
+@pytest.mark.parametrize("plan", ["chain", "council", "cascade", "race"])
+def test_the_error_has_the_words_of_every_model(plan: str) -> None:
+    model = ids("abc") if plan == "chain" else {plan: ids("abc")}
+    with world(a=failing(NoCredit()), b=failing(KeyRefused()), c=babbling) as made:
+        with pytest.raises(ModelError) as error:
+            made.decide(asking(model))
+    words = error.value.message.split("; ")
+    assert len(words) == 3
+    for name, said in {"a": "no credit", "b": "accept the key", "c": "no valid answer"}.items():
+        (own,) = [one for one in words if one.startswith(f"model '@here/{name}': ")]
+        assert said in own
 
 
 def test_when_all_are_rate_limited_the_soonest_end_is_told() -> None:
@@ -321,9 +341,11 @@ def test_a_loser_is_told_that_nobody_waits() -> None:
     with world(a=yes(0.5), b=yes(0.9)) as made:
         plain_call = made.client.call
 
-        def call(model: Any, chat: Any, timeout_s: float, key: Any, deadline: Any) -> Any:
+        def call(
+            model: Any, chat: Any, timeout_s: float, key: Any, deadline: Any, corrections: Any
+        ) -> Any:
             if model.name == "b":
-                return plain_call(model, chat, timeout_s, key, deadline)
+                return plain_call(model, chat, timeout_s, key, deadline, corrections)
             stopped = threading.Event()
             with deadline.interrupting(stopped.set):
                 assert stopped.wait(30)

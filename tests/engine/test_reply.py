@@ -1,39 +1,40 @@
+"""From a whole reply to one reading for each question."""
+
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.engine.reply import NoLabelProbabilities, read_json, read_lines
+from svc.engine.label_reading import read_lines
+from svc.engine.reply import JSON_CHARS, JSON_STARTS, assembled, decided, read_json, wanted_labels
 from svc.providers.replies import Token
-from svc.questions import Question, Reading, Unreadable
+from svc.questions import LabelLine, Question, Reading, Unreadable
 from tests.engine.models import CHOICE, INTEGER, MULTI, NOUL, NUMBER, SCORE, TEXT
+from tests.engine.tokens import token
 from tests.questions.contract import load
 
 MANY = load({**CHOICE, "options": {f"o{i}": "" for i in range(40)}})
 LABELLED = [load(body) for body in (CHOICE, SCORE, NOUL, MULTI)]
 EXTRACTED = [load({**TEXT, "nullable": True}), load({**NUMBER, "min": 0}), load(INTEGER)]
 CHOICE_Q, NOUL_Q, MULTI_Q = load(CHOICE), load(NOUL), load(MULTI)
-ASKED = 3
-
-
-def token(text: str, *alternatives: tuple[str, float]) -> Token:
-    """A token whose alternatives are given with probabilities."""
-    rows = tuple((label, math.log(p) if p > 0 else -math.inf) for label, p in alternatives)
-    return Token(text, rows[0][1] if rows else 0.0, rows)
-
 
 YES = token("yes", ("yes", 0.9), ("no", 0.1))
 LINE = token("\n")
 
 
-def noul(*tokens: Token, asked: int = ASKED) -> float:
-    (reading,) = read_lines(tokens, [NOUL_Q], False, asked)
-    return reading.probabilities[0]
+def lines_of(
+    tokens: list[Token], questions: list[Question], backwards: bool = False
+) -> list[Reading]:
+    """The readings of a reply with one label a line."""
+    found = read_lines(tokens, wanted_labels(questions, backwards))
+    return assembled(found, questions, backwards)
 
 
 def test_each_line_answers_one_label_in_the_order_of_the_questions() -> None:
@@ -46,7 +47,7 @@ def test_each_line_answers_one_label_in_the_order_of_the_questions() -> None:
         LINE,
         token("no", ("no", 0.6), ("yes", 0.4)),
     ]
-    choice, urgent, topics = read_lines(tokens, [CHOICE_Q, NOUL_Q, MULTI_Q], False, ASKED)
+    choice, urgent, topics = lines_of(tokens, [CHOICE_Q, NOUL_Q, MULTI_Q])
     assert choice.probabilities == pytest.approx((0.2, 0.7, 0.1))
     assert urgent.probabilities == pytest.approx((0.2,))
     assert topics.probabilities == pytest.approx((0.9, 0.4))
@@ -54,73 +55,48 @@ def test_each_line_answers_one_label_in_the_order_of_the_questions() -> None:
 
 def test_reversed_lines_read_back() -> None:
     tokens = [token("A", ("A", 0.7), ("B", 0.2), ("C", 0.1)), LINE, YES]
-    choice, urgent = read_lines(tokens, [CHOICE_Q, NOUL_Q], True, ASKED)
+    choice, urgent = lines_of(tokens, [CHOICE_Q, NOUL_Q], backwards=True)
     assert choice.probabilities == pytest.approx((0.1, 0.2, 0.7))
     assert urgent.probabilities == pytest.approx((0.9,))
 
 
-def test_tokens_that_read_as_one_label_are_summed() -> None:
-    spelled = token("Yes", ("Yes", 0.5), (" yes", 0.2), ("▁YES", 0.1), ("no", 0.1), ("maybe", 0.1))
-    assert noul(spelled) == pytest.approx(0.8 / 0.9)
-
-
 def test_the_mass_on_valid_labels_is_kept() -> None:
     tokens = [token("yes", ("yes", 0.5), ("no", 0.1), ("?", 0.4))]
-    assert read_lines(tokens, [NOUL_Q], False, ASKED)[0].mass == pytest.approx(0.6)
+    assert lines_of(tokens, [NOUL_Q])[0].mass == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize(
-    "tokens",
-    [
-        [token("yes\n", ("yes\n", 0.9), ("no", 0.1))],
-        [token("\nyes", ("\nyes", 0.9), ("no", 0.1)), LINE, LINE],
-        [token(" "), YES, token("<|im_end|>")],
-        [YES, token("</s>")],
-        [LINE, YES, token("\n\n")],
-    ],
-)
-def test_blanks_and_end_marks_are_no_label(tokens: list[Token]) -> None:
-    assert noul(*tokens) == pytest.approx(0.9)
+def test_a_label_missing_from_all_alternatives_is_no_more_probable_than_any_of_them() -> None:
+    tokens = [token("A", ("A", 0.6), ("B", 0.1), ("x", 0.05))]
+    (reading,) = lines_of(tokens, [CHOICE_Q])
+    assert reading.probabilities == pytest.approx((0.8, 2 / 15, 1 / 15))
 
 
-@pytest.mark.parametrize(
-    "tokens",
-    [
-        [],
-        [LINE],
-        [YES, LINE, YES],
-        [YES, YES],
-        [token("yes\nno", ("yes\nno", 1.0))],
-        [token("maybe", ("maybe", 0.5), ("yes", 0.5))],
-        [token("Line"), token(" 1"), token(":"), YES],
-        [token("yes", ("yes", 0.0), ("no", 0.0), ("x", 0.0))],
-    ],
-)
-def test_a_reply_that_does_not_keep_the_format_is_unreadable(tokens: list[Token]) -> None:
-    with pytest.raises(Unreadable) as error:
-        noul(*tokens)
-    assert not isinstance(error.value, NoLabelProbabilities)
+def test_a_single_alternative_still_gives_a_distribution() -> None:
+    (reading,) = lines_of([token("A", ("A", 0.8))], [CHOICE_Q])
+    assert reading.probabilities == pytest.approx((0.8, 0.1, 0.1))
 
 
-@pytest.mark.parametrize(
-    "useless",
-    [
-        Token("yes", 0.0, ()),
-        token("yes", ("yes", 1.0)),
-        token("yes", ("yes", 0.9), ("x", 0.1)),
-        token("yes", ("yes", 1.0), ("no", 1.0), ("x", 1.0)),
-    ],
-)
-def test_probabilities_that_cannot_be_used_are_said_to_be_so(useless: Token) -> None:
-    with pytest.raises(NoLabelProbabilities):
-        noul(useless)
+def test_a_line_on_whose_labels_no_probability_fell_is_unreadable() -> None:
+    with pytest.raises(Unreadable):
+        lines_of([token("yes", ("yes", 0.0), ("no", 0.0), ("x", 0.0))], [NOUL_Q])
 
 
-def test_a_label_missing_from_all_that_was_asked_for_is_no_more_probable_than_the_rest() -> None:
-    (reading,) = read_lines(
-        [token("A", ("A", 0.6), ("B", 0.1), ("x", 0.05))], [CHOICE_Q], False, ASKED
-    )
-    assert reading.probabilities == pytest.approx((0.75, 0.125, 0.125))
+def test_what_a_server_decided_is_read_in_the_original_order() -> None:
+    lines = [LabelLine({0: 0.7, 1: 0.2, 2: 0.1}), LabelLine({0: 0.6, 1: 0.4})]
+    choice, urgent = decided(lines, [CHOICE_Q, NOUL_Q])
+    assert choice.probabilities == pytest.approx((0.7, 0.2, 0.1))
+    assert choice.mass is None
+    assert urgent.probabilities == pytest.approx((0.6,))
+
+
+def test_a_decision_without_any_probability_is_unreadable() -> None:
+    with pytest.raises(Unreadable):
+        decided([LabelLine({})], [CHOICE_Q])
+    with pytest.raises(Unreadable):
+        decided([LabelLine({0: 0.0, 1: 0.0})], [NOUL_Q])
+
+
+# --- JSON ---
 
 
 @pytest.mark.parametrize(
@@ -129,8 +105,29 @@ def test_a_label_missing_from_all_that_was_asked_for_is_no_more_probable_than_th
         '{"q1": {"yes": 0.7, "no": 0.3}}',
         '```json\n{"q1": {"yes": 0.7, "no": 0.3}}\n```',
         'Well {as you see}: {"note": 1} {"q1": {"YES": 0.7, " no ": 0.3}} I hope.',
-        '{"reasoning": "because {x}", "q1": {"yes": 7, "no": 3}}',
+        '{"reasoning": "because {x}", "q1": {"yes": 70, "no": 30}}',
         '{"q1": {"yes": 0.7}}',
+        '{"q1": {"yes": "70%", "no": "30 %"}}',
+        '{"q1": {"yes": "0.7", "no": "0.3"}}',
+        '{"q1": 0.7}',
+        '{"q1": 70}',
+        '{"q1": "70%"}',
+        '{"Q1 ": {"yes": 0.7, "no": 0.3}}',
+        '[{"q1": {"yes": 0.7, "no": 0.3}}]',
+        '{"answers": {"q1": {"yes": 0.7, "no": 0.3}}}',
+        '{"yes": 0.7, "no": 0.3}',
+        '{{"q1": {"yes": 0.7, "no": 0.3}}',
+        '<think>{"q1": {"yes": 0.1, "no": 0.9}}</think>{"q1": {"yes": 0.7, "no": 0.3}}',
+        'So {"q1": {"yes": 0.1, "no": 0.9}}</think>{"q1": {"yes": 0.7, "no": 0.3}}',
+        '{"answer": {"q1": {"yes": 0.7, "no": 0.3}}}',
+        '[{"note": 1}, {"q1": {"yes": 0.7, "no": 0.3}}]',
+        '[{"answer": {"q1": {"yes": 0.7, "no": 0.3}}}]',
+        '{"q1": {"yes": 0.7, "no": 0.3}, "reasoning": "it says </think> so"}',
+        '```\n{"q1": {"yes": 0.7, "no": 0.3}, "reasoning": "</think>"}\n```',
+        '{"q1": {"yes": 0.1, "no": 0.9}} no: {"q1": {"yes": 0.7, "no": 0.3}}',
+        'It said {"q1": {"yes": 0, "no": 1}}.\n{"q1": {"yes": 0.7, "no": 0.3}} {"note": 1} {}',
+        '{"yes": 0, "no": 1} {"q1": {"yes": 0.7, "no": 0.3}} {"yes": 0.1, "no": 0.9}',
+        '{"yes": 0, "no": 1} {"yes": 0.7, "no": 0.3} {"maybe": 1}',
     ],
 )
 def test_a_json_reply_is_found_in_its_surroundings(text: str) -> None:
@@ -149,15 +146,115 @@ def test_a_json_reply_is_found_in_its_surroundings(text: str) -> None:
         '{"a":' * 5_000,
         "[]",
         "null",
-        '{"answer": {"yes": 1}}',
+        '{"answer": {"maybe": 1}}',
         '{"q1": {"yes": ' + "9" * 5_000 + "}}",
         '{"q1": null}',
-        '{"q2": {"yes": 1}}',
+        '{"q2": null}',
+        '{"q1": {"yes": 0.0, "no": 0.0}}',
+        '<think>{"q1": {"yes": 0.7, "no": 0.3}}',
+        "{ " * JSON_STARTS + '{"q1": {"yes": 0.7, "no": 0.3}}',
+        '{"echo": {"deep": {"q1": {"yes": 0.7, "no": 0.3}}}}',
+        '{"note": 1, "input": {"q1": {"yes": 0.7, "no": 0.3}}}',
+        '{"note": [{"q1": {"yes": 0.7, "no": 0.3}}]}',
+        '[[{"q1": {"yes": 0.7, "no": 0.3}}]]',
+        '{"A": 7, "B": 2}',
+        '{"q1": 8}',
+        " " * JSON_CHARS + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
 )
 def test_a_reply_without_the_answers_is_unreadable(text: str) -> None:
     with pytest.raises(Unreadable):
         read_json(text, [NOUL_Q], False)
+
+
+def test_an_answer_that_is_quoted_inside_the_answer_does_not_count() -> None:
+    quoted = json.dumps({"q1": {"yes": 0.0, "no": 1.0}})
+    reply = {"reasoning": quoted, "q1": {"yes": 0.7, "no": 0.3}}
+    for members in (reply, dict(reversed(reply.items()))):
+        (reading,) = read_json(json.dumps(members), [NOUL_Q], False)
+        assert reading.probabilities == pytest.approx((0.7,))
+
+
+@pytest.mark.parametrize(
+    "member",
+    [{"A": 7, "B": 2}, {"A": "85%", "B": 10}, {"A": 8}, {"A": 0.1}, [{"label": "A", "p": 5}]],
+    ids=str,
+)
+def test_numbers_that_may_mean_several_things_are_refused(member: Any) -> None:
+    for text in (json.dumps(member), json.dumps({"q1": member})):
+        with pytest.raises(Unreadable):
+            read_json(text, [CHOICE_Q], False)
+
+
+def test_a_bare_number_is_a_share_or_a_large_percentage() -> None:
+    for number, yes in ((0.08, 0.08), (1, 1.0), (80, 0.8), ("8%", 0.08)):
+        (reading,) = read_json(json.dumps({"q1": number}), [NOUL_Q], False)
+        assert reading.probabilities == pytest.approx((yes,))
+    for number in (8, 20, 1.5, -101, 101):
+        with contextlib.suppress(Unreadable):
+            (reading,) = read_json(json.dumps({"q1": number}), [NOUL_Q], False)
+            assert number < 0 and reading.probabilities == (0.0,)
+
+
+LONGEST_S = 15.0  # of the processor: a few times what the worst reply takes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 49 + "[]," * 80_000,
+        "[" * 49 + '{"zz":1},' * 28_000,
+        "{" * 49 + "[]," * 80_000,
+        "[" + "{}," * 80_000 + "{}]",
+        "[" + '{"a":{}},' * 28_000 + "{}]",
+        "[]" * 120_000,
+        '{"q1":' * 40_000,
+        '"[' * 120_000,
+        "</think>" * 30_000,
+        "{" * 250_000,
+        '{"q1": "' + "\\" * 250_000,
+        "[" + "1," * 120_000 + "1]",
+    ],
+    ids=lambda text: text[:12],
+)
+@pytest.mark.parametrize("questions", [[MANY], [CHOICE_Q, NOUL_Q]], ids=["one", "two"])
+def test_a_hostile_reply_is_refused_at_once(text: str, questions: list[Question]) -> None:
+    began = time.process_time()
+    with pytest.raises(Unreadable):
+        read_json(text, questions, False)
+    assert time.process_time() - began < LONGEST_S
+
+
+@pytest.mark.parametrize("named", ["unknown", "(" * 40, "some one: y", "A" * 40, " " * 40])
+def test_thousands_of_unknown_labels_for_many_options_are_refused_at_once(named: str) -> None:
+    most = load({**CHOICE, "options": {f"intent_{number}": "" for number in range(255)}})
+    names = [f"{named}{number}" for number in range(6_000)]
+    members: list[Any] = [
+        names,
+        dict.fromkeys(names, 0.1),
+        [{"label": name, "probability": 0.1} for name in names],
+        [[name, 0.1] for name in names],
+        [dict.fromkeys(names[:900], 0.1)] * 5,
+    ]
+    began = time.process_time()
+    for member in members:
+        for reply in ({"q1": member}, member):
+            with pytest.raises(Unreadable):
+                read_json(json.dumps(reply), [most], False)
+    assert time.process_time() - began < LONGEST_S
+
+
+def test_a_reply_without_names_is_read_for_one_question_only() -> None:
+    assert read_json('{"A": 0.7, "B": 0.3}', [CHOICE_Q], False)
+    with pytest.raises(Unreadable):
+        read_json('{"A": 0.7, "B": 0.3}', [CHOICE_Q, NOUL_Q], False)
+
+
+def test_the_options_of_a_reversed_prompt_read_back() -> None:
+    (by_letter,) = read_json('{"q1": {"A": 0.7, "B": 0.2, "C": 0.1}}', [CHOICE_Q], True)
+    (by_name,) = read_json('{"q1": {"billing": 0.7, "access": 0.3}}', [CHOICE_Q], True)
+    assert by_letter.probabilities == pytest.approx((0.1, 0.2, 0.7))
+    assert by_name.probabilities == pytest.approx((0.7, 0.3, 0.0))
 
 
 def test_one_unusable_label_question_spoils_a_reply_but_an_extraction_never_does() -> None:
@@ -168,6 +265,78 @@ def test_one_unusable_label_question_spoils_a_reply_but_an_extraction_never_does
     assert second == Reading((0.0,), answered=False)
     with pytest.raises(Unreadable):
         read_json(json.dumps({"q2": {"value": 3, "confidence": 1}}), questions, False)
+
+
+# --- the scale of a reply ---
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ([{"yes": 70, "no": 30}], [0.7]),
+        ([{"yes": 69, "no": 29}], [69 / 98]),
+        ([{"yes": 100, "no": 0}], [1.0]),
+        ([{"yes": 85}], [0.85]),
+        ([{"yes": 0.5, "no": 0.5}], [0.5]),
+        ([{"yes": 1, "no": 0}], [1.0]),
+        ([{"yes": 0.9, "no": 0.3}], [0.75]),
+        ([{"yes": 0.5, "no": 99.5}], [0.005]),
+        ([{"yes": 70, "no": 30}, {"yes": 20, "no": 80}], [0.7, 0.2]),
+        ([{"yes": 1, "no": 99}, {"yes": 20, "no": 80}], [0.01, 0.2]),
+    ],
+)
+def test_probabilities_are_read_on_the_scale_of_the_whole_reply(
+    members: list[Any], expected: list[float]
+) -> None:
+    reply = json.dumps({f"q{n}": member for n, member in enumerate(members, 1)})
+    found = read_json(reply, [NOUL_Q] * len(members), False)
+    assert [one.probabilities[0] for one in found] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [{"yes": 7, "no": 3}],
+        [{"yes": 1, "no": 5}],
+        [{"yes": 150, "no": 0}],
+        [{"yes": 700, "no": 300}],
+        [{"yes": 70, "no": 70}],
+        [{"yes": 50, "no": 0.5}],
+        [{"yes": 0.7, "no": 0.3}, {"yes": 70, "no": 30}],
+        [{"yes": 1, "no": 0}, {"yes": 70, "no": 30}],
+        [{"yes": 70, "no": 30}, 0.7],
+    ],
+)
+def test_probabilities_on_no_known_scale_are_refused(members: list[Any]) -> None:
+    reply = json.dumps({f"q{n}": member for n, member in enumerate(members, 1)})
+    with pytest.raises(Unreadable):
+        read_json(reply, [NOUL_Q] * len(members), False)
+
+
+def test_a_confidence_tells_of_the_scale_too() -> None:
+    questions = [NOUL_Q, EXTRACTED[2]]
+    reply = {"q1": {"yes": 70, "no": 30}, "q2": {"value": 3, "confidence": 85}}
+    urgent, count = read_json(json.dumps(reply), questions, False)
+    assert urgent.probabilities == pytest.approx((0.7,))
+    assert (count.value, count.probabilities) == (3, pytest.approx((0.85,)))
+    mixed = {**reply, "q2": {"value": 3, "confidence": 0.85}}
+    with pytest.raises(Unreadable, match="scale"):
+        read_json(json.dumps(mixed), questions, False)
+
+
+def test_a_confidence_of_nothing_is_on_every_scale() -> None:
+    for yes, no in ((70, 30), (0.7, 0.3)):
+        reply = {"q1": {"yes": yes, "no": no}, "q2": {"value": 3, "confidence": 0}}
+        urgent, count = read_json(json.dumps(reply), [NOUL_Q, EXTRACTED[2]], False)
+        assert urgent.probabilities == pytest.approx((0.7,))
+        assert count.probabilities == (0.0,)
+
+
+def test_independent_percentages_need_not_sum_to_anything() -> None:
+    (topics,) = read_json('{"q1": {"A": 90, "B": 80}}', [MULTI_Q], False)
+    assert topics.probabilities == pytest.approx((0.9, 0.8))
+    with pytest.raises(Unreadable):
+        read_json('{"q1": {"A": 90, "B": 0.5}}', [MULTI_Q], False)
 
 
 # --- whatever a model replies ---
@@ -221,7 +390,7 @@ def test_no_line_reply_raises_anything_but_unreadable(
     tokens: list[Token], backwards: bool, question: Question
 ) -> None:
     try:
-        (reading,) = read_lines(tokens, [question], backwards, ASKED)
+        (reading,) = lines_of(tokens, [question], backwards)
     except Unreadable:
         return
     assert_sound(question, reading)

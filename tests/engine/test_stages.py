@@ -378,7 +378,8 @@ def test_a_question_that_thinks_has_a_verbal_call_of_its_own_beside_the_others()
     }
     assert calls["urgent"].logprobs
     assert reasons_first(calls["sound"])
-    assert all(user_text(call).count("\nQuestion ") == 1 for call in calls.values())
+    assert all(user_text(call).count("Question: ") == 1 for call in calls.values())
+    assert not any("Question 2" in user_text(call) for call in calls.values())
 
 
 def test_a_thinking_request_still_asks_its_questions_together() -> None:

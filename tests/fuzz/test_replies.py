@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,15 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
-from svc import limits
+from svc.engine.label_reading import answer_tokens, read_lines, read_single
 from svc.engine.prompt import member
-from svc.engine.reply import read_json, read_lines
+from svc.engine.reply import assembled, read_json, wanted_labels
 from svc.providers.bodies import ChatCall
-from svc.providers.failures import CallError
+from svc.providers.failures import CallError, ParameterBounded
+from svc.providers.protocol import DecisionCall
+from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Redactor
-from svc.providers.refusals import LONGEST_WAIT_S, Asked, retry_after
-from svc.providers.replies import Completion, Reply, read_completion, read_models
-from svc.questions import Question, Reading, Unreadable
+from svc.providers.refusals import Asked
+from svc.providers.replies import Completion, Reply, Token, read_chat, read_models, read_payload
+from svc.providers.said import LONGEST_WAIT_S, retry_after
+from svc.questions import LabelLine, Question, Reading, Unreadable
 from tests.engine.models import CHOICE, MULTI, NOUL, NUMBER, SCORE, TEXT
 from tests.fuzz.inputs import FUZZED, JSON, SCALARS, as_json, damaged, damaged_bytes
 from tests.questions.contract import load
@@ -58,6 +62,8 @@ def good_lines() -> list[dict[str, float]]:
 
 
 LINES = good_lines()
+LABELS = wanted_labels(LABELLED, False)
+DECISION = DecisionCall(tuple(one for question in LABELLED for one in question.plain(False)), "s")
 LOGPROBS = completion("".join(next(iter(line)) for line in LINES), LINES)
 VERBAL = {
     member(0): {"A": 0.7, "B": 0.2, "C": 0.1},
@@ -67,10 +73,58 @@ VERBAL = {
     member(4): {"value": "x", "confidence": 0.5},
     member(5): {"value": 3, "confidence": 0.5},
 }
+LEVELS = (0.2, 0.3, 0.5)
+
+DECIDED = {
+    "systemone": {
+        "answers": {
+            "q1": {"probabilities": {"billing": 0.7, "access": 0.3, "none_of_these": 0.0}},
+            "q2": {"probabilities": {"0": 0.2, "1": 0.8, "2": 0.0}},
+            "q3": {"noul": 0.7},
+            "q4": {"noul": 0.9},
+            "q5": {"noul": 0.1},
+        }
+    },
+    "decisions": {
+        "answers": [
+            {
+                "probabilities": [
+                    {"value": "billing", "probability": 0.7},
+                    {"value": "access", "probability": 0.2},
+                    {"value": "none_of_these", "probability": 0.1},
+                ]
+            },
+            {"probabilities": [{"value": n, "probability": p} for n, p in enumerate(LEVELS)]},
+            {"probability": 0.7},
+            {"probability": 0.9},
+            {"probability": 0.1},
+        ]
+    },
+}
+BODY = {
+    "model": "m",
+    "messages": [],
+    "temperature": 0,
+    "max_tokens": 50,
+    "response_format": {"type": "json_object", "schema": {}},
+    "reasoning": {"effort": "none"},
+}
+SAID = (
+    "logprobs top_logprobs temperature max_tokens response_format schema reasoning model json "
+    "context length too large at most invalid not supported 5 0 99999999 4096 -1 1.5 credit "
+    "balance insufficient quota"
+)
+WORDS = st.lists(st.sampled_from(SAID.split()), max_size=8).map(" ".join)
 
 
 def asked(logprobs: bool) -> Asked:
-    return Asked({"model": "m", "logprobs": logprobs}, Redactor(CALL, "key"))
+    fields = {"logprobs": True, "top_logprobs": 20} if logprobs else {}
+    return Asked({**BODY, **fields}, Redactor(CALL, "key"))
+
+
+def completed(found: Reply, logprobs: bool) -> Completion:
+    """The completion in a reply; raises a `CallError` for any other."""
+    return read_chat(read_payload(found, asked(logprobs), NOW), logprobs)
 
 
 def reply(status: int, headers: dict[str, str], body: bytes) -> Reply:
@@ -96,7 +150,7 @@ def test_a_reply_is_a_completion_or_a_failed_call(
 ) -> None:
     found: Completion | None = None
     with contextlib.suppress(CallError):
-        found = read_completion(reply(status, headers, body), asked(logprobs), NOW)
+        found = completed(reply(status, headers, body), logprobs)
     with contextlib.suppress(CallError):
         assert all(
             isinstance(name, str)
@@ -122,8 +176,9 @@ def test_log_probabilities_read_as_probabilities_or_not_at_all(
         entry = data.draw(st.sampled_from([entry, *entry["top_logprobs"]]))
         entry["logprob"] = data.draw(NUMBERS)
     with contextlib.suppress(CallError, Unreadable):
-        found = read_completion(reply(200, {}, json.dumps(body).encode()), asked(True), NOW)
-        readings = read_lines(found.tokens or (), LABELLED, backwards, limits.TOP_LOGPROBS)
+        found = completed(reply(200, {}, json.dumps(body).encode()), True)
+        lines = read_lines(answer_tokens(found), wanted_labels(LABELLED, backwards))
+        readings = assembled(lines, LABELLED, backwards)
         for question, reading in zip(LABELLED, readings, strict=True):
             assert_trusted(question, reading)
 
@@ -151,6 +206,84 @@ def test_any_member_of_a_verbal_reply_is_read_or_not(index: int, value: Any) -> 
 
 
 @FUZZED
+@given(kind=st.sampled_from(sorted(DECIDED)), data=st.data())
+def test_a_decision_reads_as_probabilities_or_not_at_all(kind: str, data: st.DataObject) -> None:
+    value = data.draw(damaged(DECIDED[kind]) | JSON)
+    with contextlib.suppress(CallError, Unreadable):
+        found = PROTOCOLS[kind].read(value, DECISION)
+        readings = assembled([LabelLine(one) for one in found.decided], LABELLED, False)
+        for question, reading in zip(LABELLED, readings, strict=True):
+            assert_trusted(question, reading)
+
+
+@FUZZED
+@given(
+    text=st.lists(
+        st.sampled_from(["A", "yes", "no", "B", " ", "\n", ".", ", ", "Answer: ", "1. ", "<think>"])
+        | st.text(max_size=4),
+        max_size=8,
+    ),
+    share=st.floats(0, 1),
+)
+def test_any_text_is_read_as_a_label_or_not_at_all(text: list[str], share: float) -> None:
+    listed = [{piece or "x": max(share, 1e-9), "A": 0.1, "no": 0.1} for piece in text]
+    body = json.dumps(completion("".join(text), listed)).encode()
+    for question in LABELLED[:3]:
+        ((_, labels),) = question.reply_lines(False)
+        with contextlib.suppress(CallError, Unreadable):
+            line = read_single(answer_tokens(completed(reply(200, {}, body), True)), labels)
+            assert_trusted(question, question.read_lines([line], False))
+
+
+@FUZZED
+@given(
+    thought=st.lists(
+        st.sampled_from(["A", "yes", "no", "\n", "<think>", "</think>", " so ", "1. ", ""])
+        | st.text(max_size=4),
+        max_size=8,
+    )
+)
+def test_tokens_of_thought_before_the_text_change_nothing(thought: list[str]) -> None:
+    plain = completed(reply(200, {}, json.dumps(LOGPROBS).encode()), True)
+    before = [Token(text, -0.1, ((text, -0.1), ("no", -3.0))) for text in thought]
+    assert plain.tokens is not None
+    found = replace(plain, tokens=(*before, *plain.tokens))
+    assert read_lines(answer_tokens(found), LABELS) == read_lines(plain.tokens, LABELS)
+
+
+@FUZZED
+@given(
+    text=st.text(max_size=12) | st.text(alphabet="A yesno\n.<|>", max_size=12),
+    texts=st.lists(st.text(alphabet="A yesno\n.<|>", max_size=4), max_size=6),
+)
+def test_the_tokens_of_a_text_are_the_last_ones_or_none(text: str, texts: list[str]) -> None:
+    tokens = tuple(Token(one, -0.1, ()) for one in texts)
+    with contextlib.suppress(Unreadable):
+        found = answer_tokens(Completion(text, tokens))
+        assert tuple(found) == tokens[len(tokens) - len(found) :]
+
+
+@FUZZED
+@given(
+    message=WORDS,
+    param=st.sampled_from(["", "logprobs", "max_tokens", "body.temperature", "model"]) | WORDS,
+    status=st.integers(200, 599),
+    logprobs=st.booleans(),
+)
+def test_whatever_an_error_says_it_is_one_that_can_be_told(
+    message: str, param: str, status: int, logprobs: bool
+) -> None:
+    body = json.dumps(error(message, param=param)).encode()
+    with pytest.raises(CallError) as raised:
+        completed(reply(status, {}, body), logprobs)
+    assert raised.value.as_api_error().message
+    if isinstance(raised.value, ParameterBounded):
+        assert raised.value.bound >= 1
+        sent = asked(logprobs).body[raised.value.parameter]
+        assert (raised.value.bound < sent) is raised.value.upper
+
+
+@FUZZED
 @given(headers=HEADERS, reset=SCALARS)
 def test_a_wait_is_within_bounds_or_none(headers: dict[str, str], reset: Any) -> None:
     found = retry_after(CaseInsensitiveDict(headers), reset, NOW)
@@ -158,7 +291,11 @@ def test_a_wait_is_within_bounds_or_none(headers: dict[str, str], reset: Any) ->
 
 
 def test_the_replies_that_are_damaged_are_good() -> None:
-    found = read_completion(reply(200, {}, json.dumps(LOGPROBS).encode()), asked(True), NOW)
-    assert found.tokens is not None
-    assert len(read_lines(found.tokens, LABELLED, False, 2)) == len(LABELLED)
+    found = completed(reply(200, {}, json.dumps(LOGPROBS).encode()), True)
+    assert answer_tokens(found) == found.tokens
+    lines = read_lines(answer_tokens(found), LABELS)
+    assert len(assembled(lines, LABELLED, False)) == len(LABELLED)
+    for kind, good in DECIDED.items():
+        decided = PROTOCOLS[kind].read(good, DECISION).decided
+        assert len(assembled([LabelLine(one) for one in decided], LABELLED, False)) == len(LABELLED)
     assert len(read_json(json.dumps(VERBAL), ALL, False)) == len(ALL)

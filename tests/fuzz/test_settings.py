@@ -17,7 +17,11 @@ VARIABLES = (
     *("SVC_MODEL", "SVC_CACHE_SIZE", "SVC_DB", "SVC_LATEST_CONFIG", "SVC_NO_AUTH", "SVC_RPM"),
     *("SVC_MAX_BODY_MB", "SVC_WORKERS", "SVC_DAILY_LIMIT", "SVC_LOG"),
     *("SVC_LOG_LEVEL", "SVC_MASTER_KEY", "OPENROUTER_API_KEY", "OPENAI_API_KEY", "SVC_PROVIDER_"),
-    *(f"SVC_PROVIDER_{n}_{s}" for n in ("A", "OPENAI") for s in ("RPM", "PRICE", "TIMEOUT")),
+    *(
+        f"SVC_PROVIDER_{name}_{suffix}"
+        for name in ("A", "OPENAI")
+        for suffix in ("RPM", "PRICE", "TIMEOUT", "KIND", "TOP_LOGPROBS")
+    ),
 )
 URLS = ("SVC_PROVIDER_URL", "SVC_PROVIDER_A_URL", "SVC_PROVIDER_OPENAI_URL", "SVC_PROVIDER__URL")
 FLAGS = ("addr", "model", "cache_size", "db", "latest_config", "max_body_mb", "workers")
@@ -34,6 +38,7 @@ VALUES = st.one_of(
     st.integers().map(str),
     st.floats().map(str),
     st.sampled_from(["1,2", "1,", "nan,inf", "svc-1.0.0", "svc-latest", "json", "on", "٣", "1_0"]),
+    st.sampled_from(["chat", "SystemOne", "decisions ", "5"]),
     st.sampled_from(["127.0.0.1:80", "[::1]:0", ":80", "h:-1", "[::1", "1:2:3"]),
 )
 

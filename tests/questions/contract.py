@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import pytest
 from marshmallow import ValidationError
 
-from svc.questions import TYPES, Question, Reading, Unreadable
-from svc.questions.base import Example
+from svc.questions import TYPES, LabelLine, Question, Reading, Unreadable
+from svc.questions.base import GRID, Example
+from svc.questions.verbal import BOTH, PERCENT, SHARES
 
 BOTH_ORDERS = pytest.mark.parametrize("backwards", [False, True], ids=["original", "reversed"])
 
@@ -24,6 +25,7 @@ class TypeContract:
     reading: ClassVar[Reading]  # a reading of `body`
     answer: ClassVar[dict[str, Any]]  # what that reading is answered as
     text_limit_parts: ClassVar[int]  # how many texts count towards the request's limit
+    bounds: ClassVar[dict[str, Any]] = {}  # of a value, where a schema may have any
 
     @property
     def question(self) -> Question:
@@ -50,6 +52,23 @@ class TypeContract:
     @BOTH_ORDERS
     def test_its_json_schema_is_in_the_strictest_dialect(self, backwards: bool) -> None:
         assert_strict(self.question.verbal_schema(backwards))
+
+    @BOTH_ORDERS
+    def test_its_bounded_schema_is_the_same_with_probabilities_of_a_grid(
+        self, backwards: bool
+    ) -> None:
+        strict, bounded = (self.question.verbal_schema(backwards, b) for b in (False, True))
+        assert set(strict["properties"]) == set(bounded["properties"])
+        for name, schema in strict["properties"].items():
+            expected = {**schema, **self.bounds} if name == "value" else dict(GRID)
+            assert bounded["properties"][name] == expected
+
+    @BOTH_ORDERS
+    def test_each_line_of_a_reply_is_about_lines_of_its_options(self, backwards: bool) -> None:
+        shown = self.question.option_lines(backwards)
+        for position, _ in enumerate(self.question.reply_lines(backwards)):
+            about = self.question.option_lines_of(position, backwards)
+            assert about in (shown, shown[position : position + 1])
 
     def test_merging_a_reading_with_itself_changes_nothing(self) -> None:
         merged = self.question.merge([self.reading, self.reading])
@@ -154,6 +173,8 @@ class TypeContract:
 class QuestionContract(TypeContract):
     """What holds for questions that are answered by labels."""
 
+    bare: ClassVar[list[Any]]  # members that name a label without a probability
+
     @BOTH_ORDERS
     def test_a_sure_reply_reads_alike_in_both_orders(self, backwards: bool) -> None:
         shown = [self.sure_line(labels, backwards) for _, labels in self.lines(backwards)]
@@ -166,18 +187,73 @@ class QuestionContract(TypeContract):
     def lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
         return self.question.reply_lines(backwards)
 
-    def sure_line(self, labels: tuple[str, ...], backwards: bool) -> dict[int, float]:
+    def sure_line(self, labels: tuple[str, ...], backwards: bool) -> LabelLine:
         """A model that is sure of the first label of the original order."""
         first = len(labels) - 1 if backwards else 0
-        return {i: 0.9 if i == first else 0.1 / (len(labels) - 1) for i in range(len(labels))}
+        return line({i: 0.9 if i == first else 0.1 / (len(labels) - 1) for i in range(len(labels))})
+
+    @BOTH_ORDERS
+    def test_the_mass_of_its_lines_is_kept(self, backwards: bool) -> None:
+        shown = [self.sure_line(labels, backwards) for _, labels in self.lines(backwards)]
+        assert self.question.read_lines(shown, backwards).mass == pytest.approx(1.0)
+        unknown = [LabelLine(one.seen) for one in shown]
+        assert self.question.read_lines(unknown, backwards).mass is None
+
+    @BOTH_ORDERS
+    def test_a_line_on_which_nothing_was_seen_is_unreadable(self, backwards: bool) -> None:
+        with pytest.raises(Unreadable):
+            self.question.read_lines([LabelLine({}) for _ in self.lines(backwards)], backwards)
+
+    @BOTH_ORDERS
+    def test_a_decision_server_is_asked_one_plain_question_for_each_line(
+        self, backwards: bool
+    ) -> None:
+        plain = self.question.plain(backwards)
+        assert len(plain) == len(self.lines(backwards))
+        lines = []
+        for one in plain:
+            positions = one.positions or (0, 1)
+            assert sorted(positions) == list(range(len(positions)))
+            assert len(one.options) == len(one.positions)
+            lines.append(line({at: 0.9 if at == 0 else 0.01 for at in positions}))
+        sure = self.question.read_lines(lines, backwards=False)
+        certain = [
+            line({0: 0.9, **dict.fromkeys(range(1, len(one[1])), 0.01)})
+            for one in self.lines(False)
+        ]
+        assert sure == self.question.read_lines(certain, backwards=False)
 
     @BOTH_ORDERS
     @pytest.mark.parametrize(
-        "member", [None, True, 7, "A", [], {}, {"A": "high"}, {"zebra": 1}, {"A": None}, [[1]]]
+        "member",
+        [
+            None,
+            "zebra",
+            "",
+            [],
+            {},
+            {"A": "high"},
+            {"zebra": 1},
+            {"B": [1]},
+            [[1]],
+            ["zebra"],
+            [{}],
+        ],
     )
     def test_a_reply_without_a_usable_answer_is_unreadable(
         self, member: Any, backwards: bool
     ) -> None:
+        with pytest.raises(Unreadable):
+            self.question.read_member(member, backwards)
+
+    @BOTH_ORDERS
+    @pytest.mark.parametrize("member", [True, False, 7, 0.7, "A", "no", "none", ["B"], {"A": None}])
+    def test_a_member_without_a_probability_is_read_only_where_it_names_a_label(
+        self, member: Any, backwards: bool
+    ) -> None:
+        if member in self.bare:
+            assert_probabilities(self.question.read_member(member, backwards).probabilities)
+            return
         with pytest.raises(Unreadable):
             self.question.read_member(member, backwards)
 
@@ -207,7 +283,7 @@ class QuestionContract(TypeContract):
 
     def replied(self, text: str, backwards: bool) -> Reading:
         (labels,) = [labels for _, labels in self.lines(backwards)]
-        return self.question.read_lines([{labels.index(text): 1.0}], backwards)
+        return self.question.read_lines([line({labels.index(text): 1.0})], backwards)
 
 
 class ExtractionContract(TypeContract):
@@ -236,11 +312,38 @@ class ExtractionContract(TypeContract):
 
     @pytest.mark.parametrize(
         ("confidence", "kept"),
-        [(7, 1.0), (-1, 0.0), (None, 0.0), ("high", 0.0), (True, 0.0), (float("nan"), 0.0)],
+        [(-1, 0.0), (None, 0.0), ("high", 0.0), (True, 0.0), (float("nan"), 0.0)],
     )
     def test_an_odd_confidence_never_leaves_the_range(self, confidence: Any, kept: float) -> None:
         member = {"value": self.valid[0], "confidence": confidence}
         assert self.question.read_member(member, False).probabilities == (kept,)
+
+    @pytest.mark.parametrize(
+        ("confidence", "scales"),
+        [
+            (0.75, {SHARES}),
+            (1, {SHARES}),
+            (0, BOTH),
+            (75, {PERCENT}),
+            ("75%", {SHARES}),
+            (7, {PERCENT}),
+            (700, set()),
+            (None, BOTH),
+            ("high", BOTH),
+        ],
+    )
+    def test_its_confidence_tells_the_scale_of_a_reply(
+        self, confidence: Any, scales: set[float]
+    ) -> None:
+        member = {"value": self.valid[0], "confidence": confidence}
+        assert self.question.stated(member, False).scales == scales
+
+    def test_a_confidence_in_per_cent_is_read_as_a_share(self) -> None:
+        member = {"value": self.valid[0], "confidence": 75}
+        assert self.question.read_member(member, False, PERCENT).probabilities == (0.75,)
+
+    def test_no_decision_server_can_answer_it(self) -> None:
+        assert self.question.plain(False) == self.question.plain(True) == []
 
     def test_null_is_an_answer_only_where_it_is_allowed(self) -> None:
         null = {"value": None, "confidence": 0.8}
@@ -309,6 +412,11 @@ class ExtractionContract(TypeContract):
     def test_fields_of_other_types_are_unknown(self, field: str) -> None:
         with pytest.raises(ValidationError, match="unknown field"):
             load({**self.body, field: 0.5})
+
+
+def line(seen: dict[int, float], bound: float = 1.0) -> LabelLine:
+    """The probabilities of one label as a reply shows them."""
+    return LabelLine(seen, bound, math.fsum(seen.values()))
 
 
 def load(body: dict[str, Any]) -> Question:

@@ -21,8 +21,10 @@ def test_missing_labels_share_what_is_left() -> None:
     assert complete({0: 0.7, 1: 0.1}, 4) == pytest.approx((0.7, 0.1, 0.1, 0.1))
 
 
-def test_a_missing_label_is_no_more_probable_than_the_smallest_ranked_one() -> None:
-    assert complete({0: 0.5, 1: 0.1}, 3, ranked=True) == pytest.approx((5 / 7, 1 / 7, 1 / 7))
+def test_a_missing_label_is_no_more_probable_than_its_bound() -> None:
+    assert complete({0: 0.5, 1: 0.1}, 3, bound=0.1) == pytest.approx((5 / 7, 1 / 7, 1 / 7))
+    assert complete({0: 0.5, 1: 0.1}, 3, bound=0.0) == pytest.approx((5 / 6, 1 / 6, 0.0))
+    assert complete({0: 0.5, 1: 0.1}, 3, bound=0.9) == pytest.approx((0.5, 0.1, 0.4))
 
 
 @pytest.mark.parametrize("seen", [{}, {0: 0.0}, {0: -1.0}, {0: math.nan}, {0: math.inf}, {9: 0.5}])
@@ -30,9 +32,9 @@ def test_nothing_usable_is_no_distribution(seen: dict[int, float]) -> None:
     assert complete(seen, 3) is None
 
 
-@given(st.dictionaries(st.integers(-2, 30), st.floats()), st.integers(2, 26), st.booleans())
-def test_a_completed_distribution_is_one(seen: dict[int, float], count: int, ranked: bool) -> None:
-    filled = complete(seen, count, ranked=ranked)
+@given(st.dictionaries(st.integers(-2, 30), st.floats()), st.integers(2, 26), st.floats(0, 1))
+def test_a_completed_distribution_is_one(seen: dict[int, float], count: int, bound: float) -> None:
+    filled = complete(seen, count, bound=bound)
     if filled is not None:
         assert len(filled) == count
         assert all(0 <= p <= 1 for p in filled)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from marshmallow import ValidationError
 
-from svc.questions import Reading, Unreadable
-from tests.questions.contract import QuestionContract, load
+from svc.questions import LabelLine, Reading, Unreadable
+from tests.questions.contract import QuestionContract, line, load
 
 BODY: dict[str, Any] = {
     "type": "multi",
@@ -22,9 +22,10 @@ class TestMulti(QuestionContract):
     reading = Reading((0.9, 0.4))
     answer = {"selected": ["refund"], "probabilities": {"refund": 0.9, "delay": 0.4}}
     text_limit_parts = 5
+    bare = []  # that an option is named does not say how probable it is
 
-    def sure_line(self, labels: tuple[str, ...], backwards: bool) -> dict[int, float]:
-        return {0: 0.9, 1: 0.1}
+    def sure_line(self, labels: tuple[str, ...], backwards: bool) -> LabelLine:
+        return line({0: 0.9, 1: 0.1})
 
 
 def test_each_option_is_a_yes_or_no_line_of_its_own() -> None:
@@ -35,7 +36,9 @@ def test_each_option_is_a_yes_or_no_line_of_its_own() -> None:
 
 
 def test_reversed_lines_read_back_to_their_options() -> None:
-    reading = load(BODY).read_lines([{0: 0.9, 1: 0.1}, {0: 0.2, 1: 0.8}], backwards=True)
+    reading = load(BODY).read_lines(
+        [line({0: 0.9, 1: 0.1}), line({0: 0.2, 1: 0.8})], backwards=True
+    )
     assert reading.probabilities == pytest.approx((0.2, 0.9))
 
 
@@ -48,9 +51,38 @@ def test_an_option_that_a_reply_leaves_out_does_not_apply() -> None:
     assert load(BODY).read_member({"B": 0.7}, False).probabilities == (0.0, 0.7)
 
 
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"A": 0.9, "B": 0.4},
+        {"refund": 0.9, "Delay": 0.4},
+        {"A. refund": 0.9, "(B)": 0.4},
+        [{"label": "A", "probability": 0.9}, {"option": "delay", "confidence": 0.4}],
+        [["A", 0.9], ["B", "40%"]],
+    ],
+)
+def test_a_reply_may_name_options_as_models_do(member: Any) -> None:
+    assert load(BODY).read_member(member, False).probabilities == pytest.approx((0.9, 0.4))
+
+
+def test_names_are_met_in_both_orders() -> None:
+    for member in ({"refund": 0.9, "delay": 0.4}, {"B": 0.9, "A": 0.4}):
+        assert load(BODY).read_member(member, True).probabilities == pytest.approx((0.9, 0.4))
+
+
+def test_the_least_mass_of_its_lines_counts() -> None:
+    lines = [line({0: 0.6, 1: 0.1}), line({0: 0.2, 1: 0.75})]
+    assert load(BODY).read_lines(lines, False).mass == pytest.approx(0.7)
+
+
+def test_a_side_that_a_line_leaves_out_gets_at_most_its_bound() -> None:
+    lines = [line({0: 0.5}, bound=0.1), line({1: 0.5}, bound=0.1)]
+    assert load(BODY).read_lines(lines, False).probabilities == pytest.approx((5 / 6, 1 / 6))
+
+
 def test_a_line_without_yes_and_no_is_unreadable() -> None:
     with pytest.raises(Unreadable):
-        load(BODY).read_lines([{0: 0.9}, {}], False)
+        load(BODY).read_lines([line({0: 0.9}), line({})], False)
 
 
 def test_it_is_as_sure_as_its_least_sure_option() -> None:

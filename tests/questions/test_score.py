@@ -6,6 +6,7 @@ import pytest
 from marshmallow import ValidationError
 
 from svc.questions import Reading
+from svc.questions.plain import PlainQuestion
 from tests.questions.contract import QuestionContract, load
 
 BODY: dict[str, Any] = {
@@ -22,6 +23,19 @@ class TestScore(QuestionContract):
     reading = Reading((0.1, 0.2, 0.7))
     answer = {"score": 1.6, "probabilities": [0.1, 0.2, 0.7], "confidence": 0.7}
     text_limit_parts = 4
+    bare = ["A", ["B"]]
+
+
+def test_levels_are_met_by_their_words_in_both_orders() -> None:
+    for backwards in (False, True):
+        reading = load(BODY).read_member({"Can wait": 0.2, "soon": 0.5, "Now": 0.3}, backwards)
+        assert reading.probabilities == pytest.approx((0.2, 0.5, 0.3))
+
+
+def test_a_decision_server_is_shown_the_lowest_level_first_whichever_order_is_asked_for() -> None:
+    levels = (("Can wait", ""), ("Soon", ""), ("Now", ""))
+    expected = [PlainQuestion("score", "How urgent?", levels, (0, 1, 2))]
+    assert load(BODY).plain(False) == load(BODY).plain(True) == expected
 
 
 def test_the_score_is_the_expectation_of_its_own_probabilities() -> None:

@@ -18,6 +18,7 @@ class TestText(ExtractionContract):
     reading = Reading((0.7,), value="Oslo")
     answer = {"value": "Oslo", "confidence": 0.7}
     text_limit_parts = 1
+    bounds = {"minLength": 1, "maxLength": 200}
     valid = ["Oslo", "Rome", "x" * 200, " padded ", "京都", "a\nb"]
     invalid = ["x" * 201, "", " \n", 5, True, ["Oslo"], {"city": "Oslo"}, "\ud800", "a\udfffb"]
 
