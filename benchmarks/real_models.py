@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise NotRun(f"{servers.PYTHON} names no interpreter with the models; see `make real`")
     with temporary_directory() as folder, servers.smollm2(Path(folder)) as url:
         os.environ["SVC_PROVIDER_SMOL_URL"] = url
-        texts = [text for text, _ in messages(data_folder())][:: EVERY]
+        texts = [text for text, _ in messages(data_folder())][::EVERY]
         _print_masses(texts)
         _print_answered(texts, given.decisions)
     return 0

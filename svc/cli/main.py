@@ -23,7 +23,7 @@ COMMANDS = {
     "serve": "Serve the HTTP interface.",
     "keys": "Make, list and revoke API keys.",
     "project-key": "Set and remove the projects' own aggregator keys.",
-    "spike": "Check which models give usable label probabilities.",
+    "spike": "Check in which way each model can be asked.",
     "recipe": "Show ready-made questions.",
     "map": "Answer questions about every line of a file.",
     "shadow": "Compare answers with the labels that people gave.",

@@ -31,7 +31,11 @@ TOKENS_PER_LABEL = 16  # of a verbal reply
 TOKENS_PER_LINE = 4  # of a logprobs reply
 LEAST_TOKENS = 16  # of a reply with several lines, before these are counted
 SINGLE_TOKENS = 8  # of a reply with one label: room for what models put before it
+ASKINGS_KEPT = 512  # sets of questions, each in one way and order, whose text is kept
 MARK_CHARS = 20  # of the secret mark, 4 bits each: RFC 2104 asks for 80 bits at least
+
+
+_ASKINGS: dict[tuple[Any, ...], _Asking] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +81,57 @@ def labels_of(material: Material, backwards: bool) -> list[Label]:
 
 def build(material: Material, way: Way, *, backwards: bool, only: Label | None = None) -> Prompt:
     """The prompt of one call in one option order; `only` asks for one line of them all."""
-    verbal = way not in (Way.LINES, Way.SINGLE)
-    lines = [] if verbal else [only] if only else labels_of(material, backwards)
-    text = _render(material, lines, backwards)
+    asking = _asking(material, way, backwards, only)
+    text = _render(material, asking)
     content: Any = text
     if material.images:
         pictures = [{"type": "image_url", "image_url": {"url": url}} for url in material.images]
         content = [{"type": "text", "text": text}, *pictures]
     system = CUED_SYSTEM if material.pin.cued else SYSTEM
     messages = ({"role": "system", "content": system}, {"role": "user", "content": content})
-    schema = _schema(material, backwards, bounded=way is Way.OBJECT) if verbal else None
-    return Prompt(messages, _max_tokens(material, way, lines), schema)
+    return Prompt(messages, asking.max_tokens, asking.schema)
 
 
 def key_parts(material: Material) -> list[str]:
     """Texts that are the same for two materials exactly when their prompts are."""
-    blocks = _questions(material, list(enumerate(material.questions, 1)), [], backwards=False)
-    formats = _json_members(material, backwards=False)
-    earlier = "".join(earlier_block(material))
-    return [material.pin.name, *blocks, *formats, earlier, material.state_text]
+    asking = _asking(material, Way.SCHEMA, False, None)
+    return [material.pin.name, asking.text, repr(material.earlier), material.state_text]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """The part of a prompt that is the same for every state."""
+
+    questions: tuple[Question, ...]  # kept, so that no other object gets their identity
+    text: str  # the questions, and the form that the reply is to have
+    cue: str
+    max_tokens: int
+    schema: dict[str, Any] | None
+
+
+def _asking(material: Material, way: Way, backwards: bool, only: Label | None) -> _Asking:
+    """That part, made once for the questions that come again with every request.
+
+    A request's questions that were checked before are the same objects, so their identity will do.
+    """
+    place = (only.question, only.position) if only else None
+    identities = tuple(map(id, material.questions))
+    key = (material.pin.name, way, backwards, place, material.think, identities)
+    found = _ASKINGS.get(key)
+    if found is None:
+        if len(_ASKINGS) >= ASKINGS_KEPT:
+            _ASKINGS.clear()
+        found = _ASKINGS[key] = _made_asking(material, way, backwards, only)
+    return found
+
+
+def _made_asking(material: Material, way: Way, backwards: bool, only: Label | None) -> _Asking:
+    verbal = way not in (Way.LINES, Way.SINGLE)
+    lines = [] if verbal else [only] if only else labels_of(material, backwards)
+    schema = _schema(material, backwards, bounded=way is Way.OBJECT) if verbal else None
+    cue = "JSON:" if verbal else "Answer:" if len(lines) == 1 else "Answers:"
+    text = _questions_and_reply(material, lines, backwards)
+    return _Asking(material.questions, text, cue, _max_tokens(material, way, lines), schema)
 
 
 def member(index: int) -> str:
@@ -103,32 +139,27 @@ def member(index: int) -> str:
     return f"q{index + 1}"
 
 
-def _render(material: Material, lines: Sequence[Label], backwards: bool) -> str:
-    """The user message's text; without `lines` it asks for JSON."""
+def _render(material: Material, asking: _Asking) -> str:
+    """The user message's text."""
+    earlier, state = earlier_block(material), _input_block(material)
     if material.pin.cued:
-        return _cued(material, lines, backwards)
+        # What repeats from state to state stands first, so that providers' prefix caches hit.
+        blocks = [asking.text, *earlier, f"Input:\n{state}", asking.cue]
+    elif material.pin.questions_first:
+        blocks = [asking.text, *earlier, state]
+    else:
+        blocks = [*earlier, state, asking.text]
+    return "\n\n".join(blocks)
+
+
+def _questions_and_reply(material: Material, lines: Sequence[Label], backwards: bool) -> str:
+    """The questions, and the form that the reply is to have; without `lines` it is JSON."""
+    shown = _shown(material, lines)
+    if material.pin.cued:
+        wanted = _cued_lines(lines, shown) if lines else _cued_json(material, backwards)
+        return "\n\n".join([*_questions(material, shown, lines, backwards), wanted])
     reply = _line_reply(lines) if lines else _json_reply(material, backwards)
-    shown = _shown(material, lines)
-    questions = "\n\n".join(["Questions:", *_questions(material, shown, [], backwards), reply])
-    blocks = [*earlier_block(material), _input_block(material), questions]
-    if material.pin.questions_first:
-        blocks.insert(0, blocks.pop())
-    return "\n\n".join(blocks)
-
-
-def _cued(material: Material, lines: Sequence[Label], backwards: bool) -> str:
-    """What repeats from state to state stands first, so that providers' prefix caches hit."""
-    shown = _shown(material, lines)
-    wanted = _cued_lines(lines, shown) if lines else _cued_json(material, backwards)
-    cue = "JSON:" if not lines else "Answer:" if len(lines) == 1 else "Answers:"
-    blocks = [
-        *_questions(material, shown, lines, backwards),
-        wanted,
-        *earlier_block(material),
-        f"Input:\n{_input_block(material)}",
-        cue,
-    ]
-    return "\n\n".join(blocks)
+    return "\n\n".join(["Questions:", *_questions(material, shown, [], backwards), reply])
 
 
 def _shown(material: Material, lines: Sequence[Label]) -> list[tuple[int, Question]]:

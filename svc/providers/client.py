@@ -86,14 +86,16 @@ class Client:
         protocol = PROTOCOLS[provider.kind]
         key = key if key is not None and provider.aggregator else provider.key
         try:
-            traits = self.traits.of(model.id).corrected(corrections.all)
+            traits = self.traits.of(model.id)
+            if corrections is not NO_CORRECTIONS:
+                traits = traits.corrected(corrections.all)
             body = protocol.body(provider, model.name, call, traits)
             asked = Asked(body, Redactor(call, key), provider.aggregator)
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
             reply = self._exchange(provider, "POST", protocol.path, key, data, limit, deadline)
             payload = read_payload(reply, asked, self._now())
-            if corrections.lasting != UNKNOWN:
+            if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
                 self.traits.learn(model.id, corrections.lasting)
             return protocol.read(payload, call)
         except CallError as error:

@@ -128,7 +128,10 @@ def test_a_failed_row_is_marked_and_a_rerun_asks_it_again(evals: Evals) -> None:
         ended = evals.bench_by(provider)
         assert ended.returncode == 1
         assert cells(ended.stdout, "late")[1] == "19" and cells(ended.stdout, "late")[-1] == "1"
-        assert "failed, 1 rows: model_error: the model's provider refused the call" in ended.stdout
+        assert (
+            "failed, 1 rows: model_error: model '@own/m': the model's provider refused the call"
+            in ended.stdout
+        )
     with ScriptedProvider(always(YES)) as provider:
         assert evals.bench_by(provider).returncode == 0
         assert len(provider.bodies) == 2

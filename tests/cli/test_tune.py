@@ -98,7 +98,8 @@ def test_no_more_calls_are_made_than_were_announced(tuning: Tuning) -> None:
         ended = tuning.tune("--models", MODEL, "late", SVC_PROVIDER_OWN_URL=provider.url)
         assert ended.returncode == 0, ended.stderr
         assert "at most 144 model calls" in ended.stdout
-        assert len(provider.bodies) == 144
+        # That it can be asked verbally alone is found out once, and then known.
+        assert len(provider.bodies) == 96
 
 
 def test_several_models_are_tried_alone_and_together(tuning: Tuning) -> None:
@@ -151,7 +152,7 @@ def test_a_candidate_is_given_up_after_ten_failures_in_a_row(tuning: Tuning) -> 
     with ScriptedProvider(always(REFUSAL)) as provider:
         options = ["--models", MODEL, "--concurrency", "1", "--yes", "late"]
         tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
-        assert len(provider.bodies) < 80 * 4
+        assert len(provider.bodies) < 80 * 8  # of over 3,000 without giving up
 
 
 def test_a_file_behind_a_link_is_replaced_where_it_is(tuning: Tuning) -> None:

@@ -479,7 +479,6 @@ def test_a_text_that_goes_on_into_the_next_part_of_the_key_is_another_material()
     earlier = (("one", "yes"),)
     first = keyed(PLAIN, state="two\n\nthree", earlier=earlier)
     second = keyed(PLAIN, state="three", earlier=(("one", "yes\n\ntwo"),))
-    assert "\n\n".join(first) == "\n\n".join(second)
     assert first != second
 
 
