@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
 import tempfile
+import time
 import weakref
 
 ROWS = 1_024  # processes at once whose loads are known
+AGAIN_S = 0.001  # seconds before a lock is tried again that was refused as a deadlock
 
 
 class ProcessLock:
@@ -23,7 +26,17 @@ class ProcessLock:
         self.close = weakref.finalize(self, os.close, self._file)
 
     def __enter__(self) -> None:
-        fcntl.lockf(self._file, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX)
+            except OSError as error:
+                # The kernel knows processes alone: where one thread of each holds what another
+                # thread of the other one waits for, it sees a deadlock that is none.
+                if error.errno != errno.EDEADLK:
+                    raise
+                time.sleep(AGAIN_S)
+            else:
+                return
 
     def __exit__(self, *_: object) -> None:
         fcntl.lockf(self._file, fcntl.LOCK_UN)

@@ -130,3 +130,34 @@ loads.tell(1)
 print(loads.least_of_others(), loads._own)
 """
     assert run(script).split() == ["None", "0"]
+
+
+def test_two_locks_that_threads_of_two_processes_hold_crosswise_are_no_deadlock() -> None:
+    """The thread that waits is not the one that holds, though its process is."""
+    script = """
+import threading
+one, other = ProcessLock(), ProcessLock()
+(read, write), (told, tell) = os.pipe(), os.pipe()
+
+def cross(held, wanted, ready, partner):
+    taken, passed = threading.Event(), []
+    def hold():
+        with held:
+            os.write(ready, b"x")
+            os.read(partner, 1)
+            taken.set()
+            waiting.join(1.0)
+    def wait():
+        taken.wait(30)
+        with wanted:
+            passed.append(True)
+    waiting = threading.Thread(target=wait)
+    holding = threading.Thread(target=hold)
+    waiting.start(); holding.start(); holding.join(); waiting.join()
+    print(len(passed), flush=True)
+
+child = forked(lambda: cross(other, one, write, told))
+cross(one, other, tell, read)
+os.waitpid(child, 0)
+"""
+    assert run(script).split() == ["1", "1"]
