@@ -146,7 +146,7 @@ def cross(held, wanted, ready, partner):
             os.write(ready, b"x")
             os.read(partner, 1)
             taken.set()
-            waiting.join(1.0)
+            waiting.join(0.5)
     def wait():
         taken.wait(30)
         with wanted:
@@ -160,4 +160,4 @@ child = forked(lambda: cross(other, one, write, told))
 cross(one, other, tell, read)
 os.waitpid(child, 0)
 """
-    assert run(script).split() == ["1", "1"]
+    assert run(script).count("1") == 2

@@ -117,17 +117,23 @@ def test_a_choice_of_over_twenty_options(service: Service, model: str) -> None:
     assert_sound("choice", answer)
 
 
-def test_a_base_model_has_no_label_probabilities_and_auto_finds_another_way(
-    service: Service,
-) -> None:
+def test_a_base_model_that_follows_no_instructions_is_answered_by_auto(service: Service) -> None:
     response = service.answer(state=STATE, questions={"q": NOUL}, model="@gemma/m")
-    assert response["mode"] == "verbal"
     assert_sound("noul", response["answers"]["q"])
 
 
-def test_a_base_model_in_mode_logprobs_is_one_clear_failure(service: Service) -> None:
-    message = service.failure(state=STATE, questions={"q": NOUL}, model="@gemma/m", mode="logprobs")
-    assert message.startswith("model '@gemma/m': ")
+def test_a_base_model_in_mode_logprobs_answers_or_fails_with_one_clear_reason(
+    service: Service,
+) -> None:
+    status, response = service.decide(
+        state=STATE, questions={"q": CHOICE}, model="@gemma/m", mode="logprobs"
+    )
+    if status == 200:
+        assert response["mode"] == "logprobs"
+        assert_sound("choice", response["answers"]["q"])
+    else:
+        assert (status, response["error"]["type"]) == (502, "model_error"), response
+        assert response["error"]["message"].startswith("model '@gemma/m': ")
 
 
 @pytest.mark.parametrize("model", FOLLOWING)
