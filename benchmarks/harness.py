@@ -127,7 +127,7 @@ def memory_mb(pid: int) -> float:
 
     That is the sum of the proportional set sizes in /proc/<pid>/smaps_rollup.
     """
-    return sum(_proportional_kib(member) for member in _family(pid)) / 1024
+    return sum(_proportional_kib(member) for member in family(pid)) / 1024
 
 
 def _proportional_kib(pid: int) -> int:
@@ -135,13 +135,14 @@ def _proportional_kib(pid: int) -> int:
     return int(next(line.split()[1] for line in lines if line.startswith("Pss:")))
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
+    """A process and all that descend from it, by their ids."""
     children = [
         int(child)
         for task in Path(f"/proc/{pid}/task").iterdir()
         for child in (task / "children").read_text().split()
     ]
-    return [pid, *(member for child in children for member in _family(child))]
+    return [pid, *(member for child in children for member in family(child))]
 
 
 def _announced(child: subprocess.Popen[bytes], log: Path) -> str:

@@ -161,17 +161,13 @@ class Asker:
 
     def _book(self, model: Model, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
         """Count calls with what they took, for the request and for the model."""
-        completions = [one for one in outcomes if isinstance(one, Completion)]
-        costs = [self._facts.cost_usd(model, completion) for completion in completions]
-        for completion, cost_usd in zip(completions, costs, strict=True):
-            ledger.book(cost_usd, completion.input_tokens)
-        counts = Counts(
-            calls=len(outcomes),
-            failures=len(outcomes) - len(completions),
-            input_tokens=sum(completion.input_tokens for completion in completions),
-            output_tokens=sum(completion.output_tokens for completion in completions),
-            cost_usd=sum(costs),
-        )
+        counts = Counts(calls=len(outcomes), failures=len(outcomes))
+        for outcome in outcomes:
+            if isinstance(outcome, Completion):
+                cost_usd = self._facts.cost_usd(model, outcome)
+                ledger.book(cost_usd, outcome.input_tokens)
+                tokens = (outcome.input_tokens, outcome.output_tokens)
+                counts = counts.plus(Counts(0, -1, *tokens, cost_usd))
         self._usage.add(model.id, counts)
 
     def _ways(self, ask: Ask, traits: Traits) -> Sequence[Way]:

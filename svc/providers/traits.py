@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any
 
 from svc.sharing import ProcessLock
 
@@ -48,10 +47,11 @@ FIELDS = (
     OBJECT_SCHEMA,
 )
 _PROBES = 32  # slots that a model may stand in
-# Digest, last written (seconds), fields learnt (seconds), refused fields, alternatives, output
-# limit, least output limit, room to think, and twice: rung, reason, misses, proven ways, asks
-# since the last try, asks until the next one.
-_RECORD = struct.Struct("=QddIHIHB" + "BBBBHH" * 2)
+_HEAD = struct.Struct("=Qd")  # digest, last written (seconds)
+# Fields learnt (seconds), refused fields, alternatives, output limit, least output limit, room to
+# think, and twice: rung, reason, misses, proven ways, asks since the last try, asks until the next.
+_TRAITS = struct.Struct("=dIHIHB" + "BBBBHH" * 2)
+_RECORD = struct.Struct(_HEAD.format + _TRAITS.format[1:])
 
 
 class Way(IntEnum):
@@ -233,7 +233,7 @@ class TraitMemory:
         self._memory.close()
 
     def _read(self, at: int) -> Traits:
-        traits = _unpacked(_RECORD.unpack_from(self._memory, at)[2:])
+        traits = _unpacked(self._memory[at + _HEAD.size : at + _RECORD.size])
         if traits.learnt_at and self._clock() - traits.learnt_at > FORGET_S:
             return Traits(labels=traits.labels, json=traits.json)
         return traits
@@ -243,7 +243,7 @@ class TraitMemory:
         oldest, oldest_at = float("inf"), 0
         for probe in range(_PROBES):
             at = (digest + probe) % self._slots * _RECORD.size
-            held, written = struct.unpack_from("=Qd", self._memory, at)
+            held, written = _HEAD.unpack_from(self._memory, at)
             if held == digest:
                 return at, True
             if held == 0:
@@ -270,8 +270,8 @@ def _packed(traits: Traits) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=1_024)  # most models have the same few traits, and every call reads them
-def _unpacked(record: tuple[Any, ...]) -> Traits:
-    learnt_at, bits, alternatives, most, least, thinks, *rungs = record
+def _unpacked(traits: bytes) -> Traits:
+    learnt_at, bits, alternatives, most, least, thinks, *rungs = _TRAITS.unpack(traits)
     return Traits(
         frozenset(name for index, name in enumerate(FIELDS) if bits >> index & 1),
         alternatives,
