@@ -24,9 +24,9 @@ from typing import Any
 
 from benchmarks.banking import data_folder, messages
 from benchmarks.harness import NotRun, run_program, temporary_directory
-from svc.cli import offline
-from svc.cli.offline import Offline
+from svc import inprocess
 from svc.errors import ApiError
+from svc.inprocess import InProcess
 from svc.schemas import load_decision
 from tests.real import servers
 
@@ -90,25 +90,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _print_answered(texts: Sequence[str], decisions: int) -> None:
     print("| mode | answered | as | median time |\n|---|---|---|---|")
     for mode in MODES:
-        with offline.engine(demo=False, concurrency=1) as engine:
+        with inprocess.engine(demo=False, concurrency=1) as engine:
             tally = _answered(engine, texts, mode, decisions)
         print(f"| {mode} | {' | '.join(tally.row)} |", flush=True)
         for words, count in tally.failures.items():
             print(f"  {count} failed: {words}", file=sys.stderr)
 
 
-def _answered(engine: Offline, texts: Sequence[str], mode: str, decisions: int) -> Tally:
+def _answered(engine: InProcess, texts: Sequence[str], mode: str, decisions: int) -> Tally:
     tally = Tally()
     for body in itertools.islice(_bodies(texts), decisions):
         tally.decisions += 1
         started = time.perf_counter()
         try:
-            response = engine.decide({**body, "mode": mode})
+            decision = engine.decide(load_decision({**body, "mode": mode}))
         except ApiError as error:
             tally.failures[error.message] += 1
             continue
         tally.seconds.append(time.perf_counter() - started)
-        tally.modes[response["mode"]] += 1
+        tally.modes[decision.mode] += 1
     return tally
 
 
@@ -116,13 +116,13 @@ def _print_masses(texts: Sequence[str]) -> None:
     print("| label mass at the first answer position, median | choice | yes/no | score |")
     print("|---|---|---|---|")
     for pin in PINS:
-        with offline.engine(demo=False, concurrency=1) as engine:
+        with inprocess.engine(demo=False, concurrency=1) as engine:
             masses = [_mass(engine, kind, texts, pin) for kind in QUESTIONS]
         print(f"| {pin} | {' | '.join(f'{mass:.3f}' for mass in masses)} |", flush=True)
     print()
 
 
-def _mass(engine: Offline, kind: str, texts: Sequence[str], pin: str) -> float:
+def _mass(engine: InProcess, kind: str, texts: Sequence[str], pin: str) -> float:
     """The median label mass of one type of question; a reply that was refused counts as none."""
     masses = []
     for message in texts[:MASS_DECISIONS]:
@@ -135,8 +135,8 @@ def _mass(engine: Offline, kind: str, texts: Sequence[str], pin: str) -> float:
             "config": pin,
         }
         try:
-            _, record = engine.recorded(load_decision(body))
-            masses.append((record.questions[0].reading or {})["mass"])
+            decision = engine.decide(load_decision(body))
+            masses.append((decision.questions[0].reading or {})["mass"])
         except ApiError:
             masses.append(0.0)
     return statistics.median(masses)

@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.harness import Benchmark, Options, Result, temporary_directory
+from svc.records import Answer, AskedQuestion, Decision, Source
 from svc.store.database import Database
-from svc.store.decisions import AskedQuestion, DecisionRecord, Decisions
+from svc.store.decisions import Decisions
 
 THREADS = 32
 ROW_BYTES = 700  # of the twin, about what a decision takes
@@ -47,10 +48,10 @@ def _add(decisions: Decisions, until: float) -> int:
     return count
 
 
-def _record() -> DecisionRecord:
+def _record() -> Decision:
     """What the engine stores for the two questions of `benchmarks.decisions`."""
     probabilities = {"billing": 0.9, "shipping": 0.09, "none_of_these": 0.01}
-    return DecisionRecord(
+    return Decision(
         project="default",
         api_key=None,
         state_hash=os.urandom(32),
@@ -59,13 +60,16 @@ def _record() -> DecisionRecord:
         config="svc-1.2.0",
         privacy="standard",
         answers={
-            "category": {
-                "choice": "billing",
-                "probabilities": probabilities,
-                "confidence": 0.9,
-                "calibrated": False,
-            },
-            "urgent": {"noul": 0.9, "calibrated": False},
+            "category": Answer(
+                Source.MODELS,
+                {
+                    "choice": "billing",
+                    "probabilities": probabilities,
+                    "confidence": 0.9,
+                    "calibrated": False,
+                },
+            ),
+            "urgent": Answer(Source.MODELS, {"noul": 0.9, "calibrated": False}),
         },
         questions=(
             _asked("category", list(probabilities.values())),

@@ -14,11 +14,12 @@ from statistics import median
 
 from benchmarks import servers
 from benchmarks.harness import Benchmark, Options, Result, running, temporary_directory
-from svc.engine.learner import Learner
+from svc.learning.learner import Learner
 from svc.questions import TYPES
+from svc.records import Answer, AskedQuestion, Decision, Source
 from svc.schemas.feedback import Feedback
 from svc.store.database import Database
-from svc.store.decisions import AskedQuestion, DecisionRecord, Decisions
+from svc.store.decisions import Decisions
 from svc.store.labels import Labels
 from svc.store.wordings import Wordings
 
@@ -92,7 +93,7 @@ def _add(decisions: Decisions, count: int) -> list[str]:
     return [decisions.add(_record()) for _ in range(count)]
 
 
-def _record() -> DecisionRecord:
+def _record() -> Decision:
     weights = [random.random() ** 4 for _ in OPTIONS]
     p = [round(weight / sum(weights), 6) for weight in weights]
     top = max(range(len(p)), key=p.__getitem__)
@@ -103,7 +104,7 @@ def _record() -> DecisionRecord:
         "calibrated": False,
     }
     exact = ("q", QUESTION.digest, QUESTION.definition_json)
-    return DecisionRecord(
+    return Decision(
         project="default",
         api_key=None,
         state_hash=hashlib.sha256(os.urandom(8)).digest(),
@@ -111,7 +112,7 @@ def _record() -> DecisionRecord:
         mode="logprobs",
         config="svc-1.2.0",
         privacy="standard",
-        answers={"q": answer},
+        answers={"q": Answer(Source.MODELS, answer)},
         questions=(AskedQuestion(*exact, {"p": p}, OPTIONS[top], p[top]),),
         latency_ms=1.5,
         cost_usd=0.0,

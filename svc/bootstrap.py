@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from svc import limits
-from svc.engine.ask import Asked, Asker
+from svc.engine.ask import Asker
 from svc.engine.cache import DecisionCache
 from svc.engine.calls import CallPool
 from svc.engine.debias import DebiasMemory
-from svc.engine.decide import Engine
-from svc.engine.flows import FlowPool
-from svc.engine.knowledge import Library
-from svc.engine.learner import Learner
-from svc.engine.reports import Reporter
+from svc.engine.decide import Engine, Journal
+from svc.engine.plans import Asked
+from svc.engine.setup import KeyOf, Know
+from svc.flows import FlowPool
+from svc.learning.knowledge import Library, nothing_known
+from svc.learning.learner import Learner
+from svc.learning.reports import Reporter
 from svc.metrics import Board, Metrics
 from svc.pins import PINS
 from svc.providers.admission import Admission
-from svc.providers.catalog import build_catalog
+from svc.providers.catalog import Provider, build_catalog
 from svc.providers.client import Client
 from svc.providers.routing import Router
 from svc.providers.traits import TraitMemory
@@ -35,7 +37,7 @@ from svc.store.labels import Labels
 from svc.store.project_keys import ProjectKeys
 from svc.store.weeks import Weeks
 from svc.store.wordings import Wordings
-from svc.usage import UsageBoard
+from svc.usage import Usage, UsageBoard
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +64,25 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class Core:
+    """What makes decisions, wherever it runs."""
+
+    catalog: Mapping[str, Provider]
+    client: Client
+    calls: CallPool
+    flows: FlowPool
+    router: Router
+    asker: Asker
+    engine: Engine
+
+    def close(self) -> None:
+        """Stop in order: the client first, which cuts off what is under way."""
+        self.client.close()
+        self.calls.close()
+        self.flows.close()
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """What the application works with; made in the process that serves, after the fork."""
 
@@ -72,20 +93,46 @@ class Services:
     keys: Keys
     learner: Learner
     reporter: Reporter
-    engine: Engine
-    flows: FlowPool
-    calls: CallPool
-    client: Client
+    core: Core
     metrics: Metrics
 
     def close(self) -> None:
         """Stop in order: the calls under way, what waits on them, the writer with its queue."""
-        self.client.close()
-        self.calls.close()
-        self.flows.close()
+        self.core.close()
         self.learner.close()
         self.database.close()
         self.shared.close()
+
+
+def assemble(
+    settings: Settings,
+    *,
+    buckets: Buckets,
+    traits: TraitMemory,
+    take: Callable[[str, int], bool],
+    journal: Journal,
+    salt: bytes,
+    flow_threads: int,
+    call_threads: int,
+    usage: Usage | None = None,
+    knowledge: Know = nothing_known,
+    project_key: KeyOf = lambda _project: None,
+) -> Core:
+    """The engine and all that it asks models with, for a server and for a command alike.
+
+    `take` counts a call against the daily limit, see `Admission`; the rest is what the parts of
+    the same names take. Raises `SettingsError` for what cannot be used.
+    """
+    catalog = build_catalog(settings)
+    client = Client(catalog, call_threads, traits=traits)
+    gate = Admission(catalog, settings.daily_limit, take, buckets)
+    calls, flows = CallPool(client, gate, call_threads), FlowPool(flow_threads)
+    router = Router(catalog, settings.model, client.list_models)
+    cache: DecisionCache[Asked] = DecisionCache(settings.cache_size)
+    asker = Asker(client, calls, cache, DebiasMemory(), usage)
+    latest = settings.latest_config
+    engine = Engine(router, asker, flows, journal, salt, latest, knowledge, project_key)
+    return Core(catalog, client, calls, flows, router, asker, engine)
 
 
 def build(settings: Settings, shared: Shared | None = None) -> Services:
@@ -94,29 +141,25 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     Raises `SettingsError` for what cannot be used.
     """
     shared = shared or Shared()
-    call_threads = limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD
-    catalog = build_catalog(settings)
     database = Database.open(settings.db, turn=shared.turns)
-    client = Client(catalog, call_threads, traits=shared.traits)
-    budget = CallBudget(database)
-    gate = Admission(catalog, settings.daily_limit, budget.take, shared.buckets)
-    calls = CallPool(client, gate, call_threads)
-    flows = FlowPool(limits.REQUEST_THREADS)
-    asker = _asker(settings, shared, client, calls)
     decisions, labels, wordings = Decisions(database), Labels(database), Wordings(database)
-    router = Router(catalog, settings.model, client.list_models)
-    if trouble := router.trouble(PINS[settings.latest_config]):
-        log.warning("requests that name no model will be refused: %s", trouble)
-    engine = Engine(
-        router,
-        asker,
-        flows,
-        decisions,
-        database.salt,
-        settings.latest_config,
-        Library(labels).knowledge,
+    budget = CallBudget(database)
+    core = assemble(
+        settings,
+        buckets=shared.buckets,
+        traits=shared.traits,
+        take=budget.take,
+        journal=decisions,
+        salt=database.salt,
+        flow_threads=limits.REQUEST_THREADS,
+        call_threads=limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD,
+        usage=shared.usage.open(),
+        knowledge=Library(labels).knowledge,
         project_key=ProjectKeys(database, settings.master_key).get,
     )
+    if trouble := core.router.trouble(PINS[settings.latest_config]):
+        log.warning("requests that name no model will be refused: %s", trouble)
+    quota = _quota(budget, settings.daily_limit)
     return Services(
         settings=settings,
         shared=shared,
@@ -125,19 +168,9 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         keys=Keys(database),
         learner=Learner(decisions, wordings, labels),
         reporter=Reporter(wordings, labels, Weeks(database)),
-        engine=engine,
-        flows=flows,
-        calls=calls,
-        client=client,
-        metrics=Metrics(
-            shared.board, _quota(budget, settings.daily_limit), models=shared.usage.sums
-        ),
+        core=core,
+        metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )
-
-
-def _asker(settings: Settings, shared: Shared, client: Client, calls: CallPool) -> Asker:
-    cache: DecisionCache[Asked] = DecisionCache(settings.cache_size)
-    return Asker(client, calls, cache, DebiasMemory(), shared.usage.open())
 
 
 def _quota(budget: CallBudget, limit: int | None) -> Callable[[], int] | None:

@@ -13,7 +13,7 @@
         ├── UnsupportedMedia     415  unsupported_media_type
         ├── InvalidRequest       422  invalid_request
         ├── RateLimited          429  rate_limited, always with `retry_after`
-        │   └── QuotaSpent            the daily budget of calls did not suffice
+        │   └── QuotaSpent            the daily budget of calls is spent, and the decision ends
         ├── InternalError        500  internal_error
         │   └── StorageError          the database would not take a record
         ├── ModelError           502  model_error
@@ -28,6 +28,7 @@ or any part of a state.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Self
 
 
@@ -136,7 +137,7 @@ class RateLimited(ApiError):
 
 
 class QuotaSpent(RateLimited):
-    """The daily budget of calls did not suffice."""
+    """The daily budget of calls is spent, and the decision is to end with it."""
 
 
 class InternalError(ApiError):
@@ -170,6 +171,25 @@ class Timeout(ApiError):
 
     status = 504
     type = "timeout"
+
+
+# What ends a decision at once: no other model and no other way of asking would mend it.
+ENDING = (Timeout, InternalError, QuotaSpent)
+
+
+def together(errors: Sequence[ApiError]) -> ApiError:
+    """The one error that stands for several models that failed, with the words of each.
+
+    All rate-limited: the soonest `RateLimited`; all of one other kind: that kind; otherwise
+    `ModelError`.
+    """
+    limited = [error for error in errors if isinstance(error, RateLimited)]
+    if len(limited) == len(errors):
+        return min(limited, key=lambda error: error.retry_after)
+    words = "; ".join(dict.fromkeys(error.message for error in errors))
+    if len({type(error) for error in errors}) == 1:
+        return errors[0].saying(words)
+    return ModelError(words)
 
 
 def statuses() -> set[int]:

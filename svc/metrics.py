@@ -11,9 +11,8 @@ import logging
 import mmap
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
-from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -27,6 +26,7 @@ from prometheus_flask_exporter import PrometheusMetrics
 
 from svc import errors
 from svc.errors import StorageError
+from svc.records import Decision, Source
 from svc.sharing import ProcessLock
 from svc.usage import Counts
 
@@ -102,13 +102,14 @@ class Metrics:
             path=None, export_defaults=False, registry=registry
         )
 
-    def decided(self, seconds: float, cached: bool, answers: Collection[Mapping[str, Any]]) -> None:
+    def decided(self, seconds: float, decision: Decision) -> None:
         """Count a decision that took `seconds` from its request's arrival."""
-        answered = [answer for answer in answers if not answer.get("skipped")]
-        abstained = sum(answer.get("abstain", False) for answer in answered)
+        answers = decision.answers.values()
+        answered = [answer for answer in answers if answer.source is not Source.SKIPPED]
+        abstained = sum(answer.abstains for answer in answered)
         row = self._row
         with self._lock:
-            for column, count in enumerate((1, cached, len(answered), abstained)):
+            for column, count in enumerate((1, decision.cached, len(answered), abstained)):
                 row[column] += count
             row[_SECONDS] += seconds
             row[_BUCKETS + bisect_left(BUCKETS, seconds)] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,25 +16,30 @@ LEVELS = (
         "assets",
         "deadline",
         "errors",
+        "flows",
         "forks",
         "jsontext",
         "limits",
         "logs",
         "pins",
         "ratelimit",
+        "records",
         "settings",
         "sharing",
         "sockets",
         "usage",
     },
     {"questions", "stats", "demo"},
+    {"plans"},
     {"schemas", "store", "providers", "metrics"},
-    {"engine", "openapi"},
+    {"learning", "openapi"},
+    {"engine"},
     {"bootstrap", "web", "batch"},
-    {"app", "serving", "worker", "evals"},
+    {"app", "serving", "worker", "inprocess", "evals"},
     {"cli", "wsgi", "gunicorn.conf"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+WITHIN = {("engine", "plans"): "plans"}  # folders that are rooms of their own
 ALONE = {"demo"}  # a program of its own, which imports nothing of svc
 APART = ({"store", "providers"}, {"web", "cli"})  # never meet
 ONLY_USERS = {
@@ -58,7 +63,11 @@ MODULES = [path for path in FILES if path != ROOT / "svc/__init__.py"]
 def room(path: Path) -> str:
     """The folder or file below `svc` that a module belongs to, or its own name."""
     parts = path.relative_to(ROOT).with_suffix("").parts
-    return parts[1] if parts[0] == "svc" else parts[0]
+    return below_svc(parts[1:]) if parts[0] == "svc" else parts[0]
+
+
+def below_svc(parts: Sequence[str]) -> str:
+    return WITHIN.get(tuple(parts[:2]), parts[0])
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -73,7 +82,7 @@ def imports(path: Path) -> Iterator[str]:
 
 def rooms_used(path: Path) -> set[str]:
     names = [name.split(".") for name in imports(path)]
-    return {name[1] for name in names if name[0] == "svc"} - {"__version__"}
+    return {below_svc(name[1:]) for name in names if name[0] == "svc"} - {"__version__"}
 
 
 def packages_used(path: Path) -> set[str]:

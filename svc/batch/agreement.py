@@ -7,7 +7,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ import numpy as np
 from svc.errors import InvalidRequest, SettingsError
 from svc.questions import Question
 from svc.questions.fields import shown
+from svc.records import Answer, AskedQuestion, Decision, Source
 from svc.stats import thresholds
 from svc.stats.calibrators import Floats, Ints
 from svc.stats.scores import expected_calibration_error
 from svc.stats.tasks import TASKS
-from svc.store.decisions import AskedQuestion, DecisionRecord
 
 
 def check_labels(questions: Mapping[str, Question], labels: Any, name: str) -> dict[str, Any]:
@@ -40,41 +40,55 @@ def check_labels(questions: Mapping[str, Question], labels: Any, name: str) -> d
     return checked
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """An answer beside its label; a skipped question has the label alone."""
+
+    label: str
+    answer: str = ""
+    agrees: bool = False
+    confidence: float = 0.0
+    brier: float = 0.0
+    skipped: bool = False
+
+    def line(self) -> dict[str, Any]:
+        """What an output line has of it."""
+        if self.skipped:
+            return {"label": self.label, "skipped": True}
+        fields = asdict(self)
+        del fields["skipped"]
+        return fields
+
+
 def compare(
-    questions: Mapping[str, Question],
-    labels: Mapping[str, Any],
-    answers: Mapping[str, Any],
-    record: DecisionRecord,
-) -> dict[str, Any]:
-    """A comparison for each labelled question, as the output line has it."""
-    asked = {one.key: one for one in record.questions}
+    questions: Mapping[str, Question], labels: Mapping[str, Any], decision: Decision
+) -> dict[str, Comparison]:
+    """A comparison for each labelled question."""
+    asked = {one.key: one for one in decision.questions}
     return {
-        key: _compared(questions[key], label, answers[key], asked[key])
+        key: _compared(questions[key], label, decision.answers[key], asked[key])
         for key, label in labels.items()
     }
 
 
-def _compared(
-    question: Question, label: Any, answer: Mapping[str, Any], asked: AskedQuestion
-) -> dict[str, Any]:
-    if answer.get("skipped"):
-        return {"label": question.named(label), "skipped": True}
-    if "rule" in answer:
-        ruled = question.rules[answer["rule"]].answer
-        p, confidence = question.stored(question.certain(ruled))["p"], 1.0
-        said = question.named(ruled)
+def _compared(question: Question, label: Any, answer: Answer, asked: AskedQuestion) -> Comparison:
+    if answer.source is Source.SKIPPED:
+        return Comparison(label=question.named(label), skipped=True)
+    if answer.source is Source.RULE:
+        p, confidence = question.stored(question.certain(answer.top))["p"], 1.0
+        said = question.named(answer.top)
     else:
-        said = asked.top if question.tallies else question.named(answer["value"])
+        said = asked.top if question.tallies else question.named(answer.top)
         p, confidence = asked.reading["p"], asked.confidence
     task = TASKS[question.task]
-    row, truth = np.array([question.evidence(p)]), np.array([question.truth(label, answer)])
-    return {
-        "label": question.named(label),
-        "answer": said,
-        "agrees": bool(task.correct(row, truth)[0]),
-        "confidence": round(confidence, 6),
-        "brier": round(float(task.briers(row, truth)[0]), 6),
-    }
+    row, truth = np.array([question.evidence(p)]), np.array([question.truth(label, answer.fields)])
+    return Comparison(
+        label=question.named(label),
+        answer=said,
+        agrees=bool(task.correct(row, truth)[0]),
+        confidence=round(confidence, 6),
+        brier=round(float(task.briers(row, truth)[0]), 6),
+    )
 
 
 @dataclass(slots=True)
@@ -90,18 +104,18 @@ class Agreement:
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter)  # label, answer
     disagreements: list[tuple[float, int, str, str]] = field(default_factory=list)
 
-    def add(self, line: int, compared: Mapping[str, Any]) -> None:
+    def add(self, line: int, compared: Comparison) -> None:
         """Count one comparison; `line` is its number."""
-        if compared.get("skipped"):
+        if compared.skipped:
             self.skipped += 1
             return
-        label, said, confidence = compared["label"], compared["answer"], compared["confidence"]
+        label, said, confidence = compared.label, compared.answer, compared.confidence
         self.confidences.append(confidence)
-        self.agreeing.append(compared["agrees"])
-        self.brier += compared["brier"]
+        self.agreeing.append(compared.agrees)
+        self.brier += compared.brier
         if self.confusable:
             self.confusion[label, said] += 1
-        if not compared["agrees"]:
+        if not compared.agrees:
             heapq.heappush(self.disagreements, (confidence, -line, label, said))
             if len(self.disagreements) > self.examples_kept:
                 heapq.heappop(self.disagreements)
@@ -149,7 +163,7 @@ def add_up(
     for number, text in enumerate(lines, 1):
         try:
             for key, compared in json.loads(text).get("compared", {}).items():
-                found[key].add(number, compared)
+                found[key].add(number, Comparison(**compared))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             raise SettingsError(
                 f"line {number} of the output is damaged; --restart begins anew"

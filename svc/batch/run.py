@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -20,7 +20,16 @@ FAILURES = 10  # of the models in a row, after which the run stops: an outage
 HELD = 1_000  # lines that wait for whether an outage began before them
 _MODELS_FAULT = 429  # statuses from here on are nothing that the line is to blame for
 
-Answer = Callable[[Any], dict[str, Any]]
+
+@dataclass(frozen=True, slots=True)
+class LineAnswer:
+    """What is written of a line that was answered, and what that cost in dollars."""
+
+    fields: Mapping[str, Any]
+    cost_usd: float
+
+
+AnswerLine = Callable[[Any], LineAnswer]
 
 
 class Kind(Enum):
@@ -54,16 +63,16 @@ class Tally:
     held: list[Result] = field(default_factory=list)
 
 
-def answer_line(answer: Answer, line: Line) -> Result:
+def answer_line(answer: AnswerLine, line: Line) -> Result:
     """Answer one line; whatever goes wrong is a result too."""
     try:
-        fields = answer(line.parse())
+        answered = answer(line.parse())
     except ApiError as error:
         return _error_line(line, error)
     except Exception:  # one line's trouble is not the run's
         log.exception("line %d failed in an unforeseen way", line.number)
         return _error_line(line, InternalError("something failed here, and not at the models"))
-    return Result(Kind.ANSWERED, _encoded(line, fields), cost_usd=fields["cost_usd"])
+    return Result(Kind.ANSWERED, _encoded(line, answered.fields), cost_usd=answered.cost_usd)
 
 
 def write_all(results: Iterable[Result], output: Output, progress: Progress, tally: Tally) -> None:
@@ -120,6 +129,6 @@ def _error_line(line: Line, error: ApiError) -> Result:
     return Result(_kind(error), _encoded(line, shown), error.message)
 
 
-def _encoded(line: Line, fields: dict[str, Any]) -> bytes:
+def _encoded(line: Line, fields: Mapping[str, Any]) -> bytes:
     text = jsontext.dumps({"line": line.number, **fields})
     return f"{text}\n".encode("utf-8", "replace")

@@ -18,18 +18,17 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from svc import jsontext
+from svc import inprocess, jsontext
 from svc.batch.children import ChildLost, forked
 from svc.batch.inputs import Input, Line, open_input, reason
 from svc.batch.outputs import Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
-from svc.batch.run import Answer, Result, Tally, answer_line, write_all
+from svc.batch.run import AnswerLine, Result, Tally, answer_line, write_all
 from svc.batch.workers import Workers
-from svc.cli import offline
 from svc.cli.notices import notice
-from svc.cli.offline import Offline
 from svc.cli.plans import Asking
 from svc.errors import ApiError, SettingsError
+from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, load_decision, load_questions
 
 CONCURRENCY = 16
@@ -38,7 +37,7 @@ MOST_AT_ONCE = 256  # lines; each takes threads and sockets for its calls
 LINES_A_PROCESS = 32  # at once; with more of them a fast provider would wait for us
 
 F = TypeVar("F", bound=Callable[..., Any])
-Answering = Callable[[Offline, DecisionRequest], Answer]
+Answering = Callable[[InProcess, DecisionRequest], AnswerLine]
 
 _OPTIONS = (
     click.option(
@@ -159,7 +158,7 @@ class _Plan:
 
 def _planned(batch: Batch, asking: Asking, questions: dict[str, Any]) -> _Plan:
     """Settle how lines are asked; leaves no thread running."""
-    with offline.engine(asking.demo, 1) as engine:
+    with inprocess.engine(asking.demo, 1) as engine:
         fields = engine.settle(asking.fields)
         request = load_decision({**fields, "questions": questions, "state": {}})
         at_once = engine.at_once(request, batch.concurrency)
@@ -185,11 +184,11 @@ def _answering_lines(plan: _Plan, demo: bool, answering: Answering) -> Iterator[
     """In this process, or in several where one could not ask as fast as is wanted."""
 
     @contextmanager
-    def here(threads: int, shared: offline.Shared) -> Iterator[_Lines]:
-        with offline.engine(demo, threads, shared) as engine:
+    def here(threads: int, shared: inprocess.Shared) -> Iterator[_Lines]:
+        with inprocess.engine(demo, threads, shared) as engine:
             yield _Lines(partial(answer_line, answering(engine, plan.request)), engine.cut)
 
-    with closing(offline.Shared()) as shared:
+    with closing(inprocess.Shared()) as shared:
         if len(plan.threads) == 1:
             with here(plan.threads[0], shared) as lines:
                 yield lines

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import click
 
+from svc import inprocess
 from svc.batch.run import FAILURES
-from svc.cli import eval_options, offline
+from svc.cli import eval_options
 from svc.cli.eval_options import FAILED, INTERRUPTED
 from svc.cli.notices import notice
-from svc.cli.offline import Offline
 from svc.cli.plans import Asking, model_options
 from svc.cli.score_table import score_table
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
@@ -21,6 +21,7 @@ from svc.evals.asking import asked
 from svc.evals.runs import Run, Saved
 from svc.evals.scoring import Scored, score
 from svc.evals.sets import EvalRow, EvalSet, load_sets
+from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest
 
 EXAMPLES = """\b
@@ -68,7 +69,7 @@ def command(
     """
     chosen = [eval_set.sampled(per_set) for eval_set in load_sets(folder, sets)]
     with ExitStack() as stack:
-        engine = stack.enter_context(offline.engine(asking.demo, concurrency))
+        engine = stack.enter_context(inprocess.engine(asking.demo, concurrency))
         saved = stack.enter_context(runs.opened(save)) if save else None
         bench = _prepared(engine, asking, chosen, saved)
         status = _go(bench, engine, concurrency)
@@ -113,7 +114,7 @@ class _Bench:
 
 
 def _prepared(
-    engine: Offline, asking: Asking, sets: Sequence[EvalSet], saved: Saved | None
+    engine: InProcess, asking: Asking, sets: Sequence[EvalSet], saved: Saved | None
 ) -> _Bench:
     fields = engine.settle(asking.fields)
     run = Run(config=engine.config, **fields)
@@ -134,7 +135,7 @@ def _prepared(
     return bench
 
 
-def _go(bench: _Bench, engine: Offline, concurrency: int) -> int:
+def _go(bench: _Bench, engine: InProcess, concurrency: int) -> int:
     """Ask what is not known yet; the exit status."""
     left = [job for job in bench.jobs if (job.eval_set.name, job.row.number) not in bench.scored]
     if known := len(bench.jobs) - len(left):
@@ -154,11 +155,11 @@ def _go(bench: _Bench, engine: Offline, concurrency: int) -> int:
     return status if stopped or failed else 0
 
 
-def _ask(bench: _Bench, jobs: Sequence[_Job], engine: Offline, threads: int) -> str:
+def _ask(bench: _Bench, jobs: Sequence[_Job], engine: InProcess, threads: int) -> str:
     """Ask the jobs; why it stopped before the last one, or nothing."""
 
     def work(job: _Job) -> Scored:
-        scored = score(engine.recorded, job.request, job.row)
+        scored = score(engine.decide, job.request, job.row)
         if not scored.error:
             bench.keep(job, scored)  # at once: paid for, whatever comes of the rows before it
         return scored

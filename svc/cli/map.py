@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from svc.batch.run import Answer
+from svc.batch.run import AnswerLine, LineAnswer
 from svc.cli import batches
 from svc.cli.batches import Batch, batch_options
-from svc.cli.offline import Offline
 from svc.cli.plans import Asking, model_options
+from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
 
 EXAMPLES = """\b
@@ -49,9 +49,10 @@ def command(batch: Batch, asking: Asking) -> None:
     batches.run(batch, asking, _answering, command="map")
 
 
-def _answering(engine: Offline, request: DecisionRequest) -> Answer:
+def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:
     return partial(_answer, engine, request)
 
 
-def _answer(engine: Offline, request: DecisionRequest, state: Any) -> dict[str, Any]:
-    return engine.answer(with_state(request, state))
+def _answer(engine: InProcess, request: DecisionRequest, state: Any) -> LineAnswer:
+    decision = engine.decide(with_state(request, state))
+    return LineAnswer(decision.response(), decision.cost_usd)

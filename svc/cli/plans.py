@@ -15,34 +15,34 @@ from typing import Any, NoReturn, TypeVar
 import click
 from marshmallow import ValidationError
 
-from svc.cli.demonstration import DEMO_MODEL
+from svc.engine.plans import CHAIN, KINDS, PlanKind, named_kinds
+from svc.inprocess import DEMO_MODEL
 from svc.schemas.decision import MODES
-from svc.schemas.plan import CASCADE, COUNCIL, ESCALATE_BELOW, RACE, PlanField
+from svc.schemas.plan import PlanField
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_MODEL = "model"
-_PLANS = (_MODEL, COUNCIL, CASCADE, RACE)  # options of which one may be given
 demo_option = click.option(
     "--demo",
     is_flag=True,
     help=f"Start the demonstration model; {DEMO_MODEL} answers unless models are named.",
 )
-_OPTIONS = (
-    click.option("--model", metavar="MODEL", help="A model, or a fallback chain: A,B,C."),
-    click.option("--council", metavar="A,B", help="Models that answer together, blended."),
-    click.option("--cascade", metavar="A,B", help="Cheapest first, unsure questions go on."),
-    click.option("--race", metavar="A,B", help="All asked at once, the first answer wins."),
-    click.option(
-        "--escalate-below",
-        type=float,
-        metavar="P",
-        help=f"Confidence below which a cascade goes on.  [default: {ESCALATE_BELOW}]",
-    ),
-    click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True),
-    click.option("--no-debias", is_flag=True, help="Ask options in their original order only."),
-    demo_option,
-)
+_MODEL = "model"  # the option of a chain
+
+
+def _options() -> list[Callable[[F], F]]:
+    options = [click.option("--model", metavar="MODEL", help=KINDS[CHAIN].help)]
+    for kind in named_kinds():
+        options.append(click.option(f"--{kind.name}", metavar="A,B", help=kind.help))
+        for name, option in kind.options.items():
+            words = f"{option.help}  [default: {option.default}]"
+            options.append(click.option(_spelled(name), type=float, metavar="P", help=words))
+    return [
+        *options,
+        click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True),
+        click.option("--no-debias", is_flag=True, help="Ask options in their original order only."),
+        demo_option,
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,15 @@ def model_options(function: F) -> F:
 
     @functools.wraps(function)
     def with_asking(mode: str, no_debias: bool, demo: bool, **others: Any) -> Any:
-        given = {name: others.pop(name) for name in (*_PLANS, "escalate_below")}
+        names = [name for kind in named_kinds() for name in (kind.name, *kind.options)]
+        given = {name: others.pop(name) for name in (_MODEL, *names)}
         model = _plan(given, DEMO_MODEL if demo else None)
         named = {} if model is None else {"model": model}
         fields = {**named, "mode": mode, "debias": not no_debias}
         return function(asking=Asking(fields, demo), **others)
 
     command: Any = with_asking
-    for option in reversed(_OPTIONS):
+    for option in reversed(_options()):
         command = option(command)
     return command  # type: ignore[no-any-return]
 
@@ -80,31 +81,37 @@ def model_ids(text: str) -> list[str]:
 
 def _plan(given: Mapping[str, Any], default: str | None) -> Any:
     """The plan as the request field `model` has it. Raises `UsageError` for what is none."""
-    named = [name for name in _PLANS if given[name] is not None]
+    kinds = [kind for kind in named_kinds() if given[kind.name] is not None]
+    named = [*([_MODEL] if given[_MODEL] is not None else []), *(kind.name for kind in kinds)]
     if len(named) > 1:
-        _refuse(f"{' and '.join(f'--{name}' for name in named)} exclude each other")
-    if given["escalate_below"] is not None and named != [CASCADE]:
-        _refuse("--escalate-below goes with --cascade only")
+        _refuse(f"{' and '.join(map(_spelled, named))} exclude each other")
+    for kind in named_kinds():
+        for name in kind.options:
+            if given[name] is not None and kind not in kinds:
+                _refuse(f"{_spelled(name)} goes with {_spelled(kind.name)} only")
     if not named:
         return default
     ids = model_ids(given[named[0]])
-    plan = _field(named[0], ids, given["escalate_below"])
+    plan = _field(kinds[0], ids, given) if kinds else ids[0] if len(ids) == 1 else ids
     try:
         PlanField().deserialize(plan)
     except ValidationError as error:
-        _refuse(f"--{named[0]} {error.messages[0]}")
+        wrong = error.messages if isinstance(error.messages, dict) else {named[0]: error.messages}
+        _refuse("; ".join(f"{_spelled(name)} {words[0]}" for name, words in wrong.items()))
     return plan
 
 
-def _field(name: str, ids: list[str], escalate_below: float | None) -> Any:
-    if name == _MODEL:
-        return ids[0] if len(ids) == 1 else ids
-    if name == CASCADE:
-        return {
-            name: ids,
-            "escalate_below": ESCALATE_BELOW if escalate_below is None else escalate_below,
-        }
-    return {name: ids}
+def _field(kind: PlanKind, ids: list[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    options = {
+        name: option.default if given[name] is None else given[name]
+        for name, option in kind.options.items()
+    }
+    return {kind.name: ids, **options}
+
+
+def _spelled(name: str) -> str:
+    """How the command line spells a field."""
+    return "--" + name.replace("_", "-")
 
 
 def _refuse(message: str) -> NoReturn:

@@ -13,9 +13,9 @@ from gunicorn.app.base import Application
 from svc import limits, logs, serving
 from svc.app import create_app
 from svc.bootstrap import build
-from svc.cli.demonstration import DEMO_MODEL, with_demo
 from svc.demo import DemoServer
 from svc.errors import SettingsError
+from svc.inprocess import DEMO_MODEL, with_demo
 from svc.settings import Settings, load
 
 BACKLOG = 2_048  # connections that may wait to be accepted

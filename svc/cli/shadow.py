@@ -12,13 +12,13 @@ import click
 from svc import jsontext
 from svc.batch.agreement import add_up, check_labels, compare
 from svc.batch.inputs import STANDARD, open_input
-from svc.batch.run import Answer
+from svc.batch.run import AnswerLine, LineAnswer
 from svc.cli import batches
 from svc.cli.agreement_report import report
 from svc.cli.batches import Batch, batch_options
-from svc.cli.offline import Offline
 from svc.cli.plans import Asking, model_options
 from svc.errors import InvalidRequest
+from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
 
 EXCERPT = 100  # characters of a state that is shown
@@ -79,16 +79,18 @@ def command(batch: Batch, asking: Asking, name: str, examples: int) -> None:
     )
 
 
-def _answering(name: str, engine: Offline, request: DecisionRequest) -> Answer:
+def _answering(name: str, engine: InProcess, request: DecisionRequest) -> AnswerLine:
     return partial(_answer, name, engine, request)
 
 
-def _answer(name: str, engine: Offline, request: DecisionRequest, line: Any) -> dict[str, Any]:
+def _answer(name: str, engine: InProcess, request: DecisionRequest, line: Any) -> LineAnswer:
     if not isinstance(line, dict) or "state" not in line or name not in line:
         raise InvalidRequest(f"the line must be an object with state and {name}")
     labels = check_labels(request.questions, line[name], name)
-    response, record = engine.recorded(with_state(request, line["state"]))
-    return {**response, "compared": compare(request.questions, labels, response["answers"], record)}
+    decision = engine.decide(with_state(request, line["state"]))
+    compared = compare(request.questions, labels, decision)
+    told = {key: comparison.line() for key, comparison in compared.items()}
+    return LineAnswer({**decision.response(), "compared": told}, decision.cost_usd)
 
 
 def _report(batch: Batch, examples: int, request: DecisionRequest) -> None:

@@ -9,24 +9,23 @@ from functools import partial
 
 import click
 
-from svc import limits
+from svc import inprocess, limits
 from svc.batch.progress import Progress
 from svc.batch.workers import Workers
-from svc.cli import offline
 from svc.cli.agreement_report import table
 from svc.cli.eval_options import FAILED
 from svc.cli.notices import notice
-from svc.cli.offline import Offline
 from svc.cli.plans import demo_option
 from svc.cli.score_table import milliseconds, printable
 from svc.engine.ask import Ledger
 from svc.errors import ApiError, SettingsError
 from svc.evals.probing import QUESTIONS, Probed, Tried, Verdict, probe
+from svc.inprocess import InProcess
 from svc.pins import PINS
 from svc.providers.catalog import CHAT, Provider
 from svc.providers.failures import CallError
-from svc.providers.routing import Model
 from svc.providers.traits import Traits
+from svc.records import Model
 from svc.schemas import load_questions
 
 AT_ONCE = 8  # models under way
@@ -70,7 +69,7 @@ def command(models: Sequence[str], demo: bool) -> None:
     The exit status is 0 when any model answered, 1 when none did. SVC_LOG_LEVEL=warning shows
     what providers said of failed calls.
     """
-    with offline.engine(demo, AT_ONCE) as engine:
+    with inprocess.engine(demo, AT_ONCE) as engine:
         chosen = list(dict.fromkeys(models)) or _usual_models(engine)
         if not chosen:
             raise SettingsError(
@@ -86,7 +85,7 @@ def command(models: Sequence[str], demo: bool) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-def _all(engine: Offline, models: Sequence[str], progress: Progress) -> Iterator[Probed]:
+def _all(engine: InProcess, models: Sequence[str], progress: Progress) -> Iterator[Probed]:
     failed, cost_usd = 0, 0.0
     with Workers(iter(models), partial(_probe, engine), AT_ONCE, engine.cut) as results:
         for done, probed in enumerate(results, 1):
@@ -96,7 +95,7 @@ def _all(engine: Offline, models: Sequence[str], progress: Progress) -> Iterator
             yield probed
 
 
-def _probe(engine: Offline, model_id: str) -> Probed:
+def _probe(engine: InProcess, model_id: str) -> Probed:
     try:
         model = engine.resolve(model_id)
     except ApiError as error:
@@ -107,7 +106,7 @@ def _probe(engine: Offline, model_id: str) -> Probed:
 class _Target:
     """One model, asked as a decision of this process asks it."""
 
-    def __init__(self, engine: Offline, model: Model) -> None:
+    def __init__(self, engine: InProcess, model: Model) -> None:
         self._engine, self._model = engine, model
         self._questions = tuple(load_questions(QUESTIONS).values())
         self.decides = engine.catalog[model.provider].kind != CHAT
@@ -121,7 +120,7 @@ class _Target:
         return self._engine.client.traits.of(self._model.id)
 
 
-def _usual_models(engine: Offline) -> list[str]:
+def _usual_models(engine: InProcess) -> list[str]:
     """The ids that are checked when none are named; says which providers did not answer."""
     found: list[str] = []
     silent = []
@@ -135,7 +134,7 @@ def _usual_models(engine: Offline) -> list[str]:
     return found
 
 
-def _models_of(engine: Offline, provider: Provider) -> list[str]:
+def _models_of(engine: InProcess, provider: Provider) -> list[str]:
     if provider.aggregator:
         return list(dict.fromkeys(pin.model for pin in PINS.values()))
     names: Sequence[str] = provider.usual_models

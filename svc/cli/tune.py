@@ -9,14 +9,12 @@ from pathlib import Path
 
 import click
 
-from svc import jsontext
+from svc import inprocess, jsontext
 from svc.batch import files
 from svc.batch.inputs import reason
 from svc.batch.run import FAILURES
-from svc.cli import eval_options, offline
+from svc.cli import eval_options
 from svc.cli.agreement_report import table
-from svc.cli.demonstration import DEMO_MODEL
-from svc.cli.offline import Offline
 from svc.cli.plans import demo_option, model_ids
 from svc.cli.score_table import decimal, dollars, milliseconds, percent, span
 from svc.errors import SettingsError
@@ -33,6 +31,7 @@ from svc.evals.figures import Figures, figures, wilson
 from svc.evals.runs import plan_text
 from svc.evals.scoring import Scored, score
 from svc.evals.sets import SUFFIX, EvalRow, EvalSet, load_sets
+from svc.inprocess import DEMO_MODEL, InProcess
 from svc.limits import COUNCIL
 
 FEWEST_ROWS = 8  # of which 4 are for examples, at most half
@@ -91,7 +90,7 @@ def command(
             f"{name} has {len(eval_set.rows)} rows to tune on; it takes at least {FEWEST_ROWS}"
         )
     pool, rows = split(eval_set.rows)
-    with offline.engine(demo, concurrency) as engine:
+    with inprocess.engine(demo, concurrency) as engine:
         tried = candidates(eval_set, _settled(engine, ids, demo), examples(pool))
         _announce(eval_set, tried, pool, rows, yes)
         result = _try(tried, rows, engine, concurrency)
@@ -110,7 +109,7 @@ def _ids(models: str | None) -> list[str] | None:
     return ids
 
 
-def _settled(engine: Offline, ids: list[str] | None, demo: bool) -> list[str]:
+def _settled(engine: InProcess, ids: list[str] | None, demo: bool) -> list[str]:
     """The ids to try, every one of which can be asked. Raises `ApiError`."""
     if ids is not None:
         engine.settle({"model": ids})
@@ -159,7 +158,7 @@ class _Job:
 
 
 def _try(
-    tried: Sequence[Candidate], rows: Sequence[EvalRow], engine: Offline, concurrency: int
+    tried: Sequence[Candidate], rows: Sequence[EvalRow], engine: InProcess, concurrency: int
 ) -> list[tuple[Candidate, Figures]]:
     """Every candidate with its figures, the best first. Raises `QuotaSpent`."""
     jobs = [_Job(place, one, row) for place, one in enumerate(tried) for row in rows]
@@ -170,7 +169,7 @@ def _try(
     def work(job: _Job) -> Scored:
         if failures[job.place] >= FAILURES:
             return Scored(error=f"not asked after {FAILURES} failures in a row")
-        return score(engine.recorded, job.candidate.request, job.row)
+        return score(engine.decide, job.candidate.request, job.row)
 
     with closing(asked(jobs, work, threads, engine.cut)) as results:
         for job, one in results:

@@ -5,37 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svc.engine.knowledge import NOTHING_KNOWN, Knowledge
-from svc.questions import Question, Reading
-from svc.questions.labels import DECIMALS
-
-SKIPPED = {"skipped": True}
-
-
-def confidence(knowledge: Knowledge, question: Question, reading: Reading) -> float:
-    """How sure the calibrated reading is of its top answer, as the caller would see it."""
-    return round(question.confidence(knowledge.calibrated(question, reading)), DECIMALS)
+from svc.engine.plans import Finding
+from svc.learning.knowledge import Knowledge
+from svc.questions import Question
+from svc.records import Answer, Source
 
 
 def by_models(
-    knowledge: Knowledge, question: Question, reading: Reading, extra: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The answer that models gave; `extra` are the fields that the plan adds."""
-    return {
-        **question.answer(knowledge.calibrated(question, reading)),
+    knowledge: Knowledge, question: Question, finding: Finding, told: Mapping[str, Any]
+) -> Answer:
+    """The answer that models gave, as the project's labels have shaped it; `told` are added."""
+    reading = knowledge.calibrated(question, finding.reading)
+    fields = {
+        **question.answer(reading),
         "calibrated": knowledge.calibrator(question) is not None,
-        **extra,
-        **knowledge.coverage(question, reading),
+        **finding.extra,
+        **knowledge.coverage(question, finding.reading),
+        **told,
     }
+    return Answer(
+        Source.MODELS,
+        fields,
+        top=question.top(reading),
+        confidence=question.confidence(reading),
+        abstains=question.abstains(reading),
+        extracted=question.extracts,
+    )
 
 
-def by_rule(question: Question, label: Any, rule: int) -> dict[str, Any]:
-    """The answer that a rule gave: all probability on its label, and nothing learned of it."""
-    certain = question.certain(label)
-    return {
-        **question.answer(certain),
+def by_rule(question: Question, label: Any, told: Mapping[str, Any]) -> Answer:
+    """The answer that a rule gave: all probability on its label, and nothing guaranteed."""
+    fields = {
+        **question.answer(question.certain(label)),
         "confidence": 1.0,
         "calibrated": False,
-        "rule": rule,
-        **NOTHING_KNOWN.coverage(question, certain),
+        **question.unguaranteed,
+        **told,
     }
+    return Answer(Source.RULE, fields, label, 1.0, extracted=question.extracts)

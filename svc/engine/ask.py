@@ -12,17 +12,17 @@ from svc.deadline import Deadline
 from svc.engine import ladder, prompt
 from svc.engine.attempt import Attempt, Runner, Target, calls_needed
 from svc.engine.cache import DecisionCache, cache_key
-from svc.engine.calls import CallPool, Outcome, together
+from svc.engine.calls import CallPool, Outcome
 from svc.engine.debias import AUTO, DebiasMemory
 from svc.engine.ladder import Climb, moves_on
+from svc.engine.plans import Asked
 from svc.engine.prompt import Material
 from svc.errors import ApiError, ModelError, OutOfCalls
 from svc.providers.catalog import CHAT, Provider
-from svc.providers.failures import CallError
+from svc.providers.failures import CallError, api_error_of
 from svc.providers.replies import Completion
-from svc.providers.routing import Model
 from svc.providers.traits import JSON_WAYS, Reason, TraitMemory, Traits, Way
-from svc.questions import Reading
+from svc.records import Model
 from svc.usage import Counts, Usage
 
 
@@ -72,17 +72,6 @@ class Ask:
         if decides:
             return any(question.plain(False) != question.plain(True) for question in questions)
         return any(question.reversible for question in questions)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What one model said: a reading for each question, and what it took."""
-
-    readings: tuple[Reading, ...]
-    original: tuple[Reading, ...]  # of the first order that answered, before merging
-    mode: str  # "logprobs" or "verbal"
-    debiased: bool | None  # None when there was no order to reverse
-    cached: bool = False
 
 
 class ModelFacts(Protocol):
@@ -157,7 +146,7 @@ class Asker:
             if not any(map(moves_on, failures)):
                 break  # another way would meet the same trouble
             climb.fell(way, failures)
-        raise together(failures).about(_named(ask.model))
+        raise api_error_of(failures).about(_named(ask.model))
 
     def _book(self, model: Model, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
         """Count calls with what they took, for the request and for the model."""

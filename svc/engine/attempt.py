@@ -22,9 +22,9 @@ from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
 from svc.providers.failures import BadReply, CallError, Cut, Unanswerable
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
-from svc.providers.routing import Model
 from svc.providers.traits import LABEL_WAYS, Way
 from svc.questions import LabelLine, Reading, Unreadable
+from svc.records import Model
 
 LABEL_ROOM = 2_048  # output tokens of a label reply where the model thinks first
 JSON_ROOM = 8_192  # output tokens of a JSON reply where the model thinks first

@@ -17,14 +17,14 @@ from typing import Protocol, TypeAlias
 
 from svc import limits
 from svc.deadline import Deadline
-from svc.errors import ApiError, InternalError, ModelError, RateLimited
+from svc.errors import ENDING, ApiError, InternalError
 from svc.providers.bodies import ChatCall
 from svc.providers.failures import CallError, ParameterBounded, ParameterRefused
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
 from svc.providers.replies import Completion
-from svc.providers.routing import Model
 from svc.providers.traits import NO_CORRECTIONS, Corrections, Traits
+from svc.records import Model
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class CallPool:
     def run(self, calls: Sequence[Call], deadline: Deadline) -> list[Outcome]:
         """Carry out `calls` at the same time; the outcome of each, in their order.
 
-        Raises `Timeout` when the deadline passes first.
+        Raises `Timeout` when the deadline passes first, `QuotaSpent` where the gate does.
         """
         flights = [_Flight(call) for call in calls]
         landed: Landed = SimpleQueue()
@@ -135,6 +135,8 @@ class CallPool:
         if not flight.admitted:
             try:
                 wait = self._gate.delay(flight.call.model.provider, deadline.left())
+            except ENDING:
+                raise
             except ApiError as error:
                 flight.outcome = error
                 return True
@@ -195,19 +197,3 @@ def _correction(error: ParameterRefused) -> Traits:
     if error.parameter not in LIMITS:
         return Traits(top_logprobs=error.bound)
     return Traits(most_tokens=error.bound) if error.upper else Traits(least_tokens=error.bound)
-
-
-def together(failures: Sequence[CallError | ApiError]) -> ApiError:
-    """The one error that stands for several failed calls or models, with the words of each.
-
-    All rate-limited: the soonest `RateLimited`; all of one other kind: that kind; otherwise
-    `ModelError`.
-    """
-    errors = [f.as_api_error() if isinstance(f, CallError) else f for f in failures]
-    limited = [error for error in errors if isinstance(error, RateLimited)]
-    if len(limited) == len(errors):
-        return min(limited, key=lambda error: error.retry_after)
-    words = "; ".join(dict.fromkeys(error.message for error in errors))
-    if len({type(error) for error in errors}) == 1:
-        return errors[0].saying(words)
-    return ModelError(words)

@@ -6,20 +6,22 @@ original order. What the probability of the returned answer drops by is the fiel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from svc import jsontext, limits
-from svc.deadline import Deadline
-from svc.engine.ask import Asked
-from svc.engine.flows import FlowPool, Job
-from svc.engine.plans import Group
+from svc import jsontext
+from svc.engine.ask import Asker
+from svc.engine.asking import DecisionAsking
+from svc.engine.planned_calls import explained_fields
+from svc.engine.plans import Asked, Group
+from svc.engine.setup import Setup
 from svc.engine.stages import Answered
 from svc.errors import ApiError
-from svc.providers.routing import Model
+from svc.flows import FlowPool, Job
 from svc.questions import Reading
 from svc.questions.labels import DECIMALS
+from svc.records import Model
 from svc.schemas import DecisionRequest
 
 
@@ -33,47 +35,26 @@ class Probe:
     without: str
 
 
-AskText = Callable[[Probe, str, Deadline], Asked]
-
-
-def fields_of(request: DecisionRequest) -> list[str]:
-    """The top-level fields that are left out in turn; none of a state that is no object."""
-    return list(request.state.fields or {})[: limits.EXPLAIN_FIELDS] if request.explain else []
-
-
-def add(
-    request: DecisionRequest,
-    answered: Answered,
-    ask: AskText,
-    flows: FlowPool,
-    deadline: Deadline,
-) -> list[Asked]:
+def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list[Asked]:
     """Add `explain` to the answers that models gave; the askings it took.
 
     A field whose call fails is left out. Raises `Timeout`.
     """
+    request = setup.request
     probes = [
         Probe(model, mode, group, field)
         for model, mode, group in _askings(request, answered)
-        for field in fields_of(request)
+        for field in explained_fields(request)
     ]
-    outcomes = flows.run([_job(probe, request, ask) for probe in probes], deadline)
-    asked = []
-    for key in {key: None for probe in probes for key in probe.group.questions}:
-        answered.answers[key] = {**answered.answers[key], "explain": {}}
-    for probe, outcome in zip(probes, outcomes, strict=True):
-        if isinstance(outcome, ApiError):
-            continue
-        asked.append(outcome)
-        for key, reading in zip(probe.group.questions, outcome.readings, strict=True):
-            answered.answers[key]["explain"][probe.without] = _drop(answered, key, probe, reading)
-    return asked
-
-
-def planned_calls(request: DecisionRequest) -> int:
-    """One for each field, and one more where some questions think in calls of their own."""
-    kinds = {question.think for question in request.questions.values() if question.reversible}
-    return len(kinds) * len(fields_of(request))
+    outcomes = flows.run([_job(setup, asker, probe) for probe in probes], setup.deadline)
+    found = [(p, o) for p, o in zip(probes, outcomes, strict=True) if not isinstance(o, ApiError)]
+    shares: dict[str, dict[str, float]] = {key: {} for p in probes for key in p.group.questions}
+    for probe, asked in found:
+        for key, reading in zip(probe.group.questions, asked.readings, strict=True):
+            shares[key][probe.without] = _drop(answered, key, probe, reading)
+    for key, explained in shares.items():
+        answered.answers[key] = answered.answers[key].plus(explain=explained)
+    return [asked for _, asked in found]
 
 
 def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, str, Group]]:
@@ -87,14 +68,15 @@ def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, 
     return [(model, mode, Group(found, think)) for (model, mode, think), found in groups.items()]
 
 
-def _job(probe: Probe, request: DecisionRequest, ask: AskText) -> Job[Asked]:
-    fields: Mapping[str, Any] = request.state.fields or {}
+def _job(setup: Setup, asker: Asker, probe: Probe) -> Job[Asked]:
+    fields: Mapping[str, Any] = setup.request.state.fields or {}
     text = jsontext.dumps({k: v for k, v in fields.items() if k != probe.without})
-    return lambda lane: ask(probe, text, lane)
+    asking = DecisionAsking(asker, replace(setup, debias=False, mode=probe.mode), text)
+    return lambda lane: asking.ask(probe.model, probe.group, lane)
 
 
 def _drop(answered: Answered, key: str, probe: Probe, without: Reading) -> float:
-    question, label = probe.group.questions[key], answered.labels[key]
+    question, label = probe.group.questions[key], answered.top(key)
     original = answered.findings.by_key[key].original
     drop = question.probability(original, label) - question.probability(without, label)
     return round(drop, DECIMALS)

@@ -1,95 +1,89 @@
-"""Answer a request stage by stage: skip, apply rules, ask the models for the rest."""
+"""A request stage by stage: what is skipped, what rules answer, and what the models said."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from svc.engine import answer
-from svc.engine.knowledge import Knowledge
+from svc.engine.asking import Earlier
 from svc.engine.plans import Findings, Group
+from svc.engine.plans.base import grouped
+from svc.learning.knowledge import Knowledge
 from svc.questions import Question
 from svc.questions.conditions import ANSWER_MARK
+from svc.records import SKIPPED, Answer, Source
 from svc.schemas import DecisionRequest
-
-Earlier = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
 class Answered:
-    """What came of a request, question by question; `answers` are in the request's order."""
+    """What came of a request so far, question by question."""
 
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
     findings: Findings = field(default_factory=Findings)
-    labels: dict[str, Any] = field(default_factory=dict)  # of the questions that were answered
+
+    def top(self, key: str) -> Any:
+        """What was answered, as a checked label."""
+        return self.answers[key].top
+
+    def has(self, key: str) -> bool:
+        """Whether the question was answered, and not skipped."""
+        return key in self.answers and self.answers[key].source is not Source.SKIPPED
 
 
-def run(
-    request: DecisionRequest,
-    knowledge: Knowledge,
-    ask: Callable[[Sequence[Group], Earlier], Findings],
-) -> Answered:
-    """Answer all stages; `ask` puts one stage's groups, with earlier answers, to the models."""
-    answered = Answered(answers={key: {} for key in request.questions})
-    for number, keys in enumerate(request.stages):
-        open_questions = _without_models(request, keys, answered)
-        found = ask(_groups(open_questions), _earlier(request, open_questions, answered))
-        for key, question in open_questions.items():
-            finding = found.by_key[key]
-            answered.answers[key] = answer.by_models(
-                knowledge, question, finding.reading, finding.extra
-            )
-            answered.labels[key] = question.top(knowledge.calibrated(question, finding.reading))
-        answered.findings.add(found)
-        if len(request.stages) > 1:
-            for key in keys:
-                answered.answers[key] = {**answered.answers[key], "stage": number}
-    return answered
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The questions of one stage that models have to answer."""
+
+    questions: Mapping[str, Question]
+    groups: Sequence[Group]
+    earlier: Earlier
+    told: Mapping[str, Any]  # what every answer says of the stage
 
 
-def _without_models(
-    request: DecisionRequest, keys: Sequence[str], answered: Answered
-) -> dict[str, Question]:
-    """Answer what needs no model; the questions of the stage that do."""
-    values = {**(request.state.fields or {}), **_marked(answered.labels)}
+def open_stage(request: DecisionRequest, number: int, answered: Answered) -> Stage:
+    """Answer what needs no model, into `answered`; the stage that is left for the models."""
+    told = {"stage": number} if len(request.stages) > 1 else {}
+    marked = {ANSWER_MARK + key: _as_condition(answered.top(key)) for key in _tops(answered)}
+    values = {**(request.state.fields or {}), **marked}
     left = {}
-    for key in keys:
+    for key in request.stages[number]:
         question = request.questions[key]
         if _skips(question, values, answered):
-            answered.answers[key] = answer.SKIPPED
+            answered.answers[key] = SKIPPED.plus(**told)
             continue
         index = next((i for i, rule in enumerate(question.rules) if rule.holds(values)), None)
         if index is None:
             left[key] = question
-            continue
-        label = question.rules[index].answer
-        answered.answers[key] = answer.by_rule(question, label, index)
-        answered.labels[key] = label
-    return left
+        else:
+            ruled = {"rule": index, **told}
+            answered.answers[key] = answer.by_rule(question, question.rules[index].answer, ruled)
+    return Stage(left, grouped(left), _earlier(request, left, answered), told)
+
+
+def close_stage(stage: Stage, found: Findings, knowledge: Knowledge, answered: Answered) -> None:
+    """Add what the models found."""
+    for key, question in stage.questions.items():
+        finding = found.by_key[key]
+        answered.answers[key] = answer.by_models(knowledge, question, finding, stage.told)
+    answered.findings.add(found)
+
+
+def _tops(answered: Answered) -> list[str]:
+    return [key for key in answered.answers if answered.has(key)]
+
+
+def _as_condition(label: Any) -> Any:
+    """An earlier answer as conditions read it, selected keys as a list."""
+    return list(label) if isinstance(label, tuple) else label
 
 
 def _skips(question: Question, values: Mapping[str, Any], answered: Answered) -> bool:
-    if not question.dependencies <= answered.labels.keys():
+    if not all(map(answered.has, question.dependencies)):
         return True  # an answer that it needs was skipped
     return not all(condition.holds(values) for condition in question.when)
-
-
-def _marked(labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Earlier answers as conditions read them, selected keys as a list."""
-    return {
-        ANSWER_MARK + key: list(label) if isinstance(label, tuple) else label
-        for key, label in labels.items()
-    }
-
-
-def _groups(questions: Mapping[str, Question]) -> list[Group]:
-    """One call for all questions, and one of its own for each that thinks."""
-    together = {key: question for key, question in questions.items() if not question.think}
-    alone = [
-        Group({key: question}, think=True) for key, question in questions.items() if question.think
-    ]
-    return [Group(together), *alone] if together else alone
 
 
 def _earlier(
@@ -98,17 +92,7 @@ def _earlier(
     """Instructions and answers of the questions that any of `questions` depends on."""
     needed = frozenset[str]().union(*(question.dependencies for question in questions.values()))
     return tuple(
-        (question.instructions, question.spoken(answered.labels[key]))
+        (question.instructions, question.spoken(answered.top(key)))
         for key, question in request.questions.items()
         if key in needed
     )
-
-
-def planned_calls(request: DecisionRequest, members: int, orders: int) -> int:
-    """Calls of the plan, had every question to be asked: members, orders, stages, think."""
-    calls = 0
-    for keys in request.stages:
-        for group in _groups({key: request.questions[key] for key in keys}):
-            reversible = any(question.reversible for question in group.questions.values())
-            calls += members * (orders if reversible else 1)
-    return calls

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc import limits
-from svc.engine import stages
+from svc.engine import planned_calls
+from svc.engine.plans.cascade import BELOW, CascadePlan
+from svc.engine.plans.council import CouncilPlan
 from svc.evals.figures import Figures
 from svc.evals.sets import EvalRow, EvalSet, shuffled
 from svc.questions import TYPES
 from svc.schemas import DecisionRequest
-from svc.schemas.plan import CASCADE, COUNCIL
 
 ESCALATE_BELOW = (0.7, 0.8, 0.9)
 MODES = ("auto", "verbal")
@@ -37,7 +38,7 @@ class Candidate:
     def most_calls(self) -> int:
         """Model calls that one row takes at most; retries of the same call are not counted."""
         members = len(self.request.plan.models) if self.request.plan else 1
-        calls = stages.planned_calls(self.request, members, _ORDERS if self.debias else 1)
+        calls = planned_calls.of_stages(self.request, members, _ORDERS if self.debias else 1)
         (question,) = self.request.questions.values()
         falls_back = self.mode == "auto" and not question.think and not question.verbal_reason
         return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
@@ -75,8 +76,8 @@ def plans(models: Sequence[str]) -> list[Any]:
     alone: list[Any] = list(models)
     if len(alone) < 2:
         return alone
-    cascades = [{CASCADE: list(models), "escalate_below": below} for below in ESCALATE_BELOW]
-    return [*alone, {COUNCIL: list(models)}, *cascades]
+    cascades = [{CascadePlan.name: list(models), BELOW: below} for below in ESCALATE_BELOW]
+    return [*alone, {CouncilPlan.name: list(models)}, *cascades]
 
 
 def candidates(

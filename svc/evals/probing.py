@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from svc.engine.ask import Asked
+from svc.engine.plans import Asked
 from svc.errors import ApiError
 from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Traits, Way
 

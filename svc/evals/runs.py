@@ -20,6 +20,7 @@ from marshmallow import ValidationError
 from svc import jsontext
 from svc.batch.inputs import reason
 from svc.batch.outputs import Appended, Output
+from svc.engine.plans import named_kinds
 from svc.errors import ApiError, SettingsError
 from svc.evals.scoring import Scored
 from svc.evals.sets import EvalRow, EvalSet
@@ -174,9 +175,10 @@ def plan_text(model: Any) -> str:
         return model
     if isinstance(model, list):
         return " then ".join(map(str, model))
-    (kind, *_) = [name for name in model if name != "escalate_below"]
-    below = f" below {model['escalate_below']:g}" if "escalate_below" in model else ""
-    return f"{kind} of {', '.join(map(str, model[kind]))}{below}"
+    (kind,) = (kind for kind in named_kinds() if kind.name in model)
+    given = {name: option for name, option in kind.options.items() if name in model}
+    options = [f" {option.word} {model[name]:g}" for name, option in given.items()]
+    return f"{kind.name} of {', '.join(map(str, model[kind.name]))}{''.join(options)}"
 
 
 def _lock(fd: int, path: str) -> None:

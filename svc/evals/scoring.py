@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from svc.batch.agreement import compare
 from svc.errors import ApiError, QuotaSpent
 from svc.evals.sets import EvalRow
+from svc.records import Decision
 from svc.schemas import DecisionRequest, with_state
-from svc.store.decisions import DecisionRecord
 
-Ask = Callable[[DecisionRequest], tuple[dict[str, Any], DecisionRecord]]
+Ask = Callable[[DecisionRequest], Decision]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +39,16 @@ def score(ask: Ask, request: DecisionRequest, row: EvalRow) -> Scored:
     """Ask about one row; a failure is a result too. Raises `QuotaSpent`."""
     ((key, question),) = request.questions.items()
     try:
-        response, record = ask(with_state(request, row.state))
+        decision = ask(with_state(request, row.state))
     except QuotaSpent:
         raise
     except ApiError as error:
         return Scored(error=f"{error.type}: {error.message}")
-    compared = compare(request.questions, {key: row.truth}, response["answers"], record)[key]
+    compared = compare(request.questions, {key: row.truth}, decision)[key]
     return Scored(
-        **compared,
-        mode=response["mode"],
-        latency_ms=response["latency_ms"],
-        cost_usd=response["cost_usd"],
+        **asdict(compared),
+        mode=decision.mode,
+        latency_ms=decision.latency_ms,
+        cost_usd=decision.cost_usd,
         comparable=question.task != "rightness",
     )

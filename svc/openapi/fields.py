@@ -10,6 +10,7 @@ from marshmallow import Schema
 from marshmallow import fields as marshmallow_fields
 
 from svc import limits
+from svc.engine.plans import CHAIN, KINDS, PlanKind, named_kinds
 from svc.openapi import words
 from svc.openapi.answers import label_schema
 from svc.openapi.shapes import FLAG, NOT_BLANK, TEXT, WORDS, Json, array, record, ref
@@ -19,7 +20,7 @@ from svc.questions.conditions import OPERANDS, Rules, When
 from svc.questions.number import Bound
 from svc.questions.schema import Examples, Keys
 from svc.schemas import decision, images
-from svc.schemas.plan import ESCALATE_BELOW, PlanField
+from svc.schemas.plan import PlanField
 
 Field = marshmallow_fields.Field[Any]
 
@@ -32,7 +33,6 @@ _BASE64 = f"({_SIX}{{4}})*({_SIX}{{4}}|{_SIX}{{3}}=|{_SIX}{{2}}==)"
 _SIMPLE = {"type": ["string", "number", "boolean", "null"]}
 _LISTED = {"type": ["string", "number", "boolean", "null", "array"]}
 _JSON_TYPES = {"text": "string", "a number": "number", "true or false": "boolean"}
-_WHOLE_PLAN = (1, limits.MODEL_CALLS)
 
 
 def property_of(converter: object, field: Field, **_: Any) -> Json:
@@ -42,9 +42,7 @@ def property_of(converter: object, field: Field, **_: Any) -> Json:
 
 def plan() -> Json:
     """The forms of `model`."""
-    chain = array(WORDS, *_WHOLE_PLAN)
-    escalate = {"type": "number", "minimum": 0, "maximum": 1, "default": ESCALATE_BELOW}
-    low, high = limits.COUNCIL
+    chain = KINDS[CHAIN]
     return {
         "description": (
             "A model id (`vendor/model`, or `@provider/model`), or several and how they work "
@@ -52,15 +50,8 @@ def plan() -> Json:
         ),
         "anyOf": [
             {**WORDS, "description": "One model."},
-            {**chain, "description": "A fallback chain: the next one is asked when one fails."},
-            _plan("council", array(WORDS, low, high), "All answer, and their answers are blended."),
-            _plan(
-                "cascade",
-                chain,
-                "Cheapest first; questions with a confidence below `escalate_below` go on.",
-                escalate_below=escalate,
-            ),
-            _plan("race", chain, "All are asked at once, and the first valid answer counts."),
+            {**array(WORDS, *chain.members), "description": chain.meaning},
+            *map(_plan, named_kinds()),
         ],
     }
 
@@ -78,8 +69,13 @@ def condition() -> Json:
     }
 
 
-def _plan(kind: str, models: Json, meaning: str, **optional: Json) -> Json:
-    return record({kind: models}, optional, additionalProperties=False, description=meaning)
+def _plan(kind: PlanKind) -> Json:
+    models = {kind.name: array(WORDS, *kind.members)}
+    options = {
+        name: {**_number(option.field), "default": option.default}
+        for name, option in kind.options.items()
+    }
+    return record(models, options, additionalProperties=False, description=kind.meaning)
 
 
 def _shape(field: Field) -> Json:

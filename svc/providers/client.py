@@ -29,10 +29,10 @@ from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Redactor
 from svc.providers.refusals import Asked
 from svc.providers.replies import Completion, Reply, read_models, read_payload
-from svc.providers.routing import Model
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
 from svc.providers.transport import Encoded, TooLong, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
+from svc.records import Model
 
 LIST_TIMEOUT_S = 10.0  # seconds for reading a provider's list of models
 _NOTHING_ASKED = ChatCall(messages=(), max_tokens=0)

@@ -24,8 +24,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from svc import limits
-from svc.errors import ApiError, ModelError, ModelUnavailable, RateLimited
+from svc.errors import ApiError, ModelError, ModelUnavailable, RateLimited, together
 
 
 class CallError(Exception):
@@ -162,3 +164,8 @@ class CallTimedOut(CallError):
 
 class Cancelled(CallError):
     """The call was cut off by this side."""
+
+
+def api_error_of(failures: Sequence[CallError | ApiError]) -> ApiError:
+    """The one error that stands for several failed calls, see `svc.errors.together`."""
+    return together([f.as_api_error() if isinstance(f, CallError) else f for f in failures])

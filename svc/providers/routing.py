@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 
 from svc import limits
 from svc.errors import ApiError, InvalidRequest, ModelUnavailable
@@ -13,17 +12,9 @@ from svc.pins import Pin
 from svc.providers.catalog import AGGREGATOR, Provider, how_to_configure
 from svc.providers.failures import CallError
 from svc.providers.prices import undated
+from svc.records import Model
 
 _HOW = "use @<provider>/<model>, or set a provider's key"
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """One model: `id` as the caller wrote it, `name` as its provider knows it."""
-
-    id: str
-    provider: str
-    name: str
 
 
 class Router:

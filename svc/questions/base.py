@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from svc import jsontext
 from svc.questions.conditions import Condition, Rule
+from svc.questions.labels import DECIMALS
 from svc.questions.plain import PlainQuestion
 from svc.questions.verbal import SHARES, Stated
 
@@ -82,10 +83,12 @@ class Question(ABC):
     task: ClassVar[str]  # which task of `svc.stats` its labels are
     calibrates: ClassVar[bool] = True  # whether labels may move its probabilities
     tallies: ClassVar[bool] = True  # whether its top answers are few enough to be counted
+    extracts: ClassVar[bool] = False  # whether its answer is a value taken from the state
 
     instructions: str
     think: bool = False
     coverage: float | None = None
+    min_confidence: float | None = None
     when: tuple[Condition, ...] = ()
     rules: tuple[Rule, ...] = ()
     depends_on: tuple[str, ...] = ()
@@ -103,6 +106,11 @@ class Question(ABC):
         """Whether a condition reads a field of the state."""
         tested = [*self.when, *(c for rule in self.rules for c in rule.conditions)]
         return any(condition.question is None for condition in tested)
+
+    @property
+    def unguaranteed(self) -> dict[str, Any]:
+        """What an answer says of the coverage asked for where no set can be given."""
+        return {} if self.coverage is None else {"coverage": self.coverage, "guaranteed": False}
 
     @property
     def verbal_reason(self) -> str:
@@ -180,6 +188,21 @@ class Question(ABC):
     @abstractmethod
     def confidence(self, reading: Reading) -> float:
         """How sure the reading is of its top answer, 0 to 1."""
+
+    def shown_confidence(self, reading: Reading) -> float:
+        """The confidence as the caller sees it."""
+        return round(self.confidence(reading), DECIMALS)
+
+    def abstains(self, reading: Reading) -> bool:
+        """Whether the answer is less sure than the caller's threshold asks for."""
+        wanted = self.min_confidence
+        return wanted is not None and self.shown_confidence(reading) < wanted
+
+    def certainty(self, confidence: float) -> dict[str, Any]:
+        """The `confidence` and, where a threshold was set, `abstain` of an answer."""
+        if self.min_confidence is None:
+            return {"confidence": confidence}
+        return {"confidence": confidence, "abstain": confidence < self.min_confidence}
 
     @abstractmethod
     def answer(self, reading: Reading) -> dict[str, Any]:
@@ -282,11 +305,6 @@ class Question(ABC):
 def to_digits(probabilities: Sequence[float]) -> tuple[float, ...]:
     """Probabilities as they are stored, with seven significant digits."""
     return tuple(float(f"{p:.7g}") for p in probabilities)
-
-
-def abstention(min_confidence: float | None, confidence: float) -> dict[str, bool]:
-    """`abstain`, where a threshold was set."""
-    return {} if min_confidence is None else {"abstain": confidence < min_confidence}
 
 
 def probability_schema(bounded: bool) -> dict[str, Any]:

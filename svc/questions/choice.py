@@ -87,7 +87,7 @@ class Choice(Lettered):
         return {
             "choice": self.top(reading),
             "probabilities": dict(zip(self.keys, probabilities, strict=True)),
-            **self.certainty(probabilities),
+            **self.certainty(max(probabilities)),
         }
 
     def definition(self) -> dict[str, Any]:

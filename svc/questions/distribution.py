@@ -13,7 +13,6 @@ from svc.questions.base import (
     Question,
     Reading,
     Unreadable,
-    abstention,
     object_schema,
     probability_schema,
 )
@@ -95,8 +94,6 @@ class Distribution(Question):
 class Lettered(Distribution):
     """A distribution over options that stand in the prompt as lettered lines."""
 
-    min_confidence: float | None = None
-
     @property
     @abstractmethod
     def option_texts(self) -> tuple[str, ...]:
@@ -117,11 +114,6 @@ class Lettered(Distribution):
     def shown_names(self, backwards: bool) -> tuple[str, ...]:
         return self.names[::-1] if backwards else self.names
 
-    def certainty(self, probabilities: Sequence[float]) -> dict[str, Any]:
-        """The `confidence` and, where a threshold was set, `abstain` of an answer."""
-        confidence = max(probabilities)
-        return {"confidence": confidence, **abstention(self.min_confidence, confidence)}
-
     def one_hot(self, index: int) -> Reading:
         """All probability on one label."""
         return Reading(tuple(float(i == index) for i in range(len(self.labels))))
@@ -132,6 +124,9 @@ class Lettered(Distribution):
 
     def rounded(self, reading: Reading) -> list[float]:
         return tidy(reading.probabilities)
+
+    def shown_confidence(self, reading: Reading) -> float:
+        return max(self.rounded(reading))
 
 
 def lettered(texts: Sequence[str], backwards: bool) -> list[str]:

@@ -17,12 +17,10 @@ from svc.questions.base import (
     LabelLine,
     Question,
     Reading,
-    abstention,
     object_schema,
     probability_schema,
 )
 from svc.questions.fields import Flag
-from svc.questions.labels import DECIMALS
 from svc.questions.plain import PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 from svc.questions.verbal import SHARES, Stated, number_of
@@ -38,9 +36,9 @@ class Extraction(Question):
     reversible = False
     task = "rightness"
     tallies = False
+    extracts = True
 
     nullable: bool = False
-    min_confidence: float | None = None
 
     @abstractmethod
     def valid(self, value: Any) -> Any:
@@ -139,11 +137,9 @@ class Extraction(Question):
         return reading.probabilities[0]
 
     def answer(self, reading: Reading) -> dict[str, Any]:
-        confidence = round(reading.probabilities[0], DECIMALS)
         return {
             "value": reading.value,
-            "confidence": confidence,
-            **abstention(self.min_confidence, confidence),
+            **self.certainty(self.shown_confidence(reading)),
         }
 
     def truth(self, label: Any, answer: Mapping[str, Any]) -> int:

@@ -46,7 +46,7 @@ class Score(Lettered):
         return {
             "score": round(expected, DECIMALS),
             "probabilities": probabilities,
-            **self.certainty(probabilities),
+            **self.certainty(max(probabilities)),
         }
 
     def definition(self) -> dict[str, Any]:

@@ -13,6 +13,5 @@ from svc.schemas.decision import (
     load_questions,
     with_state,
 )
-from svc.schemas.plan import Plan
 
-__all__ = ["DecisionRequest", "Plan", "State", "load_decision", "load_questions", "with_state"]
+__all__ = ["DecisionRequest", "State", "load_decision", "load_questions", "with_state"]

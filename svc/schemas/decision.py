@@ -12,6 +12,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
 
 from svc import jsontext, limits
+from svc.engine.plans import Plan
 from svc.errors import InvalidJson, InvalidRequest
 from svc.pins import LATEST, PINS
 from svc.questions import TYPES, Question
@@ -19,7 +20,7 @@ from svc.questions.dependencies import UnsoundDependency, stages
 from svc.questions.fields import Flag, Words, amount, shown
 from svc.schemas.images import Images
 from svc.schemas.messages import describe
-from svc.schemas.plan import Plan, PlanField
+from svc.schemas.plan import PlanField
 
 MODES = ("auto", "logprobs", "verbal")
 STANDARD, STRICT = "standard", "strict"

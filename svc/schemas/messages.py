@@ -36,7 +36,7 @@ def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 def _place(path: tuple[str, ...]) -> str:
     if len(path) > 1 and path[0] == "questions":
         return " ".join([f"question {shown(path[1])}", *map(_name, path[2:])])
-    return " ".join(map(_name, path))
+    return ".".join(map(_name, path))
 
 
 def _name(part: str) -> str:

@@ -1,65 +1,58 @@
-"""Which models answer, and how they work together."""
+"""The field `model`: which models answer, and how they work together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from svc import limits
-from svc.questions.fields import Number, amount
-
-CHAIN, COUNCIL, CASCADE, RACE = "chain", "council", "cascade", "race"
-ESCALATE_BELOW = 0.8  # default confidence under which a cascade asks its next model
-_FORMS = 'must be a model id, a list of ids, or an object with "council", "cascade" or "race"'
-_ANY_COUNT = (1, limits.MODEL_CALLS)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Models in the order given; a single model is a chain of one."""
-
-    kind: str
-    models: tuple[str, ...]
-    escalate_below: float = ESCALATE_BELOW  # cascade only
+from svc.engine.plans import CHAIN, KINDS, Plan, PlanKind, named_kinds
+from svc.questions.fields import amount
 
 
 class PlanField(fields.Field[Plan]):
-    """A model id, a fallback chain, a council, a cascade or a race."""
+    """A model id, a list of ids (a fallback chain), or an object that names a kind of plan."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Plan:
         if isinstance(value, str):
-            return Plan(CHAIN, _models([value], _ANY_COUNT))
+            return Plan(CHAIN, _models([value], KINDS[CHAIN]))
         if isinstance(value, list):
-            return Plan(CHAIN, _models(value, _ANY_COUNT))
+            return Plan(CHAIN, _models(value, KINDS[CHAIN]))
         if not isinstance(value, Mapping):
-            raise ValidationError(_FORMS)
-        return _named_plan(dict(value))
+            raise ValidationError(_forms())
+        named = [kind for kind in named_kinds() if kind.name in value]
+        if len(named) != 1:
+            raise ValidationError(_forms())
+        return _plan(named[0], value)
 
 
-def _named_plan(value: dict[str, Any]) -> Plan:
-    kinds = [kind for kind in (COUNCIL, CASCADE, RACE) if kind in value]
-    if len(kinds) != 1:
-        raise ValidationError(_FORMS)
-    (kind,) = kinds
-    models = _models(value.pop(kind), limits.COUNCIL if kind == COUNCIL else _ANY_COUNT)
-    escalate_below = ESCALATE_BELOW
-    if kind == CASCADE and "escalate_below" in value:
+def _plan(kind: PlanKind, value: Mapping[str, Any]) -> Plan:
+    unknown = value.keys() - {kind.name} - kind.options.keys()
+    if unknown:
+        raise ValidationError(f"a {kind.name} has no field {', '.join(sorted(unknown))}")
+    try:
+        models = _models(value[kind.name], kind)
+    except ValidationError as error:
+        raise ValidationError({kind.name: error.messages}) from None
+    options = {}
+    for name, option in kind.options.items():
         try:
-            escalate_below = Number(0, 1).deserialize(value.pop("escalate_below"))
+            options[name] = option.field.deserialize(value.get(name, option.default))
         except ValidationError as error:
-            raise ValidationError(f"escalate_below {error.messages[0]}") from None
-    if value:
-        raise ValidationError(f"a {kind} has no field {', '.join(sorted(value))}")
-    return Plan(kind, models, escalate_below)
+            raise ValidationError({name: error.messages}) from None
+    return Plan(kind.name, models, options)
 
 
-def _models(value: Any, bounds: tuple[int, int]) -> tuple[str, ...]:
+def _models(value: Any, kind: PlanKind) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise ValidationError(_FORMS)
-    amount(len(value), bounds, "models")
+        raise ValidationError("must be a list of model ids")
+    amount(len(value), kind.members, "models")
     if not all(isinstance(model, str) and model.strip() for model in value):
         raise ValidationError("every model must be an id that is not blank")
     return tuple(value)
+
+
+def _forms() -> str:
+    *most, last = [f'"{kind.name}"' for kind in named_kinds()]
+    return f"must be a model id, a list of ids, or an object with {', '.join(most)} or {last}"

@@ -5,50 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from svc import jsontext
 from svc.errors import NotFound
+from svc.records import Answer, Decision, DecisionFacts
 from svc.store import ids, weeks, wordings
 from svc.store.database import Database
-
-
-@dataclass(frozen=True, slots=True)
-class AskedQuestion:
-    """One question of a decision: its exact wording and what the models said.
-
-    `digest` is the SHA-256 of the exact question, `definition` its JSON. `reading` is a JSON
-    value, None where no model was asked; `top` and `confidence` are its top answer and that one's
-    probability, as drift counts them.
-    """
-
-    key: str
-    digest: bytes
-    definition: str
-    reading: Any
-    top: str = ""
-    confidence: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
-    """A decision to be stored. Hashes are salted SHA-256."""
-
-    project: str
-    api_key: str | None  # the key's id
-    state_hash: bytes
-    model: str
-    mode: str
-    config: str
-    privacy: str
-    answers: dict[str, Any]  # by question key, as returned
-    questions: tuple[AskedQuestion, ...]
-    latency_ms: float
-    cost_usd: float
-    cached: bool
-    images: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +27,12 @@ class StoredReading:
 
 @dataclass(frozen=True, slots=True)
 class StoredDecision:
-    """A decision as it lies in the audit log."""
+    """A decision as feedback finds it."""
 
     seq: int  # its row
-    id: str
-    created_at: int  # unix milliseconds
-    project: str
-    api_key: str | None
-    state_hash: bytes
-    model: str
-    mode: str
-    config: str
-    privacy: str
-    latency_ms: float
-    cost_usd: float
-    cached: bool
-    answers: dict[str, Any]
-    readings: dict[str, StoredReading]  # by question key
-    images: tuple[bytes, ...]
+    facts: DecisionFacts
+    answers: Mapping[str, Answer]  # by question key
+    readings: Mapping[str, StoredReading]  # by question key
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,31 +41,22 @@ class AuditEntry:
 
     id: str
     created_at: int  # unix milliseconds
-    api_key: str | None
-    state_hash: bytes
-    model: str
-    mode: str
-    config: str
-    privacy: str
-    latency_ms: float
-    cost_usd: float
-    cached: bool
+    facts: DecisionFacts
     answers: str
     images: str | None
 
 
-_Columns = tuple[Any, ...]  # of one row, from project to images
+_Columns = tuple[Any, ...]  # of one row, from the facts to the images
 _Recent = dict[tuple[str, str], tuple[bytes, int]]  # (project, key) to digest and row
 
-_COLUMNS = (
-    "id, created_at, question_ids, project, api_key, state_hash, model, mode, config, privacy, "
-    "latency_ms, cost_usd, cached, answers, readings, images"
-)
-_INSERT = f"INSERT INTO decisions ({_COLUMNS}) VALUES ({', '.join('?' * 16)})"
-_BY_ID = f"SELECT seq, {_COLUMNS} FROM decisions WHERE id = ?"
+_FACTS = tuple(column.name for column in fields(DecisionFacts))
+_facts_of = attrgetter(*_FACTS)
+_COLUMNS = ("id", "created_at", "question_ids", *_FACTS, "answers", "readings", "images")
+_LISTED = ", ".join(_COLUMNS)
+_INSERT = f"INSERT INTO decisions ({_LISTED}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_BY_ID = f"SELECT seq, {_LISTED} FROM decisions WHERE id = ?"
 _PAGE = (
-    "SELECT id, created_at, api_key, state_hash, model, mode, config, privacy, latency_ms, "
-    "cost_usd, cached, answers, images "
+    f"SELECT id, created_at, answers, images, {', '.join(_FACTS)} "
     "FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
 )
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
@@ -127,13 +72,13 @@ class Decisions:
         self._database = database
         self._clock = clock
 
-    def add(self, record: DecisionRecord) -> str:
-        """Store `record`; returns its new id, above every other in the file, once it is durable.
+    def add(self, decision: Decision) -> str:
+        """Store `decision`; its new id, above every other in the file, once it is durable.
 
         Raises `StorageError`.
         """
         # Encoded here, not in the writer's thread, which all decisions share.
-        ulid = self._database.write_grouped(self._insert, (record, _encode(record)))
+        ulid = self._database.write_grouped(self._insert, (decision, _encode(decision)))
         return ids.text(ulid)
 
     def get(self, decision_id: str) -> StoredDecision | None:
@@ -153,45 +98,42 @@ class Decisions:
         with self._database.read() as connection:
             seq = _END if before is None else _seq(connection, project, before)
             rows = connection.execute(_PAGE, (project, seq, limit)).fetchall()
-        return [AuditEntry(ids.text(ulid), *columns) for ulid, *columns in rows]
+        return [_entry(*row) for row in rows]
 
     def _insert(
         self,
         connection: sqlite3.Connection,
-        items: Sequence[tuple[DecisionRecord, _Columns]],
+        items: Sequence[tuple[Decision, _Columns]],
     ) -> list[bytes]:
-        """Give every record an id above the last one stored, and store them all."""
+        """Give every decision an id above the last one stored, and store them all."""
         created_at = int(self._clock() * 1000)
         last = connection.execute(_LAST_ID).fetchone()
         ulids = ids.following(last and last[0], created_at, len(items))
         recent: _Recent = {}
         rows, answered = [], []
-        for ulid, (record, columns) in zip(ulids, items, strict=True):
-            question_ids = _question_ids(connection, record, recent)
+        for ulid, (decision, columns) in zip(ulids, items, strict=True):
+            question_ids = _question_ids(connection, decision, recent)
             rows.append((ulid, created_at, _json(question_ids), *columns))
             answered += [
-                (record.project, row, asked.top, asked.confidence)
-                for row, asked in zip(question_ids, record.questions, strict=True)
-                if asked.reading is not None
+                (decision.project, row, question.top, question.confidence)
+                for row, question in zip(question_ids, decision.questions, strict=True)
+                if question.reading is not None
             ]
         connection.executemany(_INSERT, rows)
         weeks.add(connection, weeks.number(created_at), answered)
         return ulids
 
 
-def _question_ids(
-    connection: sqlite3.Connection, record: DecisionRecord, recent: _Recent
-) -> list[int]:
-    """The rows of the record's exact questions; `recent` spares most of the look-ups."""
-    rows = []
-    for asked in record.questions:
-        place = (record.project, asked.key)
+def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _Recent) -> list[int]:
+    """The rows of the decision's exact questions; `recent` spares most of the look-ups."""
+    project, rows = decision.project, []
+    for question in decision.questions:
+        place = (project, question.key)
         digest, row = recent.get(place, (None, 0))
-        if digest != asked.digest:
-            row = wordings.ask(
-                connection, record.project, asked.key, asked.digest, asked.definition
-            )
-            recent[place] = (asked.digest, row)
+        if digest != question.digest:
+            exact = (question.key, question.digest, question.definition)
+            row = wordings.ask(connection, project, *exact)
+            recent[place] = (question.digest, row)
         rows.append(row)
     return rows
 
@@ -203,22 +145,12 @@ def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
     return int(found[0])
 
 
-def _encode(record: DecisionRecord) -> _Columns:
-    readings = {asked.key: asked.reading for asked in record.questions}
+def _encode(decision: Decision) -> _Columns:
     return (
-        record.project,
-        record.api_key,
-        record.state_hash,
-        record.model,
-        record.mode,
-        record.config,
-        record.privacy,
-        record.latency_ms,
-        record.cost_usd,
-        record.cached,
-        _json(record.answers),
-        _json(readings),
-        _json([image.hex() for image in record.images]) if record.images else None,
+        *_facts_of(decision),
+        _json({key: answer.fields for key, answer in decision.answers.items()}),
+        _json({question.key: question.reading for question in decision.questions}),
+        _json([image.hex() for image in decision.images]) if decision.images else None,
     )
 
 
@@ -227,28 +159,26 @@ def _json(value: Any) -> str:
     return jsontext.dumps(value).encode("utf-8", "backslashreplace").decode()
 
 
+def _facts(row: Sequence[Any]) -> DecisionFacts:
+    facts = dict(zip(_FACTS, row, strict=True))
+    return DecisionFacts(**{**facts, "cached": bool(facts["cached"])})
+
+
+def _entry(ulid: bytes, created_at: int, answers: str, images: str | None, *row: Any) -> AuditEntry:
+    return AuditEntry(ids.text(ulid), created_at, _facts(row), answers, images)
+
+
 def _decode(row: sqlite3.Row) -> StoredDecision:
+    answers = json.loads(row["answers"])
     return StoredDecision(
         seq=row["seq"],
-        id=ids.text(row["id"]),
-        created_at=row["created_at"],
-        project=row["project"],
-        api_key=row["api_key"],
-        state_hash=row["state_hash"],
-        model=row["model"],
-        mode=row["mode"],
-        config=row["config"],
-        privacy=row["privacy"],
-        latency_ms=row["latency_ms"],
-        cost_usd=row["cost_usd"],
-        cached=bool(row["cached"]),
-        answers=json.loads(row["answers"]),
+        facts=_facts([row[name] for name in _FACTS]),
+        answers={key: Answer.kept(fields) for key, fields in answers.items()},
         readings=_readings(json.loads(row["readings"]), json.loads(row["question_ids"])),
-        images=tuple(bytes.fromhex(image) for image in json.loads(row["images"] or "[]")),
     )
 
 
-def _readings(raw: dict[str, Any], question_ids: list[int]) -> dict[str, StoredReading]:
+def _readings(raw: Mapping[str, Any], question_ids: list[int]) -> dict[str, StoredReading]:
     return {
         key: StoredReading(question_id, raw[key])
         for key, question_id in zip(raw, question_ids, strict=True)

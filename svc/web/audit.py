@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from flask import Blueprint, Response, g, request
 
 from svc import jsontext, limits
+from svc.records import DecisionFacts
 from svc.store.decisions import AuditEntry, Decisions
 from svc.web import query
 
@@ -31,27 +34,14 @@ def _page(project: str, entries: list[AuditEntry], next_before: str | None) -> s
 
     To parse a thousand of them only to write them again took most of a page's time.
     """
-    listed = ",".join(_entry(project, entry) for entry in entries)
+    listed = ",".join(_entry(entry) for entry in entries)
     head, tail = jsontext.dumps(project), jsontext.dumps(next_before)
     return f'{{"project":{head},"entries":[{listed}],"next_before":{tail}}}'
 
 
-def _entry(project: str, entry: AuditEntry) -> str:
-    fields = jsontext.dumps(
-        {
-            "id": entry.id,
-            "created_at": entry.created_at,
-            "project": project,
-            "api_key": entry.api_key,
-            "state_hash": entry.state_hash.hex(),
-            "model": entry.model,
-            "mode": entry.mode,
-            "config": entry.config,
-            "privacy": entry.privacy,
-            "latency_ms": entry.latency_ms,
-            "cost_usd": entry.cost_usd,
-            "cached": bool(entry.cached),
-        }
-    )
+def _entry(entry: AuditEntry) -> str:
+    facts = {column.name: getattr(entry.facts, column.name) for column in fields(DecisionFacts)}
+    facts["state_hash"] = entry.facts.state_hash.hex()
+    head = jsontext.dumps({"id": entry.id, "created_at": entry.created_at, **facts})
     images = "" if entry.images is None else f',"images":{entry.images}'
-    return f'{fields[:-1]}{images},"answers":{entry.answers}}}'
+    return f'{head[:-1]}{images},"answers":{entry.answers}}}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, g, request
 
-from svc.engine.reports import Reporter
+from svc.learning.reports import Reporter
 from svc.web import query
 from svc.web.body import json_response
 

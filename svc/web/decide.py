@@ -20,8 +20,7 @@ def blueprint(engine: Engine) -> Blueprint:
         """Answer typed questions about a state."""
         asked = load_decision(read_json())
         asked = replace(asked, project=g.access.project(asked.project))
-        decision = engine.decide(asked, g.deadline, g.access.key_id)
-        g.decision = decision.response
-        return json_response(decision.response)
+        g.decision = engine.decide(asked, g.deadline, g.access.key_id)
+        return json_response(g.decision.response())
 
     return routes

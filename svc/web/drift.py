@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, g, request
 
 from svc import limits
-from svc.engine.reports import Reporter
+from svc.learning.reports import Reporter
 from svc.web import query
 from svc.web.body import json_response
 

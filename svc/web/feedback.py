@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, g
 
 from svc import limits
-from svc.engine.learner import Learner
+from svc.learning.learner import Learner
 from svc.schemas.feedback import load_feedback
 from svc.web.body import json_response, read_json
 

@@ -51,7 +51,7 @@ def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
         seconds = time.monotonic() - kept.arrived
         metrics.responded(status)
         if (decision := kept.get("decision")) is not None:
-            metrics.decided(seconds, decision["cached"], decision["answers"].values())
+            metrics.decided(seconds, decision)
         asked = request.environ
         fields = {
             "method": asked["REQUEST_METHOD"],

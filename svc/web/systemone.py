@@ -17,8 +17,9 @@ from svc import jsontext
 from svc.engine.decide import Engine
 from svc.errors import InvalidJson, InvalidRequest
 from svc.pins import LATEST
-from svc.questions import TYPES, Question
+from svc.questions import TYPES
 from svc.questions.fields import shown
+from svc.records import Answer, Source
 from svc.schemas import load_decision
 from svc.schemas.decision import DecisionSchema
 from svc.web.body import json_response, read_json
@@ -47,10 +48,9 @@ def blueprint(engine: Engine) -> Blueprint:
         shape = _Shape(read_json())
         asked = load_decision(shape.body)
         asked = replace(asked, project=g.access.project(asked.project))
-        decision = engine.decide(asked, g.deadline, g.access.key_id, shape.present)
-        g.decision = decision.response
-        usage = {"input_tokens": decision.input_tokens, "output_tokens": 0}
-        return json_response({**decision.response, "usage": usage})
+        g.decision = engine.decide(asked, g.deadline, g.access.key_id, shape.present)
+        usage = {"input_tokens": g.decision.input_tokens, "output_tokens": 0}
+        return json_response({**g.decision.response(), "usage": usage})
 
     return routes
 
@@ -71,21 +71,18 @@ class _Shape:
                 key: _translated(key, question) for key, question in self._questions.items()
             }
 
-    def present(self, key: str, question: Question, fields: dict[str, Any]) -> dict[str, Any]:
+    def present(self, key: str, answer: Answer) -> Answer:
         """An answer as this route's clients read it."""
-        if fields.get("skipped"):
-            return {"type": SKIPPED, **fields}
+        if answer.source is Source.SKIPPED:
+            return replace(answer, fields={"type": SKIPPED, **answer.fields})
         asked = self._questions[key]
-        if question.type != "score":
-            return {"type": asked["type"], **fields}
-        criteria = asked.get("criteria")
-        levels = asked.get("levels") if criteria is None else criteria
-        return {
-            "type": asked["type"],
-            **fields,
-            "probabilities": _by_level(fields["probabilities"]),
-            "legend": _by_level(levels),
-        }
+        fields = {"type": asked["type"], **answer.fields}
+        if asked["type"] == "score":
+            criteria = asked.get("criteria")
+            levels = asked.get("levels") if criteria is None else criteria
+            fields["probabilities"] = _by_level(fields["probabilities"])
+            fields["legend"] = _by_level(levels)
+        return replace(answer, fields=fields)
 
 
 def _by_level(values: list[Any]) -> dict[str, Any]:

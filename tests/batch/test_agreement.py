@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from svc.batch.agreement import Agreement, add_up, check_labels, compare
+from svc.batch.agreement import Agreement, Comparison, add_up, check_labels, compare
 from svc.errors import InvalidRequest, SettingsError
-from svc.questions import Reading
+from svc.questions import Question, Reading
+from svc.records import SKIPPED, Answer, AskedQuestion, Decision, Source
 from svc.schemas import load_questions
-from svc.store.decisions import AskedQuestion, DecisionRecord
 
 QUESTIONS = load_questions(
     {
@@ -36,24 +36,37 @@ READINGS = {
 }
 
 
-def compared(key: str, label: Any, answer: dict[str, Any] | None = None) -> dict[str, Any]:
-    question, reading = QUESTIONS[key], READINGS[key]
-    stored = None if answer else question.stored(reading)
+def decision(key: str, question: Question, reading: Reading, answer: Answer | None) -> Decision:
+    """One question that models answered with `reading`, or that has `answer` without them."""
     asked = AskedQuestion(
         key,
         question.digest,
         question.definition_json,
-        stored,
+        None if answer else question.stored(reading),
         question.tally(reading),
         question.confidence(reading),
     )
-    record = DecisionRecord(
-        "default", None, b"", "m", "logprobs", "c", "standard", {}, (asked,), 1, 0, False, ()
+    read = Answer(Source.MODELS, question.answer(reading), question.top(reading))
+    return Decision(
+        project="default",
+        api_key=None,
+        state_hash=b"",
+        model="m",
+        mode="logprobs",
+        config="c",
+        privacy="standard",
+        latency_ms=1,
+        cost_usd=0,
+        cached=False,
+        answers={key: answer or read},
+        questions=(asked,),
     )
-    answers = {key: answer or question.answer(reading)}
+
+
+def compared(key: str, label: Any, answer: Answer | None = None) -> Comparison:
+    made = decision(key, QUESTIONS[key], READINGS[key], answer)
     labels = check_labels(QUESTIONS, {key: label}, "labels")
-    found: dict[str, Any] = compare(QUESTIONS, labels, answers, record)[key]
-    return found
+    return compare(QUESTIONS, labels, made)[key]
 
 
 @pytest.mark.parametrize(
@@ -78,9 +91,9 @@ def test_an_answer_is_compared_as_its_question_has_it(
     key: str, label: Any, answer: str, agrees: bool, confidence: float, brier: float
 ) -> None:
     found = compared(key, label)
-    assert (found["answer"], found["agrees"]) == (answer, agrees)
-    assert found["confidence"] == confidence
-    assert found["brier"] == pytest.approx(brier)
+    assert (found.answer, found.agrees) == (answer, agrees)
+    assert found.confidence == confidence
+    assert found.brier == pytest.approx(brier)
 
 
 def test_a_label_reads_like_the_answer_that_it_equals() -> None:
@@ -90,19 +103,9 @@ def test_a_label_reads_like_the_answer_that_it_equals() -> None:
     reading = Reading((0.9, 0.9))
     (question,) = questions.values()
     labels = check_labels(questions, {"tags": ["a", "b"]}, "labels")
-    asked = AskedQuestion(
-        "tags",
-        question.digest,
-        question.definition_json,
-        question.stored(reading),
-        question.tally(reading),
-        question.confidence(reading),
-    )
-    record = DecisionRecord(
-        "default", None, b"", "m", "logprobs", "c", "standard", {}, (asked,), 1, 0, False, ()
-    )
-    found = compare(questions, labels, {"tags": question.answer(reading)}, record)["tags"]
-    assert found["label"] == found["answer"] == '["a", "b"]'
+    made = decision("tags", question, reading, None)
+    found = compare(questions, labels, made)["tags"]
+    assert found.label == found.answer == '["a", "b"]'
 
 
 @pytest.mark.parametrize(
@@ -115,14 +118,14 @@ def test_a_damaged_line_is_named(line: bytes) -> None:
 
 
 def test_a_skipped_question_is_not_scored() -> None:
-    assert compared("late", True, {"skipped": True}) == {"label": "true", "skipped": True}
+    assert compared("late", True, SKIPPED).line() == {"label": "true", "skipped": True}
 
 
 def test_an_answer_by_a_rule_counts_with_all_its_certainty() -> None:
-    answer = {"choice": "billing", "rule": 0, "confidence": 1.0}
-    found = compared("queue", "shipping", answer)
-    assert (found["answer"], found["agrees"], found["confidence"]) == ("billing", False, 1.0)
-    assert found["brier"] == 2.0
+    fields = {"choice": "billing", "rule": 0, "confidence": 1.0}
+    found = compared("queue", "shipping", Answer(Source.RULE, fields, "billing", 1.0))
+    assert (found.answer, found.agrees, found.confidence) == ("billing", False, 1.0)
+    assert found.brier == 2.0
 
 
 @pytest.mark.parametrize(
@@ -142,9 +145,8 @@ def test_what_is_no_label_says_so(labels: Any, words: str) -> None:
         check_labels(QUESTIONS, labels, "labels")
 
 
-def one(agrees: bool, confidence: float, label: str = "a", answer: str = "a") -> dict[str, Any]:
-    scored = {"agrees": agrees, "confidence": confidence, "brier": 0.25}
-    return {"label": label, "answer": answer, **scored}
+def one(agrees: bool, confidence: float, label: str = "a", answer: str = "a") -> Comparison:
+    return Comparison(label=label, answer=answer, agrees=agrees, confidence=confidence, brier=0.25)
 
 
 def test_the_calibration_error_weighs_the_gaps_of_equal_bins() -> None:
@@ -184,7 +186,7 @@ def test_the_surest_disagreements_are_kept() -> None:
 
 def test_error_lines_and_lines_without_labels_do_not_count() -> None:
     lines = [
-        {"line": 1, "compared": {"late": one(True, 0.9)}},
+        {"line": 1, "compared": {"late": one(True, 0.9).line()}},
         {"line": 2, "error": {"type": "model_error", "message": "m"}},
         {"line": 3, "compared": {}},
         {"line": 4, "compared": {"late": {"label": "true", "skipped": True}}},

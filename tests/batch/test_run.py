@@ -10,7 +10,7 @@ import pytest
 
 from svc.batch.inputs import Line
 from svc.batch.progress import Progress
-from svc.batch.run import FAILURES, HELD, Kind, Tally, answer_line, write_all
+from svc.batch.run import FAILURES, HELD, Kind, LineAnswer, Tally, answer_line, write_all
 from svc.errors import (
     ApiError,
     InvalidRequest,
@@ -47,10 +47,10 @@ def run(
     """What is written of lines that end so, None for an answer."""
 
     def answer(outcome: ApiError | None) -> Any:
-        def answered(_: Any) -> dict[str, Any]:
+        def answered(_: Any) -> LineAnswer:
             if outcome is not None:
                 raise outcome
-            return ANSWER
+            return LineAnswer(ANSWER, 0.5)
 
         return answered
 
@@ -122,7 +122,7 @@ def test_a_spent_quota_stops_the_run_at_once_with_that_line_unwritten() -> None:
 def test_a_line_that_fails_in_an_unforeseen_way_says_nothing_of_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def answer(_: Any) -> dict[str, Any]:
+    def answer(_: Any) -> LineAnswer:
         raise KeyError("secret")
 
     result = answer_line(answer, Line(7, b"0"))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from svc.cli import offline
+from svc import inprocess
 from svc.cli.main import main
-from svc.cli.offline import Offline
 from svc.cli.recipe import recipes
+from svc.inprocess import InProcess
 from svc.questions.base import Question
-from svc.schemas import load_questions
+from svc.schemas import load_decision, load_questions
 from tests.cli.processes import svc
 
 RECIPES = recipes()
@@ -24,22 +24,22 @@ STATES: list[Any] = [
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Offline]:
+def engine() -> Iterator[InProcess]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    with offline.engine(demo=True, concurrency=1) as made:
+    with inprocess.engine(demo=True, concurrency=1) as made:
         yield made
     root.handlers[:] = handlers
     root.setLevel(level)
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_is_valid_and_is_answered(name: str, engine: Offline) -> None:
+def test_a_recipe_is_valid_and_is_answered(name: str, engine: InProcess) -> None:
     questions = RECIPES[name]["questions"]
     assert all(isinstance(one, Question) for one in load_questions(questions).values())
     for state in STATES:
         body = {"state": state, "questions": questions, "model": "@demo/lexical"}
-        assert engine.decide(body)["answers"].keys() == questions.keys()
+        assert engine.decide(load_decision(body)).answers.keys() == questions.keys()
 
 
 def test_there_are_recipes_for_what_people_ask_most() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.demonstration import DEMO_MODEL, with_demo
+from svc.inprocess import DEMO_MODEL, with_demo
 from svc.settings import ProviderOverride, Settings
 from tests.e2e.serving import Server
 

@@ -12,16 +12,16 @@ from svc.engine.ask import Asker
 from svc.engine.cache import DecisionCache
 from svc.engine.calls import CallPool
 from svc.engine.debias import DebiasMemory
-from svc.engine.decide import Decision, Engine
-from svc.engine.flows import FlowPool
+from svc.engine.decide import Engine
+from svc.flows import FlowPool
 from svc.pins import NEWEST
 from svc.providers.bodies import ChatCall, build_body
 from svc.providers.catalog import Provider
 from svc.providers.replies import Completion, Token
-from svc.providers.routing import Model, Router
+from svc.providers.routing import Router
 from svc.providers.traits import NO_CORRECTIONS, Corrections, TraitMemory
+from svc.records import Decision, Model
 from svc.schemas import load_decision
-from svc.store.decisions import DecisionRecord
 from tests.preferring import PreferringModel
 
 LOCAL = Provider("here", "http://127.0.0.1:1/v1", local=True, rpm=None)
@@ -78,10 +78,10 @@ class MemoryJournal:
     """Keeps records in a list; ids count up."""
 
     def __init__(self) -> None:
-        self.records: list[DecisionRecord] = []
+        self.records: list[Decision] = []
 
-    def add(self, record: DecisionRecord) -> str:
-        self.records.append(record)
+    def add(self, decision: Decision) -> str:
+        self.records.append(decision)
         return f"dec_{len(self.records)}"
 
 
@@ -137,7 +137,7 @@ class World:
         self.engine = Engine(router, asker, self.flows, self.journal, b"salt", NEWEST)
 
     def decide(self, body: dict[str, Any], seconds: float = 30.0) -> dict[str, Any]:
-        return self.decision(body, seconds).response
+        return self.decision(body, seconds).response()
 
     def decision(self, body: dict[str, Any], seconds: float = 30.0) -> Decision:
         return self.engine.decide(load_decision(body), Deadline(seconds))

@@ -235,7 +235,7 @@ def test_what_a_model_cannot_do_is_remembered_by_its_full_id(
 def test_a_fallback_costs_what_both_modes_cost() -> None:
     with world(m=in_mode(babbling, yes(0.8))) as made:
         decision = made.decision(asking(NOUL))
-        assert decision.response["cost_usd"] == 0.004
+        assert decision.cost_usd == 0.004
         assert decision.input_tokens == 40
 
 

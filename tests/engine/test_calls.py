@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from svc.deadline import Deadline
-from svc.engine.calls import PARAMETER_RETRIES, Call, CallPool, Gate, together
+from svc.engine.calls import PARAMETER_RETRIES, Call, CallPool, Gate
 from svc.errors import (
     ApiError,
     InternalError,
@@ -37,11 +37,12 @@ from svc.providers.failures import (
     ServerTrouble,
     Throttled,
     Unanswerable,
+    api_error_of,
 )
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
-from svc.providers.routing import Model
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, Traits
+from svc.records import Model
 from tests.engine.fakes import OpenGate
 
 CHAT = ChatCall(messages=(), max_tokens=16)
@@ -454,34 +455,36 @@ def test_a_pause_holds_no_thread_of_the_pool() -> None:
 )
 def test_several_failures_are_one_error(failures: list[Any], kind: type[ApiError]) -> None:
     for order in (failures, failures[::-1]):
-        assert type(together(order)) is kind
+        assert type(api_error_of(order)) is kind
 
 
 def test_the_one_error_has_the_words_of_all_each_once() -> None:
     failures = [NoCredit(), Refused(), NoCredit(), Unanswerable("it has no such questions")]
-    assert together(failures).message.split("; ") == [
+    assert api_error_of(failures).message.split("; ") == [
         f"{NoCredit.told} ({NoCredit.advice})",
         f"{Refused.told} ({Refused.advice})",
         "it has no such questions",
     ]
-    gone = together([ModelUnavailable("a is gone"), ModelUnavailable("b is gone")])
+    gone = api_error_of([ModelUnavailable("a is gone"), ModelUnavailable("b is gone")])
     assert (type(gone), gone.message) == (ModelUnavailable, "a is gone; b is gone")
 
 
 def test_an_error_that_stands_for_others_leaves_them_as_they_were() -> None:
     limited = RateLimited("x", 7)
-    told = together([limited]).about("model 'm'")
+    told = api_error_of([limited]).about("model 'm'")
     assert isinstance(told, RateLimited)
     assert (told.message, told.retry_after) == ("model 'm': x", 7)
     assert limited.message == "x"
 
 
 def test_of_several_limits_the_soonest_counts() -> None:
-    error = together([Throttled(retry_after=90), RateLimited("x", 7), Throttled(retry_after=30)])
+    error = api_error_of(
+        [Throttled(retry_after=90), RateLimited("x", 7), Throttled(retry_after=30)]
+    )
     assert isinstance(error, RateLimited)
     assert error.retry_after == 7
 
 
 def test_no_word_of_a_provider_is_in_the_error_for_the_caller() -> None:
     kinds = (Throttled, ServerTrouble, Gone, Refused, BadReply, CallTimedOut, NoLogprobs)
-    assert not any("sesame" in together([kind("sesame")]).message for kind in kinds)
+    assert not any("sesame" in api_error_of([kind("sesame")]).message for kind in kinds)

@@ -139,7 +139,7 @@ def test_a_field_whose_call_failed_is_left_out() -> None:
 def test_the_cost_and_the_tokens_are_counted() -> None:
     with world(m=yes(0.9)) as made:
         decision = made.decision(asking())
-        assert decision.response["cost_usd"] == 0.004
+        assert decision.cost_usd == 0.004
         assert decision.input_tokens == 40
 
 

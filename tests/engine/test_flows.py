@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from svc.deadline import Deadline
-from svc.engine.flows import FlowPool, Job
 from svc.errors import InternalError, ModelError, RateLimited, Timeout
+from svc.flows import FlowPool, Job
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ from svc.providers.failures import (
     ServerTrouble,
     Throttled,
 )
-from svc.providers.routing import Model
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, TraitMemory, Traits
+from svc.records import Model
 from tests.scripted import (
     Drip,
     Endless,

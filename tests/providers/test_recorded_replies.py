@@ -13,8 +13,8 @@ from svc.engine.cache import DecisionCache
 from svc.engine.calls import CallPool
 from svc.engine.debias import DebiasMemory
 from svc.engine.decide import Engine
-from svc.engine.flows import FlowPool
 from svc.errors import ApiError
+from svc.flows import FlowPool
 from svc.pins import NEWEST
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
@@ -58,7 +58,7 @@ class Service:
         """What a request ends in: the mode that answered or the error, and the top answer."""
         body = {"state": STATE, "questions": self.played.questions, "mode": mode, "debias": False}
         try:
-            response = self.engine.decide(load_decision(body), Deadline(SECONDS)).response
+            response = self.engine.decide(load_decision(body), Deadline(SECONDS)).response()
         except ApiError as error:
             assert "@p/m" in error.message
             return error.type, None

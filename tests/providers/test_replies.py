@@ -32,8 +32,8 @@ from svc.providers.failures import (
 from svc.providers.redaction import Redactor
 from svc.providers.refusals import Asked
 from svc.providers.replies import Reply, read_chat, read_payload
-from svc.providers.routing import Model
 from svc.providers.traits import NO_CORRECTIONS, Corrections, Traits
+from svc.records import Model
 from tests.scripted import completion, error, position
 
 NOW = 1_800_000_000.0

@@ -7,7 +7,8 @@ from svc.errors import InvalidRequest, ModelUnavailable
 from svc.pins import PINS
 from svc.providers.catalog import build_catalog
 from svc.providers.failures import BadReply, KeyRefused, Refused, ServerTrouble, Throttled
-from svc.providers.routing import Model, Router
+from svc.providers.routing import Router
+from svc.records import Model
 from svc.settings import load
 
 PIN = PINS["svc-1.0.0"]

@@ -19,7 +19,7 @@ from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import CallTimedOut, Cancelled, Refused, ServerTrouble
-from svc.providers.routing import Model
+from svc.records import Model
 from tests.scripted import Endless, Reply, ScriptedProvider, always, completion
 
 MODEL = Model("@t/m", "t", "m")

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from svc.engine.plans import Plan
 from svc.errors import InvalidJson, InvalidRequest
-from svc.schemas import Plan, load_decision
+from svc.schemas import load_decision
 
 NOUL = {"type": "noul", "instructions": "Is it spam?"}
 CHOICE = {"type": "choice", "instructions": "Which?", "options": {"a": "", "b": ""}}

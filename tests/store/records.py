@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from svc.store.decisions import AskedQuestion, DecisionRecord
+from svc.records import Answer, AskedQuestion, Decision, Source
 
 
 def asked(key: str, instructions: str = "Which?", reading: Any = (0.7, 0.3)) -> AskedQuestion:
@@ -13,10 +13,11 @@ def asked(key: str, instructions: str = "Which?", reading: Any = (0.7, 0.3)) -> 
     return AskedQuestion(key, hashlib.sha256(definition.encode()).digest(), definition, value)
 
 
-def record(*questions: AskedQuestion, **fields: Any) -> DecisionRecord:
+def record(*questions: AskedQuestion, **fields: Any) -> Decision:
     """A decision of one choice, or of `questions`, with `fields` replaced."""
     asked_questions = questions or (asked("topic"),)
-    answer = {"choice": "a", "probabilities": {"a": 0.7, "b": 0.3}, "confidence": 0.7}
+    said = {"choice": "a", "probabilities": {"a": 0.7, "b": 0.3}, "confidence": 0.7}
+    answer = Answer(Source.MODELS, said, top="a", confidence=0.7)
     given: dict[str, Any] = {
         "project": "default",
         "api_key": None,
@@ -33,4 +34,4 @@ def record(*questions: AskedQuestion, **fields: Any) -> DecisionRecord:
         "images": (),
         **fields,
     }
-    return DecisionRecord(**given)
+    return Decision(**given)

@@ -131,7 +131,7 @@ def test_a_full_disk_refuses_what_is_too_big_and_takes_what_still_fits(database)
     stored = {one.id for one in decisions.page("default", 100)}
     assert stored == {future.result() for i, future in enumerate(futures) if i != 3}
     allow(1_000_000)
-    assert decisions.get(decisions.add(big)).model == big.model
+    assert decisions.get(decisions.add(big)).facts.model == big.model
 
 
 def test_a_file_that_may_not_grow_costs_nothing_that_was_answered(path):

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from svc.records import AskedQuestion
 from svc.store import weeks
 from svc.store.database import Database
-from svc.store.decisions import AskedQuestion, Decisions
+from svc.store.decisions import Decisions
 from svc.store.weeks import Weeks
 from svc.store.wordings import Wordings
 from tests.store.records import asked, record

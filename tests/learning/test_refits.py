@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from svc.engine.refits import Later
+from svc.learning.refits import Later
 
 
 class Ran:

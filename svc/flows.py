@@ -1,4 +1,4 @@
-"""Several askings at the same time: each a flow in a thread of its own, above the calls' threads.
+"""Jobs that run at the same time, each in a thread of its own above the threads of calls.
 
 A flow waits on calls, a call waits on nothing, and only a request's thread starts flows: so no
 load can make them wait on each other in a circle.
@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 from svc.deadline import Deadline
-from svc.errors import ApiError, InternalError, Timeout
+from svc.errors import ENDING, ApiError, Timeout
 
 T = TypeVar("T")
 Job = Callable[[Deadline], T]
 
 
-class Heat(Generic[T]):
-    """Jobs that race each other."""
+class Race(Generic[T]):
+    """Jobs of which the first valid outcome counts."""
 
     def __init__(self, jobs: int, valid: Callable[[T], bool], lane: Deadline) -> None:
         self.lane = lane
@@ -35,7 +34,7 @@ class Heat(Generic[T]):
             return  # a loser
         self._left -= 1
         self.running = self._left > 0
-        if isinstance(outcome, ApiError) and not isinstance(outcome, (Timeout, InternalError)):
+        if isinstance(outcome, ApiError) and not isinstance(outcome, ENDING):
             self.failures.append(outcome)
         elif isinstance(outcome, BaseException):
             raise outcome
@@ -48,7 +47,7 @@ class Heat(Generic[T]):
 
 
 class FlowPool:
-    """Bounded threads for the flows of every request; a job sees the context of who asked."""
+    """Bounded threads for the flows of every request."""
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-flow")
@@ -56,13 +55,11 @@ class FlowPool:
     def run(self, jobs: Sequence[Job[T]], deadline: Deadline) -> list[T | ApiError]:
         """The outcome of each job, all run at the same time; the last in the caller's thread.
 
-        Raises `Timeout` or `InternalError` as soon as a job does: no other would mend it.
+        Raises one of `ENDING` as soon as a job does: no other job would mend it.
         """
         if not jobs:
             return []
-        futures = [
-            self._threads.submit(copy_context().run, _outcome, job, deadline) for job in jobs[:-1]
-        ]
+        futures = [self._threads.submit(_outcome, job, deadline) for job in jobs[:-1]]
         last = _outcome(jobs[-1], deadline)
         try:
             return [*(f.result(timeout=max(0.0, deadline.left())) for f in futures), last]
@@ -70,27 +67,27 @@ class FlowPool:
             raise Timeout("the request exceeded its deadline") from None
 
     def race(
-        self, heats: Sequence[Sequence[Job[T]]], valid: Callable[[T], bool], deadline: Deadline
-    ) -> list[Heat[T]]:
-        """Run all jobs of all heats at the same time; each ends with its first valid outcome.
+        self, races: Sequence[Sequence[Job[T]]], valid: Callable[[T], bool], deadline: Deadline
+    ) -> list[Race[T]]:
+        """Run all jobs of all races at the same time; each ends with its first valid outcome.
 
         Losers are cut off and not waited for. Raises `Timeout` when the deadline passes first.
         """
-        finished: SimpleQueue[tuple[Heat[T], int, T | BaseException]] = SimpleQueue()
-        heats_run = [Heat[T](len(jobs), valid, deadline.branch()) for jobs in heats]
+        finished: SimpleQueue[tuple[Race[T], int, T | BaseException]] = SimpleQueue()
+        running = [Race[T](len(jobs), valid, deadline.branch()) for jobs in races]
         try:
-            for heat, jobs in zip(heats_run, heats, strict=True):
+            for race, jobs in zip(running, races, strict=True):
                 for index, job in enumerate(jobs):
-                    self._threads.submit(copy_context().run, _report, finished, heat, index, job)
-            while any(heat.running for heat in heats_run):
-                heat, index, outcome = finished.get(timeout=max(0.0, deadline.left()))
-                heat.finish(index, outcome)
+                    self._threads.submit(_report, finished, race, index, job)
+            while any(race.running for race in running):
+                race, index, outcome = finished.get(timeout=max(0.0, deadline.left()))
+                race.finish(index, outcome)
         except Empty:
             raise Timeout("the request exceeded its deadline") from None
         finally:
-            for heat in heats_run:
-                heat.lane.cancel()
-        return heats_run
+            for race in running:
+                race.lane.cancel()
+        return running
 
     def close(self) -> None:
         """Let no further flow start, and wait for those under way."""
@@ -100,19 +97,19 @@ class FlowPool:
 def _outcome(job: Job[T], deadline: Deadline) -> T | ApiError:
     try:
         return job(deadline)
-    except (Timeout, InternalError):
+    except ENDING:
         raise
     except ApiError as error:
         return error
 
 
 def _report(
-    finished: SimpleQueue[tuple[Heat[T], int, T | BaseException]],
-    heat: Heat[T],
+    finished: SimpleQueue[tuple[Race[T], int, T | BaseException]],
+    race: Race[T],
     index: int,
     job: Job[T],
 ) -> None:
     try:
-        finished.put((heat, index, job(heat.lane)))
+        finished.put((race, index, job(race.lane)))
     except BaseException as error:  # noqa: BLE001 - carried over to the thread that waits
-        finished.put((heat, index, error))
+        finished.put((race, index, error))

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from svc import limits
-from svc.engine.refits import Later
 from svc.errors import InvalidRequest, NotFound
+from svc.learning.refits import Later
 from svc.questions import Question, from_definition
 from svc.questions.fields import shown
+from svc.records import Source
 from svc.schemas.decision import STRICT
 from svc.schemas.feedback import Feedback
 from svc.stats import acceptance
@@ -63,7 +64,7 @@ class Learner:
         Raises `NotFound`, `InvalidRequest` and `StorageError`.
         """
         decision = self._decisions.get(feedback.decision_id)
-        if decision is None or project not in (None, decision.project):
+        if decision is None or project not in (None, decision.facts.project):
             raise NotFound("there is no such decision")
         label = self._checked(decision, feedback)
         learned, new = self._labels.add(label)
@@ -89,17 +90,19 @@ class Learner:
         if stored is None or answer is None:
             raise NotFound(f"the decision has no question {shown(key)}")
         if stored.reading is None:
-            why = "was skipped" if answer.get("skipped") else "was answered by a rule"
+            skipped = answer.source is Source.SKIPPED
+            why = "was skipped" if skipped else "was answered by a rule"
             raise InvalidRequest(
                 f"question {shown(key)} {why}; a label would teach nothing about a model"
             )
-        if decision.privacy == STRICT and "value" in answer:
+        wording = self._wordings.get(stored.question_id)
+        assert wording is not None  # a foreign key holds it
+        question = from_definition(wording.definition)
+        if decision.facts.privacy == STRICT and question.extracts:
             raise InvalidRequest(
                 f"question {shown(key)}: the value was not kept under privacy: strict, "
                 "so no label can be compared with it"
             )
-        wording = self._wordings.get(stored.question_id)
-        assert wording is not None  # a foreign key holds it
         return _label(decision, key, wording, stored.reading["p"], feedback.label)
 
     def _until_refit(self, learned: Learned) -> float:
@@ -148,11 +151,11 @@ def _label(
     return NewLabel(
         decision_seq=decision.seq,
         key=key,
-        project=decision.project,
+        project=decision.facts.project,
         digest=wording.digest,
         question_id=wording.question_id,
         label=label,
-        truth=question.truth(label, decision.answers[key]),
+        truth=question.truth(label, decision.answers[key].fields),
         p=question.evidence(p),
     )
 

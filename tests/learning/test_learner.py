@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from svc.engine.learner import Learner
 from svc.errors import StorageError
+from svc.learning.learner import Learner
 from svc.questions import TYPES
+from svc.records import AskedQuestion
 from svc.schemas.feedback import Feedback
 from svc.store.database import Database
-from svc.store.decisions import AskedQuestion, Decisions
+from svc.store.decisions import Decisions
 from svc.store.labels import Labels, Learned, Lesson, Place
 from svc.store.wordings import Wordings
 from tests.store.records import record

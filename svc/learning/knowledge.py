@@ -15,6 +15,7 @@ import numpy as np
 from svc import limits
 from svc.questions import Question, Reading
 from svc.questions.base import to_digits
+from svc.questions.labels import DECIMALS
 from svc.stats import conformal
 from svc.stats.calibrators import Calibrator, from_parameters
 from svc.stats.tasks import TASKS
@@ -50,22 +51,26 @@ class Knowledge:
             return reading
         return replace(reading, probabilities=calibrator.one(reading.probabilities))
 
+    def confidence(self, question: Question, reading: Reading) -> float:
+        """How sure the calibrated reading is of its top answer, rounded as callers see it."""
+        return round(question.confidence(self.calibrated(question, reading)), DECIMALS)
+
     def coverage(self, question: Question, reading: Reading) -> dict[str, Any]:
         """The coverage asked for, and the set that holds the true answer that often."""
         if question.coverage is None:
             return {}
-        echo = {"coverage": question.coverage}
         learned = self.learned.get(question.digest)
         # As they are stored: so a probability and the score it once gave are the same number.
         rounded = replace(reading, probabilities=to_digits(reading.probabilities))
         candidates = question.candidates(rounded)
         if learned is None or learned.labels < limits.MIN_LABELS or not candidates:
-            return {**echo, "guaranteed": False}
+            return question.unguaranteed
         scores = self.scores(question, learned)
         chosen = conformal.prediction_set(
             [p for _, p in candidates], conformal.quantile(scores, question.coverage)
         )
-        return {**echo, "guaranteed": True, "set": [candidates[index][0] for index in chosen]}
+        held = [candidates[index][0] for index in chosen]
+        return {"coverage": question.coverage, "guaranteed": True, "set": held}
 
 
 NOTHING_KNOWN = Knowledge()

@@ -1,0 +1,43 @@
+"""Asking as one decision wants it: its config, mode, orders and images, about one text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svc.deadline import Deadline
+from svc.engine.ask import Ask, Asker
+from svc.engine.plans import Asked, Group
+from svc.engine.prompt import Material
+from svc.engine.setup import Setup
+from svc.records import Model
+
+Earlier = tuple[tuple[str, str], ...]  # instructions and answers of earlier stages
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionAsking:
+    """Asks models about `text`, with the answers of earlier stages before it."""
+
+    asker: Asker
+    setup: Setup
+    text: str
+    earlier: Earlier = ()
+
+    def ask(self, model: Model, group: Group, deadline: Deadline) -> Asked:
+        """What one model says to a group of questions. Raises what `Asker.ask` raises."""
+        setup, request = self.setup, self.setup.request
+        questions = tuple(group.questions.values())
+        think = request.think or group.think
+        material = Material(
+            setup.pin, questions, self.text, self.earlier, request.images, think, setup.salt
+        )
+        ask = Ask(
+            model,
+            material,
+            setup.mode,
+            setup.debias,
+            setup.project,
+            setup.strict,
+            setup.project_key,
+        )
+        return self.asker.ask(ask, setup.ledger, deadline)

@@ -1,0 +1,38 @@
+"""How many model calls a request would take, had every question to be asked."""
+
+from __future__ import annotations
+
+from svc import limits
+from svc.engine.plans.base import grouped
+from svc.errors import InvalidRequest
+from svc.schemas import DecisionRequest
+
+
+def check(request: DecisionRequest, members: int, orders: int) -> None:
+    """Raise `InvalidRequest` where a request would take more calls than one may."""
+    calls = of_explain(request) + of_stages(request, members, orders)
+    if calls > limits.MODEL_CALLS:
+        raise InvalidRequest(
+            f"the request needs {calls} model calls, at most {limits.MODEL_CALLS} are allowed"
+        )
+
+
+def of_stages(request: DecisionRequest, members: int, orders: int) -> int:
+    """Calls of the plan: members, option orders, stages, questions that think."""
+    calls = 0
+    for keys in request.stages:
+        for group in grouped({key: request.questions[key] for key in keys}):
+            reversible = any(question.reversible for question in group.questions.values())
+            calls += members * (orders if reversible else 1)
+    return calls
+
+
+def of_explain(request: DecisionRequest) -> int:
+    """One for each field, and one more where some questions think in calls of their own."""
+    kinds = {question.think for question in request.questions.values() if question.reversible}
+    return len(kinds) * len(explained_fields(request))
+
+
+def explained_fields(request: DecisionRequest) -> list[str]:
+    """The top-level fields that `explain` leaves out in turn; none of a state that is no object."""
+    return list(request.state.fields or {})[: limits.EXPLAIN_FIELDS] if request.explain else []

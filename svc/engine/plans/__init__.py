@@ -1,0 +1,34 @@
+"""The kinds of plans: one file each; this table is all that knows them by name."""
+
+from __future__ import annotations
+
+from svc.engine.plans.base import Asked, Finding, Findings, Group, Option, Plan, PlanKind, Team
+from svc.engine.plans.cascade import CascadePlan
+from svc.engine.plans.chain import ChainPlan
+from svc.engine.plans.council import CouncilPlan
+from svc.engine.plans.race import RacePlan
+
+KINDS: dict[str, PlanKind] = {
+    kind.name: kind for kind in (ChainPlan(), CouncilPlan(), CascadePlan(), RacePlan())
+}
+CHAIN = ChainPlan.name
+
+
+def named_kinds() -> list[PlanKind]:
+    """The kinds that are asked for by name, as a member of `model`."""
+    return [kind for kind in KINDS.values() if kind.name != CHAIN]
+
+
+__all__ = [
+    "CHAIN",
+    "KINDS",
+    "Asked",
+    "Finding",
+    "Findings",
+    "Group",
+    "Option",
+    "Plan",
+    "PlanKind",
+    "Team",
+    "named_kinds",
+]

@@ -1,0 +1,64 @@
+"""`cascade`: the cheapest model is asked first, and what it is unsure of goes on to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from svc.deadline import Deadline
+from svc.engine.plans.base import Findings, Group, Option, PlanKind, Team, found_by, joined
+from svc.errors import ENDING, ApiError, together
+from svc.flows import Job
+from svc.questions.fields import Number
+
+BELOW = "escalate_below"
+DEFAULT_BELOW = 0.8
+
+
+class CascadePlan(PlanKind):
+    """Only the questions that are still unsure go on to the next model."""
+
+    name = "cascade"
+    meaning = f"Cheapest first; questions with a confidence below `{BELOW}` go on."
+    help = "Cheapest first, unsure questions go on."
+    options = {  # noqa: RUF012 - a ClassVar, as its base says
+        BELOW: Option(
+            Number(0, 1), DEFAULT_BELOW, "Confidence below which a cascade goes on.", "below"
+        )
+    }
+
+    def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
+        def job(group: Group) -> Job[Findings]:
+            return lambda lane: _escalated(team, group, lane)
+
+        return joined(team.flows.run([job(group) for group in groups], deadline))
+
+
+def _escalated(team: Team, group: Group, deadline: Deadline) -> Findings:
+    findings, failures = Findings(), list[ApiError]()
+    unsure = dict(group.questions)
+    for model in team.models:
+        step = Group(unsure, group.think)
+        try:
+            asked = team.asking.ask(model, step, deadline)
+        except ENDING:
+            raise
+        except ApiError as error:
+            failures.append(error)
+            continue
+        found = found_by(step, model, asked)
+        for key, finding in found.by_key.items():
+            if finding.reading.answered or key not in findings.by_key:
+                findings.by_key[key] = replace(finding, extra={"answered_by": model.id})
+        findings.asked += found.asked
+        unsure = {key: one for key, one in unsure.items() if _is_unsure(team, key, findings, group)}
+        if not unsure:
+            break
+    if not findings.by_key:
+        raise together(failures)
+    return findings
+
+
+def _is_unsure(team: Team, key: str, findings: Findings, group: Group) -> bool:
+    reading = findings.by_key[key].reading
+    return team.knowledge.confidence(group.questions[key], reading) < team.options[BELOW]

@@ -1,0 +1,32 @@
+"""`race`: all models are asked at once, and the first valid answer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svc.deadline import Deadline
+from svc.engine.plans.base import Asked, Findings, Group, PlanKind, Team, found_by
+from svc.errors import together
+
+
+class RacePlan(PlanKind):
+    """The first valid answer; the other calls are cut off."""
+
+    name = "race"
+    meaning = "All are asked at once, and the first valid answer counts."
+    help = "All asked at once, the first answer wins."
+
+    def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
+        races = [[team.job(model, group) for model in team.models] for group in groups]
+        findings = Findings()
+        run = team.flows.race(races, _answers, deadline)
+        for group, race in zip(groups, run, strict=True):
+            if race.winner is None:
+                raise together(race.failures)
+            index, asked = race.winner
+            findings.add(found_by(group, team.models[index], asked))
+        return findings
+
+
+def _answers(asked: Asked) -> bool:
+    return asked.answers

@@ -1,0 +1,1 @@
+"""What labels teach: calibrators, prediction sets, and the reports on both."""

@@ -1,0 +1,131 @@
+"""What passes between the rooms: the answer to a question, and the decision that holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Self
+
+REDACTED = "[redacted]"  # what the audit log holds for an extracted value under privacy: strict
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model: `id` as the caller wrote it, `name` as its provider knows it."""
+
+    id: str
+    provider: str
+    name: str
+
+
+class Source(StrEnum):
+    """Who answered a question."""
+
+    MODELS = "models"
+    RULE = "rule"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question; `fields` are what the caller reads.
+
+    `top` is the answer as a checked label (option key, level index, boolean, selected keys, value)
+    and `confidence` how sure the calibrated probabilities are of it; a skipped question has
+    neither. `extracted` says that the fields hold a value which was taken from the state.
+    """
+
+    source: Source
+    fields: Mapping[str, Any]
+    top: Any = None
+    confidence: float = 0.0
+    abstains: bool = False
+    extracted: bool = False
+
+    @classmethod
+    def kept(cls, fields: Mapping[str, Any]) -> Self:
+        """The answer that was stored as these fields, as far as they tell."""
+        if fields.get("skipped"):
+            return cls(Source.SKIPPED, fields)
+        return cls(Source.RULE if "rule" in fields else Source.MODELS, fields)
+
+    def plus(self, **fields: Any) -> Self:
+        """The same answer with more fields."""
+        return replace(self, fields={**self.fields, **fields})
+
+    def redacted(self) -> Self:
+        """The same answer without any value that was taken from the state."""
+        if not self.extracted:
+            return self
+        return replace(self, fields={**self.fields, "value": REDACTED}, top=None)
+
+
+SKIPPED = Answer(Source.SKIPPED, {"skipped": True})
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """One question of a decision: its exact wording and what the models said.
+
+    `digest` is the SHA-256 of the exact question, `definition` its JSON. `reading` is a JSON
+    value, None where no model was asked; `top` and `confidence` are its top answer and that one's
+    probability, as drift counts them.
+    """
+
+    key: str
+    digest: bytes
+    definition: str
+    reading: Any
+    top: str = ""
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionFacts:
+    """The part of a decision that has a column each in the database, in the audit log's order.
+
+    A new column is a field here and a line in the database's schema.
+    """
+
+    project: str
+    api_key: str | None  # the key's id
+    state_hash: bytes  # salted SHA-256
+    model: str
+    mode: str
+    config: str
+    privacy: str
+    latency_ms: float
+    cost_usd: float
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision(DecisionFacts):
+    """Everything that came of a request; it has an `id` once it is stored."""
+
+    answers: Mapping[str, Answer]  # by question key, in the request's order
+    questions: tuple[AskedQuestion, ...]
+    images: tuple[bytes, ...] = ()  # salted SHA-256 of each
+    debiased: bool = False
+    input_tokens: int = 0
+    id: str = field(default="")
+
+    def response(self) -> dict[str, Any]:
+        """The body of the response to the caller."""
+        return {
+            "id": self.id,
+            "model": self.model,
+            "mode": self.mode,
+            "latency_ms": self.latency_ms,
+            "cost_usd": self.cost_usd,
+            "cached": self.cached,
+            "debiased": self.debiased,
+            "project": self.project,
+            "config": self.config,
+            "answers": {key: answer.fields for key, answer in self.answers.items()},
+        }
+
+    def redacted(self) -> Self:
+        """The same decision without any value that was taken from the state."""
+        return replace(self, answers={key: one.redacted() for key, one in self.answers.items()})
