@@ -11,8 +11,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from svc.errors import StorageError
 from svc.metrics import BUCKETS, ROWS, Board, Metrics
 from svc.openapi import document
+from svc.records import SKIPPED, Answer, Decision, Source
+from tests.store.records import record
 
-SURE, UNSURE, SKIPPED = {"choice": "a", "abstain": False}, {"abstain": True}, {"skipped": True}
+SURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.9)
+UNSURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.4, abstains=True)
+
+
+def decided(*answers: Answer, cached: bool = False) -> Decision:
+    return record(answers=dict(enumerate(answers)), cached=cached)
 
 
 def samples(metrics: Metrics, names: list[str] | None = None) -> dict[str, float]:
@@ -55,8 +62,8 @@ def test_every_status_that_is_documented_is_shown_before_it_happens() -> None:
 
 def test_a_decision_is_counted_with_its_answers() -> None:
     metrics = Metrics(Board())
-    metrics.decided(0.2, cached=False, answers=[SURE, UNSURE, SKIPPED])
-    metrics.decided(0.001, cached=True, answers=[{"noul": 0.5}])
+    metrics.decided(0.2, decided(SURE, UNSURE, SKIPPED))
+    metrics.decided(0.001, decided(SURE, cached=True))
     shown = samples(metrics)
     assert shown["svc_decisions_total"] == 2
     assert shown["svc_cache_hits_total"] == 1
@@ -68,7 +75,7 @@ def test_a_decision_is_counted_with_its_answers() -> None:
 def test_a_duration_is_counted_in_every_bucket_whose_bound_it_does_not_exceed() -> None:
     metrics = Metrics(Board())
     for seconds in (0.0, BUCKETS[0], 0.3, BUCKETS[-1], 1_000.0):
-        metrics.decided(seconds, cached=False, answers=[])
+        metrics.decided(seconds, decided())
     shown = samples(metrics)
     counts = [shown[f"svc_decide_duration_seconds_bucket {bound}"] for bound in BUCKETS]
     assert counts == [2.0] * 7 + [3.0] * 7 + [4.0]
@@ -110,11 +117,11 @@ class YieldingBoard(Board):
 
 
 def test_threads_that_count_at_the_same_time_lose_nothing() -> None:
-    metrics = Metrics(YieldingBoard())
+    metrics, sure = Metrics(YieldingBoard()), decided(SURE)
 
     def count() -> None:
         for _ in range(2_000):
-            metrics.decided(1.0, cached=True, answers=[SURE])
+            metrics.decided(1.0, sure)
             metrics.responded(200)
 
     threads = [threading.Thread(target=count) for _ in range(8)]

@@ -97,7 +97,9 @@ def _plan(given: Mapping[str, Any], default: str | None) -> Any:
         PlanField().deserialize(plan)
     except ValidationError as error:
         wrong = error.messages if isinstance(error.messages, dict) else {named[0]: error.messages}
-        _refuse("; ".join(f"{_spelled(name)} {words[0]}" for name, words in wrong.items()))
+        ((name, words),) = wrong.items()
+        of = "" if name == named[0] else f" of {_spelled(named[0])}"
+        _refuse(f"{_spelled(name)}{of} {words[0]}")
     return plan
 
 

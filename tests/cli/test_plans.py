@@ -68,7 +68,7 @@ def test_mode_and_debias_are_fields_too() -> None:
         (["--model", "a", "--escalate-below", "0.5"], "goes with --cascade only"),
         (["--council", "a"], "--council needs 2 to 5 models"),
         (["--council", "a,b,c,d,e,f"], "--council"),
-        (["--cascade", "a,b", "--escalate-below", "1.5"], "--escalate-below must be"),
+        (["--cascade", "a,b", "--escalate-below", "1.5"], "--escalate-below of --cascade must be"),
         (["--model", ""], "--model"),
         (["--model", "a,"], "--model"),
         (["--mode", "none"], "--mode"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from svc.batch.agreement import Agreement
+from svc.batch.agreement import Agreement, Comparison
 from svc.cli.agreement_report import report
 from svc.cli.main import main
 from tests.cli.processes import MODEL, NOUL, YES, lines, shell, svc
@@ -131,9 +131,12 @@ def test_help_shows_examples() -> None:
 def test_of_many_labels_the_most_frequent_confusions_are_listed() -> None:
     found = Agreement(0)
     for number in range(30):
-        scored = {"agrees": number > 2, "confidence": 0.9, "brier": 0.1}
         said = f"intent-{number}" if number > 2 else "a" * 40
-        found.add(number, {"label": f"intent-{number}", "answer": said, **scored})
+        label = f"intent-{number}"
+        compared = Comparison(
+            label=label, answer=said, agrees=number > 2, confidence=0.9, brier=0.1
+        )
+        found.add(number, compared)
     shown = "\n".join(report("q", found, {}))
     assert "most frequent confusions:" in shown
     assert re.search(r"intent-0 +a{15}… +1$", shown, re.M)

@@ -318,7 +318,7 @@ def test_a_decision_without_a_project_is_for_the_keys_own(start: Start) -> None:
         answer = app.test_client().post(path, json=decision(), headers=headers)
         assert answer.get_json()["project"] == "shop"
         stored = services.decisions.get(answer.get_json()["id"])
-        assert (stored.project, stored.api_key) == ("shop", made.id)
+        assert (stored.facts.project, stored.facts.api_key) == ("shop", made.id)
 
 
 def test_a_decision_for_another_project_is_forbidden_before_any_model_is_asked(
