@@ -17,6 +17,7 @@ LEVELS = (
         "deadline",
         "errors",
         "forks",
+        "http",
         "jsontext",
         "limits",
         "logs",

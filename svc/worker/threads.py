@@ -30,9 +30,9 @@ from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 from svc.errors import ApiError, InternalError, InvalidJson, TooLarge
 from svc.forks import let_signals_through
+from svc.http import ARRIVED, REQUEST_ID, SECURITY_HEADERS, error_body
 from svc.logs import FIELDS
 from svc.sockets import EagerSocket
-from svc.web.hooks import ARRIVED, REQUEST_ID, SECURITY_HEADERS
 from svc.worker.files import room_for
 from svc.worker.reading import BodyReader, CallerReader
 
@@ -289,12 +289,12 @@ def _refusal(exc: object) -> ApiError:
         return TooLarge("the request line or the headers are too long")
     if isinstance(exc, ParseException):
         return InvalidJson("this is no valid HTTP request")
-    return InternalError("something failed on the server; its log has the request id")
+    return InternalError("a thread failed before the application was asked")
 
 
 def _response(error: ApiError, request_id: str) -> bytes:
     """The whole of a response that gunicorn has no part in."""
-    body = json.dumps({"error": {"type": error.type, "message": error.message}})
+    body = json.dumps(error_body(error))
     headers = {
         "Connection": "close",
         "Content-Type": "application/json",
