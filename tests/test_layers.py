@@ -16,7 +16,6 @@ LEVELS = (
         "assets",
         "deadline",
         "errors",
-        "forks",
         "http",
         "jsontext",
         "limits",
@@ -32,7 +31,7 @@ LEVELS = (
     {"schemas", "store", "providers", "metrics"},
     {"engine", "openapi"},
     {"bootstrap", "web", "batch"},
-    {"app", "serving", "worker", "evals"},
+    {"app", "server", "evals"},
     {"cli", "wsgi", "gunicorn.conf"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -46,7 +45,7 @@ ONLY_USERS = {
     "flask": {"web", "app"},
     "prometheus_client": {"metrics"},
     "prometheus_flask_exporter": {"metrics"},
-    "gunicorn": {"serving", "worker", "cli", "gunicorn.conf"},
+    "gunicorn": {"server", "gunicorn.conf"},
     "click": {"cli"},
     "apispec": {"openapi"},
     "jinja2": {"evals"},

@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import resource
 import selectors
 import socket
 from collections.abc import Iterator
@@ -12,9 +11,8 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 
-from svc.sharing import Loads
-from svc.worker import files
-from svc.worker.threads import NO_FILES, Worker
+from svc.server.worker import NO_FILES, Worker
+from svc.sharing import WorkerLoads
 
 
 class Listener:
@@ -42,7 +40,7 @@ class Listener:
 def worker() -> Iterator[Worker]:
     made = Worker(1, os.getpid(), [], None, 30, Config(), logging.getLogger("test"))
     made.poller = selectors.DefaultSelector()
-    made._loads = Loads()
+    made.join(WorkerLoads())
     yield made
     made.poller.close()
     made.tmp.close()
@@ -76,15 +74,3 @@ def test_every_other_error_of_accept_is_raised(worker: Worker) -> None:
     with pytest.raises(OSError, match="no file"):
         worker.accept(listener)
     listener.close()
-
-
-def test_the_limit_of_files_is_raised_as_far_as_needed() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-        assert files.room_for(100) == 100
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (100 + files.OTHERS, hard)
-        assert files.room_for(1) == 1
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (100 + files.OTHERS, hard)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
