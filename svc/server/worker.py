@@ -4,6 +4,9 @@ Gunicorn gives a thread to a connection when its first byte comes. Here it gets 
 of a request is complete; before that, between requests, and while it is being closed, it costs a
 file and nothing else. Threads that wait for a body, or for a caller to take in its response, give
 way when all are taken.
+
+The polling thread never sleeps and waits on nothing but its poller: what has to happen later is
+noted with its time, and the poller wakes it then.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 from svc.http import ARRIVED
 from svc.logs import FIELDS
+from svc.server.balance import ConnectionBalancer
 from svc.server.descriptors import allow_connections
 from svc.server.forks import unblock_stop_signals
 from svc.server.reading import BodyReader, CallerReader
@@ -42,8 +46,8 @@ HEAD_S = 10.0
 # How long a thread waits for the next request of its connection, before it takes another's.
 NEXT_REQUEST_MS = 10
 
-# How long workers with fewer connections have to take a new one.
-OFFER_MS = 10
+# The pause before a worker looks again whether another took the connection that it left.
+OFFER_CHECK_S = 0.001
 
 # The time for a caller to close its side of a connection after us.
 LINGER_S = 2.0
@@ -95,6 +99,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._loads = loads
         # The first time waits for a lock, which the polling thread must not do.
         loads.publish(0)
+        self._balancer = ConnectionBalancer(loads.least_of_others)
+
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        """Wait `timeout` seconds at most, and no longer than a pause in accepting lasts."""
+        pause_s = self._next_accept_at - time.monotonic()
+        if pause_s > 0:
+            timeout = min(timeout, pause_s)
+        super().wait_for_and_dispatch_events(timeout)
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """Stopping, refuse connections at once: nobody would answer those left in the queue."""
@@ -107,7 +119,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection, unless another worker or a lack of files leaves it in the queue."""
-        if self._another_takes(listener):
+        if self._balancer.offers(self.nr_conns):
+            self._pause_accepting(OFFER_CHECK_S)
             return
         try:
             super().accept(listener)
@@ -121,22 +134,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                     "a new connection has to wait: the system has no file or memory for it (%s)",
                     errno.errorcode[error.errno],
                 )
-
-    def _another_takes(self, listener: socket.socket) -> bool:
-        """Leave the connection that waits to a worker with fewer, which has a moment to take it.
-
-        Every worker hears of it; the first to come would often be the same one.
-        """
-        poller = select.poll()
-        poller.register(listener, select.POLLIN)
-        for _ in range(OFFER_MS):
-            least = self._loads.least_of_others()
-            if least is None or least >= self.nr_conns:
-                return False
-            time.sleep(0.001)
-            if not poller.poll(0):
-                return True
-        return False
 
     def _pause_accepting(self, seconds: float) -> None:
         """Leave new connections in the queue for so long; the others are served meanwhile."""
@@ -223,6 +220,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """After each turn of the loop: end what took too long, or whose place others need."""
         super().murder_pending()
         self._loads.publish(self.nr_conns)
+        if self._accepting:
+            # This turn would have heard of a connection that waits.
+            self._balancer.forget()
         self._end_lingering()
         self._find_files()
         self._find_threads()

@@ -5,14 +5,17 @@ import logging
 import os
 import selectors
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from gunicorn.config import Config
 
+from svc.server.balance import OFFER_S, ConnectionBalancer
 from svc.server.worker import NO_FILES, Worker
-from svc.sharing import WorkerLoads
 
 
 class Listener:
@@ -36,14 +39,117 @@ class Listener:
         self._sock.close()
 
 
+class Neighbour:
+    """Another worker: how many connections it has, and how often it was asked for that."""
+
+    def __init__(self, load: int | None = None) -> None:
+        self.load, self.asked = load, 0
+
+    def publish(self, load: int) -> None:
+        """What this worker has is nothing to the other one."""
+
+    def least_of_others(self) -> int | None:
+        self.asked += 1
+        return self.load
+
+
+class Threads:
+    """A pool whose threads are all busy: it takes connections and handles none."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Any] = []
+
+    def submit(self, handle: Callable[[Any], object], conn: Any) -> Future[object]:
+        self.waiting.append(conn)
+        return Future()
+
+
 @pytest.fixture
-def worker() -> Iterator[Worker]:
+def neighbour() -> Neighbour:
+    return Neighbour()
+
+
+@pytest.fixture
+def worker(neighbour: Neighbour) -> Iterator[Worker]:
     made = Worker(1, os.getpid(), [], None, 30, Config(), logging.getLogger("test"))
     made.poller = selectors.DefaultSelector()
-    made.join(WorkerLoads())
+    made.tpool = Threads()
+    made.join(neighbour)
     yield made
+    for conn in made.tpool.waiting:
+        conn.close()
     made.poller.close()
     made.tmp.close()
+
+
+@pytest.fixture
+def listener(worker: Worker) -> Iterator[socket.socket]:
+    """A socket that the worker accepts from."""
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        worker.sockets = [made]
+        worker.set_accept_enabled(True)
+        yield made
+
+
+def turn(worker: Worker, timeout: float = 10.0) -> None:
+    """One turn of the polling thread's loop; it waits `timeout` seconds where nothing happens."""
+    worker.set_accept_enabled(True)
+    worker.wait_for_and_dispatch_events(timeout)
+    worker.murder_pending()
+
+
+def test_a_connection_that_is_left_to_another_worker_delays_none_of_ours(
+    worker: Worker, neighbour: Neighbour, listener: socket.socket
+) -> None:
+    worker.nr_conns, neighbour.load = 1, 0
+    ours, peer = socket.socketpair()
+    with ours, peer, socket.create_connection(listener.getsockname()):
+        read: list[bytes] = []
+        worker.poller.register(ours, selectors.EVENT_READ, lambda sock: read.append(sock.recv(9)))
+        turn(worker)
+        # It looked once and did not wait.
+        assert (worker.nr_conns, neighbour.asked) == (1, 1)
+        peer.sendall(b"hello")
+        turn(worker)
+        assert read == [b"hello"]
+
+
+def test_a_connection_that_no_other_worker_takes_is_accepted_after_a_moment(
+    worker: Worker, neighbour: Neighbour, listener: socket.socket
+) -> None:
+    worker.nr_conns, neighbour.load = 1, 0
+    started = time.monotonic()
+    with socket.create_connection(listener.getsockname()):
+        while worker.nr_conns == 1:
+            turn(worker)
+    assert time.monotonic() - started >= OFFER_S
+    assert neighbour.asked > 1
+
+
+def test_a_connection_is_accepted_at_once_when_no_other_worker_has_fewer(
+    worker: Worker, neighbour: Neighbour, listener: socket.socket
+) -> None:
+    for load in (None, 1):
+        worker.nr_conns, neighbour.load = 1, load
+        with socket.create_connection(listener.getsockname()):
+            turn(worker)
+            assert worker.nr_conns == 2
+
+
+def test_a_connection_that_was_taken_leaves_the_next_one_its_whole_time(
+    worker: Worker, neighbour: Neighbour, listener: socket.socket
+) -> None:
+    worker.nr_conns, neighbour.load = 1, 0
+    clock = iter((100.0, 200.0))
+    worker._balancer = ConnectionBalancer(neighbour.least_of_others, lambda: next(clock))
+    with socket.create_connection(listener.getsockname()):
+        turn(worker)
+    listener.accept()[0].close()  # as the other worker would
+    while not worker._accepting:
+        turn(worker, timeout=0)
+    with socket.create_connection(listener.getsockname()):
+        turn(worker)
+        assert worker.nr_conns == 1
 
 
 @pytest.mark.parametrize("number", NO_FILES)
