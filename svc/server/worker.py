@@ -109,7 +109,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         super().wait_for_and_dispatch_events(timeout)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Stopping, refuse connections at once: nobody would answer those left in the queue."""
+        """Accept connections or not; no pause in accepting is cut short.
+
+        Stopping, refuse them at once: nobody would answer those left in the queue.
+        """
         if enabled and (not self.alive or time.monotonic() < self._next_accept_at):
             return
         super().set_accept_enabled(enabled)
