@@ -7,20 +7,22 @@ import sys
 
 from gunicorn.arbiter import Arbiter
 
-from svc import logs, serving
+from svc import logs
 from svc.errors import SettingsError
-from svc.serving import *  # noqa: F403
+from svc.server import gunicorn_settings, startup
+from svc.server.gunicorn_settings import *  # noqa: F403
 from svc.settings import load
 
 
 def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
     """In the master, before it listens: stop with one line for what cannot be used."""
-    binds = [bind for bind in server.cfg.address if isinstance(bind, tuple)]  # no Unix sockets
+    # An address that is no tuple is the path of a Unix socket.
+    binds = [bind for bind in server.cfg.address if isinstance(bind, tuple)]
     try:
         settings = load(os.environ)
         logs.configure(settings.log == "json", settings.log_level)
-        found = [one for bind in binds for one in serving.resolve(*bind)]
-        serving.check(settings, [str(address[0]) for _, address in found])
+        found = [one for bind in binds for one in startup.resolve(*bind)]
+        startup.check(settings, [str(address[0]) for _, address in found])
     except SettingsError as error:
         sys.exit(f"Error: {error}")
-    serving.on_starting(server)
+    gunicorn_settings.on_starting(server)

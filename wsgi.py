@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
-from svc import logs, serving
+from svc import logs
 from svc.app import create_app
 from svc.bootstrap import build
 from svc.errors import SettingsError
+from svc.server import gunicorn_settings
 from svc.settings import load
 
 try:
     settings = load(os.environ)
     logs.configure(settings.log == "json", settings.log_level)
-    app = create_app(build(settings, serving.shared))
+    app = create_app(build(settings, gunicorn_settings.shared))
 except SettingsError as error:
     sys.stderr.write(f"Error: {error}\n")
-    sys.exit(4)  # for gunicorn: the application failed to load, do not start another worker
+    # To gunicorn this status says: the application failed to load, do not start another worker.
+    sys.exit(4)

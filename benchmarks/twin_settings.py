@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from svc import serving
+from svc.server import gunicorn_settings
 
-worker_class = "gthread"  # gunicorn's own: how the service uses its threads is its own doing
-workers = serving.workers
-threads = serving.threads
-worker_connections = serving.worker_connections
-keepalive = serving.keepalive
-timeout = serving.timeout
-graceful_timeout = serving.graceful_timeout
-control_socket_disable = serving.control_socket_disable
+# Gunicorn's own: how the service uses its threads is its own doing.
+worker_class = "gthread"
+workers = gunicorn_settings.workers
+threads = gunicorn_settings.threads
+worker_connections = gunicorn_settings.worker_connections
+keepalive = gunicorn_settings.keepalive
+timeout = gunicorn_settings.timeout
+graceful_timeout = gunicorn_settings.graceful_timeout
+control_socket_disable = gunicorn_settings.control_socket_disable
 bind = "127.0.0.1:0"

@@ -28,7 +28,7 @@ from svc.providers.routing import Router
 from svc.providers.traits import TraitMemory
 from svc.ratelimit import Buckets
 from svc.settings import Settings
-from svc.sharing import Loads, Turns
+from svc.sharing import FairLock, WorkerLoads
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
@@ -48,17 +48,17 @@ class Shared:
     def __init__(self) -> None:
         self.buckets = Buckets()
         self.traits = TraitMemory()
-        self.turns = Turns()
+        self.write_lock = FairLock()
         self.board = Board()
         self.usage = UsageBoard()
-        self.loads = Loads()
+        self.worker_loads = WorkerLoads()
 
     def close(self) -> None:
         """Let go of it in this process."""
-        self.loads.close()
+        self.worker_loads.close()
         self.usage.close()
         self.board.close()
-        self.turns.close()
+        self.write_lock.close()
         self.traits.close()
         self.buckets.close()
 
@@ -141,7 +141,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     Raises `SettingsError` for what cannot be used.
     """
     shared = shared or Shared()
-    database = Database.open(settings.db, turn=shared.turns)
+    database = Database.open(settings.db, turn=shared.write_lock)
     decisions, labels, wordings = Decisions(database), Labels(database), Wordings(database)
     budget = CallBudget(database)
     core = assemble(

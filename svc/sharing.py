@@ -1,4 +1,4 @@
-"""What the processes of one server share: locks, and how much each has to do."""
+"""What the processes of one server share: locks, and how many connections each has."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import tempfile
 import time
 import weakref
 
-ROWS = 1_024  # processes at once whose loads are known
-AGAIN_S = 0.001  # seconds before a lock is tried again that was refused as a deadlock
+# Further workers share one row.
+MAX_WORKERS = 1_024
+
+# The pause before a lock is tried again that was refused as a deadlock.
+DEADLOCK_RETRY_S = 0.001
 
 
 class ProcessLock:
@@ -22,7 +25,8 @@ class ProcessLock:
 
     def __init__(self) -> None:
         self._file, path = tempfile.mkstemp()
-        os.unlink(path)  # nobody else can come to it
+        # Without a name nobody else can open it.
+        os.unlink(path)
         self.close = weakref.finalize(self, os.close, self._file)
 
     def __enter__(self) -> None:
@@ -34,7 +38,7 @@ class ProcessLock:
                 # thread of the other one waits for, it sees a deadlock that is none.
                 if error.errno != errno.EDEADLK:
                     raise
-                time.sleep(AGAIN_S)
+                time.sleep(DEADLOCK_RETRY_S)
             else:
                 return
 
@@ -42,42 +46,43 @@ class ProcessLock:
         fcntl.lockf(self._file, fcntl.LOCK_UN)
 
 
-class Turns:
-    """A lock that nobody has twice while another waits.
+class FairLock:
+    """A lock of processes that nobody has twice in a row while another waits.
 
-    Who waits stands in the gate: a process that has just had its turn cannot have the next one
-    before who stands there.
+    Who waits for the lock holds the gate. A process that has just released the lock has to pass the
+    gate again, so it cannot overtake who stands there.
     """
 
     def __init__(self) -> None:
-        self._gate, self._turn = ProcessLock(), ProcessLock()
+        self._gate, self._lock = ProcessLock(), ProcessLock()
 
     def __enter__(self) -> None:
         with self._gate:
-            self._turn.__enter__()
+            self._lock.__enter__()
 
     def __exit__(self, *_: object) -> None:
-        self._turn.__exit__()
+        self._lock.__exit__()
 
     def close(self) -> None:
         """Let go of it in this process."""
         self._gate.close()
-        self._turn.close()
+        self._lock.close()
 
 
-class Loads:
-    """How much each process has to do, for all of them to see.
+class WorkerLoads:
+    """How many connections each worker has, for all of them to see.
 
-    One that is gone, however it ended, counts for nothing.
+    A worker that is gone, however it ended, counts for nothing.
     """
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
-        self._rows = memoryview(mmap.mmap(-1, 2 * ROWS * 8)).cast("q")  # of each: pid, load
+        # Each row is two 64-bit numbers: a process id and that process's load.
+        self._rows = memoryview(mmap.mmap(-1, 2 * MAX_WORKERS * 8)).cast("q")
         self._own: int | None = None
 
-    def tell(self, load: int) -> None:
-        """Say what this process has to do now."""
+    def publish(self, load: int) -> None:
+        """Set the load of this process; the first call waits for a lock."""
         if self._own is None:
             self._own = self._take_row()
         self._rows[self._own + 1] = load
@@ -88,8 +93,9 @@ class Loads:
         for row in range(0, len(self._rows), 2):
             pid = self._rows[row]
             if pid == 0:
-                break  # nobody ever came so far
-            if row != self._own and _runs(pid):
+                # Rows are taken from the first on, so nobody ever came so far.
+                break
+            if row != self._own and _is_running(pid):
                 loads.append(self._rows[row + 1])
         return min(loads, default=None)
 
@@ -101,12 +107,12 @@ class Loads:
         """The first row of no running process; in a crowd beyond all rows, the last."""
         with self._lock:
             rows = range(0, len(self._rows), 2)
-            row = next((row for row in rows if not _runs(self._rows[row])), rows[-1])
+            row = next((row for row in rows if not _is_running(self._rows[row])), rows[-1])
             self._rows[row], self._rows[row + 1] = os.getpid(), 0
             return row
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """Whether there is such a process; 0 is none."""
     if pid == 0:
         return False

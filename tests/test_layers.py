@@ -17,7 +17,7 @@ LEVELS = (
         "deadline",
         "errors",
         "flows",
-        "forks",
+        "http",
         "jsontext",
         "limits",
         "logs",
@@ -35,7 +35,7 @@ LEVELS = (
     {"learning", "openapi"},
     {"engine"},
     {"bootstrap", "web", "batch"},
-    {"app", "serving", "worker", "inprocess", "evals"},
+    {"app", "server", "inprocess", "evals"},
     {"cli", "wsgi", "gunicorn.conf"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -50,7 +50,7 @@ ONLY_USERS = {
     "flask": {"web", "app"},
     "prometheus_client": {"metrics"},
     "prometheus_flask_exporter": {"metrics"},
-    "gunicorn": {"serving", "worker", "cli", "gunicorn.conf"},
+    "gunicorn": {"server", "gunicorn.conf"},
     "click": {"cli"},
     "apispec": {"openapi"},
     "jinja2": {"evals"},

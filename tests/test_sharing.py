@@ -8,7 +8,7 @@ from itertools import pairwise
 
 HEAD = """
 import os, signal, sys
-from svc.sharing import Loads, ProcessLock, Turns
+from svc.sharing import FairLock, ProcessLock, WorkerLoads
 
 def forked(run):
     child = os.fork()
@@ -54,10 +54,10 @@ print(int.from_bytes(os.pread(file, 8, 0)))
 
 def test_a_process_that_is_killed_holds_nobody_up() -> None:
     script = """
-turns, (read, write) = Turns(), os.pipe()
+lock, (read, write) = FairLock(), os.pipe()
 
 def hold():
-    with turns:
+    with lock:
         os.write(write, b"held")
         signal.pause()
 
@@ -65,22 +65,22 @@ holder = forked(hold)
 os.read(read, 4)
 os.kill(holder, signal.SIGKILL)
 os.waitpid(holder, 0)
-with turns:
+with lock:
     print("free")
 """
     assert run(script).split() == ["free"]
 
 
-def test_who_waits_has_the_turn_before_who_has_just_had_it() -> None:
+def test_who_waits_has_the_lock_before_who_has_just_had_it() -> None:
     script = """
 import tempfile
-turns, (read, write) = Turns(), os.pipe()
+lock, (read, write) = FairLock(), os.pipe()
 noted = tempfile.TemporaryFile()
 
 def have(name):
     os.read(read, 1)
     for _ in range(300):
-        with turns:
+        with lock:
             os.write(noted.fileno(), name)
             os.fsync(noted.fileno())  # as long as a transaction takes
 
@@ -100,15 +100,15 @@ print(noted.read().decode())
 def test_every_process_sees_what_the_others_have_to_do() -> None:
     script = """
 import time
-loads = Loads()
+loads = WorkerLoads()
 print(loads.least_of_others())
 
 def busy(load):
-    loads.tell(load)
+    loads.publish(load)
     time.sleep(60)
 
 children = [forked(lambda: busy(5)), forked(lambda: busy(3))]
-loads.tell(9)
+loads.publish(9)
 while loads.least_of_others() != 3:
     time.sleep(0.001)
 os.kill(children[1], signal.SIGKILL)
@@ -123,10 +123,10 @@ print(loads.least_of_others())
 
 def test_the_row_of_a_process_that_is_gone_is_the_next_ones() -> None:
     script = """
-loads = Loads()
+loads = WorkerLoads()
 for number in range(3_000):
-    os.waitpid(forked(lambda: loads.tell(number)), 0)
-loads.tell(1)
+    os.waitpid(forked(lambda: loads.publish(number)), 0)
+loads.publish(1)
 print(loads.least_of_others(), loads._own)
 """
     assert run(script).split() == ["None", "0"]

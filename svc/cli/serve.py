@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
-from typing import Any
+from functools import partial
+from wsgiref.types import WSGIApplication
 
 import click
-from gunicorn.app.base import Application
 
-from svc import limits, logs, serving
+from svc import limits, logs
 from svc.app import create_app
-from svc.bootstrap import build
+from svc.bootstrap import Shared, build
 from svc.demo import DemoServer
-from svc.errors import SettingsError
 from svc.inprocess import DEMO_MODEL, with_demo
+from svc.server.program import Program
+from svc.server.startup import listen, url
 from svc.settings import Settings, load
-
-BACKLOG = 2_048  # connections that may wait to be accepted
-
 
 EXAMPLES = """\b
 Examples:
@@ -75,46 +72,25 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     SVC_LATEST_CONFIG, SVC_NO_AUTH, SVC_MAX_BODY_MB and SVC_WORKERS.
     """
     if demo and flags["model"] is None:
-        flags["model"] = DEMO_MODEL  # whatever SVC_MODEL says: it may cost money
+        # Whatever SVC_MODEL says: it may cost money.
+        flags["model"] = DEMO_MODEL
     settings = load(os.environ, **flags)
     logs.configure(settings.log == "json", settings.log_level)
-    family, address = serving.resolve(settings.host, settings.port)[0]
-    serving.check(settings, [str(address[0])])
-    listener = _listen(family, address)
-    click.echo(f"listening on {_url(listener)}")
+    listener = listen(settings)
+    click.echo(f"listening on {url(listener)}")
     sys.stdout.flush()
-    Server(settings, listener, DemoServer() if demo else None).run()
+    model = DemoServer() if demo else None
+    Program(listener, settings.workers, partial(_application, settings, model)).run()
 
 
-class Server(Application):  # type: ignore[misc]
-    """Gunicorn on a socket that listens already; the services start in the worker."""
+def _application(
+    settings: Settings, model: DemoServer | None, shared: Shared | None
+) -> WSGIApplication:
+    """In a worker: the application, beside its own demonstration model if there is to be one.
 
-    def __init__(self, settings: Settings, listener: socket.socket, demo: DemoServer | None):
-        self._settings = settings if demo is None else with_demo(settings, demo.url)
-        self._bind = f"fd://{listener.detach()}"  # gunicorn closes it
-        self._demo = demo  # ends with the worker's process, after the last request has
-        super().__init__()
-
-    def load_config(self) -> None:
-        self.load_config_from_module_name_or_filename("python:svc.serving")
-        self.cfg.set("bind", self._bind)
-        self.cfg.set("workers", self._settings.workers)
-
-    def load(self) -> Any:
-        if self._demo is not None:
-            self._demo.start()
-        return create_app(build(self._settings, serving.shared))
-
-
-def _listen(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
-    try:
-        return socket.create_server(address, family=family, backlog=BACKLOG)
-    except OSError as error:
-        reason = os.strerror(error.errno or 0).lower()
-        host, port = address[:2]
-        raise SettingsError(f"--addr: cannot listen on {host} port {port}: {reason}") from None
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    The model ends with the worker's process, after the last request has.
+    """
+    if model is not None:
+        model.start()
+        settings = with_demo(settings, model.url)
+    return create_app(build(settings, shared))

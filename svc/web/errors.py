@@ -20,6 +20,7 @@ from svc.errors import (
     TooLarge,
     Unauthorized,
 )
+from svc.http import error_body
 from svc.web.body import json_response, too_large_message
 
 log = logging.getLogger(__name__)
@@ -36,9 +37,7 @@ def error_response(error: ApiError) -> Response:
     """The response for one of the project's own errors; of those within, only the log has words."""
     if isinstance(error, InternalError):
         log.error("%s: %s", type(error).__name__, error.message)
-        error = _internal()
-    body = {"error": {"type": error.type, "message": error.message}}
-    response = json_response(body, error.status)
+    response = json_response(error_body(error), error.status)
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.retry_after)
     if isinstance(error, Unauthorized):
@@ -74,7 +73,3 @@ def _translated(error: HTTPException) -> ApiError:
 def _unforeseen(error: Exception) -> Response:
     log.error("unforeseen exception", exc_info=error)
     return error_response(InternalError("see the line before"))
-
-
-def _internal() -> InternalError:
-    return InternalError("something failed on the server; its log has the request id")

@@ -11,20 +11,11 @@ from flask import Flask, Response, g, request
 
 from svc import limits
 from svc.deadline import Deadline
+from svc.http import ARRIVED, REQUEST_ID, SECURITY_HEADERS
 from svc.logs import FIELDS
 from svc.metrics import Metrics
 
-REQUEST_ID = "x-request-id"
-ARRIVED = "svc.arrived"  # in the environ: when the head had come, on the monotonic clock
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
-SECURITY_HEADERS = {  # lower case, of every response that says nothing else
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
 log = logging.getLogger("svc.request")
 
 

@@ -16,7 +16,7 @@ import pytest
 import requests
 
 from svc import limits
-from svc.worker.threads import HEAD_S, LINGER_S, PATIENCE_S
+from svc.server.worker import HEAD_S, LINGER_S, SLOW_CALLER_S
 from tests.e2e.serving import Server
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
 from tests.store.holding import until
@@ -131,12 +131,12 @@ def test_slow_models_cut_no_caller_and_who_waits_for_a_thread_has_waited(tmp_pat
             body = json.dumps(decision(n, debias=False)).encode()
             caller.sendall(POST % len(body) + body)
         until(lambda: len(provider.requests) == limits.REQUEST_THREADS)
-        time.sleep(2 * PATIENCE_S)
+        time.sleep(2 * SLOW_CALLER_S)
         answer.set()
         assert {caller.recv(12) for caller in callers} == {b"HTTP/1.1 200"}
         logged = re.compile(r"path=/v1/decide status=200 ms=([\d.]+)")
         until(lambda: len(logged.findall(server.log)) == len(callers))
-        assert min(map(float, logged.findall(server.log))) > 2_000 * PATIENCE_S
+        assert min(map(float, logged.findall(server.log))) > 2_000 * SLOW_CALLER_S
 
 
 def test_who_is_refused_can_send_on_and_is_answered(server: Server) -> None:

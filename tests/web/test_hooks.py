@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from svc.http import ARRIVED
 from svc.logs import FIELDS
-from svc.web.hooks import ARRIVED
 from tests.web.conftest import Start
 from tests.web.models import decision
 

@@ -16,16 +16,26 @@ from gunicorn.http.unreader import SocketUnreader
 
 from svc import limits
 
-HEAD_BYTES = 32_768  # largest head of a request
-STALL_S = 10.0  # seconds without a byte moving, after which a caller in mid-request is dropped
-BODY_S = 20.0  # seconds for a body, and one more for each BODY_RATE bytes that have come
-BODY_RATE = 1_000  # bytes
-SEND_S = 60.0  # seconds for a caller to take in one response
-READ_BYTES, DRAIN_READS = 65_536, 1_024  # 64 MiB at most are taken in from a refused caller
-DRAIN_S = 10.0  # seconds for it
-_END = re.compile(
-    rb"\r?\n\r?\n"
-)  # of a head; gunicorn refuses bare line feeds, but it has to see them
+# The largest head of a request.
+HEAD_BYTES = 32_768
+
+# A caller in mid-request is dropped when no byte moves for so long.
+STALL_S = 10.0
+
+# The time for a body, and the rate at which what has come earns it more.
+BODY_S = 20.0
+BODY_BYTES_PER_S = 1_000
+
+# The time for a caller to take in one response.
+SEND_S = 60.0
+
+# What is still taken in from a refused caller: 64 MiB at most, and for so long.
+DRAIN_READ_BYTES = 65_536
+DRAIN_READS = 1_024
+DRAIN_S = 10.0
+
+# The end of a head. Gunicorn refuses bare line feeds, but it has to see them to do so.
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 
 class CallerReader(SocketUnreader):  # type: ignore[misc]
@@ -34,12 +44,15 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
     def __init__(self, sock: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(sock)
         self._clock = clock
-        self.arrived = 0.0  # the request, on the monotonic clock
+        # When the request's head had come, on the monotonic clock.
+        self.arrived = 0.0
         self._in_head, self._ended = True, False
-        self._began = self._by = self._last = 0.0  # of the body, on the clock
-        self._waiting = self._cut = False
-        self._sends_since: float | None = None  # on the clock; None while it sends nothing
-        self._lock = threading.Lock()  # for `_sends_since`, and what is decided by it
+        # Of the body, on the clock. Bytes that come move `_due_at`, but never past `_last_due_at`.
+        self._began_at = self._due_at = self._last_due_at = 0.0
+        self._waits_for_body = self._body_is_cut = False
+        # On the clock; None while nothing is sent. The lock is for what is decided by it.
+        self._sending_since: float | None = None
+        self._lock = threading.Lock()
 
     def take_head(self) -> bool:
         """Take in what has come of a head, without waiting; whether the parser can judge it.
@@ -54,7 +67,8 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
             data = self.sock.recv(HEAD_BYTES)
         except BlockingIOError:
             return False
-        except OSError:  # the caller is gone
+        except OSError:
+            # The caller is gone.
             data = b""
         self._ended = not data
         self.buf.seek(0, io.SEEK_END)
@@ -63,55 +77,56 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
 
     def _is_judgeable(self) -> bool:
         head = self.buf.getvalue()
-        return len(head) > HEAD_BYTES or _END.search(head) is not None
+        return len(head) > HEAD_BYTES or _HEAD_END.search(head) is not None
 
     def begin_body(self) -> None:
         """From now on it is a body that is read, and a response that is sent."""
         self._in_head = False
-        self._began = self._clock()
-        self._by = self._began + BODY_S
-        self._last = self._began + limits.REQUEST_DEADLINE_S
-        self._send(True)
+        self._began_at = self._clock()
+        self._due_at = self._began_at + BODY_S
+        self._last_due_at = self._began_at + limits.REQUEST_DEADLINE_S
+        self._set_sending(True)
         self.sock.settimeout(SEND_S)
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
         """Inside the block the response is made; before and after it, all that is done is sent."""
-        self._send(False)
+        self._set_sending(False)
         try:
             yield
         finally:
-            self._send(True)
+            self._set_sending(True)
 
-    def _send(self, sends: bool) -> None:
+    def _set_sending(self, sends: bool) -> None:
         with self._lock:
-            self._sends_since = self._clock() if sends else None
+            self._sending_since = self._clock() if sends else None
 
     def chunk(self, size_hint: int | None = None) -> bytes:
         """The next bytes, b"" after the last; gunicorn's parser and body call it.
 
         Raises `TimeoutError` when they do not come in time.
         """
-        if self._in_head:  # the parser wants more than `take_head` let it judge by
+        if self._in_head:
+            # The parser wants more than `take_head` let it judge by.
             raise NoMoreData() if self._ended else LimitRequestHeaders("the head is too long")
-        left = min(self._by, self._last) - self._clock()
-        if left <= 0 or self._cut:
+        left = min(self._due_at, self._last_due_at) - self._clock()
+        if left <= 0 or self._body_is_cut:
             raise TimeoutError("the body takes too long")
         self.sock.settimeout(min(left, STALL_S))
-        self._waiting = True
+        self._waits_for_body = True
         try:
             data: bytes = super().chunk(size_hint)
         finally:
-            self._waiting = False
+            self._waits_for_body = False
             self.sock.settimeout(SEND_S)
-        if self._cut:
+        if self._body_is_cut:
             raise TimeoutError("the body takes too long, and others wait")
-        self._by += len(data) / BODY_RATE
+        self._due_at += len(data) / BODY_BYTES_PER_S
         return data
 
     def waited(self) -> float:
         """Seconds that a thread has been sending, or waiting for a body since that began; or 0."""
-        since = self._began if self._waiting else self._sends_since
+        since = self._began_at if self._waits_for_body else self._sending_since
         return 0.0 if since is None else self._clock() - since
 
     def cut(self) -> None:
@@ -119,11 +134,12 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
 
         A thread that makes its response is left alone.
         """
-        with self._lock, contextlib.suppress(OSError):  # the caller went away just now
-            if self._sends_since is not None:
+        # The caller may go away just now.
+        with self._lock, contextlib.suppress(OSError):
+            if self._sending_since is not None:
                 self.sock.shutdown(socket.SHUT_RDWR)
-            elif self._waiting:
-                self._cut = True
+            elif self._waits_for_body:
+                self._body_is_cut = True
                 self.sock.shutdown(socket.SHUT_RD)
 
     def drain(self, body: Any) -> None:
@@ -131,11 +147,12 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
 
         Closing on it would reset the response.
         """
-        self._send(False)
-        self._last = min(self._last, self._clock() + DRAIN_S)
-        with contextlib.suppress(OSError):  # the caller went away, or takes too long
+        self._set_sending(False)
+        self._last_due_at = min(self._last_due_at, self._clock() + DRAIN_S)
+        # The caller may go away, or take too long.
+        with contextlib.suppress(OSError):
             for _ in range(DRAIN_READS):
-                if not body.read(READ_BYTES):
+                if not body.read(DRAIN_READ_BYTES):
                     return
 
 

@@ -4,13 +4,15 @@ Gunicorn gives a thread to a connection when its first byte comes. Here it gets 
 of a request is complete; before that, between requests, and while it is being closed, it costs a
 file and nothing else. Threads that wait for a body, or for a caller to take in its response, give
 way when all are taken.
+
+The polling thread never sleeps and waits on nothing but its poller: what has to happen later is
+noted with its time, and the poller wakes it then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import logging
 import select
 import socket
@@ -20,31 +22,43 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
-from http import HTTPStatus
 from selectors import EVENT_READ
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
-from svc.errors import ApiError, InternalError, InvalidJson, TooLarge
-from svc.forks import let_signals_through
+from svc.http import ARRIVED
 from svc.logs import FIELDS
+from svc.server.balance import ConnectionBalancer
+from svc.server.descriptors import allow_connections
+from svc.server.forks import unblock_stop_signals
+from svc.server.reading import BodyReader, CallerReader
+from svc.server.refusals import refusal, response
+from svc.sharing import WorkerLoads
 from svc.sockets import EagerSocket
-from svc.web.hooks import ARRIVED, REQUEST_ID, SECURITY_HEADERS
-from svc.worker.files import room_for
-from svc.worker.reading import BodyReader, CallerReader
 
 log = logging.getLogger(__name__)
 
-HEAD_S = 10.0  # seconds for a head, from the connection's or the head's first byte
-SOON_MS = 10  # milliseconds that a thread waits for the next request of its connection
-OTHERS_MS = 10  # milliseconds that workers with fewer connections have to take a new one
-LINGER_S = 2.0  # seconds for a caller to close after us
-PATIENCE_S = 1.0  # seconds for a body or to take in a response, when all threads are taken
-PAUSE_S = 1.0  # seconds without accepting, when there is no file for a connection
-TELL_EVERY_S = 60.0  # seconds between two log lines about it
+# The time for a head, from the connection's or the head's first byte.
+HEAD_S = 10.0
+
+# How long a thread waits for the next request of its connection, before it takes another's.
+NEXT_REQUEST_MS = 10
+
+# The pause before a worker looks again whether another took the connection that it left.
+OFFER_CHECK_S = 0.001
+
+# The time for a caller to close its side of a connection after us.
+LINGER_S = 2.0
+
+# The time for a body to come or a response to be taken in, when all threads are taken.
+SLOW_CALLER_S = 1.0
+
+# The pause in accepting when the system has no file for a connection, and the time between two log
+# lines that say so.
+NO_FILES_PAUSE_S = 1.0
+NO_FILES_LOG_S = 60.0
 NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -53,32 +67,53 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._lingering: deque[Any] = deque()  # connections that wait for the caller to close
-        self._readers: dict[socket.socket, CallerReader] = {}  # of the requests with a thread
-        self._requests = 0  # that have a thread or wait for one
+        # The connections that wait for their caller to close.
+        self._lingering: deque[Any] = deque()
+        # One for each request that has a thread.
+        self._readers: dict[socket.socket, CallerReader] = {}
+        # The requests that have a thread or wait for one.
+        self._requests = 0
         self._no_files = False
-        self._accept_at = self._look_at = self._tell_at = 0.0  # on the monotonic clock
+        # Times on the monotonic clock before which something is not done again.
+        self._next_accept_at = self._next_check_at = self._next_log_at = 0.0
 
     def init_process(self) -> None:
         """In the new process, before the application is built."""
-        self.worker_connections = room_for(self.cfg.worker_connections)
+        self.worker_connections = allow_connections(self.cfg.worker_connections)
         self.max_keepalived = max(1, self.worker_connections - self.cfg.threads)
         super().init_process()
 
     def init_signals(self) -> None:
         """Listen to signals, and let those through that came before."""
         super().init_signals()
-        let_signals_through()
+        unblock_stop_signals()
 
     def load_wsgi(self) -> None:
         """Build the application, with `_answer` around it."""
         super().load_wsgi()
-        self._loads = self.wsgi.extensions["svc"].shared.loads
+        self.join(self.wsgi.extensions["svc"].shared.worker_loads)
         self.wsgi.wsgi_app = partial(self._answer, self.wsgi.wsgi_app)
 
+    def join(self, loads: WorkerLoads) -> None:
+        """Divide connections with the workers that share `loads`; before the first turn."""
+        self._loads = loads
+        # The first time waits for a lock, which the polling thread must not do.
+        loads.publish(0)
+        self._balancer = ConnectionBalancer(loads.least_of_others)
+
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        """Wait `timeout` seconds at most, and no longer than a pause in accepting lasts."""
+        pause_s = self._next_accept_at - time.monotonic()
+        if pause_s > 0:
+            timeout = min(timeout, pause_s)
+        super().wait_for_and_dispatch_events(timeout)
+
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Stopping, refuse connections at once: nobody would answer those left in the queue."""
-        if enabled and time.monotonic() < self._accept_at:
+        """Accept connections or not; no pause in accepting is cut short.
+
+        Stopping, refuse them at once: nobody would answer those left in the queue.
+        """
+        if enabled and (not self.alive or time.monotonic() < self._next_accept_at):
             return
         super().set_accept_enabled(enabled)
         if not self.alive:
@@ -86,8 +121,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 listener.close()
 
     def accept(self, listener: socket.socket) -> None:
-        """Accept a connection; without a file for it, it stays in the queue."""
-        if self._another_takes(listener):
+        """Accept a connection, unless another worker or a lack of files leaves it in the queue."""
+        if self._balancer.offers(self.nr_conns):
+            self._pause_accepting(OFFER_CHECK_S)
             return
         try:
             super().accept(listener)
@@ -95,25 +131,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if error.errno not in NO_FILES:
                 raise
             self._no_files = True
-            if (now := time.monotonic()) >= self._tell_at:
-                self._tell_at = now + TELL_EVERY_S
-                log.error("no file for a new connection: %s", errno.errorcode[error.errno])
+            if (now := time.monotonic()) >= self._next_log_at:
+                self._next_log_at = now + NO_FILES_LOG_S
+                log.error(
+                    "a new connection has to wait: the system has no file or memory for it (%s)",
+                    errno.errorcode[error.errno],
+                )
 
-    def _another_takes(self, listener: socket.socket) -> bool:
-        """Leave the connection that waits to a worker with fewer, which has a moment to take it.
-
-        Every worker hears of it; the first to come would often be the same one.
-        """
-        poller = select.poll()
-        poller.register(listener, select.POLLIN)
-        for _ in range(OTHERS_MS):
-            least = self._loads.least_of_others()
-            if least is None or least >= self.nr_conns:
-                return False
-            time.sleep(0.001)
-            if not poller.poll(0):
-                return True
-        return False
+    def _pause_accepting(self, seconds: float) -> None:
+        """Leave new connections in the queue for so long; the others are served meanwhile."""
+        self._next_accept_at = time.monotonic() + seconds
+        self.set_accept_enabled(False)
 
     def enqueue_req(self, conn: Any) -> None:
         """Let a thread handle a connection of which there is something to read."""
@@ -140,7 +168,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return False
         poller = select.poll()
         poller.register(conn.sock, select.POLLIN)
-        if not poller.poll(SOON_MS) or not conn.parser.unreader.take_head():
+        if not poller.poll(NEXT_REQUEST_MS) or not conn.parser.unreader.take_head():
             return False
         conn.arrived = time.monotonic()
         return True
@@ -153,7 +181,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         reader.arrived = conn.arrived
         self._readers[conn.sock] = reader
         try:
-            with conn.sock.gathering():  # head and body of the response
+            # Head and body of the response leave together.
+            with conn.sock.gathering():
                 again = bool(super().handle_request(req, conn))
             reader.drain(req.body)
         except TimeoutError as error:
@@ -193,32 +222,47 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def murder_pending(self) -> None:
         """After each turn of the loop: end what took too long, or whose place others need."""
         super().murder_pending()
-        self._loads.tell(self.nr_conns)
+        self._loads.publish(self.nr_conns)
+        if self._accepting:
+            # This turn would have heard of a connection that waits.
+            self._balancer.forget()
+        self._end_lingering()
+        self._find_files()
+        self._find_threads()
+
+    def _end_lingering(self) -> None:
         now = time.monotonic()
         while self._lingering and self._lingering[0].timeout <= now:
             self._drop(self._lingering.popleft())
+
+    def _find_files(self) -> None:
+        """Close connections that nobody uses, where new ones need their files."""
         if self._no_files and not self._make_room():
-            self._accept_at = now + PAUSE_S
-            self.set_accept_enabled(False)
+            self._pause_accepting(NO_FILES_PAUSE_S)
         self._no_files = False
         while self.nr_conns >= self.worker_connections and self._make_room():
             pass
+
+    def _find_threads(self) -> None:
+        """Take threads from slow callers, the sooner the more requests wait for one."""
         excess = self._requests - self.cfg.threads
-        if excess > 0 and now >= self._look_at:
-            patience_s = PATIENCE_S / (1 + excess / self.cfg.threads)
-            self._look_at = now + patience_s / 4
-            self._free_threads(excess, patience_s)
+        now = time.monotonic()
+        if excess > 0 and now >= self._next_check_at:
+            allowed_s = SLOW_CALLER_S / (1 + excess / self.cfg.threads)
+            self._next_check_at = now + allowed_s / 4
+            self._free_threads(excess, allowed_s)
 
     def handle_error(self, req: object, client: socket.socket, addr: object, exc: object) -> None:
         """Answer a request that never reached the application as the application would."""
-        error = _refusal(exc)
+        error = refusal(exc)
         request_id = uuid.uuid4().hex
         fields = {"status": error.status, "error": type(exc).__name__, "request_id": request_id}
-        log.warning("no valid HTTP request", extra={FIELDS: fields})
+        log.warning("request refused before the application saw it", extra={FIELDS: fields})
         self.wsgi.extensions["svc"].metrics.responded(error.status)
-        client.settimeout(PATIENCE_S)  # it is short: who does not take it in does not read
+        # The response is short: a caller that does not take it in does not read at all.
+        client.settimeout(SLOW_CALLER_S)
         try:
-            client.sendall(_response(error, request_id))
+            client.sendall(response(error, request_id))
         except OSError:
             log.debug("the caller went away")
 
@@ -231,14 +275,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _wait(
         self,
         conn: Any,
-        room: deque[Any],
+        queue: deque[Any],
         seconds: float,
         callback: Callable[[Any, socket.socket], None],
     ) -> None:
-        """Have the poller look after a connection; those in one `room` wait equally long."""
+        """Have the poller look after a connection; those in one `queue` wait equally long."""
         conn.sock.setblocking(False)
         conn.timeout = time.monotonic() + seconds
-        room.append(conn)
+        queue.append(conn)
         self.poller.register(conn.sock, EVENT_READ, partial(callback, conn))
 
     def _linger(self, conn: Any) -> None:
@@ -249,7 +293,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         try:
             conn.sock.shutdown(socket.SHUT_WR)
             self._wait(conn, self._lingering, LINGER_S, self._on_lingering_readable)
-        except (OSError, ValueError):  # it is closed already
+        except (OSError, ValueError):
+            # The connection is closed already.
             self._drop(conn)
 
     def _on_lingering_readable(self, conn: Any, client: socket.socket) -> None:
@@ -264,9 +309,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _make_room(self) -> bool:
         """Close who has waited longest with nothing to answer; False when nobody has."""
-        for room in (self._lingering, self.pending_conns, self.keepalived_conns):
-            if room:
-                self._drop(room.popleft())
+        for queue in (self._lingering, self.pending_conns, self.keepalived_conns):
+            if queue:
+                self._drop(queue.popleft())
                 return True
         return False
 
@@ -276,32 +321,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns -= 1
         conn.close()
 
-    def _free_threads(self, wanted: int, patience_s: float) -> None:
+    def _free_threads(self, wanted: int, allowed_s: float) -> None:
         """Take up to `wanted` threads from the callers that have been waited for longest."""
         waited = {reader: reader.waited() for reader in list(self._readers.values())}
-        slow = [reader for reader in waited if waited[reader] > patience_s]
+        slow = [reader for reader in waited if waited[reader] > allowed_s]
         for reader in sorted(slow, key=waited.__getitem__, reverse=True)[:wanted]:
             reader.cut()
-
-
-def _refusal(exc: object) -> ApiError:
-    if isinstance(exc, LimitRequestLine | LimitRequestHeaders):
-        return TooLarge("the request line or the headers are too long")
-    if isinstance(exc, ParseException):
-        return InvalidJson("this is no valid HTTP request")
-    return InternalError("something failed on the server; its log has the request id")
-
-
-def _response(error: ApiError, request_id: str) -> bytes:
-    """The whole of a response that gunicorn has no part in."""
-    body = json.dumps({"error": {"type": error.type, "message": error.message}})
-    headers = {
-        "Connection": "close",
-        "Content-Type": "application/json",
-        "Content-Length": str(len(body)),
-        REQUEST_ID: request_id,
-        **SECURITY_HEADERS,
-    }
-    lines = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "", body]).encode()

@@ -7,19 +7,19 @@ import sys
 
 SCRIPT = """
 import os, signal, time
-from svc import forks
+from svc.server import forks
 
 def masters(number, frame):
     os.write(1, b"lost ")
 
 signal.signal(signal.SIGTERM, masters)
-forks.hold_signals()
+forks.block_stop_signals_in_forks()
 child = os.fork()
 if child == 0:
     while signal.SIGTERM not in signal.sigpending():
         time.sleep(0.001)
     signal.signal(signal.SIGTERM, lambda number, frame: os.write(1, b"heard "))
-    forks.let_signals_through()
+    forks.unblock_stop_signals()
     os._exit(0)
 os.kill(child, signal.SIGTERM)
 os.waitpid(child, 0)

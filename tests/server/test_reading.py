@@ -9,8 +9,8 @@ import pytest
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 
 from svc import limits
-from svc.worker import reading
-from svc.worker.reading import CallerReader
+from svc.server import reading
+from svc.server.reading import CallerReader
 
 HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -91,8 +91,8 @@ def test_a_body_that_drips_ends_after_its_time(line: Line) -> None:
 def test_a_body_that_keeps_coming_has_until_the_deadline_of_the_request(line: Line) -> None:
     line.reader.begin_body()
     for _ in range(int(limits.REQUEST_DEADLINE_S)):
-        line.caller.sendall(b"x" * reading.BODY_RATE)
-        assert len(line.reader.chunk()) == reading.BODY_RATE
+        line.caller.sendall(b"x" * reading.BODY_BYTES_PER_S)
+        assert len(line.reader.chunk()) == reading.BODY_BYTES_PER_S
         line.clock.now += 1
     line.caller.sendall(b"x")
     with pytest.raises(TimeoutError):

@@ -3,11 +3,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import runpy
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,18 +13,11 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from gunicorn.config import Config
 
-from svc import limits, serving
-from svc.errors import SettingsError
-from svc.settings import ProviderOverride, Settings
-from svc.store.database import Database
-from svc.store.keys import Keys
 from tests.e2e.serving import Server
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, completion
 from tests.store.holding import until
 
-ROOT = Path(__file__).resolve().parent.parent
 SECRET = "svc_0123456789"
 
 
@@ -134,48 +124,3 @@ def test_a_connection_is_refused_while_the_last_answers_are_given(tmp_path: Path
             answer.set()
             assert under_way.result().status_code == 502
             assert server.wait() == 0
-
-
-def test_both_ways_of_serving_have_the_same_settings() -> None:
-    known = Config().settings
-    ours = {name: value for name, value in vars(serving).items() if name in known}
-    file = runpy.run_path(str(ROOT / "gunicorn.conf.py"))
-    theirs = {name: value for name, value in file.items() if name in known}
-    for settings in (ours, theirs):
-        del settings["on_starting"]
-    assert ours == theirs
-    assert ours["threads"] == limits.REQUEST_THREADS >= 200
-
-
-def test_the_collector_passes_over_what_workers_share_with_their_master() -> None:
-    script = (
-        "import gc; from svc import serving; serving.when_ready(None); "
-        "print(gc.get_freeze_count() > len(gc.get_objects()))"
-    )
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
-
-
-def test_a_public_address_needs_keys_or_no_auth(tmp_path: Path) -> None:
-    database = str(tmp_path / "svc.db")
-    with pytest.raises(SettingsError, match=r"0\.0\.0\.0 can be reached from other machines"):
-        serving.check(Settings(db=database), ["127.0.0.1", "0.0.0.0"])
-    serving.check(Settings(db=database, no_auth=True), ["0.0.0.0"])
-    serving.check(Settings(db=database), ["127.0.0.1"])
-
-
-@pytest.mark.parametrize("revoked", [False, True])
-def test_a_public_address_is_served_once_there_is_a_key(tmp_path: Path, revoked: bool) -> None:
-    settings = Settings(db=str(tmp_path / "svc.db"))
-    with contextlib.closing(Database.open(settings.db)) as database:
-        key = Keys(database).create("who", 600)
-        assert key is not None
-        assert not revoked or Keys(database).revoke(key.id)
-    serving.check(settings, ["0.0.0.0"])
-
-
-def test_a_provider_without_a_url_stops_the_start(tmp_path: Path) -> None:
-    settings = Settings(db=str(tmp_path / "svc.db"), providers={"own": ProviderOverride(rpm=5)})
-    with pytest.raises(SettingsError, match="SVC_PROVIDER_OWN"):
-        serving.check(settings, [])

@@ -1,0 +1,30 @@
+"""What every HTTP response has in common, whether the application or the server makes it."""
+
+from __future__ import annotations
+
+from svc.errors import ApiError, InternalError
+
+REQUEST_ID = "x-request-id"
+
+# The key of the WSGI environment for the moment when a request's head had come, in seconds on the
+# monotonic clock.
+ARRIVED = "svc.arrived"
+
+# Every response has these headers, unless it says something else under the same name. The names
+# are in lower case.
+SECURITY_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def error_body(error: ApiError) -> dict[str, dict[str, str]]:
+    """The JSON of an error's response; what an internal error says is for the log alone."""
+    message = error.message
+    if isinstance(error, InternalError):
+        message = "something failed on the server; its log has the request id"
+    return {"error": {"type": error.type, "message": message}}

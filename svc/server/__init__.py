@@ -1,0 +1,1 @@
+"""How requests arrive: gunicorn's settings, the checks before the start, and the worker."""

@@ -1,0 +1,98 @@
+"""Gunicorn's settings and hooks, by gunicorn's own names.
+
+`svc serve` and `gunicorn wsgi:app` (by way of gunicorn.conf.py) both read this module. The settings
+are described at https://docs.gunicorn.org/en/stable/settings.html; times are in seconds.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from typing import Any
+
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import ThreadWorker
+
+from svc import limits
+from svc.bootstrap import Shared
+from svc.server import forks
+
+# After the shutdown grace, for stopping threads and writing what is queued.
+CLOSE_S = 5
+
+worker_class = "svc.server.worker.Worker"
+workers = 1
+threads = limits.REQUEST_THREADS
+# Connections that are kept alive and idle count too.
+worker_connections = 8 * limits.REQUEST_THREADS
+# Usual clients and proxies keep a connection for a shorter time, so they are the ones to close it.
+keepalive = 75
+# A worker that gives no sign of life for so long is replaced.
+timeout = int(limits.REQUEST_DEADLINE_S)
+# This is the master's patience; `post_worker_init` sets the worker's.
+graceful_timeout = limits.SHUTDOWN_GRACE_S + CLOSE_S
+control_socket_disable = True
+logger_class = "svc.server.gunicorn_settings.Log"
+loglevel = "warning"
+# Every request has its line in our own log.
+accesslog = None
+errorlog = None
+
+# What all workers have in common, once there is a master.
+shared: Shared | None = None
+
+
+def on_starting(server: Arbiter) -> None:
+    """In the master, before anything else."""
+    global shared
+    if server.cfg.is_ssl:
+        sys.exit("Error: certfile: this server speaks plain HTTP; deploy/ shows a TLS proxy")
+    # It would have the metrics kept in files; ours are in memory that the processes share.
+    os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+    shared = Shared()
+    forks.block_stop_signals_in_forks()
+
+
+def when_ready(server: Arbiter) -> None:
+    """In the master, before the first worker: a graceful Ctrl-C, and memory to share.
+
+    A second Ctrl-C is the quick stop that gunicorn makes of the first.
+    """
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, server.signal)
+        server.signal(signal.SIGTERM, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
+    gc.collect()
+    # A collection writes to every object it visits, and so would copy each page that workers share.
+    gc.freeze()
+
+
+def post_worker_init(worker: ThreadWorker) -> None:
+    """In a worker, when its application is built.
+
+    Ctrl-C reaches every process of the terminal; the worker waits for the master's word. What is
+    under way gets the whole grace, so the master has to wait a little longer than the worker.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker.cfg.set("graceful_timeout", limits.SHUTDOWN_GRACE_S)
+
+
+def worker_exit(server: Arbiter, worker: ThreadWorker) -> None:
+    """In a worker that ends: stop the services and write what is queued."""
+    # There is no application when it could not be built.
+    app = getattr(worker, "wsgi", None)
+    if app is not None:
+        app.extensions["svc"].close()
+
+
+class Log(Logger):  # type: ignore[misc]
+    """Gunicorn's log as part of ours."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.propagate = True

@@ -1,0 +1,70 @@
+"""What is checked and opened before the first process of a server starts."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+from svc.addresses import is_loopback
+from svc.errors import SettingsError
+from svc.providers.catalog import build_catalog
+from svc.settings import Settings
+from svc.store.database import Database
+from svc.store.keys import Keys
+
+BACKLOG_CONNECTIONS = 2_048
+
+
+def resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
+    """The address families and socket addresses of a host name or IP address, one or more.
+
+    Raises `SettingsError`.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        raise SettingsError(f"cannot listen on {host!r}: there is no such host") from None
+    return [(family, address) for family, _, _, _, address in found]
+
+
+def check(settings: Settings, addresses: Iterable[str]) -> None:
+    """Try what a server needs before it starts; `addresses` are the IP addresses it listens on.
+
+    Raises `SettingsError` for a provider or database that cannot be used, and for an address
+    that other machines reach while there are no keys.
+    """
+    build_catalog(settings)
+    database = Database.open(settings.db)
+    try:
+        guarded = settings.no_auth or Keys(database).exist()
+    finally:
+        database.close()
+    public = [address for address in addresses if not is_loopback(address)]
+    if public and not guarded:
+        raise SettingsError(
+            f"{public[0]} can be reached from other machines and there are no API keys; "
+            "make one with `svc keys create --name <who>`, or pass --no-auth (SVC_NO_AUTH=1)"
+        )
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Check `settings` and listen on their address; nothing is accepted yet.
+
+    Raises `SettingsError`.
+    """
+    family, address = resolve(settings.host, settings.port)[0]
+    check(settings, [str(address[0])])
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG_CONNECTIONS)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
+        host, port = address[:2]
+        raise SettingsError(f"--addr: cannot listen on {host} port {port}: {reason}") from None
+
+
+def url(listener: socket.socket) -> str:
+    """The URL at which a listening socket is reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

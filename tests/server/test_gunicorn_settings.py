@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+from gunicorn.config import Config
+
+from svc import limits
+from svc.server import gunicorn_settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_both_ways_of_serving_have_the_same_settings() -> None:
+    known = Config().settings
+    ours = {name: value for name, value in vars(gunicorn_settings).items() if name in known}
+    file = runpy.run_path(str(ROOT / "gunicorn.conf.py"))
+    theirs = {name: value for name, value in file.items() if name in known}
+    for settings in (ours, theirs):
+        del settings["on_starting"]
+    assert ours == theirs
+    assert ours["threads"] == limits.REQUEST_THREADS >= 200
+
+
+def test_the_collector_passes_over_what_workers_share_with_their_master() -> None:
+    script = (
+        "import gc; from svc.server import gunicorn_settings as own; own.when_ready(None); "
+        "print(gc.get_freeze_count() > len(gc.get_objects()))"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
