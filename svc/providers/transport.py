@@ -1,9 +1,10 @@
 """HTTP to one provider: a session of requests whose calls a watchdog can cut off.
 
-What is overridden here is what that and the cap on replies need, and what was measured to be worth
-its lines; of a call that takes 390 microseconds of processor time, each of these says how many it
-saves. No cookies, no netrc, no redirects; proxies and the CA bundle are those of the environment
-at the start, and a provider on this machine is never reached through a proxy.
+It keeps no cookies, reads no netrc and follows no redirects. Proxies and the CA bundle are those of
+the environment at the start, and a provider on this machine is never reached through a proxy.
+
+What is overridden here is what the watchdog and the cap on replies need. Two things are here for
+speed alone, each with the processor time that it saves of a call's 395 microseconds.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import os
 import socket
 import ssl
 import zlib
-from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.cookies import RequestsCookieJar
 from requests.structures import CaseInsensitiveDict
 from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -49,8 +50,8 @@ class Encoded(Exception):
 class _Watched(HTTPConnection):
     """A connection whose socket is known to the watch of the call that uses it."""
 
-    # The watchdog has to know a socket before it connects, or it could not end the connecting; and
-    # urllib3 would give the whole time limit to each address of a name, one after the other.
+    # The watchdog has to know a socket before it connects, or it could not cut off the connecting.
+    # And where a name has several addresses, urllib3 would give each of them the whole time limit.
     def _new_conn(self) -> socket.socket:
         try:
             return self._dial()
@@ -87,7 +88,7 @@ class _Watched(HTTPConnection):
             raise
         return sock
 
-    # A connection from the pool was watched for an earlier call, which is over.
+    # A pooled connection was watched for an earlier call. From here on it is watched for this one.
     def request(self, *args: Any, **kwargs: Any) -> None:
         if self.sock is None:
             self.connect()
@@ -118,7 +119,8 @@ class _Adapter(HTTPAdapter):
         self._pool: Any = None
         super().__init__(pool_connections=1, pool_maxsize=pool_size)
 
-    # Both managers make watched connections, with the TLS context that was read at the start.
+    # The watchdog needs watched connections, to a provider and to a proxy alike. The TLS context is
+    # the one that was read at the start.
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs, ssl_context=self._tls)
         self.poolmanager.pool_classes_by_scheme = _POOLS
@@ -128,16 +130,35 @@ class _Adapter(HTTPAdapter):
         manager.pool_classes_by_scheme = _POOLS
         return manager
 
-    # The TLS context verifies. Requests would load its own CA bundle into it at each new
-    # connection, which takes milliseconds, and so trust more than the environment says.
+    # The TLS context verifies certificates already. At each new connection requests would load its
+    # own CA bundle into it too, and so trust more than the environment says.
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
         pass
 
-    # One provider has one pool: not looking for it again saves 52 microseconds.
+    # One provider has one pool. Not looking for it again at each call saves 40 microseconds.
     def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
         if self._pool is None:
             self._pool = super().get_connection_with_tls_context(*args, **kwargs)
         return self._pool
+
+    # The original would parse the cookies of the reply, which `_NoCookies` says not to do.
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
+        response = requests.Response()
+        response.status_code = resp.status
+        response.headers = resp.headers
+        response.raw = resp
+        response.request = req
+        response.url = req.url or ""
+        return response
+
+
+class _NoCookies(RequestsCookieJar):
+    """A jar that takes no cookies."""
+
+    # Parsing the cookies of a hostile reply can take seconds, which no watchdog can cut off. So no
+    # cookie is even looked at.
+    def extract_cookies(self, *args: Any) -> None:
+        pass
 
 
 class _Session(requests.Session):
@@ -148,12 +169,12 @@ class _Session(requests.Session):
         self.trust_env = False
         self.proxies = proxies
         self.headers = CaseInsensitiveDict(_HEADERS)
-        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        self.cookies = _NoCookies()
         for scheme in ("http://", "https://"):
             self.mount(scheme, adapter)
 
-    # Told not to follow a redirect, a session still reads its body to the end, and unpacks it,
-    # however large it is, to prepare the request that would come next.
+    # A session that is told not to follow a redirect still reads the whole body of it, and unpacks
+    # it without a cap, to prepare the request that would come next. Without a target it does not.
     def get_redirect_target(self, resp: requests.Response) -> None:
         return None
 
@@ -217,7 +238,8 @@ class Transport:
         self._session.close()
 
     def _prepare(self, method: str, path: str) -> requests.PreparedRequest:
-        """A request without key and body; a copy of the first saves 215 microseconds."""
+        """A request that has no key and no body yet."""
+        # The session makes each request once. Copying it then saves 190 microseconds a call.
         if (method, path) not in self._prepared:
             request = requests.Request(method, self._base_url + path)
             self._prepared[method, path] = self._session.prepare_request(request)
