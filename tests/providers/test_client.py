@@ -149,7 +149,7 @@ def test_a_call_ends_when_its_time_is_over_whatever_the_peer_does(behaviour):
 
 def test_a_call_on_a_connection_of_the_pool_ends_when_its_time_is_over_too():
     reply = Reply(completion("A"))
-    with scripted(sequence(reply, Drip(reply))) as (provider, client):
+    with scripted(sequence(reply, Endless(every=0.01))) as (provider, client):
         client.call(MODEL, CALL, LONG)
         with pytest.raises(CallTimedOut):
             client.call(MODEL, CALL, SOON)
