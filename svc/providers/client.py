@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 import requests
 import urllib3.exceptions
 
-from svc import __version__
 from svc.deadline import Deadline
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
@@ -147,25 +146,13 @@ class Client:
             try:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
-                reply = transport.send(method, path, _headers(key), body, timeout_s)
+                reply = transport.send(method, path, key, body, timeout_s)
                 if not watch.ended:
                     return reply
                 failure = _failure(watch, None)
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
         raise failure  # out here it does not keep the other error, and with it what was read
-
-
-def _headers(key: str | None) -> dict[str, str]:
-    headers = {
-        "Accept": "application/json",
-        "Accept-Encoding": "gzip",
-        "Content-Type": "application/json",
-        "User-Agent": f"svc/{__version__}",
-    }
-    if key is not None:
-        headers["Authorization"] = f"Bearer {key}"
-    return headers
 
 
 def _failure(watch: Watch, error: Exception | None) -> CallError:

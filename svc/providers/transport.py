@@ -1,7 +1,10 @@
-"""HTTP to one provider: pooled connections that a watchdog can cut off, and nothing else.
+"""HTTP to one provider: a session of requests whose calls a watchdog can cut off.
 
-No cookies, no netrc, no redirects; proxies and the CA bundle are those of the environment at the
-start, and a provider on this machine is never reached through a proxy.
+It keeps no cookies, reads no netrc and follows no redirects. Proxies and the CA bundle are those of
+the environment at the start, and a provider on this machine is never reached through a proxy.
+
+What is overridden here is what the watchdog and the cap on replies need. Two things are here for
+speed alone, each with the processor time that it saves of a call's 395 microseconds.
 """
 
 from __future__ import annotations
@@ -10,26 +13,28 @@ import os
 import socket
 import ssl
 import zlib
-from collections.abc import Mapping
 from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
-from requests.utils import (
-    DEFAULT_CA_BUNDLE_PATH,
-    get_environ_proxies,
-    select_proxy,
-)
+from requests.cookies import RequestsCookieJar
+from requests.structures import CaseInsensitiveDict
+from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 
-from svc import limits
+from svc import __version__, limits
 from svc.errors import SettingsError
 from svc.providers.replies import Reply
 from svc.providers.watchdog import current_watch
-from svc.sockets import EagerSocket
 
+_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip",
+    "Content-Type": "application/json",
+    "User-Agent": f"svc/{__version__}",
+}
 _ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _CHUNK = 65_536  # bytes
 
@@ -43,14 +48,10 @@ class Encoded(Exception):
 
 
 class _Watched(HTTPConnection):
-    """A connection whose socket is known to the watch of the call that uses it.
+    """A connection whose socket is known to the watch of the call that uses it."""
 
-    A request leaves it in one piece: head and body one after the other would wake the provider,
-    and this thread, twice.
-    """
-
-    _parts: list[bytes] | None = None  # of the request that is being put together
-
+    # The watchdog has to know a socket before it connects, or it could not cut off the connecting.
+    # And where a name has several addresses, urllib3 would give each of them the whole time limit.
     def _new_conn(self) -> socket.socket:
         try:
             return self._dial()
@@ -85,28 +86,14 @@ class _Watched(HTTPConnection):
         except OSError:
             sock.close()
             raise
-        return EagerSocket(sock)
+        return sock
 
-    def connect(self) -> None:
-        super().connect()
-        current_watch().follow(self.sock)
-
+    # A pooled connection was watched for an earlier call. From here on it is watched for this one.
     def request(self, *args: Any, **kwargs: Any) -> None:
-        if self.sock is not None:  # a pooled connection
-            current_watch().follow(self.sock)
-        parts: list[bytes] = []
-        self._parts = parts
-        try:
-            super().request(*args, **kwargs)
-        finally:
-            self._parts = None
-        self.send(b"".join(parts))
-
-    def send(self, data: Any) -> None:
-        if self._parts is None:
-            super().send(data)
-        else:
-            self._parts.append(data)
+        if self.sock is None:
+            self.connect()
+        current_watch().follow(self.sock)
+        super().request(*args, **kwargs)
 
 
 class _WatchedTLS(_Watched, HTTPSConnection):
@@ -121,53 +108,75 @@ class _TLSPool(HTTPSConnectionPool):
     ConnectionCls = _WatchedTLS
 
 
-class _Adapter(HTTPAdapter):
-    """An adapter for one provider: there is one pool to find, and no cookies to keep."""
+_POOLS = {"http": _Pool, "https": _TLSPool}
 
-    _found: Any = None
+
+class _Adapter(HTTPAdapter):
+    """An adapter for one provider, with watched connections."""
 
     def __init__(self, pool_size: int, tls: ssl.SSLContext | None) -> None:
         self._tls = tls
-        self._targets: dict[str | None, str] = {}  # of the few URLs that a provider has
+        self._pool: Any = None
         super().__init__(pool_connections=1, pool_maxsize=pool_size)
 
+    # The watchdog needs watched connections, to a provider and to a proxy alike. The TLS context is
+    # the one that was read at the start.
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs, ssl_context=self._tls)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
+        self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         manager = super().proxy_manager_for(proxy, **kwargs, ssl_context=self._tls)
-        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
+        manager.pool_classes_by_scheme = _POOLS
         return manager
 
-    def get_connection_with_tls_context(
-        self, request: requests.PreparedRequest, verify: Any, proxies: Any = None, cert: Any = None
-    ) -> Any:
-        if self._found is None:
-            url = request.url or ""
-            proxy = select_proxy(url, proxies)
-            manager = self.poolmanager
-            if proxy:
-                manager = self.proxy_manager_for(proxy if "://" in proxy else f"http://{proxy}")
-            self._found = manager.connection_from_url(url)
-        return self._found
-
-    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
-        if request.url not in self._targets:
-            self._targets[request.url] = super().request_url(request, proxies)
-        return self._targets[request.url]
-
+    # The TLS context verifies certificates already. At each new connection requests would load its
+    # own CA bundle into it too, and so trust more than the environment says.
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing: the TLS context verifies, without loading the CA bundle for each connection."""
+        pass
 
+    # One provider has one pool. Not looking for it again at each call saves 40 microseconds.
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        if self._pool is None:
+            self._pool = super().get_connection_with_tls_context(*args, **kwargs)
+        return self._pool
+
+    # The original would parse the cookies of the reply, which `_NoCookies` says not to do.
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
         response = requests.Response()
         response.status_code = resp.status
-        response.headers = resp.headers  # case-insensitive as it is
+        response.headers = resp.headers
         response.raw = resp
         response.request = req
         response.url = req.url or ""
         return response
+
+
+class _NoCookies(RequestsCookieJar):
+    """A jar that takes no cookies."""
+
+    # Parsing the cookies of a hostile reply can take seconds, which no watchdog can cut off. So no
+    # cookie is even looked at.
+    def extract_cookies(self, *args: Any) -> None:
+        pass
+
+
+class _Session(requests.Session):
+    """A session for one provider, which takes nothing from the environment while it runs."""
+
+    def __init__(self, adapter: _Adapter, proxies: dict[str, str]) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.proxies = proxies
+        self.headers = CaseInsensitiveDict(_HEADERS)
+        self.cookies = _NoCookies()
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, adapter)
+
+    # A session that is told not to follow a redirect still reads the whole body of it, and unpacks
+    # it without a cap, to prepare the request that would come next. Without a target it does not.
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        return None
 
 
 def trusted() -> ssl.SSLContext:
@@ -202,50 +211,39 @@ class Transport:
     ) -> None:
         """`pool_size` connections are kept open, one for each call that may run at once."""
         self._base_url = base_url
-        self._adapter = _Adapter(pool_size, tls)
-        self._proxies = {} if local else get_environ_proxies(base_url)
+        proxies = {} if local else get_environ_proxies(base_url)
+        self._session = _Session(_Adapter(pool_size, tls), proxies)
+        self._prepared: dict[tuple[str, str], requests.PreparedRequest] = {}
 
     def send(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        timeout_s: float,
+        self, method: str, path: str, key: str | None, body: bytes | None, timeout_s: float
     ) -> Reply:
         """One exchange, inside a watchdog's block; `timeout_s` bounds each socket operation.
 
         Raises what requests and urllib3 raise, `TooLong` and `Encoded`.
         """
-        response = self._adapter.send(
-            self._prepare(method, path, headers, body),
-            stream=True,
-            timeout=timeout_s,
-            proxies=self._proxies,
-        )
-        try:
+        request = self._prepare(method, path)
+        if key is not None:
+            request.headers["Authorization"] = f"Bearer {key}"
+        request.prepare_body(body, None)
+        with self._session.send(
+            request, stream=True, timeout=timeout_s, allow_redirects=False
+        ) as response:
             data = _read(response.raw)
-        finally:
-            response.raw.close()  # returns the connection to the pool if it was read to its end
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         return Reply(response.status_code, response.headers, _decoded(data, encoding))
 
     def close(self) -> None:
         """Close the idle connections."""
-        self._adapter.close()
+        self._session.close()
 
-    def _prepare(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
-    ) -> requests.PreparedRequest:
-        """A prepared request by hand: `prepare` would parse the same URL at every call."""
-        request = requests.PreparedRequest()
-        request.method = method
-        request.url = self._base_url + path
-        request.headers = requests.structures.CaseInsensitiveDict(headers)
-        if body is not None:
-            request.headers["Content-Length"] = str(len(body))
-            request.body = body
-        return request
+    def _prepare(self, method: str, path: str) -> requests.PreparedRequest:
+        """A request that has no key and no body yet."""
+        # The session makes each request once. Copying it then saves 190 microseconds a call.
+        if (method, path) not in self._prepared:
+            request = requests.Request(method, self._base_url + path)
+            self._prepared[method, path] = self._session.prepare_request(request)
+        return self._prepared[method, path].copy()
 
 
 def _read(raw: Any) -> bytes:

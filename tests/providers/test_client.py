@@ -147,6 +147,15 @@ def test_a_call_ends_when_its_time_is_over_whatever_the_peer_does(behaviour):
         assert SOON * 0.9 <= time.monotonic() - began < LONG / 3
 
 
+def test_a_call_on_a_connection_of_the_pool_ends_when_its_time_is_over_too():
+    reply = Reply(completion("A"))
+    with scripted(sequence(reply, Endless(every=0.01))) as (provider, client):
+        client.call(MODEL, CALL, LONG)
+        with pytest.raises(CallTimedOut):
+            client.call(MODEL, CALL, SOON)
+    assert provider.connections == 1
+
+
 def test_the_providers_own_limit_counts_where_it_is_smaller():
     with scripted(always(Silent()), timeout_s=SOON) as (_, client):
         with pytest.raises(CallTimedOut):

@@ -19,6 +19,8 @@ from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import CallTimedOut, Cancelled, Refused, ServerTrouble
+from svc.providers.transport import Transport, trusted
+from svc.providers.watchdog import Watchdog
 from svc.records import Model
 from tests.scripted import Endless, Reply, ScriptedProvider, always, completion
 
@@ -77,6 +79,19 @@ def test_a_provider_is_reached_over_tls_on_one_connection(secure, certificate, m
         with client_of(provider.url) as client:
             assert [client.call(MODEL, CALL, LONG).text for _ in range(3)] == ["A"] * 3
     assert provider.connections == 1
+
+
+def test_a_call_trusts_nobody_else_than_the_environment_names(secure, certificate, monkeypatch):
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", certificate)
+    tls = trusted()
+    with (
+        ScriptedProvider(always(Reply({})), tls=secure) as provider,
+        closing(Transport(provider.url, 1, tls, local=True)) as transport,
+        closing(Watchdog()) as watchdog,
+        watchdog.watching(LONG),
+    ):
+        assert transport.send("POST", "/chat/completions", None, b"{}", LONG).status == 200
+    assert len(tls.get_ca_certs()) == 1
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused_for_good(secure, monkeypatch):
