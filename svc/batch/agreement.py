@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from svc.errors import InvalidRequest, SettingsError
+from svc.phrases import quoted
 from svc.questions import Question
-from svc.questions.fields import shown
 from svc.stats import thresholds
 from svc.stats.calibrators import Floats, Ints
 from svc.stats.scores import expected_calibration_error
@@ -32,11 +32,11 @@ def check_labels(questions: Mapping[str, Question], labels: Any, name: str) -> d
     checked = {}
     for key, label in labels.items():
         if key not in questions:
-            raise InvalidRequest(f"{name}: there is no question {shown(key)}")
+            raise InvalidRequest(f"{name}: there is no question {quoted(key)}")
         try:
             checked[key] = questions[key].check_label(label)
         except ValueError as error:
-            raise InvalidRequest(f"{name}: question {shown(key)}: {error}") from None
+            raise InvalidRequest(f"{name}: question {quoted(key)}: {error}") from None
     return checked
 
 

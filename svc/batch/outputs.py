@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from svc.batch import files
-from svc.batch.inputs import STANDARD, reason
+from svc import files
+from svc.batch.inputs import STANDARD
 from svc.errors import SettingsError
+from svc.phrases import reason
 
 RUN_SUFFIX = ".run.json"
 _ANEW = "--restart begins anew, another -o leaves it alone"

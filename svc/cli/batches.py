@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import functools
 import hashlib
 import itertools
@@ -18,9 +17,9 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from svc import jsontext
+from svc import files, jsontext
 from svc.batch.children import ChildLost, forked
-from svc.batch.inputs import Input, Line, open_input, reason
+from svc.batch.inputs import Input, Line, open_input
 from svc.batch.outputs import Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.run import Answer, Result, Tally, answer_line, write_all
@@ -30,6 +29,7 @@ from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import Asking
 from svc.errors import ApiError, SettingsError
+from svc.phrases import reason
 from svc.schemas import DecisionRequest, load_decision, load_questions
 
 CONCURRENCY = 16
@@ -113,12 +113,12 @@ def run(
 def read_questions(path: str) -> dict[str, Any]:
     """The questions object of a file, checked. Raises `SettingsError`."""
     try:
-        questions = jsontext.loads(Path(path).read_bytes().removeprefix(codecs.BOM_UTF8))
+        questions = files.read_json(Path(path))
         load_questions(questions)
     except OSError as error:
         problem = reason(error)
     except ApiError as error:
-        problem = error.message.replace("the body", "the file")
+        problem = error.message
     else:
         return dict(questions)
     raise SettingsError(f"questions {path!r}: {problem}")

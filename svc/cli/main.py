@@ -15,6 +15,7 @@ import click
 from svc import __version__
 from svc.cli.notices import notice
 from svc.errors import SvcError
+from svc.phrases import reason
 
 FAILED, INTERRUPTED = 1, 130  # exit statuses; wrong usage is click's 2
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ def _advice(error: click.ClickException) -> str:
 def _words(error: OSError) -> str:
     """What the system refused, without the traceback's words."""
     name = f"{error.filename!r}: " if error.filename else ""
-    return name + os.strerror(error.errno or 0).lower()
+    return name + reason(error)
 
 
 def _fail(message: str, status: int = FAILED) -> NoReturn:

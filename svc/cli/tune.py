@@ -9,9 +9,7 @@ from pathlib import Path
 
 import click
 
-from svc import jsontext
-from svc.batch import files
-from svc.batch.inputs import reason
+from svc import files, jsontext
 from svc.batch.run import FAILURES
 from svc.cli import eval_options, offline
 from svc.cli.agreement_report import table
@@ -34,6 +32,7 @@ from svc.evals.runs import plan_text
 from svc.evals.scoring import Scored, score
 from svc.evals.sets import SUFFIX, EvalRow, EvalSet, load_sets
 from svc.limits import COUNCIL
+from svc.phrases import reason
 
 FEWEST_ROWS = 8  # of which 4 are for examples, at most half
 FREE_CALLS = 200  # more than these take --yes

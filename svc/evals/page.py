@@ -10,14 +10,13 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from svc import jsontext
+from svc import files, jsontext
 from svc.assets import folder
-from svc.batch import files
-from svc.batch.inputs import reason
 from svc.errors import SettingsError
 from svc.evals.figures import Figures, figures, wilson
 from svc.evals.runs import Run, SavedRow
 from svc.evals.sets import load_set
+from svc.phrases import reason
 
 TEMPLATE = "report.html"
 MATRIX = 30  # labels; of more, the most frequent confusions are listed

@@ -18,11 +18,11 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc import jsontext
-from svc.batch.inputs import reason
 from svc.batch.outputs import Appended, Output
 from svc.errors import ApiError, SettingsError
 from svc.evals.scoring import Scored
 from svc.evals.sets import EvalRow, EvalSet
+from svc.phrases import reason
 from svc.schemas.plan import PlanField
 
 _HEAD = b'{"set":'  # every line begins so

@@ -7,7 +7,6 @@ Other fields, of a file or of a row, are for people.
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from svc import jsontext
+from svc import files, jsontext
 from svc.errors import ApiError, SettingsError
+from svc.phrases import reason
 from svc.questions import Question
 from svc.schemas import DecisionRequest, load_decision, with_state
 
@@ -80,7 +80,7 @@ def load_sets(folder: str, names: Sequence[str]) -> list[EvalSet]:
     try:
         there = sorted(path.stem for path in Path(folder).iterdir() if path.suffix == SUFFIX)
     except OSError as error:
-        raise SettingsError(f"eval sets {folder!r}: {(error.strerror or '').lower()}") from None
+        raise SettingsError(f"eval sets {folder!r}: {reason(error)}") from None
     for name in names:
         if name not in there:
             listed = ", ".join(there) or "none"
@@ -94,11 +94,11 @@ def load_set(folder: str, name: str) -> EvalSet:
     """One set, every row of it checked. Raises `SettingsError` naming the file and the row."""
     path = Path(folder, f"{name}{SUFFIX}")
     try:
-        return _read(name, jsontext.loads(path.read_bytes().removeprefix(codecs.BOM_UTF8)))
+        return _read(name, files.read_json(path))
     except OSError as error:
-        problem = (error.strerror or "").lower()
+        problem = reason(error)
     except ApiError as error:
-        problem = error.message.replace("the body", "the file")
+        problem = error.message
     except ValueError as error:
         problem = str(error)
     raise SettingsError(f"eval set {str(path)!r}: {problem}")

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svc import limits
+from svc.phrases import listed
 from svc.questions.base import LabelLine, Question, Reading, Unreadable
 from svc.questions.distribution import lettered, option_text, probabilities_schema
-from svc.questions.fields import Descriptions, Number, listed
+from svc.questions.fields import Descriptions, Number
 from svc.questions.labels import DECIMALS, complete, letters, one_line
 from svc.questions.noul import YES_NO
 from svc.questions.plain import YES_NO as PLAIN_YES_NO

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from svc.jsontext import finite
 from svc.questions.extraction import Extraction, ExtractionSchema
-from svc.questions.fields import finite
 
 TOLERANCE = 1e-6  # relative difference within which two numbers are the same
 LARGEST = 1.7e308  # what a double still holds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svc.questions.fields import shown
+from svc.phrases import quoted
 
 ERRORS_SHOWN = 5  # of a request with many mistakes
 _OWN_WORDS = {
@@ -35,9 +35,9 @@ def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 def _place(path: tuple[str, ...]) -> str:
     if len(path) > 1 and path[0] == "questions":
-        return " ".join([f"question {shown(path[1])}", *map(_name, path[2:])])
+        return " ".join([f"question {quoted(path[1])}", *map(_name, path[2:])])
     return " ".join(map(_name, path))
 
 
 def _name(part: str) -> str:
-    return part if part.isidentifier() and len(part) <= 40 else shown(part)
+    return part if part.isidentifier() and len(part) <= 40 else quoted(part)
