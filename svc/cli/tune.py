@@ -12,11 +12,10 @@ import click
 from svc import files, jsontext
 from svc.batch.run import FAILURES
 from svc.cli import eval_options, offline
-from svc.cli.agreement_report import table
 from svc.cli.demonstration import DEMO_MODEL
 from svc.cli.offline import Offline
 from svc.cli.plans import demo_option, model_ids
-from svc.cli.score_table import decimal, dollars, milliseconds, percent, span
+from svc.cli.tables import decimal, dollars, milliseconds, percent, span, table
 from svc.errors import SettingsError
 from svc.evals.asking import asked
 from svc.evals.candidates import (
@@ -34,8 +33,16 @@ from svc.evals.sets import SUFFIX, EvalRow, EvalSet, load_sets
 from svc.limits import COUNCIL
 from svc.phrases import reason
 
-FEWEST_ROWS = 8  # of which 4 are for examples, at most half
-FREE_CALLS = 200  # more than these take --yes
+# The fewest rows of a set: 4 of them are for examples, which are at most half.
+FEWEST_ROWS = 8
+# More model calls than these take --yes.
+FREE_CALLS = 200
+_HEAD = (
+    *("model", "mode", "orders", "examples", "accuracy", "95% interval", "ECE"),
+    *("cost", "median", "failed"),
+)
+# The places of the columns that hold words.
+_TEXT = {0, 1, 2}
 EXAMPLES = """\b
 Examples:
   svc tune --demo --per-set 16 --yes support-queue
@@ -164,7 +171,8 @@ def _try(
     jobs = [_Job(place, one, row) for place, one in enumerate(tried) for row in rows]
     threads = min(engine.at_once(one.request, concurrency) for one in tried)
     scored: list[list[Scored]] = [[] for _ in tried]
-    failures = [0] * len(tried)  # in a row
+    # How many of the last rows failed, one after the other.
+    failures = [0] * len(tried)
 
     def work(job: _Job) -> Scored:
         if failures[job.place] >= FAILURES:
@@ -205,8 +213,7 @@ def _caution(close: int) -> str:
 
 
 def _table(result: Sequence[tuple[Candidate, Figures]]) -> list[str]:
-    head = ("model", "mode", "orders", "examples", "accuracy", "95% interval", "ECE")
-    rows = [(*head, "cost", "median", "failed")]
+    rows = []
     for one, found in result:
         rows.append(
             (
@@ -222,4 +229,4 @@ def _table(result: Sequence[tuple[Candidate, Figures]]) -> list[str]:
                 f"{found.failed:,}",
             )
         )
-    return table(rows)
+    return table(_HEAD, rows, _TEXT)
