@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc import jsontext
-from svc.errors import NotFound
 from svc.store import ids, weeks, wordings
 from svc.store.database import Database
+from svc.store.errors import UnknownDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,19 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """A decision to be stored. Hashes are salted SHA-256."""
+    """A decision to be stored; `answers` are as they were returned, by question key.
+
+    `api_key` is the key's id. Hashes are salted SHA-256.
+    """
 
     project: str
-    api_key: str | None  # the key's id
+    api_key: str | None
     state_hash: bytes
     model: str
     mode: str
     config: str
     privacy: str
-    answers: dict[str, Any]  # by question key, as returned
+    answers: dict[str, Any]
     questions: tuple[AskedQuestion, ...]
     latency_ms: float
     cost_usd: float
@@ -61,11 +64,14 @@ class StoredReading:
 
 @dataclass(frozen=True, slots=True)
 class StoredDecision:
-    """A decision as it lies in the audit log."""
+    """A decision as it lies in the audit log, in the row `seq`.
 
-    seq: int  # its row
+    `created_at` is in unix milliseconds; answers and readings are by question key.
+    """
+
+    seq: int
     id: str
-    created_at: int  # unix milliseconds
+    created_at: int
     project: str
     api_key: str | None
     state_hash: bytes
@@ -77,16 +83,19 @@ class StoredDecision:
     cost_usd: float
     cached: bool
     answers: dict[str, Any]
-    readings: dict[str, StoredReading]  # by question key
+    readings: dict[str, StoredReading]
     images: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A decision as the audit log shows it; of its answers and images, the JSON."""
+    """A decision as the audit log shows it; of its answers and images, the JSON.
+
+    `created_at` is in unix milliseconds.
+    """
 
     id: str
-    created_at: int  # unix milliseconds
+    created_at: int
     api_key: str | None
     state_hash: bytes
     model: str
@@ -100,8 +109,10 @@ class AuditEntry:
     images: str | None
 
 
-_Columns = tuple[Any, ...]  # of one row, from project to images
-_Recent = dict[tuple[str, str], tuple[bytes, int]]  # (project, key) to digest and row
+# The columns of one row, from project to images.
+_Columns = tuple[Any, ...]
+# The digest and the row of the question that a project and a key meant last.
+_Recent = dict[tuple[str, str], tuple[bytes, int]]
 
 _COLUMNS = (
     "id, created_at, question_ids, project, api_key, state_hash, model, mode, config, privacy, "
@@ -116,7 +127,8 @@ _PAGE = (
 )
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
 _SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
-_END = 2**63 - 1  # after every seq
+# A seq after every other.
+_END = 2**63 - 1
 
 
 class Decisions:
@@ -148,7 +160,7 @@ class Decisions:
     def page(self, project: str, limit: int, before: str | None = None) -> list[AuditEntry]:
         """At most `limit` decisions of `project`, newest first, older than the one named `before`.
 
-        Raises `NotFound` where the project has no decision `before`, and `StorageError`.
+        Raises `UnknownDecision` where the project has no decision `before`, and `StorageError`.
         """
         with self._database.read() as connection:
             seq = _END if before is None else _seq(connection, project, before)
@@ -199,7 +211,7 @@ def _question_ids(
 def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
     found = connection.execute(_SEQ, (ids.parse(decision_id), project)).fetchone()
     if found is None:
-        raise NotFound("before: the project has no such decision")
+        raise UnknownDecision("the project has no such decision")
     return int(found[0])
 
 
