@@ -79,15 +79,19 @@ def _compared(
 
 @dataclass(slots=True)
 class Agreement:
-    """The figures of one question, in nine bytes a line."""
+    """The figures of one question, in nine bytes a line.
+
+    Answers that are few enough are `confusable`: `confusion` counts pairs of label and answer.
+    `brier` is the sum of the scores, and `agreeing` holds 1 where label and answer agree.
+    """
 
     examples_kept: int
-    confusable: bool = True  # whether its answers are few enough to be counted in pairs
+    confusable: bool = True
     skipped: int = 0
-    brier: float = 0.0  # their sum
+    brier: float = 0.0
     confidences: array[float] = field(default_factory=lambda: array("d"))
-    agreeing: array[int] = field(default_factory=lambda: array("b"))  # 1 where they agree
-    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)  # label, answer
+    agreeing: array[int] = field(default_factory=lambda: array("b"))
+    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)
     disagreements: list[tuple[float, int, str, str]] = field(default_factory=list)
 
     def add(self, line: int, compared: Mapping[str, Any]) -> None:

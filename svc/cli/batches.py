@@ -32,10 +32,14 @@ from svc.errors import ApiError, SettingsError
 from svc.phrases import reason
 from svc.schemas import DecisionRequest, load_decision, load_questions
 
+# How many lines are under way at once, unless the command says otherwise.
 CONCURRENCY = 16
-FAILED = 1  # exit status; an interruption's is above
-MOST_AT_ONCE = 256  # lines; each takes threads and sockets for its calls
-LINES_A_PROCESS = 32  # at once; with more of them a fast provider would wait for us
+# The most lines at once: each takes threads and sockets for its calls.
+MOST_AT_ONCE = 256
+# Lines at once that one process takes; with more of them a fast provider would wait for us.
+LINES_A_PROCESS = 32
+# The exit status of a run that did not answer every line; that of an interruption is above.
+FAILED = 1
 
 F = TypeVar("F", bound=Callable[..., Any])
 Answering = Callable[[Offline, DecisionRequest], Answer]
@@ -149,12 +153,16 @@ def _run(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is settled before the first line."""
+    """What is settled before the first line.
 
-    fields: dict[str, Any]  # of every request
-    request: DecisionRequest  # with a state that is none of the input's
+    `fields` are those of every request, `request` has a state that is none of the input's, and
+    `threads` is how many lines each process has at once.
+    """
+
+    fields: dict[str, Any]
+    request: DecisionRequest
     config: str
-    threads: list[int]  # lines at once, of each process
+    threads: list[int]
 
 
 def _planned(batch: Batch, asking: Asking, questions: dict[str, Any]) -> _Plan:

@@ -88,12 +88,12 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What is to be asked, and what is known of it."""
+    """What is to be asked, and what is known of it: `scored`, by set and row."""
 
     run: Run
     jobs: list[_Job]
     saved: Saved | None
-    scored: dict[tuple[str, int], Scored] = field(default_factory=dict)  # by set and row
+    scored: dict[tuple[str, int], Scored] = field(default_factory=dict)
 
     def by_set(self) -> dict[str, list[Scored]]:
         """What is known, by set; of a set that was not reached, nothing."""
@@ -160,7 +160,8 @@ def _ask(bench: _Bench, jobs: Sequence[_Job], engine: Offline, threads: int) -> 
     def work(job: _Job) -> Scored:
         scored = score(engine.recorded, job.request, job.row)
         if not scored.error:
-            bench.keep(job, scored)  # at once: paid for, whatever comes of the rows before it
+            # At once, since it is paid for, whatever comes of the rows before it.
+            bench.keep(job, scored)
         return scored
 
     failures = 0

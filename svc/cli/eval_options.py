@@ -8,7 +8,8 @@ from svc.cli.batches import CONCURRENCY, FAILED, MOST_AT_ONCE
 
 __all__ = ["FAILED", "INTERRUPTED", "concurrency", "folder", "per_set"]
 
-INTERRUPTED = 130  # exit status, by custom 128 and the signal's number
+# The exit status after Ctrl-C: by custom 128 and the signal's number.
+INTERRUPTED = 130
 
 folder = click.option(
     "--dir",

@@ -61,7 +61,7 @@ def create(name: str, rpm: int, project: str | None, db: str) -> None:
         key = Keys(opened).create(name, rpm, project)
     if key is None:
         raise SettingsError(
-            f"--name {name!r} is taken, be it by a revoked key; `svc keys list` shows all names"
+            f"--name {name!r} is taken, perhaps by a revoked key; `svc keys list` shows all names"
         )
     click.echo(f"id:  {key.id}\nkey: {key.text}")
     notice("Keep the key now: it is not shown again.")

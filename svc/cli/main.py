@@ -17,7 +17,8 @@ from svc.cli.notices import notice
 from svc.errors import SvcError
 from svc.phrases import reason
 
-FAILED, INTERRUPTED = 1, 130  # exit statuses; wrong usage is click's 2
+# Exit statuses; that of wrong usage is click's own, 2.
+FAILED, INTERRUPTED = 1, 130
 log = logging.getLogger(__name__)
 
 COMMANDS = {
@@ -75,13 +76,14 @@ class Commands(click.Group):
         except (click.Abort, KeyboardInterrupt):
             _fail("interrupted", INTERRUPTED)
         except BrokenPipeError:
-            _write_to_nobody()  # nobody reads it any more
+            # Nobody reads the output any more.
+            _write_to_nobody()
             sys.exit(FAILED)
         except OSError as error:
             _fail(_words(error))
         except Exception as error:
             log.debug("a command failed", exc_info=error)
-            _fail(f"something went wrong that should not have ({type(error).__name__})")
+            _fail(f"svc itself failed, which is a mistake in it ({type(error).__name__})")
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -90,7 +92,8 @@ def _advice(error: click.ClickException) -> str:
     message = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return message
-    if message == error.ctx.get_help():  # nothing was asked for
+    # Click answers a call without a command with the whole help.
+    if message == error.ctx.get_help():
         message = "a command is missing."
     if not message.endswith((".", "?")):
         message += "."
@@ -108,7 +111,8 @@ def _fail(message: str, status: int = FAILED) -> NoReturn:
     notice(f"Error: {' '.join(message.split())}")
     try:
         sys.stdout.flush()
-    except OSError:  # the interpreter would try again and complain
+    except OSError:
+        # The interpreter would try again at its end, and complain.
         _write_to_nobody()
     sys.exit(status)
 
@@ -123,7 +127,8 @@ def _prepare_streams() -> None:
         if stream is None:
             setattr(sys, name, open(os.open(os.devnull, mode), "w"))  # noqa: SIM115
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # of what a terminal's encoding lacks
+            # What the terminal's encoding lacks becomes a question mark.
+            stream.reconfigure(errors="replace")
 
 
 def _write_to_nobody() -> None:

@@ -22,7 +22,8 @@ from svc.schemas.plan import CASCADE, COUNCIL, ESCALATE_BELOW, RACE, PlanField
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MODEL = "model"
-_PLANS = (_MODEL, COUNCIL, CASCADE, RACE)  # options of which one may be given
+# Options of which only one may be given.
+_PLANS = (_MODEL, COUNCIL, CASCADE, RACE)
 demo_option = click.option(
     "--demo",
     is_flag=True,

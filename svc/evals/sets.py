@@ -21,29 +21,34 @@ from svc.questions import Question
 from svc.schemas import DecisionRequest, load_decision, with_state
 
 SUFFIX = ".json"
-SEED = 1  # of every sample and split, so that runs can be compared
-_DIGEST = 16  # characters; enough to tell the rows of any set apart
+# The seed of every sample and split, so that runs can be compared.
+SEED = 1
+# Characters of a digest: enough to tell the rows of any set apart.
+_DIGEST = 16
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class EvalRow:
-    """A state and its true answer; `label` as the file has it, `truth` as it was checked."""
+    """A state and its true answer; `label` as the file has it, `truth` as it was checked.
 
-    number: int  # from 1, in the file
+    Rows are numbered from 1 in the file; `digest` tells state and label.
+    """
+
+    number: int
     state: Any
     label: Any
     truth: Any
-    digest: str  # of state and label
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class EvalSet:
-    """A question, which goes by the set's name, and its rows."""
+    """A question as `POST /v1/decide` takes it, which goes by the set's name, and its rows."""
 
     name: str
-    question: Mapping[str, Any]  # as `POST /v1/decide` takes it
+    question: Mapping[str, Any]
     rows: tuple[EvalRow, ...]
 
     @property

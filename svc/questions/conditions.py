@@ -13,8 +13,10 @@ from svc.jsontext import Literal, finite
 from svc.phrases import quoted
 from svc.questions.fields import amount
 
-ANSWER_MARK = "@"  # a field name that starts with it reads another question's answer
-DEEPEST = 32  # levels of nesting of a value to compare with, so that no comparison runs deep
+# A field name that starts with it reads another question's answer.
+ANSWER_MARK = "@"
+# The most levels of nesting of a value to compare with, so that no comparison runs deep.
+DEEPEST = 32
 _MISSING = object()
 
 

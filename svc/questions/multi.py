@@ -78,7 +78,8 @@ class Multi(Question):
         names = tuple(key for key, _ in self.options)
         shown = names[::-1] if backwards else names
         found = stated(member, self.labels, shown, whole=False)
-        return replace(found, bare=())  # that an option is named does not say how probable it is
+        # That an option is named does not say how probable it is.
+        return replace(found, bare=())
 
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
         seen = self.stated(member, backwards).on(scale)

@@ -7,7 +7,8 @@ from typing import Any
 
 from svc.phrases import quoted
 
-ERRORS_SHOWN = 5  # of a request with many mistakes
+# How many mistakes of a request are told.
+ERRORS_SHOWN = 5
 _OWN_WORDS = {
     "Missing data for required field.": "is required",
     "Field may not be null.": "must not be null",
@@ -24,7 +25,8 @@ def describe(messages: Any) -> str:
 def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
-            whole = key == "_schema" and path != ("questions",)  # there it is a caller's key
+            # Among the questions this is a key of the caller's.
+            whole = key == "_schema" and path != ("questions",)
             yield from _walk(inner, path if whole else (*path, str(key)))
     elif isinstance(messages, list):
         for inner in messages:
