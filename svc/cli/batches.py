@@ -28,6 +28,7 @@ from svc.cli import offline
 from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import Asking
+from svc.cli.statuses import FAILED
 from svc.errors import ApiError, SettingsError
 from svc.phrases import reason
 from svc.schemas import DecisionRequest, load_decision, load_questions
@@ -38,8 +39,6 @@ CONCURRENCY = 16
 MOST_AT_ONCE = 256
 # Lines at once that one process takes; with more of them a fast provider would wait for us.
 LINES_A_PROCESS = 32
-# The exit status of a run that did not answer every line; that of an interruption is above.
-FAILED = 1
 
 F = TypeVar("F", bound=Callable[..., Any])
 Answering = Callable[[Offline, DecisionRequest], Answer]
@@ -146,6 +145,7 @@ def _run(
         read = (os.stat(batch.questions), source.status)
         output = stack.enter_context(closing(open_output(batch.output, began, batch.restart, read)))
         status = _go(source, output, answering_lines, sum(plan.threads))
+    # The status of an interruption is above.
     if status <= FAILED:
         finish(plan.request)
     return status

@@ -10,11 +10,11 @@ import click
 
 from svc.batch.run import FAILURES
 from svc.cli import eval_options, offline
-from svc.cli.eval_options import FAILED, INTERRUPTED
 from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import Asking, model_options
 from svc.cli.score_table import score_table
+from svc.cli.statuses import FAILED, INTERRUPTED
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
 from svc.evals import runs
 from svc.evals.asking import asked

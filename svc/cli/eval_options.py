@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import click
 
-from svc.cli.batches import CONCURRENCY, FAILED, MOST_AT_ONCE
-
-__all__ = ["FAILED", "INTERRUPTED", "concurrency", "folder", "per_set"]
-
-# The exit status after Ctrl-C: by custom 128 and the signal's number.
-INTERRUPTED = 130
+from svc.cli.batches import CONCURRENCY, MOST_AT_ONCE
 
 folder = click.option(
     "--dir",

@@ -14,11 +14,10 @@ import click
 
 from svc import __version__
 from svc.cli.notices import notice
+from svc.cli.statuses import FAILED, INTERRUPTED
 from svc.errors import SvcError
 from svc.phrases import reason
 
-# Exit statuses; that of wrong usage is click's own, 2.
-FAILED, INTERRUPTED = 1, 130
 log = logging.getLogger(__name__)
 
 COMMANDS = {

@@ -13,10 +13,10 @@ from svc import limits
 from svc.batch.progress import Progress
 from svc.batch.workers import Workers
 from svc.cli import offline
-from svc.cli.eval_options import FAILED
 from svc.cli.notices import notice
 from svc.cli.offline import Offline
 from svc.cli.plans import demo_option
+from svc.cli.statuses import FAILED
 from svc.cli.tables import milliseconds, table
 from svc.engine.ask import Ledger
 from svc.errors import ApiError, SettingsError
