@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, NoReturn
 
 from svc.errors import InvalidJson
@@ -28,37 +30,59 @@ class Literal:
         return hash(self.text)
 
 
-def loads(body: bytes) -> Any:
-    """Parse a body; numbers that a float would change become `Literal`.
+def loads(data: bytes, what: str = "the body", one_line: bool = False) -> Any:
+    """Parse `data`, which messages call `what`; numbers that a float would change are `Literal`.
 
-    Raises `InvalidJson` for anything that is not strict JSON in UTF-8: NaN and infinities, lone
+    Places in messages are a line and a column, or with `one_line` the column alone. Raises
+    `InvalidJson` for anything that is not strict JSON in UTF-8: NaN and infinities, lone
     surrogates, nesting deeper than the parser goes.
     """
     try:
-        text = body.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidJson(f"the body is not UTF-8 (byte {error.start})") from None
+        raise InvalidJson(f"{what} is not UTF-8 (byte {error.start})") from None
     if not text.strip():
-        raise InvalidJson("the body is empty; send a JSON object")
+        raise InvalidJson(f"{what} is empty; send a JSON object")
     try:
         value = json.loads(
-            text, parse_float=_parse_float, parse_int=_parse_int, parse_constant=_refuse_constant
+            text,
+            parse_float=_parse_float,
+            parse_int=_parse_int,
+            parse_constant=partial(_refuse_constant, what),
         )
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise InvalidJson(f"the body is not JSON: {error.msg} at {place}") from None
+        line = "" if one_line else f"line {error.lineno}, "
+        place = f"{line}column {error.colno}"
+        raise InvalidJson(f"{what} is not JSON: {error.msg} at {place}") from None
     except RecursionError:
-        raise InvalidJson("the body is nested too deeply") from None
+        raise InvalidJson(f"{what} is nested too deeply") from None
     if "\\u" in text:
-        _refuse_surrogates(value)
+        _refuse_surrogates(value, what)
     return value
+
+
+def finite(value: Any) -> float | int | None:
+    """The number that a JSON value is, or None for anything else (booleans, NaN, infinities).
+
+    Of a number with more digits than a float holds it is the nearest float.
+    """
+    if isinstance(value, Literal):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:
+        # A whole number too large for a float is finite all the same.
+        return value
 
 
 def dumps(value: Any) -> str:
     """Compact JSON with every number as it came. Raises `RecursionError` when nested too deeply."""
     try:
         return _encode(value)
-    except TypeError:  # a Literal is inside
+    except TypeError:
+        # A Literal is inside.
         return _dump(value)
 
 
@@ -88,25 +112,27 @@ def _parse_float(text: str) -> float | Literal:
         return number
     try:
         return number if Decimal(written) == Decimal(text) else Literal(text)
-    except InvalidOperation:  # an exponent beyond what even a Decimal holds
+    except InvalidOperation:
+        # The exponent is beyond what even a Decimal holds.
         return Literal(text)
 
 
 def _parse_int(text: str) -> int | Literal:
     try:
         return int(text)
-    except ValueError:  # longer than the interpreter converts
+    except ValueError:
+        # It is longer than the interpreter converts.
         return Literal(text)
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise InvalidJson(f"the body is not JSON: {name} is no JSON number")
+def _refuse_constant(what: str, name: str) -> NoReturn:
+    raise InvalidJson(f"{what} is not JSON: {name} is no JSON number")
 
 
-def _refuse_surrogates(value: Any) -> None:
+def _refuse_surrogates(value: Any, what: str) -> None:
     try:
         dumps(value).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidJson("the body holds half of a surrogate pair") from None
+        raise InvalidJson(f"{what} holds half of a surrogate pair") from None
     except RecursionError:
-        raise InvalidJson("the body is nested too deeply") from None
+        raise InvalidJson(f"{what} is nested too deeply") from None

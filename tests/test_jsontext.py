@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
 from svc.errors import InvalidJson
-from svc.jsontext import dumps, loads
+from svc.jsontext import Literal, dumps, finite, loads
 
 
 @pytest.mark.parametrize(
@@ -51,3 +54,23 @@ def test_what_is_not_strict_json_is_refused_with_the_place(body: bytes, words: s
 
 def test_a_whole_surrogate_pair_is_a_character() -> None:
     assert loads(b'"\\ud83d\\ude00"') == "\U0001f600"
+
+
+def test_messages_name_what_was_read() -> None:
+    for data in (b"", b"{", b"\xff", b"[NaN]", b"[" * 200_000, b'"\\ud800"'):
+        with pytest.raises(InvalidJson, match=r"^the file "):
+            loads(data, "the file")
+
+
+def test_of_a_single_line_only_the_column_is_told() -> None:
+    with pytest.raises(InvalidJson, match=r"the line is not JSON: Expecting value at column 2$"):
+        loads(b"[", "the line", one_line=True)
+
+
+@pytest.mark.parametrize("value", [True, None, "1", math.nan, -math.inf, [], Literal("1e999")])
+def test_what_is_no_finite_number_is_none(value: Any) -> None:
+    assert finite(value) is None
+
+
+def test_a_huge_whole_number_is_finite() -> None:
+    assert finite(10**400) == 10**400

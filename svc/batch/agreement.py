@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from svc.errors import InvalidRequest, SettingsError
+from svc.phrases import quoted
 from svc.questions import Question
-from svc.questions.fields import shown
 from svc.records import Answer, AskedQuestion, Decision, Source
 from svc.stats import thresholds
 from svc.stats.calibrators import Floats, Ints
@@ -32,11 +32,11 @@ def check_labels(questions: Mapping[str, Question], labels: Any, name: str) -> d
     checked = {}
     for key, label in labels.items():
         if key not in questions:
-            raise InvalidRequest(f"{name}: there is no question {shown(key)}")
+            raise InvalidRequest(f"{name}: there is no question {quoted(key)}")
         try:
             checked[key] = questions[key].check_label(label)
         except ValueError as error:
-            raise InvalidRequest(f"{name}: question {shown(key)}: {error}") from None
+            raise InvalidRequest(f"{name}: question {quoted(key)}: {error}") from None
     return checked
 
 
@@ -93,15 +93,19 @@ def _compared(question: Question, label: Any, answer: Answer, asked: AskedQuesti
 
 @dataclass(slots=True)
 class Agreement:
-    """The figures of one question, in nine bytes a line."""
+    """The figures of one question, in nine bytes a line.
+
+    Answers that are few enough are `confusable`: `confusion` counts pairs of label and answer.
+    `brier` is the sum of the scores, and `agreeing` holds 1 where label and answer agree.
+    """
 
     examples_kept: int
-    confusable: bool = True  # whether its answers are few enough to be counted in pairs
+    confusable: bool = True
     skipped: int = 0
-    brier: float = 0.0  # their sum
+    brier: float = 0.0
     confidences: array[float] = field(default_factory=lambda: array("d"))
-    agreeing: array[int] = field(default_factory=lambda: array("b"))  # 1 where they agree
-    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)  # label, answer
+    agreeing: array[int] = field(default_factory=lambda: array("b"))
+    confusion: Counter[tuple[str, str]] = field(default_factory=Counter)
     disagreements: list[tuple[float, int, str, str]] = field(default_factory=list)
 
     def add(self, line: int, compared: Comparison) -> None:

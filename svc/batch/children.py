@@ -14,7 +14,8 @@ from typing import Any, NoReturn, Protocol
 
 from svc.errors import SvcError
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)  # for the parent, which ends its children
+# These are for the parent, which ends its children.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Work = Callable[[Any], Any]
 
@@ -26,7 +27,8 @@ class Worker(Protocol):
     def work(self) -> Work: ...
 
 
-Opened = Callable[[int], AbstractContextManager[Worker]]  # for so many items at once
+# Opens the worker of a child for so many items at once.
+Opened = Callable[[int], AbstractContextManager[Worker]]
 
 
 class ChildLost(SvcError):
@@ -38,7 +40,8 @@ class Children:
 
     def __init__(self) -> None:
         self._pids: list[int] = []
-        self._controls: list[Connection] = []  # closed to end a child
+        # A child ends when its control is closed.
+        self._controls: list[Connection] = []
         self._connections: list[Connection] = []
         self._idle: SimpleQueue[Connection] = SimpleQueue()
 
@@ -49,7 +52,7 @@ class Children:
             connection.send(item)
             return connection.recv()
         except (EOFError, OSError):
-            raise ChildLost("a process of this run ended before its time") from None
+            raise ChildLost("a process of this run ended unexpectedly") from None
         finally:
             self._idle.put(connection)
 
@@ -64,10 +67,12 @@ class Children:
         pairs = [Pipe() for _ in range(threads)]
         self._controls.append(control)
         self._connections += [own for own, _ in pairs]
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # a child must not see them
+        # The child inherits the mask, and so never acts on these signals.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         pid = os.fork()
         if pid == 0:
-            for end in (*self._controls, *self._connections):  # or it would keep them all alive
+            # A copy that stays open here would keep the other children alive.
+            for end in (*self._controls, *self._connections):
                 end.close()
             _serve(child_control, [theirs for _, theirs in pairs], opened)
         self._pids.append(pid)
@@ -107,12 +112,14 @@ def _serve(control: Connection, connections: Sequence[Connection], opened: Opene
                     target=_answer, args=(connection, worker.work), daemon=True
                 ).start()
             control.poll(None)
-            os._exit(0)  # from inside: nothing under way shall notice that it ends
+            # From inside the block: what is under way must not be told that it ends.
+            os._exit(0)
     finally:
         os._exit(1)
 
 
 def _answer(connection: Connection, work: Work) -> None:
-    with suppress(EOFError, OSError):  # the parent has what it wanted, or is no more
+    # The connection ends when the parent has what it wanted, or is no more.
+    with suppress(EOFError, OSError):
         while True:
             connection.send(work(connection.recv()))

@@ -14,17 +14,20 @@ from typing import Any, BinaryIO
 
 from svc import jsontext
 from svc.errors import InvalidJson, SettingsError, TooLarge
+from svc.phrases import reason
 
-STANDARD = "-"  # standard input or output
-LINE_BYTES = 4 * 1024 * 1024  # longest line; twice what the largest state takes with every escape
-_CHUNK = 1024 * 1024  # bytes
+# The name of standard input or output on the command line.
+STANDARD = "-"
+# The longest line, in bytes: twice what the largest state takes with every character escaped.
+LINE_BYTES = 4 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an input; `data` is None when it is longer than `LINE_BYTES`."""
+    """One line of an input, numbered from 1; `data` is None where it has over `LINE_BYTES`."""
 
-    number: int  # from 1
+    number: int
     data: bytes | None
 
     def parse(self) -> Any:
@@ -33,13 +36,7 @@ class Line:
             raise TooLarge(f"the line has over {LINE_BYTES:,} bytes")
         if not self.data.strip():
             raise InvalidJson("the line is empty")
-        try:
-            return jsontext.loads(self.data)
-        except InvalidJson as error:
-            words = error.message.replace("the body", "the line").replace(
-                "line 1, column", "column"
-            )
-            raise InvalidJson(words) from None
+        return jsontext.loads(self.data, "the line", one_line=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ def read_lines(stream: BinaryIO) -> Iterator[Line]:
             return
         if len(data) > LINE_BYTES and not data.endswith(b"\n"):
             while data and not data.endswith(b"\n"):
-                data = stream.readline(_CHUNK)
+                data = stream.readline(_CHUNK_BYTES)
             yield Line(number, None)
             continue
         if number == 1:
@@ -95,15 +92,10 @@ def read_lines(stream: BinaryIO) -> Iterator[Line]:
         yield Line(number, data.rstrip(b"\r\n"))
 
 
-def reason(error: OSError) -> str:
-    """What the system says is wrong, in lower case as our own messages are."""
-    return (error.strerror or type(error).__name__).lower()
-
-
 def _survey(stream: BinaryIO) -> tuple[int, str]:
     """Lines and digest of a whole file, which is at its start again afterwards."""
     lines, digest, last = 0, hashlib.sha256(), b"\n"
-    while chunk := stream.read(_CHUNK):
+    while chunk := stream.read(_CHUNK_BYTES):
         lines += chunk.count(b"\n")
         digest.update(chunk)
         last = chunk[-1:]

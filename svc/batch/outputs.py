@@ -15,22 +15,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from svc.batch import files
-from svc.batch.inputs import STANDARD, reason
+from svc import files
+from svc.batch.inputs import STANDARD
 from svc.errors import SettingsError
+from svc.phrases import reason
 
 RUN_SUFFIX = ".run.json"
-_ANEW = "--restart begins anew, another -o leaves it alone"
+_ANEW = "--restart begins anew and overwrites it, another -o leaves it alone"
 
-Run = Mapping[str, Any]  # what began an output: questions, input, model ...
+# What began an output: its questions, input, model and so on.
+Run = Mapping[str, Any]
 
 
 class Output(Protocol):
-    """Where result lines go."""
+    """Where result lines go.
 
-    lines: int  # that stood there before
-    errors: int  # of these
-    resumable: bool  # whether a later run can go on
+    `lines` stood there before, of which `errors` tell of an error; `resumable` is whether a later
+    run can go on.
+    """
+
+    lines: int
+    errors: int
+    resumable: bool
 
     def write(self, data: bytes) -> None:
         """Write whole lines. Raises `SettingsError` when they cannot be."""
@@ -50,7 +56,7 @@ def open_output(path: str, run: Run, restart: bool, read: Sequence[os.stat_resul
         status = os.fstat(fd)
         regular = stat.S_ISREG(status.st_mode)
         if regular and any(os.path.samestat(status, one) for one in read):
-            raise SettingsError(f"{name} is what is read from; name another")
+            raise SettingsError(f"{name} is also read from; name another file")
         if path == STANDARD or not regular:
             return Stream(fd, name)
         return _resumed(path, fd, run, restart)
@@ -108,7 +114,8 @@ def _resumed(path: str, fd: int, run: Run, restart: bool) -> Appended:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if restart:
-            os.ftruncate(fd, 0)  # before the record: never lines of one run beside that of another
+            # Before the record is written, so that lines never stand beside that of another run.
+            os.ftruncate(fd, 0)
         if os.fstat(fd).st_size == 0:
             _write_record(record, run)
         else:
@@ -131,16 +138,18 @@ def _check_record(path: str, record: Path, run: Run) -> None:
         began = json.loads(record.read_text("utf-8"))
     except FileNotFoundError:
         raise SettingsError(
-            f"output {path!r} is there already, and no {record.name!r} says what began it; {_ANEW}"
+            f"output {path!r} exists already, and there is no {record.name!r} beside it that says "
+            f"which run began it; {_ANEW}"
         ) from None
     except (ValueError, RecursionError):
-        raise SettingsError(f"{str(record)!r} cannot be read; {_ANEW}") from None
+        raise SettingsError(f"{str(record)!r} is damaged; {_ANEW}") from None
     began = began if isinstance(began, dict) else {}
-    began.setdefault("command", run.get("command"))  # older records have none
+    # Older records have no command.
+    began.setdefault("command", run.get("command"))
     other = [name for name in {**run, **began} if began.get(name) != run.get(name)]
     if other:
         raise SettingsError(
-            f"output {path!r} was begun with another {' and '.join(other)}; {_ANEW}"
+            f"output {path!r} belongs to a run with a different {' and '.join(other)}; {_ANEW}"
         )
 
 
@@ -155,7 +164,8 @@ def _count(path: str, fd: int) -> tuple[int, int]:
             head = b'{"line":%d,' % lines
             if not line.startswith(head):
                 raise SettingsError(
-                    f"output {path!r}: line {lines} is no result of line {lines}; {_ANEW}"
+                    f"output {path!r}: line {lines} is not the result of line {lines} of an "
+                    f"input; {_ANEW}"
                 )
             errors += line.startswith(b'"error":', len(head))
             size += len(line)

@@ -8,10 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-TERMINAL_S, PLAIN_S = 0.1, 10.0  # seconds between two showings
-_BAR = 20  # characters
-_WIDTH = 80  # columns, where the terminal does not say
-_ROOM = 50  # columns, below which there is none for a bar beside the words
+# Seconds between two showings.
+TERMINAL_S, PLAIN_S = 0.1, 10.0
+# Characters of the bar.
+_BAR = 20
+# Columns of a terminal that does not say how many it has.
+_WIDTH = 80
+# The fewest columns that hold a bar beside the words.
+_ROOM = 50
 _CLEAR = "\r\x1b[K"
 
 
@@ -72,7 +76,8 @@ class Progress:
         return f"[{'#' * full}{'.' * (_BAR - full)}] {min(100, 100 * done // self._total):3d}%  "
 
     def _write(self, text: str) -> None:
-        with suppress(OSError):  # the work matters more than its display
+        # The work matters more than its display.
+        with suppress(OSError):
             self._stream.write(text)
             self._stream.flush()
 

@@ -16,9 +16,12 @@ from svc.errors import ApiError, InternalError, QuotaSpent
 
 log = logging.getLogger(__name__)
 
-FAILURES = 10  # of the models in a row, after which the run stops: an outage
-HELD = 1_000  # lines that wait for whether an outage began before them
-_MODELS_FAULT = 429  # statuses from here on are nothing that the line is to blame for
+# After so many failures of the models in a row the run stops: this is an outage.
+FAILURES = 10
+# The most lines that wait until it is known whether an outage began before them.
+HELD = 1_000
+# The lowest status of an error that the line is not to blame for.
+_MODELS_FAULT = 429
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,16 @@ AnswerLine = Callable[[Any], LineAnswer]
 
 
 class Kind(Enum):
-    """What came of a line."""
+    """What came of a line.
+
+    It is refused where it is itself at fault, and failed where no model answered; with the quota
+    the daily budget of calls is spent.
+    """
 
     ANSWERED = "answered"
-    REFUSED = "refused"  # the line itself is at fault
-    FAILED = "failed"  # no model answered
-    QUOTA = "quota"  # the daily budget is spent
+    REFUSED = "refused"
+    FAILED = "failed"
+    QUOTA = "quota"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +60,17 @@ class Result:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a run; `lines` and `errors` are all in the output, also of earlier runs."""
+    """The counts of a run; `lines` and `errors` are all in the output, also of earlier runs.
+
+    `unanswered` are the error lines of this run for which no model answered, and `stopped` says
+    why it ended before its input did.
+    """
 
     lines: int
     errors: int
-    unanswered: int = 0  # error lines of this run for which no model answered
+    unanswered: int = 0
     cost_usd: float = 0.0
-    stopped: str = ""  # why it ended before its input did
+    stopped: str = ""
     held: list[Result] = field(default_factory=list)
 
 
@@ -69,9 +80,10 @@ def answer_line(answer: AnswerLine, line: Line) -> Result:
         answered = answer(line.parse())
     except ApiError as error:
         return _error_line(line, error)
-    except Exception:  # one line's trouble is not the run's
+    except Exception:
+        # What goes wrong with one line must not end the run.
         log.exception("line %d failed in an unforeseen way", line.number)
-        return _error_line(line, InternalError("something failed here, and not at the models"))
+        return _error_line(line, InternalError("svc itself failed at this line, not a model"))
     return Result(Kind.ANSWERED, _encoded(line, answered.fields), cost_usd=answered.cost_usd)
 
 

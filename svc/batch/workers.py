@@ -15,8 +15,10 @@ from svc.batch.interruptions import Interruptions
 T = TypeVar("T")
 R = TypeVar("R")
 
-AHEAD = 16  # results a worker may be ahead of the first that is missing
-LOOK_S = 0.5  # seconds: Python sees a signal that came just before a wait only when that ends
+# How many results a worker may be ahead of the first that is missing.
+AHEAD = 16
+# Seconds of one wait: Python sees a signal that came just before a wait only when that ends.
+LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,11 @@ class Workers(Generic[T, R]):
     ) -> None:
         """`cut` makes every `work` under way end soon."""
         self._items, self._work, self._cut = items, work, cut
-        self._lock = threading.Lock()  # held while an item is taken
+        # Held while an item is taken.
+        self._lock = threading.Lock()
         self._taken = 0
-        self._ended = False  # nothing further is taken
+        # Whether nothing further is taken.
+        self._ended = False
         self._reading = False
         self._room = threading.Semaphore(threads * AHEAD)
         self._done: SimpleQueue[tuple[int, R | _Raised] | None] = SimpleQueue()
@@ -86,7 +90,8 @@ class Workers(Generic[T, R]):
         self._ended = True
         self._room.release(len(self._threads))
         self._cut()
-        if not self._reading:  # an input that never comes cannot be waited for
+        # A thread may wait for input that never comes; none is waited for then.
+        if not self._reading:
             for thread in self._threads:
                 thread.join()
 

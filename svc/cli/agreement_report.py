@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from svc.batch.agreement import Agreement
+from svc.cli.tables import table
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-MATRIX = 8  # labels; of more, the most frequent confusions are listed
-PAIRS = 10  # confusions listed
-_CELL = 16  # characters of a label in a table
+# The most labels of a confusion matrix; of more, the most frequent confusions are listed.
+MATRIX = 8
+# How many confusions are listed.
+PAIRS = 10
+# The most characters of a label in a table.
+_CELL = 16
 
 
 def report(key: str, found: Agreement, excerpts: Mapping[int, str]) -> list[str]:
@@ -29,26 +33,14 @@ def report(key: str, found: Agreement, excerpts: Mapping[int, str]) -> list[str]
     return lines
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines, the first column to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-
-
 def _automation(found: Agreement) -> list[str]:
-    rows = [("confidence", "answers", "of them agree")]
+    head, rows = ("confidence", "answers", "of them agree"), []
     for low in THRESHOLDS:
         answers, agreeing = found.reaching(low)
         agree = f"{agreeing / answers:.1%}" if answers else "-"
         rows.append((f"{low:.2f}", f"{answers / found.answers:.1%}", agree))
     promises = [f"  {_promise(promise)}" for promise in found.promises]
-    return ["  automated from this confidence on:", *_indented(table(rows)), *promises]
+    return ["  automated from this confidence on:", *_indented(table(head, rows)), *promises]
 
 
 def _promise(promise: Mapping[str, Any]) -> str:
@@ -63,20 +55,20 @@ def _confusion(found: Agreement) -> list[str]:
     if len(labels) > MATRIX:
         return _confused_pairs(found)
     head = ["label \\ answer", *map(_cut, labels)]
-    rows = [head]
+    rows = []
     for label in labels:
         counts = (f"{found.confusion[label, said]:,}" for said in labels)
         rows.append([_cut(label), *counts])
-    return ["  confusion:", *_indented(table(rows))]
+    return ["  confusion:", *_indented(table(head, rows))]
 
 
 def _confused_pairs(found: Agreement) -> list[str]:
     wrong = [(pair, n) for pair, n in found.confusion.most_common() if pair[0] != pair[1]]
     if not wrong:
         return []
-    rows = [("label", "answer", "times")]
-    rows += [(_cut(label), _cut(said), f"{n:,}") for (label, said), n in wrong[:PAIRS]]
-    return ["  most frequent confusions:", *_indented(table(rows))]
+    rows = [(_cut(label), _cut(said), f"{n:,}") for (label, said), n in wrong[:PAIRS]]
+    lines = table(("label", "answer", "times"), rows, text={0, 1})
+    return ["  most frequent confusions:", *_indented(lines)]
 
 
 def _disagreements(found: Agreement, excerpts: Mapping[int, str]) -> Iterator[str]:

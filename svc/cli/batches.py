@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import functools
 import hashlib
 import itertools
@@ -18,23 +17,27 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from svc import inprocess, jsontext
+from svc import files, inprocess, jsontext
 from svc.batch.children import ChildLost, forked
-from svc.batch.inputs import Input, Line, open_input, reason
+from svc.batch.inputs import Input, Line, open_input
 from svc.batch.outputs import Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.run import AnswerLine, Result, Tally, answer_line, write_all
 from svc.batch.workers import Workers
 from svc.cli.notices import notice
 from svc.cli.plans import Asking
+from svc.cli.statuses import FAILED
 from svc.errors import ApiError, SettingsError
 from svc.inprocess import InProcess
+from svc.phrases import reason
 from svc.schemas import DecisionRequest, load_decision, load_questions
 
+# How many lines are under way at once, unless the command says otherwise.
 CONCURRENCY = 16
-FAILED = 1  # exit status; an interruption's is above
-MOST_AT_ONCE = 256  # lines; each takes threads and sockets for its calls
-LINES_A_PROCESS = 32  # at once; with more of them a fast provider would wait for us
+# The most lines at once: each takes threads and sockets for its calls.
+MOST_AT_ONCE = 256
+# Lines at once that one process takes; with more of them a fast provider would wait for us.
+LINES_A_PROCESS = 32
 
 F = TypeVar("F", bound=Callable[..., Any])
 Answering = Callable[[InProcess, DecisionRequest], AnswerLine]
@@ -112,12 +115,12 @@ def run(
 def read_questions(path: str) -> dict[str, Any]:
     """The questions object of a file, checked. Raises `SettingsError`."""
     try:
-        questions = jsontext.loads(Path(path).read_bytes().removeprefix(codecs.BOM_UTF8))
+        questions = files.read_json(Path(path))
         load_questions(questions)
     except OSError as error:
         problem = reason(error)
     except ApiError as error:
-        problem = error.message.replace("the body", "the file")
+        problem = error.message
     else:
         return dict(questions)
     raise SettingsError(f"questions {path!r}: {problem}")
@@ -141,6 +144,7 @@ def _run(
         read = (os.stat(batch.questions), source.status)
         output = stack.enter_context(closing(open_output(batch.output, began, batch.restart, read)))
         status = _go(source, output, answering_lines, sum(plan.threads))
+    # The status of an interruption is above.
     if status <= FAILED:
         finish(plan.request)
     return status
@@ -148,12 +152,16 @@ def _run(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is settled before the first line."""
+    """What is settled before the first line.
 
-    fields: dict[str, Any]  # of every request
-    request: DecisionRequest  # with a state that is none of the input's
+    `fields` are those of every request, `request` has a state that is none of the input's, and
+    `threads` is how many lines each process has at once.
+    """
+
+    fields: dict[str, Any]
+    request: DecisionRequest
     config: str
-    threads: list[int]  # lines at once, of each process
+    threads: list[int]
 
 
 def _planned(batch: Batch, asking: Asking, questions: dict[str, Any]) -> _Plan:

@@ -11,10 +11,10 @@ import click
 from svc import inprocess
 from svc.batch.run import FAILURES
 from svc.cli import eval_options
-from svc.cli.eval_options import FAILED, INTERRUPTED
 from svc.cli.notices import notice
 from svc.cli.plans import Asking, model_options
 from svc.cli.score_table import score_table
+from svc.cli.statuses import FAILED, INTERRUPTED
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
 from svc.evals import runs
 from svc.evals.asking import asked
@@ -89,12 +89,12 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What is to be asked, and what is known of it."""
+    """What is to be asked, and what is known of it: `scored`, by set and row."""
 
     run: Run
     jobs: list[_Job]
     saved: Saved | None
-    scored: dict[tuple[str, int], Scored] = field(default_factory=dict)  # by set and row
+    scored: dict[tuple[str, int], Scored] = field(default_factory=dict)
 
     def by_set(self) -> dict[str, list[Scored]]:
         """What is known, by set; of a set that was not reached, nothing."""
@@ -161,7 +161,8 @@ def _ask(bench: _Bench, jobs: Sequence[_Job], engine: InProcess, threads: int) -
     def work(job: _Job) -> Scored:
         scored = score(engine.decide, job.request, job.row)
         if not scored.error:
-            bench.keep(job, scored)  # at once: paid for, whatever comes of the rows before it
+            # At once, since it is paid for, whatever comes of the rows before it.
+            bench.keep(job, scored)
         return scored
 
     failures = 0

@@ -29,7 +29,8 @@ def opened(path: str, create: bool = False) -> Iterator[Database]:
 
     Raises `SettingsError` for what is no database of ours, and unless `create` for no file at all.
     """
-    logging.getLogger("svc").addHandler(logging.NullHandler())  # the error's one line says it
+    # The one line of the error says what is wrong; the log need not repeat it.
+    logging.getLogger("svc").addHandler(logging.NullHandler())
     if not create and not Path(path).exists():
         raise SettingsError(f"database {path!r}: there is no such file; see --db")
     database = Database.open(path)

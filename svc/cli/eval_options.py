@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import click
 
-from svc.cli.batches import CONCURRENCY, FAILED, MOST_AT_ONCE
-
-__all__ = ["FAILED", "INTERRUPTED", "concurrency", "folder", "per_set"]
-
-INTERRUPTED = 130  # exit status, by custom 128 and the signal's number
+from svc.cli.batches import CONCURRENCY, MOST_AT_ONCE
 
 folder = click.option(
     "--dir",

@@ -14,7 +14,9 @@ from svc.errors import SettingsError
 from svc.settings import Settings
 
 URL = f"http://{Settings().host}:{Settings().port}"
-ANSWER_S = limits.REQUEST_DEADLINE_S + 10  # the server's own deadline passes first
+# Seconds for an answer: the server's own deadline passes first.
+ANSWER_S = limits.REQUEST_DEADLINE_S + 10
+# Seconds for the connection.
 CONNECT_S = 10.0
 
 
@@ -60,9 +62,11 @@ class Forwarder:
                     f"{self._url}/v1/decide",
                     data=body,
                     headers={"Content-Type": "application/json"},
-                    auth=self._authorize,  # also so that no netrc is read
+                    # Without this, requests would look for a password in a netrc file.
+                    auth=self._authorize,
                     timeout=self._timeout,
-                    allow_redirects=False,  # the key is for this server alone
+                    # The key is for this server alone.
+                    allow_redirects=False,
                 )
         except requests.Timeout:
             raise Refused(

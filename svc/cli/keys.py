@@ -9,11 +9,15 @@ import click
 from svc import limits
 from svc.cli import database
 from svc.cli.notices import notice
+from svc.cli.tables import table
 from svc.errors import SettingsError
 from svc.store.keys import PREFIX, ApiKey, Keys
 
 _HEAD = ("id", "name", "rpm", "project", "created", "state")
-_EVERY = "-"  # in the column of a key's project
+# The places of the columns that hold words.
+_TEXT = {0, 1, 3, 4, 5}
+# Stands in the column of the project for a key that works for all of them.
+_EVERY = "-"
 
 
 EXAMPLES = """\b
@@ -57,7 +61,7 @@ def create(name: str, rpm: int, project: str | None, db: str) -> None:
         key = Keys(opened).create(name, rpm, project)
     if key is None:
         raise SettingsError(
-            f"--name {name!r} is taken, be it by a revoked key; `svc keys list` shows all names"
+            f"--name {name!r} is taken, perhaps by a revoked key; `svc keys list` shows all names"
         )
     click.echo(f"id:  {key.id}\nkey: {key.text}")
     notice("Keep the key now: it is not shown again.")
@@ -69,11 +73,7 @@ def show(db: str) -> None:
     """Print a table of all keys, without the keys themselves."""
     with database.opened(db) as opened:
         keys = Keys(opened).all()
-    rows = [_HEAD, *map(_row, keys)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    click.echo("\n".join(table(_HEAD, [_row(key) for key in keys], _TEXT)))
 
 
 @command.command("revoke", epilog="Example: svc keys revoke ID, as `svc keys list` shows it")

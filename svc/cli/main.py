@@ -14,9 +14,10 @@ import click
 
 from svc import __version__
 from svc.cli.notices import notice
+from svc.cli.statuses import FAILED, INTERRUPTED
 from svc.errors import SvcError
+from svc.phrases import reason
 
-FAILED, INTERRUPTED = 1, 130  # exit statuses; wrong usage is click's 2
 log = logging.getLogger(__name__)
 
 COMMANDS = {
@@ -74,13 +75,14 @@ class Commands(click.Group):
         except (click.Abort, KeyboardInterrupt):
             _fail("interrupted", INTERRUPTED)
         except BrokenPipeError:
-            _write_to_nobody()  # nobody reads it any more
+            # Nobody reads the output any more.
+            _write_to_nobody()
             sys.exit(FAILED)
         except OSError as error:
             _fail(_words(error))
         except Exception as error:
             log.debug("a command failed", exc_info=error)
-            _fail(f"something went wrong that should not have ({type(error).__name__})")
+            _fail(f"svc itself failed, which is a mistake in it ({type(error).__name__})")
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -89,7 +91,8 @@ def _advice(error: click.ClickException) -> str:
     message = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return message
-    if message == error.ctx.get_help():  # nothing was asked for
+    # Click answers a call without a command with the whole help.
+    if message == error.ctx.get_help():
         message = "a command is missing."
     if not message.endswith((".", "?")):
         message += "."
@@ -99,7 +102,7 @@ def _advice(error: click.ClickException) -> str:
 def _words(error: OSError) -> str:
     """What the system refused, without the traceback's words."""
     name = f"{error.filename!r}: " if error.filename else ""
-    return name + os.strerror(error.errno or 0).lower()
+    return name + reason(error)
 
 
 def _fail(message: str, status: int = FAILED) -> NoReturn:
@@ -107,7 +110,8 @@ def _fail(message: str, status: int = FAILED) -> NoReturn:
     notice(f"Error: {' '.join(message.split())}")
     try:
         sys.stdout.flush()
-    except OSError:  # the interpreter would try again and complain
+    except OSError:
+        # The interpreter would try again at its end, and complain.
         _write_to_nobody()
     sys.exit(status)
 
@@ -122,7 +126,8 @@ def _prepare_streams() -> None:
         if stream is None:
             setattr(sys, name, open(os.open(os.devnull, mode), "w"))  # noqa: SIM115
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # of what a terminal's encoding lacks
+            # What the terminal's encoding lacks becomes a question mark.
+            stream.reconfigure(errors="replace")
 
 
 def _write_to_nobody() -> None:

@@ -12,7 +12,8 @@ import click
 from svc.cli import forwarding
 from svc.errors import SettingsError
 
-_OLDEST = 2  # major version of the mcp package
+# The oldest major version of the mcp package.
+_OLDEST = 2
 _INSTALL = "svc mcp needs the mcp package, 2.0 or newer; install it with: pip install 'mcp>=2.0'"
 
 
@@ -55,9 +56,11 @@ def command(url: str, api_key: str | None) -> None:
     asker = forwarding.Forwarder(url, api_key)
     if not _installed():
         raise SettingsError(_INSTALL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads input would not notice
+    # The thread that reads the input would not notice a KeyboardInterrupt.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_module("svc.cli.toolserver").serve(asker.decide)
-    os._exit(0)  # the client is gone: what was still asked for it is not waited for
+    # The client is gone, so what was still asked for it is not waited for.
+    os._exit(0)
 
 
 def _installed() -> bool:

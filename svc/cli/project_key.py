@@ -11,7 +11,8 @@ from svc.cli import database
 from svc.errors import SettingsError
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 
-KEY_CHARS = 4_096  # of a key, at most
+# The most characters of a key.
+KEY_CHARS = 4_096
 
 
 EXAMPLES = """\b
@@ -58,11 +59,13 @@ def remove(project: str, db: str) -> None:
 
 def _read_key() -> str:
     """The key: typed unseen on a terminal, or all of a pipe."""
-    if sys.stdin is None:  # closed by whoever started this
+    if sys.stdin is None:
+        # Whoever started this closed it.
         text = ""
     elif sys.stdin.isatty():
         text = str(click.prompt("Aggregator key", hide_input=True, err=True))
-    else:  # it may end with a line break
+    else:
+        # The longest key, and the line break that it may end with.
         text = sys.stdin.buffer.read(KEY_CHARS + 2).decode("ascii", "replace")
     key = text.strip()
     if not 0 < len(key) <= KEY_CHARS or not all("!" <= char <= "~" for char in key):

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from svc.cli.tables import table
 from svc.errors import SettingsError
 
 EXAMPLES = """\b
@@ -29,10 +30,8 @@ def command() -> None:
 @command.command("list", epilog="Example: svc recipe list")
 def show_all() -> None:
     """Print a table of all recipes."""
-    found = recipes()
-    width = max(map(len, found))
-    for name, recipe in found.items():
-        click.echo(f"{name.ljust(width)}  {recipe['description']}")
+    rows = [(name, recipe["description"]) for name, recipe in recipes().items()]
+    click.echo("\n".join(table((), rows, text={0, 1})))
 
 
 @command.command("show", epilog="Example: svc recipe show sentiment > questions.json")

@@ -38,14 +38,17 @@ def command(folder: str, html: str | None, file: str) -> None:
         raise click.UsageError("--html names the file that is read.")
     found = runs.by_run(runs.read(file))
     if not found:
-        raise SettingsError(f"file {file!r}: it holds no scored row")
+        raise SettingsError(
+            f"file {file!r}: it holds no scored row; name a file that `svc bench --save` wrote"
+        )
     tables = [
         score_table(run, {name: [row.scored for row in rows] for name, rows in by_set.items()})
         for run, by_set in found
     ]
     click.echo("\n\n".join("\n".join(lines) for lines in tables))
     if html is not None:
-        from svc.evals.page import write_page  # the template engine is not needed for tables
+        # Imported here, since tables do not need the template engine.
+        from svc.evals.page import write_page
 
         write_page(html, found, folder)
         notice(f"wrote {html}")

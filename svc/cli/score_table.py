@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from svc.cli.agreement_report import table
+from svc.cli.tables import decimal, dollars, milliseconds, percent, printable, span, table
 from svc.evals.figures import Figures, figures
 from svc.evals.runs import Run
 from svc.evals.scoring import Scored
@@ -18,7 +18,8 @@ _NOTE = (
     "automated: share with a confidence of at least 0.9; right then: how many of these are right"
 )
 OVERALL = "overall"
-_MESSAGES = 5  # different failures told
+# How many different failures are told.
+_MESSAGES = 5
 
 
 def score_table(run: Run, by_set: Mapping[str, Sequence[Scored]]) -> list[str]:
@@ -27,40 +28,8 @@ def score_table(run: Run, by_set: Mapping[str, Sequence[Scored]]) -> list[str]:
     everything = [one for scored in by_set.values() for one in scored]
     if len(rows) > 1:
         rows.append(_row(OVERALL, figures(everything)))
-    lines = [run.title, "", *table([_HEAD, *rows]), "", _NOTE, *_failures(everything)]
+    lines = [run.title, "", *table(_HEAD, rows), "", _NOTE, *_failures(everything)]
     return [printable(line) for line in lines]
-
-
-def printable(text: str) -> str:
-    """Without what a terminal would act on; a saved file may hold anything."""
-    return "".join(character if character.isprintable() else "?" for character in text)
-
-
-def percent(share: float | None) -> str:
-    """`85.0%`, or a dash where there is nothing to be shared."""
-    return "-" if share is None else f"{share:.1%}"
-
-
-def span(interval: tuple[float, float]) -> str:
-    """`73.9-91.9%`."""
-    return f"{100 * interval[0]:.1f}-{100 * interval[1]:.1f}%"
-
-
-def decimal(number: float | None) -> str:
-    """Three decimals, or a dash."""
-    return "-" if number is None else f"{number:.3f}"
-
-
-def dollars(amount: float) -> str:
-    """`$0.0012`."""
-    return f"${amount:,.4f}"
-
-
-def milliseconds(duration: float | None) -> str:
-    """`12 ms` or `1.2 s`."""
-    if duration is None:
-        return "-"
-    return f"{duration:.0f} ms" if duration < 1_000 else f"{duration / 1_000:.1f} s"
 
 
 def _row(name: str, found: Figures) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ from svc.errors import InvalidRequest
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
 
-EXCERPT = 100  # characters of a state that is shown
+# The most characters of a state that are shown.
+EXCERPT = 100
 EXAMPLES = """\b
 Examples:
   svc shadow --demo -q questions.json -o shadow.jsonl labelled.jsonl
@@ -68,7 +69,7 @@ def command(batch: Batch, asking: Asking, name: str, examples: int) -> None:
     taken for which, and the surest disagreements.
     """
     if batch.output == STANDARD:
-        raise click.UsageError("-o: the output is read again for the report; it has to be a file")
+        raise click.UsageError("-o must name a file, for the report at the end reads it again.")
     batches.run(
         batch,
         asking,

@@ -12,11 +12,10 @@ import click
 from svc import inprocess, limits
 from svc.batch.progress import Progress
 from svc.batch.workers import Workers
-from svc.cli.agreement_report import table
-from svc.cli.eval_options import FAILED
 from svc.cli.notices import notice
 from svc.cli.plans import demo_option
-from svc.cli.score_table import milliseconds, printable
+from svc.cli.statuses import FAILED
+from svc.cli.tables import milliseconds, table
 from svc.engine.ask import Ledger
 from svc.errors import ApiError, SettingsError
 from svc.evals.probing import QUESTIONS, Probed, Tried, Verdict, probe
@@ -28,8 +27,10 @@ from svc.providers.traits import Traits
 from svc.records import Model
 from svc.schemas import load_questions
 
-AT_ONCE = 8  # models under way
-LISTED = 5  # models of a provider that has no usual ones
+# How many models are under way at the same time.
+AT_ONCE = 8
+# How many models are checked of a provider that has no usual ones.
+LISTED = 5
 _HEAD = (
     "model",
     "works by",
@@ -41,6 +42,8 @@ _HEAD = (
     "$ per 1,000",
     "",
 )
+# The places of the columns that hold words.
+_TEXT = {0, 1, 4, 8}
 EXAMPLES = """\b
 Examples:
   svc spike --demo
@@ -145,12 +148,12 @@ def _models_of(engine: InProcess, provider: Provider) -> list[str]:
 
 def _show(models: Sequence[str], probed: Sequence[Probed]) -> None:
     rows = [_row(model, one) for model, one in zip(models, probed, strict=True)]
-    width = max(len(row[-1]) for row in rows)
-    head, *lines = table([_HEAD, *((*row[:-1], row[-1].ljust(width)) for row in rows)])
-    colour = False if os.environ.get("NO_COLOR") else None  # None: on a terminal only
-    click.secho(head.rstrip(), bold=True, color=colour)
+    head, *lines = table(_HEAD, rows, _TEXT)
+    # None is for colours on a terminal alone.
+    colour = False if os.environ.get("NO_COLOR") else None
+    click.secho(head, bold=True, color=colour)
     for line, one in zip(lines, probed, strict=True):
-        click.secho(line.rstrip(), fg=_colour(one.verdict), color=colour)
+        click.secho(line, fg=_colour(one.verdict), color=colour)
 
 
 def _colour(verdict: Verdict) -> str:
@@ -162,7 +165,7 @@ def _colour(verdict: Verdict) -> str:
 def _row(model: str, one: Probed) -> tuple[str, ...]:
     answered = one.verdict is not Verdict.FAILED
     return (
-        printable(model),
+        model,
         one.verdict.value,
         "-" if one.mass is None else f"{one.mass:.1%}",
         "-" if one.low_mass is None else f"{one.low_mass:.1%}",

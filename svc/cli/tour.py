@@ -17,10 +17,14 @@ from typing import IO, Any
 from svc.assets import folder
 from svc.settings import Settings
 
-START_S = 30.0  # seconds for the server to say where it listens, and again to answer there
-ANSWER_S = 130.0  # seconds; a little over the deadline of a request
-END_S = 40.0  # seconds; a little over the server's own limit for its shutdown
-POLL_S = 0.05  # seconds between two looks
+# Seconds for the server to say where it listens, and again to answer there.
+START_S = 30.0
+# Seconds for an answer: a little over the deadline of a request.
+ANSWER_S = 130.0
+# Seconds for the server to end: a little over its own limit for that.
+END_S = 40.0
+# Seconds between two looks.
+POLL_S = 0.05
 NEXT = {
     "state": "My parcel has not arrived.",
     "questions": {"late": {"type": "noul", "instructions": "Is the parcel late?"}},
@@ -115,7 +119,8 @@ def _pretty(value: Any) -> str:
 
 def end(server: subprocess.Popen[str]) -> None:
     """Stop the server and wait for its end, which it bounds itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the stop is under way
+    # A further Ctrl-C must not interrupt the stop that is under way.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     server.terminate()
     try:
         server.wait(END_S)

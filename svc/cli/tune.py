@@ -9,14 +9,11 @@ from pathlib import Path
 
 import click
 
-from svc import inprocess, jsontext
-from svc.batch import files
-from svc.batch.inputs import reason
+from svc import files, inprocess, jsontext
 from svc.batch.run import FAILURES
 from svc.cli import eval_options
-from svc.cli.agreement_report import table
 from svc.cli.plans import demo_option, model_ids
-from svc.cli.score_table import decimal, dollars, milliseconds, percent, span
+from svc.cli.tables import decimal, dollars, milliseconds, percent, span, table
 from svc.errors import SettingsError
 from svc.evals.asking import asked
 from svc.evals.candidates import (
@@ -33,9 +30,18 @@ from svc.evals.scoring import Scored, score
 from svc.evals.sets import SUFFIX, EvalRow, EvalSet, load_sets
 from svc.inprocess import DEMO_MODEL, InProcess
 from svc.limits import COUNCIL
+from svc.phrases import reason
 
-FEWEST_ROWS = 8  # of which 4 are for examples, at most half
-FREE_CALLS = 200  # more than these take --yes
+# The fewest rows of a set: 4 of them are for examples, which are at most half.
+FEWEST_ROWS = 8
+# More model calls than these take --yes.
+FREE_CALLS = 200
+_HEAD = (
+    *("model", "mode", "orders", "examples", "accuracy", "95% interval", "ECE"),
+    *("cost", "median", "failed"),
+)
+# The places of the columns that hold words.
+_TEXT = {0, 1, 2}
 EXAMPLES = """\b
 Examples:
   svc tune --demo --per-set 16 --yes support-queue
@@ -164,7 +170,8 @@ def _try(
     jobs = [_Job(place, one, row) for place, one in enumerate(tried) for row in rows]
     threads = min(engine.at_once(one.request, concurrency) for one in tried)
     scored: list[list[Scored]] = [[] for _ in tried]
-    failures = [0] * len(tried)  # in a row
+    # How many of the last rows failed, one after the other.
+    failures = [0] * len(tried)
 
     def work(job: _Job) -> Scored:
         if failures[job.place] >= FAILURES:
@@ -205,8 +212,7 @@ def _caution(close: int) -> str:
 
 
 def _table(result: Sequence[tuple[Candidate, Figures]]) -> list[str]:
-    head = ("model", "mode", "orders", "examples", "accuracy", "95% interval", "ECE")
-    rows = [(*head, "cost", "median", "failed")]
+    rows = []
     for one, found in result:
         rows.append(
             (
@@ -222,4 +228,4 @@ def _table(result: Sequence[tuple[Candidate, Figures]]) -> list[str]:
                 f"{found.failed:,}",
             )
         )
-    return table(rows)
+    return table(_HEAD, rows, _TEXT)

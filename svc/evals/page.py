@@ -10,20 +10,23 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from svc import jsontext
+from svc import files, jsontext
 from svc.assets import folder
-from svc.batch import files
-from svc.batch.inputs import reason
 from svc.errors import SettingsError
 from svc.evals.figures import Figures, figures, wilson
 from svc.evals.runs import Run, SavedRow
 from svc.evals.sets import load_set
+from svc.phrases import reason
 
 TEMPLATE = "report.html"
-MATRIX = 30  # labels; of more, the most frequent confusions are listed
-PAIRS = 15  # confusions listed
-MISTAKES = 8  # of each set, the surest ones
-EXCERPT = 400  # characters of a state
+# The most labels of a confusion matrix; of more, the most frequent confusions are listed.
+MATRIX = 30
+# How many confusions are listed.
+PAIRS = 15
+# How many mistakes of each set are shown, the surest ones.
+MISTAKES = 8
+# The most characters of a state that are shown.
+EXCERPT = 400
 
 Found = Sequence[tuple[Run, Mapping[str, Sequence[SavedRow]]]]
 
@@ -39,14 +42,19 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SetPart:
-    """What the page shows of one set."""
+    """What the page shows of one set.
+
+    `labels` are those of the confusion `matrix`, in its order; where they are too many for one,
+    `pairs` are the most frequent confusions. Mistakes have their states, where the set still has
+    them.
+    """
 
     name: str
     figures: Figures
-    labels: list[str]  # of the confusion matrix, in its order
+    labels: list[str]
     matrix: list[list[Cell]]
-    pairs: list[tuple[str, str, int]]  # of too many labels for a matrix
-    mistakes: list[tuple[SavedRow, str]]  # with their states, where the set still has them
+    pairs: list[tuple[str, str, int]]
+    mistakes: list[tuple[SavedRow, str]]
 
 
 @dataclass(frozen=True, slots=True)

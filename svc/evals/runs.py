@@ -18,17 +18,19 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc import jsontext
-from svc.batch.inputs import reason
 from svc.batch.outputs import Appended, Output
 from svc.engine.plans import named_kinds
 from svc.errors import ApiError, SettingsError
 from svc.evals.scoring import Scored
 from svc.evals.sets import EvalRow, EvalSet
+from svc.phrases import reason
 from svc.schemas.plan import PlanField
 
-_HEAD = b'{"set":'  # every line begins so
+# Every line begins so.
+_HEAD = b'{"set":'
 _KINDS = {"set": str, "row": int, "question": str, "content": str, "config": str, "debias": bool}
-_RANGES = {  # of what figures are made from
+# The lowest and the highest value of what figures are made from.
+_RANGES = {
     "row": (1, 2**53),
     "confidence": (0, 1),
     "brier": (0, 2),
@@ -60,13 +62,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SavedRow:
-    """A row as a run scored it."""
+    """A row as a run scored it.
+
+    `question` is the digest of the wording, `content` that of state and label.
+    """
 
     run: Run
     set: str
     row: int
-    question: str  # digest of the wording
-    content: str  # digest of state and label
+    question: str
+    content: str
     scored: Scored
 
     @property
@@ -85,7 +90,8 @@ class Saved:
 
     def __init__(self, output: Output, rows: Iterable[SavedRow]) -> None:
         self._output = output
-        self._broken: SettingsError | None = None  # a write that may have left half a line
+        # The error of a write that may have left half a line.
+        self._broken: SettingsError | None = None
         self._rows = {row.place: row for row in rows}
         self._lock = threading.Lock()
 
@@ -150,7 +156,8 @@ def read(path: str) -> list[SavedRow]:
                     _check_half(line, path, number)
                 else:
                     row = _parsed(line, path, number)
-                    rows.pop(row.place, None)  # the order is that of the last lines
+                    # Rows stand in the order of their last lines.
+                    rows.pop(row.place, None)
                     rows[row.place] = row
     except OSError as error:
         raise SettingsError(f"file {path!r}: {reason(error)}") from None
@@ -187,13 +194,23 @@ def _lock(fd: int, path: str) -> None:
     except BlockingIOError:
         raise SettingsError(f"file {path!r}: another process is writing it") from None
     if not stat.S_ISREG(os.fstat(fd).st_mode):
-        raise SettingsError(f"file {path!r}: it has to be a regular file, to be gone on with")
+        raise SettingsError(
+            f"file {path!r}: it is not a regular file; saved rows are read again by the next run, "
+            "so a device or a pipe cannot hold them"
+        )
 
 
 def _check_half(line: bytes, path: str, number: int) -> None:
     """Raise `SettingsError` for what is not the beginning of a row: a file that is not ours."""
     if line[: len(_HEAD)] != _HEAD[: len(line)]:
-        raise SettingsError(f"file {path!r}: line {number} is no row that bench saved")
+        raise _not_ours(path, number)
+
+
+def _not_ours(path: str, number: int) -> SettingsError:
+    return SettingsError(
+        f"file {path!r}: line {number} is not a row that `svc bench --save` wrote; name a file of "
+        "its own"
+    )
 
 
 def _parsed(line: bytes, path: str, number: int) -> SavedRow:
@@ -204,7 +221,7 @@ def _parsed(line: bytes, path: str, number: int) -> SavedRow:
         _check(run, place, value)
         return SavedRow(run, **place, scored=Scored(**value))
     except (ApiError, ValidationError, ValueError, TypeError, KeyError, AttributeError):
-        raise SettingsError(f"file {path!r}: line {number} is no row that bench saved") from None
+        raise _not_ours(path, number) from None
 
 
 def _check(run: Run, place: Mapping[str, Any], scored: Mapping[str, Any]) -> None:

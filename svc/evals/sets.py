@@ -7,7 +7,6 @@ Other fields, of a file or of a row, are for people.
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,35 +14,41 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from svc import jsontext
+from svc import files, jsontext
 from svc.errors import ApiError, SettingsError
+from svc.phrases import reason
 from svc.questions import Question
 from svc.schemas import DecisionRequest, load_decision, with_state
 
 SUFFIX = ".json"
-SEED = 1  # of every sample and split, so that runs can be compared
-_DIGEST = 16  # characters; enough to tell the rows of any set apart
+# The seed of every sample and split, so that runs can be compared.
+SEED = 1
+# Characters of a digest: enough to tell the rows of any set apart.
+_DIGEST = 16
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class EvalRow:
-    """A state and its true answer; `label` as the file has it, `truth` as it was checked."""
+    """A state and its true answer; `label` as the file has it, `truth` as it was checked.
 
-    number: int  # from 1, in the file
+    Rows are numbered from 1 in the file; `digest` tells state and label.
+    """
+
+    number: int
     state: Any
     label: Any
     truth: Any
-    digest: str  # of state and label
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class EvalSet:
-    """A question, which goes by the set's name, and its rows."""
+    """A question as `POST /v1/decide` takes it, which goes by the set's name, and its rows."""
 
     name: str
-    question: Mapping[str, Any]  # as `POST /v1/decide` takes it
+    question: Mapping[str, Any]
     rows: tuple[EvalRow, ...]
 
     @property
@@ -80,7 +85,7 @@ def load_sets(folder: str, names: Sequence[str]) -> list[EvalSet]:
     try:
         there = sorted(path.stem for path in Path(folder).iterdir() if path.suffix == SUFFIX)
     except OSError as error:
-        raise SettingsError(f"eval sets {folder!r}: {(error.strerror or '').lower()}") from None
+        raise SettingsError(f"eval sets {folder!r}: {reason(error)}") from None
     for name in names:
         if name not in there:
             listed = ", ".join(there) or "none"
@@ -94,11 +99,11 @@ def load_set(folder: str, name: str) -> EvalSet:
     """One set, every row of it checked. Raises `SettingsError` naming the file and the row."""
     path = Path(folder, f"{name}{SUFFIX}")
     try:
-        return _read(name, jsontext.loads(path.read_bytes().removeprefix(codecs.BOM_UTF8)))
+        return _read(name, files.read_json(path))
     except OSError as error:
-        problem = (error.strerror or "").lower()
+        problem = reason(error)
     except ApiError as error:
-        problem = error.message.replace("the body", "the file")
+        problem = error.message
     except ValueError as error:
         problem = str(error)
     raise SettingsError(f"eval set {str(path)!r}: {problem}")

@@ -14,8 +14,8 @@ import numpy as np
 from svc import limits
 from svc.errors import InvalidRequest, NotFound
 from svc.learning.refits import Later
+from svc.phrases import quoted
 from svc.questions import Question, from_definition
-from svc.questions.fields import shown
 from svc.records import Source
 from svc.schemas.decision import STRICT
 from svc.schemas.feedback import Feedback
@@ -88,19 +88,19 @@ class Learner:
         key = feedback.question
         stored, answer = decision.readings.get(key), decision.answers.get(key)
         if stored is None or answer is None:
-            raise NotFound(f"the decision has no question {shown(key)}")
+            raise NotFound(f"the decision has no question {quoted(key)}")
         if stored.reading is None:
             skipped = answer.source is Source.SKIPPED
             why = "was skipped" if skipped else "was answered by a rule"
             raise InvalidRequest(
-                f"question {shown(key)} {why}; a label would teach nothing about a model"
+                f"question {quoted(key)} {why}; a label would teach nothing about a model"
             )
         wording = self._wordings.get(stored.question_id)
         assert wording is not None  # a foreign key holds it
         question = from_definition(wording.definition)
         if decision.facts.privacy == STRICT and question.extracts:
             raise InvalidRequest(
-                f"question {shown(key)}: the value was not kept under privacy: strict, "
+                f"question {quoted(key)}: the value was not kept under privacy: strict, "
                 "so no label can be compared with it"
             )
         return _label(decision, key, wording, stored.reading["p"], feedback.label)
@@ -147,7 +147,7 @@ def _label(
     try:
         label = question.check_label(given)
     except ValueError as error:
-        raise InvalidRequest(f"question {shown(key)}: the label {error}") from None
+        raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
     return NewLabel(
         decision_seq=decision.seq,
         key=key,

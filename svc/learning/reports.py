@@ -11,8 +11,8 @@ import numpy as np
 
 from svc import limits
 from svc.errors import NotFound
+from svc.phrases import quoted
 from svc.questions import Question, from_definition
-from svc.questions.fields import shown
 from svc.stats import drift, scores, thresholds
 from svc.stats.acceptance import held_out
 from svc.stats.calibrators import Floats, Ints, from_parameters
@@ -66,7 +66,7 @@ class Reporter:
     def _latest(self, project: str, key: str) -> tuple[Wording, Question]:
         wording = self._wordings.latest(project, key)
         if wording is None:
-            raise NotFound(f"project {shown(project)} was never asked a question {shown(key)}")
+            raise NotFound(f"project {quoted(project)} was never asked a question {quoted(key)}")
         return wording, from_definition(wording.definition)
 
 

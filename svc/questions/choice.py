@@ -10,9 +10,10 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from svc import limits
+from svc.phrases import listed
 from svc.questions.base import Reading, object_schema, probability_schema
 from svc.questions.distribution import Lettered, option_text
-from svc.questions.fields import Descriptions, Flag, listed
+from svc.questions.fields import Descriptions, Flag
 from svc.questions.labels import argmax, one_line
 from svc.questions.plain import CHOICE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field, min_confidence_field

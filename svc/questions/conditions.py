@@ -9,11 +9,14 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from svc import limits
-from svc.jsontext import Literal
-from svc.questions.fields import amount, finite, shown
+from svc.jsontext import Literal, finite
+from svc.phrases import quoted
+from svc.questions.fields import amount
 
-ANSWER_MARK = "@"  # a field name that starts with it reads another question's answer
-DEEPEST = 32  # levels of nesting of a value to compare with, so that no comparison runs deep
+# A field name that starts with it reads another question's answer.
+ANSWER_MARK = "@"
+# The most levels of nesting of a value to compare with, so that no comparison runs deep.
+DEEPEST = 32
 _MISSING = object()
 
 
@@ -107,7 +110,7 @@ class When(fields.Field[tuple[Condition, ...]]):
     ) -> tuple[Condition, ...]:
         if not isinstance(value, Mapping) or not value:
             raise ValidationError("must be an object of state field to value or list of values")
-        operators = [shown(name) for name, wanted in value.items() if isinstance(wanted, dict)]
+        operators = [quoted(name) for name, wanted in value.items() if isinstance(wanted, dict)]
         if operators:
             raise ValidationError(
                 f"{operators[0]} must be a value or a list of values; operators belong in rules"
@@ -141,21 +144,21 @@ def _rule(index: int, rule: Any) -> Rule:
 
 def _condition(name: str, wanted: Any) -> Condition:
     if _deeper(wanted, DEEPEST):
-        raise ValidationError(f"{shown(name)} is nested more than {DEEPEST} levels deep")
+        raise ValidationError(f"{quoted(name)} is nested more than {DEEPEST} levels deep")
     if isinstance(wanted, list):
         return Condition(name, "any_of", wanted)
     if not isinstance(wanted, Mapping):
         return Condition(name, "equals", wanted)
     allowed = ", ".join(OPERANDS)
     if len(wanted) != 1:
-        raise ValidationError(f"{shown(name)} needs exactly one operator of {allowed}")
+        raise ValidationError(f"{quoted(name)} needs exactly one operator of {allowed}")
     ((operator, operand),) = wanted.items()
     if operator not in OPERANDS:
         raise ValidationError(
-            f"{shown(name)} has the unknown operator {shown(operator)}; allowed: {allowed}"
+            f"{quoted(name)} has the unknown operator {quoted(operator)}; allowed: {allowed}"
         )
     if not _fits(operand, OPERANDS[operator]):
-        raise ValidationError(f"{shown(name)} {operator} must be {OPERANDS[operator]}")
+        raise ValidationError(f"{quoted(name)} {operator} must be {OPERANDS[operator]}")
     return Condition(name, operator, finite(operand) if operator in COMPARING else operand)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from svc import limits
+from svc.phrases import quoted
 from svc.questions.base import Question
-from svc.questions.fields import shown
 
 
 class UnsoundDependency(Exception):
@@ -49,4 +49,4 @@ def _check(key: str, question: Question, questions: Mapping[str, Question]) -> N
     if key in question.dependencies:
         raise UnsoundDependency(key, "depends on itself")
     for needed in sorted(question.dependencies - questions.keys()):
-        raise UnsoundDependency(key, f"depends on {shown(needed)}, which is not a question here")
+        raise UnsoundDependency(key, f"depends on {quoted(needed)}, which is not a question here")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from svc.jsontext import Literal
+from svc.jsontext import finite
+from svc.phrases import quoted
 
-KEYS_SHOWN = 20  # option keys that an error message lists
+# The name under which rooms above this one still take it from here.
 
 
 def amount(count: int, bounds: tuple[int, int], what: str) -> None:
@@ -88,7 +88,9 @@ class Descriptions(fields.Field[tuple[tuple[str, str], ...]]):
             if not key.strip():
                 raise ValidationError("an option key must not be blank")
             if not isinstance(description, str):
-                raise ValidationError(f"the description of {shown(key)} must be text, may be empty")
+                raise ValidationError(
+                    f"the description of {quoted(key)} must be text, may be empty"
+                )
         return tuple(value.items())
 
 
@@ -109,30 +111,3 @@ class Levels(fields.Field[tuple[str, ...]]):
             if not isinstance(level, str) or not level.strip():
                 raise ValidationError(f"level {index} must be text that is not blank")
         return tuple(value)
-
-
-def finite(value: Any) -> float | int | None:
-    """The number that a JSON value is, or None for anything else (booleans, NaN, infinities).
-
-    Of a number with more digits than a float holds it is the nearest float.
-    """
-    if isinstance(value, Literal):
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        return value if math.isfinite(value) else None
-    except OverflowError:  # a whole number too large for a float is finite all the same
-        return value
-
-
-def shown(text: str, limit: int = 60) -> str:
-    """A caller's key, quoted and cut for an error message of one line."""
-    cut = text if len(text) <= limit else text[: limit - 1] + "…"
-    return '"' + "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut) + '"'
-
-
-def listed(keys: Sequence[str]) -> str:
-    """The first option keys, for an error message."""
-    names = [shown(key) for key in keys[:KEYS_SHOWN]]
-    return ", ".join(names) + (", …" if len(keys) > KEYS_SHOWN else "")

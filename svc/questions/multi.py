@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svc import limits
+from svc.phrases import listed
 from svc.questions.base import LabelLine, Question, Reading, Unreadable
 from svc.questions.distribution import lettered, option_text, probabilities_schema
-from svc.questions.fields import Descriptions, Number, listed
+from svc.questions.fields import Descriptions, Number
 from svc.questions.labels import DECIMALS, complete, letters, one_line
 from svc.questions.noul import YES_NO
 from svc.questions.plain import YES_NO as PLAIN_YES_NO
@@ -77,7 +78,8 @@ class Multi(Question):
         names = tuple(key for key, _ in self.options)
         shown = names[::-1] if backwards else names
         found = stated(member, self.labels, shown, whole=False)
-        return replace(found, bare=())  # that an option is named does not say how probable it is
+        # That an option is named does not say how probable it is.
+        return replace(found, bare=())
 
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
         seen = self.stated(member, backwards).on(scale)

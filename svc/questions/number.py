@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from svc.jsontext import finite
 from svc.questions.extraction import Extraction, ExtractionSchema
-from svc.questions.fields import finite
 
-TOLERANCE = 1e-6  # relative difference within which two numbers are the same
-LARGEST = 1.7e308  # what a double still holds
+# The relative difference within which two numbers are the same.
+TOLERANCE = 1e-6
+# The largest number that a double still holds.
+LARGEST = 1.7e308
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +84,8 @@ class Bound(fields.Field[float]):
         number = finite(value)
         if number is None or abs(number) > LARGEST or (self.whole and number != int(number)):
             raise ValidationError(f"must be a {'whole ' if self.whole else ''}number")
-        return int(number) if number == int(number) else number  # 1.0 bounds what 1 does
+        # A bound of 1.0 is the bound 1.
+        return int(number) if number == int(number) else number
 
 
 class NumberSchema(ExtractionSchema):

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from svc import limits
+from svc.jsontext import finite
 from svc.questions.base import Reading
 from svc.questions.distribution import Lettered
-from svc.questions.fields import Levels, finite
+from svc.questions.fields import Levels
 from svc.questions.labels import DECIMALS, argmax, one_line
 from svc.questions.plain import SCORE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field

@@ -14,10 +14,11 @@ from marshmallow import Schema, ValidationError, fields, post_load, validates_sc
 from svc import jsontext, limits
 from svc.engine.plans import Plan
 from svc.errors import InvalidJson, InvalidRequest
+from svc.phrases import quoted
 from svc.pins import LATEST, PINS
 from svc.questions import TYPES, Question
 from svc.questions.dependencies import UnsoundDependency, stages
-from svc.questions.fields import Flag, Words, amount, shown
+from svc.questions.fields import Flag, Words, amount
 from svc.schemas.images import Images
 from svc.schemas.messages import describe
 from svc.schemas.plan import PlanField
@@ -59,7 +60,7 @@ class ModeField(fields.Field[str]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if value not in MODES:
-            given = f"unknown mode {shown(value)}" if isinstance(value, str) else "mode is no text"
+            given = f"unknown mode {quoted(value)}" if isinstance(value, str) else "mode is no text"
             raise InvalidJson(f"{given}; allowed: {', '.join(MODES)}")
         return str(value)
 
@@ -73,7 +74,7 @@ class OneOf(fields.Field[str]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if not isinstance(value, str) or value not in self.names:
-            given = f" {shown(value)}" if isinstance(value, str) else ""
+            given = f" {quoted(value)}" if isinstance(value, str) else ""
             raise ValidationError(f"unknown {self.name}{given}; allowed: {', '.join(self.names)}")
         return value
 
@@ -161,8 +162,10 @@ def _load_question(key: str, body: Any) -> Question:
     if kind is None:
         raise ValidationError({"type": [f"is missing; allowed: {', '.join(TYPES)}"]})
     if not isinstance(kind, str) or kind not in TYPES:
-        name = f" {shown(kind)}" if isinstance(kind, str) else ""
-        raise InvalidJson(f"question {shown(key)}: unknown type{name}; allowed: {', '.join(TYPES)}")
+        name = f" {quoted(kind)}" if isinstance(kind, str) else ""
+        raise InvalidJson(
+            f"question {quoted(key)}: unknown type{name}; allowed: {', '.join(TYPES)}"
+        )
     question: Question = TYPES[kind].load(body)
     return question
 

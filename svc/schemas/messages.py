@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svc.questions.fields import shown
+from svc.phrases import quoted
 
-ERRORS_SHOWN = 5  # of a request with many mistakes
+# How many mistakes of a request are told.
+ERRORS_SHOWN = 5
 _OWN_WORDS = {
     "Missing data for required field.": "is required",
     "Field may not be null.": "must not be null",
@@ -24,7 +25,8 @@ def describe(messages: Any) -> str:
 def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
-            whole = key == "_schema" and path != ("questions",)  # there it is a caller's key
+            # Among the questions this is a key of the caller's.
+            whole = key == "_schema" and path != ("questions",)
             yield from _walk(inner, path if whole else (*path, str(key)))
     elif isinstance(messages, list):
         for inner in messages:
@@ -35,9 +37,9 @@ def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 def _place(path: tuple[str, ...]) -> str:
     if len(path) > 1 and path[0] == "questions":
-        return " ".join([f"question {shown(path[1])}", *map(_name, path[2:])])
+        return " ".join([f"question {quoted(path[1])}", *map(_name, path[2:])])
     return ".".join(map(_name, path))
 
 
 def _name(part: str) -> str:
-    return part if part.isidentifier() and len(part) <= 40 else shown(part)
+    return part if part.isidentifier() and len(part) <= 40 else quoted(part)

@@ -11,10 +11,10 @@ from operator import attrgetter
 from typing import Any
 
 from svc import jsontext
-from svc.errors import NotFound
 from svc.records import Answer, Decision, DecisionFacts
 from svc.store import ids, weeks, wordings
 from svc.store.database import Database
+from svc.store.errors import UnknownDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +27,32 @@ class StoredReading:
 
 @dataclass(frozen=True, slots=True)
 class StoredDecision:
-    """A decision as feedback finds it."""
+    """A decision as feedback finds it, in the row `seq`; the rest is by question key."""
 
-    seq: int  # its row
+    seq: int
     facts: DecisionFacts
-    answers: Mapping[str, Answer]  # by question key
-    readings: Mapping[str, StoredReading]  # by question key
+    answers: Mapping[str, Answer]
+    readings: Mapping[str, StoredReading]
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A decision as the audit log shows it; of its answers and images, the JSON."""
+    """A decision as the audit log shows it; of its answers and images, the JSON.
+
+    `created_at` is in unix milliseconds.
+    """
 
     id: str
-    created_at: int  # unix milliseconds
+    created_at: int
     facts: DecisionFacts
     answers: str
     images: str | None
 
 
-_Columns = tuple[Any, ...]  # of one row, from the facts to the images
-_Recent = dict[tuple[str, str], tuple[bytes, int]]  # (project, key) to digest and row
+# The columns of one row, from the facts to the images.
+_Columns = tuple[Any, ...]
+# The digest and the row of the question that a project and a key meant last.
+_Recent = dict[tuple[str, str], tuple[bytes, int]]
 
 _FACTS = tuple(column.name for column in fields(DecisionFacts))
 _facts_of = attrgetter(*_FACTS)
@@ -61,7 +66,8 @@ _PAGE = (
 )
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
 _SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
-_END = 2**63 - 1  # after every seq
+# A seq after every other.
+_END = 2**63 - 1
 
 
 class Decisions:
@@ -93,7 +99,7 @@ class Decisions:
     def page(self, project: str, limit: int, before: str | None = None) -> list[AuditEntry]:
         """At most `limit` decisions of `project`, newest first, older than the one named `before`.
 
-        Raises `NotFound` where the project has no decision `before`, and `StorageError`.
+        Raises `UnknownDecision` where the project has no decision `before`, and `StorageError`.
         """
         with self._database.read() as connection:
             seq = _END if before is None else _seq(connection, project, before)
@@ -141,7 +147,7 @@ def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _R
 def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
     found = connection.execute(_SEQ, (ids.parse(decision_id), project)).fetchone()
     if found is None:
-        raise NotFound("before: the project has no such decision")
+        raise UnknownDecision("the project has no such decision")
     return int(found[0])
 
 

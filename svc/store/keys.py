@@ -9,25 +9,29 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from svc.errors import Unauthorized
 from svc.store.database import Database
+from svc.store.errors import KeyRefused
 
-PREFIX = "svc_"  # of a key's text
-KEY_BYTES = 32  # random bytes in a key's text
-ID_PREFIX = "key_"
-ID_BYTES = 6  # random bytes in an id
+# What the text of a key begins with, and how many random bytes follow.
+PREFIX, KEY_BYTES = "svc_", 32
+# What the id of a key begins with, and how many random bytes follow.
+ID_PREFIX, ID_BYTES = "key_", 6
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is kept of a key; its text is not."""
+    """What is kept of a key; its text is not.
+
+    `rpm` is requests a minute, `project` None for every project. Times are in unix milliseconds;
+    `revoked_at` is None while the key is active.
+    """
 
     id: str
     name: str
-    rpm: int  # requests a minute
-    project: str | None  # None: every project
-    created_at: int  # unix milliseconds
-    revoked_at: int | None  # unix milliseconds; None while it is active
+    rpm: int
+    project: str | None
+    created_at: int
+    revoked_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class NewKey:
 
 
 _COLUMNS = "id, name, rpm, project, created_at, revoked_at"
-_ADMIT = (  # no row without any key; a row of NULLs where none that is active has the hash
+# There is no row without any key, and a row of NULLs where no active key has the hash.
+_ADMIT = (
     f"SELECT {_COLUMNS} FROM (SELECT 1) LEFT JOIN api_keys ON hash = ? AND revoked_at IS NULL "
     "WHERE EXISTS (SELECT 1 FROM api_keys)"
 )
@@ -62,7 +67,7 @@ class Keys:
     def admit(self, text: str | None) -> ApiKey | None:
         """The active key with this text; None as long as the database holds no key at all.
 
-        Raises `Unauthorized` where there are keys, revoked ones too, and this is no active one.
+        Raises `KeyRefused` where there are keys, revoked ones too, and this is no active one.
         Raises `StorageError`.
         """
         digest = None if text is None else _digest(text)
@@ -71,9 +76,7 @@ class Keys:
             return None
         if row["id"] is not None:
             return ApiKey(*row)
-        if text is None:
-            raise Unauthorized("an API key is required: send Authorization: Bearer <key>")
-        raise Unauthorized("the API key is unknown or was revoked")
+        raise KeyRefused("the API key is missing, unknown or was revoked")
 
     def exist(self) -> bool:
         """Whether there is any key, revoked ones included. Raises `StorageError`."""

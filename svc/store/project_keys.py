@@ -6,8 +6,9 @@ import logging
 import secrets
 import sqlite3
 
-from svc.errors import InvalidRequest, SettingsError
+from svc.errors import SettingsError
 from svc.store.database import Database
+from svc.store.errors import UnreadableKey
 from svc.store.sealing import SALT_BYTES, Sealer
 
 MASTER_KEY = "SVC_MASTER_KEY"
@@ -32,7 +33,7 @@ class ProjectKeys:
     def get(self, project: str) -> str | None:
         """The project's key, None where it has none of its own.
 
-        Raises `InvalidRequest` for one that cannot be decrypted: another must not take its place.
+        Raises `UnreadableKey` for one that cannot be decrypted: another must not take its place.
         Raises `StorageError`.
         """
         with self._database.read() as connection:
@@ -41,14 +42,14 @@ class ProjectKeys:
             return None
         if row["salt"] is None:
             log.error("the salt of the projects' provider keys is gone from the database")
-            raise InvalidRequest(
+            raise UnreadableKey(
                 "the project's own provider key cannot be decrypted, for its salt is gone from the "
                 "database; it has to be removed and set again"
             )
         key = self._sealer.open(row["token"], row["salt"]) if self._sealer else None
         if key is None:
             log.error("a project's provider key cannot be decrypted: check %s", MASTER_KEY)
-            raise InvalidRequest(
+            raise UnreadableKey(
                 "the project's own provider key cannot be decrypted; the server has to be started "
                 f"with the {MASTER_KEY} that it was set with"
             )

@@ -7,8 +7,10 @@ from dataclasses import fields
 from flask import Blueprint, Response, g, request
 
 from svc import jsontext, limits
+from svc.errors import NotFound
 from svc.records import DecisionFacts
 from svc.store.decisions import AuditEntry, Decisions
+from svc.store.errors import UnknownDecision
 from svc.web import query
 
 
@@ -21,7 +23,10 @@ def blueprint(decisions: Decisions) -> Blueprint:
         """List a project's decisions, newest first, a page at a time."""
         project = g.access.project(request.args.get("project") or None)
         limit = query.whole("limit", limits.AUDIT_PAGE_DEFAULT, limits.AUDIT_PAGE)
-        found = decisions.page(project, limit + 1, request.args.get("before") or None)
+        try:
+            found = decisions.page(project, limit + 1, request.args.get("before") or None)
+        except UnknownDecision as error:
+            raise NotFound(f"before: {error.message}") from None
         entries = found[:limit]
         more = entries[-1].id if len(found) > limit else None
         return Response(_page(project, entries, more), mimetype="application/json")

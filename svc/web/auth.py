@@ -10,10 +10,11 @@ from typing import Any
 from flask import Flask, g, request
 
 from svc.addresses import is_local_host, is_loopback
-from svc.errors import Forbidden, RateLimited
+from svc.errors import Forbidden, RateLimited, Unauthorized
 from svc.ratelimit import Buckets, Exceeded
 from svc.schemas.decision import DEFAULT_PROJECT
-from svc.store.keys import Keys
+from svc.store.errors import KeyRefused
+from svc.store.keys import ApiKey, Keys
 
 OPEN = frozenset({"/health", "/dashboard", "/openapi.json"})  # for everybody; they hold no data
 _PASSED_ON = {  # what proxies add, and a caller on this machine does not
@@ -56,7 +57,7 @@ def register(app: Flask, keys: Keys, buckets: Buckets, no_auth: bool) -> None:
     def admit() -> None:
         if request.path.rstrip("/") in OPEN:
             return
-        key = keys.admit(_bearer(request.environ))
+        key = _admitted(keys, _bearer(request.environ))
         if key is None:
             if not no_auth:
                 _check_local(request.environ)
@@ -71,6 +72,16 @@ def register(app: Flask, keys: Keys, buckets: Buckets, no_auth: bool) -> None:
         g.access = Access(key.id, key.project)
 
     app.before_request(admit)
+
+
+def _admitted(keys: Keys, text: str | None) -> ApiKey | None:
+    """The key of the caller, None as long as there are no keys. Raises `Unauthorized`."""
+    try:
+        return keys.admit(text)
+    except KeyRefused:
+        if text is None:
+            raise Unauthorized("an API key is required: send Authorization: Bearer <key>") from None
+        raise Unauthorized("the API key is unknown or was revoked") from None
 
 
 def _bearer(environ: Mapping[str, Any]) -> str | None:

@@ -16,9 +16,9 @@ from flask import Blueprint, Response, g
 from svc import jsontext
 from svc.engine.decide import Engine
 from svc.errors import InvalidJson, InvalidRequest
+from svc.phrases import quoted
 from svc.pins import LATEST
 from svc.questions import TYPES
-from svc.questions.fields import shown
 from svc.records import Answer, Source
 from svc.schemas import load_decision
 from svc.schemas.decision import DecisionSchema
@@ -105,20 +105,22 @@ def _translated(key: str, question: Any) -> Any:
     try:
         return _question(key, question, question["type"])
     except RecursionError:
-        raise InvalidRequest(f"question {shown(key)}: it is nested too deeply") from None
+        raise InvalidRequest(f"question {quoted(key)}: it is nested too deeply") from None
 
 
 def _question(key: str, question: Mapping[str, Any], kind: str) -> Any:
     if kind == TEXT:
         if "enum" in question:
             raise InvalidRequest(
-                f"question {shown(key)}: a string with enum is not possible; "
+                f"question {quoted(key)}: a string with enum is not possible; "
                 "ask a choice with the values as criteria"
             )
         kind = "text"
     if kind not in TYPES:
         allowed = ", ".join((*TYPES, TEXT))
-        raise InvalidJson(f"question {shown(key)}: unknown type {shown(kind)}; allowed: {allowed}")
+        raise InvalidJson(
+            f"question {quoted(key)}: unknown type {quoted(kind)}; allowed: {allowed}"
+        )
     known = {name: value for name, value in question.items() if name in TYPES[kind].fields}
     criteria = question.get("criteria")
     instructions = _text(question.get("instructions"))
@@ -128,7 +130,7 @@ def _question(key: str, question: Mapping[str, Any], kind: str) -> Any:
     try:
         fields = translate(known, criteria) if translate else {}
     except ValueError as error:
-        raise InvalidRequest(f"question {shown(key)} criteria: {error}") from None
+        raise InvalidRequest(f"question {quoted(key)} criteria: {error}") from None
     meaning = fields.pop("meaning", "")
     return {**known, **fields, "type": kind, "instructions": instructions + meaning}
 

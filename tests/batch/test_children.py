@@ -56,7 +56,7 @@ def test_every_process_works_on_its_number_of_items_at_once() -> None:
 def test_a_process_that_is_lost_is_an_error_and_no_wait() -> None:
     with forked([1], ending) as children:
         for _ in range(2):
-            with pytest.raises(ChildLost, match="ended before its time"):
+            with pytest.raises(ChildLost, match="ended unexpectedly"):
                 children.work(1)
     assert gone()
 

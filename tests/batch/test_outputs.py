@@ -52,7 +52,7 @@ def test_an_output_that_something_else_began_is_refused_and_left_alone(
     path: Path, name: str
 ) -> None:
     written(path, b'{"line":1,"id":"a"}\n{')
-    with pytest.raises(SettingsError, match=f"begun with another {name}; --restart"):
+    with pytest.raises(SettingsError, match=f"belongs to a run with a different {name}; --restart"):
         open_output(str(path), {**RUN, name: "other"}, restart=False)
     assert path.read_bytes() == b'{"line":1,"id":"a"}\n{'
 
@@ -61,7 +61,7 @@ def test_what_only_the_other_run_recorded_tells_them_apart_too(path: Path) -> No
     other = open_output(str(path), {**RUN, "command": "shadow", "compare": "labels"}, False)
     other.write(b'{"line":1,"id":"a"}\n')
     other.close()
-    with pytest.raises(SettingsError, match="begun with another command and compare; --restart"):
+    with pytest.raises(SettingsError, match="a different command and compare; --restart"):
         open_output(str(path), {**RUN, "command": "map"}, restart=False)
 
 
@@ -77,7 +77,7 @@ def test_what_is_read_from_is_not_written_whatever_its_name(path: Path, restart:
     path.write_bytes(b"1\n")
     link = path.with_name("link")
     os.link(path, link)
-    with pytest.raises(SettingsError, match="is what is read from; name another"):
+    with pytest.raises(SettingsError, match="is also read from; name another file"):
         open_output(str(link), RUN, restart, [path.stat()])
     assert path.read_bytes() == b"1\n"
 
@@ -103,14 +103,14 @@ def test_restart_begins_anew(path: Path) -> None:
 
 def test_a_file_of_the_users_own_is_refused_and_left_alone(path: Path) -> None:
     path.write_text("mine\n")
-    with pytest.raises(SettingsError, match="is there already, and no 'out"):
+    with pytest.raises(SettingsError, match="exists already, and there is no 'out"):
         open_output(str(path), RUN, restart=False)
     assert path.read_text() == "mine\n"
 
 
 def test_lines_that_are_not_ours_are_refused(path: Path) -> None:
     written(path, b'{"line":1,"id":"a"}\n{"line":3,"id":"b"}\n')
-    with pytest.raises(SettingsError, match="line 2 is no result of line 2"):
+    with pytest.raises(SettingsError, match="line 2 is not the result of line 2"):
         open_output(str(path), RUN, restart=False)
 
 

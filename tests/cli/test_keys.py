@@ -67,7 +67,7 @@ def test_the_list_is_a_table_that_shows_no_key(db: Path) -> None:
     head, first, second = listed.stdout.splitlines()
     assert head.split() == ["id", "name", "rpm", "project", "created", "state"]
     moment = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-    assert re.fullmatch(rf"{one}  ada   60   shop     {moment}  active", first)
+    assert re.fullmatch(rf"{one}  ada    60  shop     {moment}  active", first)
     assert re.fullmatch(rf"{other}  bob   600  -        {moment}  revoked {moment}", second)
     assert text not in listed.output and "svc_" not in listed.output
 

@@ -146,7 +146,7 @@ def test_another_run_is_refused_unless_it_restarts(files: Files, change: str) ->
     refused = files.map(*options)
     assert refused.returncode == 1 and files.output.read_bytes() == before
     assert refused.stderr.count("\n") == 1
-    assert f"was begun with another {change}; --restart begins anew" in refused.stderr
+    assert f"belongs to a run with a different {change}; --restart begins anew" in refused.stderr
     assert files.map(*options, "--restart").returncode == 0
     assert files.output.read_bytes() != before
 
@@ -293,7 +293,7 @@ def test_a_process_of_many_that_is_lost_stops_the_run(files: Files) -> None:
     done = len(lines(files.output))
     assert done < 40 and summary.startswith(f"{done} lines, 0 errors")
     assert stopped == (
-        f"Stopped after line {done}: a process of this run ended before its time; the same command "
+        f"Stopped after line {done}: a process of this run ended unexpectedly; the same command "
         "goes on from there."
     )
     with ScriptedProvider(always(YES)) as provider:
@@ -463,7 +463,7 @@ def test_an_output_that_is_also_the_input_is_refused(files: Files) -> None:
     before = (files.folder / "in.jsonl").read_bytes()
     questions, source = files.folder / "q.json", files.folder / "in.jsonl"
     ended = svc("map", "--demo", "--restart", "-q", questions, "-o", source, source)
-    assert ended.returncode == 1 and "is what is read from" in ended.stderr
+    assert ended.returncode == 1 and "is also read from" in ended.stderr
     assert source.read_bytes() == before
 
 
@@ -475,7 +475,7 @@ def test_an_output_that_is_also_the_input_is_refused(files: Files) -> None:
 def test_a_redirection_onto_what_is_read_is_refused(files: Files, script: str) -> None:
     before = [(path, path.read_bytes()) for path in sorted(files.folder.iterdir())]
     ended = shell(f"cd {files.folder}; {script}", "map", "--demo", "-q", "q.json", PYTHONPATH=ROOT)
-    assert ended.returncode == 1 and "is what is read from; name another" in ended.stderr
+    assert ended.returncode == 1 and "is also read from; name another file" in ended.stderr
     assert [(path, path.read_bytes()) for path in sorted(files.folder.iterdir())] == before
 
 

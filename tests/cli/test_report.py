@@ -43,7 +43,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text('{"line": 1}\n')
     (tmp_path / "empty.jsonl").write_text("")
     for name, problem in (
-        ("other.jsonl", "line 1 is no row that bench saved"),
+        ("other.jsonl", "line 1 is not a row that `svc bench --save` wrote"),
         ("empty.jsonl", "it holds no scored row"),
         ("none.jsonl", "no such file or directory"),
     ):

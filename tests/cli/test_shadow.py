@@ -63,7 +63,8 @@ def test_another_field_can_be_compared_with(tmp_path: Path) -> None:
     labelled = [{"state": "late", "labels": {}, "human": {"late": True}}]
     command = arguments(tmp_path, labelled, "--demo", "--compare", "human")
     assert "late: 100.0% agree, 1 of 1" in svc(*command).stdout
-    assert svc(*arguments(tmp_path, labelled, "--demo")).returncode == 1  # begun with another
+    # The same output belongs to a run that compared something else.
+    assert svc(*arguments(tmp_path, labelled, "--demo")).returncode == 1
 
 
 def test_a_line_without_valid_labels_is_an_error_line_and_costs_nothing(tmp_path: Path) -> None:
@@ -82,10 +83,10 @@ def test_the_output_of_one_command_is_none_of_the_other(tmp_path: Path) -> None:
     command = arguments(tmp_path, LABELLED[:3], "--demo")
     assert svc(*command).returncode == 0
     refused = svc("map", *command[1:])
-    assert refused.returncode == 1 and "begun with another command" in refused.stderr
+    assert refused.returncode == 1 and "a run with a different command" in refused.stderr
     assert svc("map", *command[1:], "--restart").returncode == 0
     refused = svc(*command)
-    assert refused.returncode == 1 and "begun with another command" in refused.stderr
+    assert refused.returncode == 1 and "a run with a different command" in refused.stderr
 
 
 def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:

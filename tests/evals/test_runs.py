@@ -104,7 +104,7 @@ def test_a_file_of_the_users_own_is_untouched_also_without_an_end_of_line(
     path: str, text: str
 ) -> None:
     Path(path).write_text(text)
-    with pytest.raises(SettingsError, match="line 1 is no row that bench saved"):
+    with pytest.raises(SettingsError, match="line 1 is not a row that"):
         with opened(path):
             pass
     assert Path(path).read_text() == text
@@ -124,7 +124,7 @@ def test_half_a_row_alone_is_cut(path: str, half: str) -> None:
 )
 def test_a_file_of_something_else_is_refused_and_untouched(path: str, line: str) -> None:
     Path(path).write_text(f"{line}\nhalf")
-    with pytest.raises(SettingsError, match="line 1 is no row that bench saved"):
+    with pytest.raises(SettingsError, match="line 1 is not a row that"):
         with opened(path):
             pass
     assert Path(path).read_text() == f"{line}\nhalf"

@@ -87,7 +87,7 @@ def test_a_file_of_scored_rows_is_read_or_refused(tmp_path: Path, lines: list[by
 def test_a_scored_row_that_is_nested_is_refused(tmp_path: Path, depth: int, field: str) -> None:
     path = tmp_path / "saved.jsonl"
     path.write_bytes(as_json({**ROW, "run": {**RUN_OF_ROW, field: [nested(depth)]}}) + b"\n")
-    with pytest.raises(SettingsError, match="line 1 is no row that bench saved"):
+    with pytest.raises(SettingsError, match="line 1 is not a row that"):
         read(str(path))
 
 

@@ -7,7 +7,7 @@ import pytest
 from marshmallow import ValidationError
 
 from svc.jsontext import Literal
-from svc.questions.fields import Flag, Number, Whole, Words, amount, finite, shown
+from svc.questions.fields import Flag, Number, Whole, Words, amount
 
 
 @pytest.mark.parametrize("value", [1, 0, "true", None, "yes", []])
@@ -55,17 +55,3 @@ def test_amounts_are_inclusive() -> None:
     for count in (1, 4):
         with pytest.raises(ValidationError, match=f"needs 2 to 3 things, has {count}"):
             amount(count, (2, 3), "things")
-
-
-@pytest.mark.parametrize("value", [True, None, "1", math.nan, -math.inf, [], Literal("1e999")])
-def test_what_is_no_finite_number_is_none(value: Any) -> None:
-    assert finite(value) is None
-
-
-def test_a_huge_whole_number_is_finite() -> None:
-    assert finite(10**400) == 10**400
-
-
-def test_a_long_key_is_cut_for_a_message() -> None:
-    assert shown("a") == '"a"'
-    assert len(shown("k" * 500)) == 62

@@ -5,10 +5,11 @@ from dataclasses import fields
 
 import pytest
 
-from svc.errors import NotFound, StorageError
+from svc.errors import StorageError
 from svc.records import Answer, DecisionFacts, Source
 from svc.store.database import Database
 from svc.store.decisions import Decisions, StoredReading
+from svc.store.errors import UnknownDecision
 from tests.store.holding import held_up
 from tests.store.processes import child, lines
 from tests.store.records import asked, record
@@ -163,13 +164,13 @@ def test_a_project_without_decisions_has_an_empty_page(decisions):
 
 @pytest.mark.parametrize("before", [UNKNOWN, "nonsense", ""])
 def test_a_page_before_an_unknown_decision_is_not_found(decisions, before):
-    with pytest.raises(NotFound, match="before"):
+    with pytest.raises(UnknownDecision, match="no such decision"):
         decisions.page("default", 10, before)
 
 
 def test_a_page_before_another_projects_decision_is_not_found(decisions):
     theirs = decisions.add(record(project="theirs"))
-    with pytest.raises(NotFound):
+    with pytest.raises(UnknownDecision):
         decisions.page("mine", 10, theirs)
 
 

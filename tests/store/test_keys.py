@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from svc.errors import Unauthorized
 from svc.store.database import Database
+from svc.store.errors import KeyRefused
 from svc.store.keys import Keys
 from tests.store.processes import child, lines
 
@@ -43,7 +43,7 @@ def test_a_key_has_its_prefix_and_256_random_bits(keys):
 @pytest.mark.parametrize("text", [None, "", "svc_", "svc_unknown", "svc_\xe9", "x" * 8_000])
 def test_once_there_is_a_key_anything_else_is_unauthorized(keys, text):
     keys.create("ada", 60)
-    with pytest.raises(Unauthorized) as error:
+    with pytest.raises(KeyRefused) as error:
         keys.admit(text)
     assert not text or text not in error.value.message
 
@@ -52,7 +52,7 @@ def test_a_key_is_not_admitted_by_its_hash_its_id_or_another_case(keys):
     made = keys.create("ada", 60)
     digest = hashlib.sha256(made.text.encode()).hexdigest()
     for text in (digest, made.id, made.text.swapcase(), made.text[:-1], made.text + " "):
-        with pytest.raises(Unauthorized):
+        with pytest.raises(KeyRefused):
             keys.admit(text)
 
 
@@ -61,7 +61,7 @@ def test_a_revoked_key_is_refused_and_keys_stay_required(keys):
     assert keys.revoke(made.id)
     assert keys.exist()
     for text in (made.text, None):
-        with pytest.raises(Unauthorized):
+        with pytest.raises(KeyRefused):
             keys.admit(text)
 
 
@@ -127,7 +127,7 @@ def test_what_another_process_makes_and_revokes_counts_at_once(path, database, k
     other = Database.open(path)
     other_keys = Keys(other)
     assert other_keys.revoke(admitted.id)
-    with pytest.raises(Unauthorized):
+    with pytest.raises(KeyRefused):
         keys.admit(text)
     other.close()
 

@@ -1,7 +1,8 @@
 import pytest
 
-from svc.errors import InvalidRequest, SettingsError
+from svc.errors import SettingsError
 from svc.store.database import Database
+from svc.store.errors import UnreadableKey
 from svc.store.project_keys import ProjectKeys
 
 MASTER, KEY = "correct horse", "sk-or-tungsten"
@@ -48,7 +49,7 @@ def test_a_key_is_removed_without_the_master_key(database, keys):
 @pytest.mark.parametrize("master", [None, "another horse"])
 def test_a_key_that_cannot_be_decrypted_is_invalid_and_none_takes_its_place(database, keys, master):
     keys.set("shop", KEY)
-    with pytest.raises(InvalidRequest, match="SVC_MASTER_KEY") as error:
+    with pytest.raises(UnreadableKey, match="SVC_MASTER_KEY") as error:
         ProjectKeys(database, master).get("shop")
     assert KEY not in error.value.message and MASTER not in error.value.message
     assert ProjectKeys(database, master).get("default") is None
@@ -57,7 +58,7 @@ def test_a_key_that_cannot_be_decrypted_is_invalid_and_none_takes_its_place(data
 def test_a_damaged_token_cannot_be_decrypted(database, keys):
     keys.set("shop", KEY)
     database.write(lambda c: c.execute("UPDATE project_keys SET token = x'00ff'").rowcount)
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(UnreadableKey):
         keys.get("shop")
 
 
@@ -66,7 +67,7 @@ def test_without_its_salt_a_key_is_invalid_and_none_takes_its_place(database, ke
     keys.set("shop", KEY)
     statement = "DELETE FROM meta WHERE name = 'project_keys_salt'"
     database.write(lambda c: c.execute(statement).rowcount)
-    with pytest.raises(InvalidRequest, match="salt"):
+    with pytest.raises(UnreadableKey, match="salt"):
         ProjectKeys(database, master).get("shop")
     assert ProjectKeys(database, master).get("default") is None
     assert keys.remove("shop")

@@ -86,7 +86,9 @@ def test_a_limit_out_of_range_is_refused(labelled: Labelled, limit: str) -> None
 
 @pytest.mark.parametrize("before", ["nonsense", "dec_0000000000000000000000000A"])
 def test_an_unknown_place_to_go_on_from_is_404(labelled: Labelled, before: str) -> None:
-    assert labelled.get(f"/v1/audit?before={before}", 404)["error"]["type"] == "not_found"
+    error = labelled.get(f"/v1/audit?before={before}", 404)["error"]
+    assert error["type"] == "not_found"
+    assert error["message"] == "before: the project has no such decision"
 
 
 def test_a_place_in_another_project_is_404(labelled: Labelled) -> None:

@@ -86,6 +86,16 @@ def test_a_key_is_known_by_its_id_and_project(make: Make) -> None:
     assert world.ask(one.text).get_json() == [one.id, "shop"]
 
 
+def test_a_refusal_says_whether_a_key_is_missing_or_no_good(make: Make) -> None:
+    world = make()
+    world.key()
+    refusals = [world.ask(key).get_json()["error"]["message"] for key in (None, "svc_other")]
+    assert refusals == [
+        "an API key is required: send Authorization: Bearer <key>",
+        "the API key is unknown or was revoked",
+    ]
+
+
 @pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER   {}", " Bearer {} "])
 def test_the_scheme_may_be_written_in_any_case(make: Make, form: str) -> None:
     world = make()

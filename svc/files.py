@@ -1,13 +1,25 @@
-"""Files written as a whole: all of the new text, or what stood there before."""
+"""Files as a whole: JSON is read from one, and text written, all of it or none."""
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import secrets
 import shutil
 import stat
 from pathlib import Path
+from typing import Any
+
+from svc import jsontext
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value of a file, with or without a byte order mark.
+
+    Raises `OSError`, or `InvalidJson` that says what is wrong with "the file".
+    """
+    return jsontext.loads(path.read_bytes().removeprefix(codecs.BOM_UTF8), "the file")
 
 
 def check_writable(path: Path) -> None:

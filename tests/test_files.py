@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.batch.files import check_writable, replace
+from svc.errors import InvalidJson
+from svc.files import check_writable, read_json, replace
 
 
 def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
@@ -73,3 +74,17 @@ def test_finding_out_changes_nothing(tmp_path: Path) -> None:
     path.write_text("old")
     check_writable(path)
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_json_is_read_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for mark in (b"", b"\xef\xbb\xbf"):
+        path.write_bytes(mark + b'{"a": 1}\n')
+        assert read_json(path) == {"a": 1}
+
+
+def test_a_file_that_holds_no_json_is_called_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("{")
+    with pytest.raises(InvalidJson, match="the file is not JSON"):
+        read_json(path)

@@ -1,0 +1,20 @@
+"""What the store refuses. It knows no HTTP: who asked it says what that means for a caller.
+
+A database that does not take or give a record is `svc.errors.StorageError` throughout.
+"""
+
+from __future__ import annotations
+
+from svc.errors import SvcError
+
+
+class UnknownDecision(SvcError):
+    """The project has no decision of this id."""
+
+
+class KeyRefused(SvcError):
+    """There are API keys, and what was given is no active one of them."""
+
+
+class UnreadableKey(SvcError):
+    """A project's provider key is there but cannot be decrypted; the message says why."""
