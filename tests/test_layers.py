@@ -24,7 +24,6 @@ LEVELS = (
         "ratelimit",
         "settings",
         "sharing",
-        "sockets",
         "usage",
     },
     {"questions", "stats", "demo"},

@@ -31,7 +31,6 @@ from gunicorn.workers.gthread import _DEFER, ThreadWorker
 from svc.errors import ApiError, InternalError, InvalidJson, TooLarge
 from svc.forks import let_signals_through
 from svc.logs import FIELDS
-from svc.sockets import EagerSocket
 from svc.web.hooks import ARRIVED, REQUEST_ID, SECURITY_HEADERS
 from svc.worker.files import room_for
 from svc.worker.reading import BodyReader, CallerReader
@@ -124,7 +123,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle(self, conn: Any) -> object:
         """In a thread: answer one request, or say that its head is not there yet."""
         if not conn.initialized:
-            conn.sock = EagerSocket(conn.sock)
             conn.init()
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
@@ -153,8 +151,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         reader.arrived = conn.arrived
         self._readers[conn.sock] = reader
         try:
-            with conn.sock.gathering():  # head and body of the response
-                again = bool(super().handle_request(req, conn))
+            again = bool(super().handle_request(req, conn))
             reader.drain(req.body)
         except TimeoutError as error:
             raise ConnectionResetError(errno.ECONNRESET, "the caller is too slow") from error
