@@ -28,7 +28,6 @@ LEVELS = (
         "records",
         "settings",
         "sharing",
-        "sockets",
         "usage",
     },
     {"questions", "stats", "demo"},

@@ -36,7 +36,6 @@ from svc.server.forks import unblock_stop_signals
 from svc.server.reading import BodyReader, CallerReader
 from svc.server.refusals import refusal, response
 from svc.sharing import WorkerLoads
-from svc.sockets import EagerSocket
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +151,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle(self, conn: Any) -> object:
         """In a thread: answer one request, or say that its head is not there yet."""
         if not conn.initialized:
-            conn.sock = EagerSocket(conn.sock)
             conn.init()
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
@@ -181,9 +179,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         reader.arrived = conn.arrived
         self._readers[conn.sock] = reader
         try:
-            # Head and body of the response leave together.
-            with conn.sock.gathering():
-                again = bool(super().handle_request(req, conn))
+            again = bool(super().handle_request(req, conn))
             reader.drain(req.body)
         except TimeoutError as error:
             raise ConnectionResetError(errno.ECONNRESET, "the caller is too slow") from error
