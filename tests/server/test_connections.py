@@ -78,15 +78,6 @@ def test_an_endless_line_is_too_large(server: Server, sent: bytes) -> None:
     assert (status, body["error"]["type"]) == (413, "too_large")
 
 
-def test_a_response_leaves_in_one_piece(server: Server) -> None:
-    with socket.create_connection(address(server), 10) as caller:
-        for path in (b"/health", b"/nowhere"):
-            caller.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: here\r\n\r\n")
-            head, _, body = caller.recv(65_536).partition(b"\r\n\r\n")
-            assert f"Content-Length: {len(body)}\r\n".encode() in head + b"\r\n"
-            assert body
-
-
 def test_callers_who_never_close_do_not_hold_up_others(server: Server) -> None:
     with contextlib.ExitStack() as stack:
         callers = [socket.create_connection(address(server), 10) for _ in range(40)]
