@@ -23,6 +23,7 @@ LEVELS = (
         "pins",
         "ratelimit",
         "settings",
+        "shapes",
         "sharing",
         "sockets",
         "usage",

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from svc.errors import StorageError
 from svc.metrics import BUCKETS, ROWS, Board, Metrics
-from svc.openapi import document
+from tests.openapi.judge import document
 
 SURE, UNSURE, SKIPPED = {"choice": "a", "abstain": False}, {"abstain": True}, {"skipped": True}
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 
 from svc import limits
-from svc.questions.fields import Number, amount
+from svc.questions.fields import Described, Number, amount
+from svc.shapes import WORDS, Json, Named, array, described, record
 
 CHAIN, COUNCIL, CASCADE, RACE = "chain", "council", "cascade", "race"
 ESCALATE_BELOW = 0.8  # default confidence under which a cascade asks its next model
@@ -26,8 +27,43 @@ class Plan:
     escalate_below: float = ESCALATE_BELOW  # cascade only
 
 
-class PlanField(fields.Field[Plan]):
+def _form(kind: str, models: Json, about: str, **optional: Json) -> Json:
+    return record({kind: models}, optional, additionalProperties=False, description=about)
+
+
+_IDS = array(WORDS, *_ANY_COUNT)
+_BELOW = {"type": "number", "minimum": 0, "maximum": 1, "default": ESCALATE_BELOW}
+MODEL_PLAN = Named(
+    "ModelPlan",
+    {
+        "description": (
+            "A model id (`vendor/model`, or `@provider/model`), or several and how they work "
+            "together."
+        ),
+        "anyOf": [
+            described(WORDS, "One model."),
+            described(_IDS, "A fallback chain: the next one is asked when one fails."),
+            _form(
+                COUNCIL,
+                array(WORDS, *limits.COUNCIL),
+                "All answer, and their answers are blended.",
+            ),
+            _form(
+                CASCADE,
+                _IDS,
+                "Cheapest first; questions with a confidence below `escalate_below` go on.",
+                escalate_below=_BELOW,
+            ),
+            _form(RACE, _IDS, "All are asked at once, and the first valid answer counts."),
+        ],
+    },
+)
+
+
+class PlanField(Described[Plan]):
     """A model id, a fallback chain, a council, a cascade or a race."""
+
+    form = {"$ref": MODEL_PLAN}  # noqa: RUF012
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Plan:
         if isinstance(value, str):

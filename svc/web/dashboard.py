@@ -10,6 +10,8 @@ from functools import cache
 from flask import Blueprint, Response
 
 from svc import assets
+from svc.shapes import TEXT
+from svc.web.described import open_to_all, response
 
 _STYLE = re.compile(r'<link rel="stylesheet" href="([\w.]+)">')
 _SCRIPT = re.compile(r'<script src="([\w.]+)"></script>')
@@ -22,8 +24,13 @@ def blueprint() -> Blueprint:
     routes = Blueprint("dashboard", __name__)
 
     @routes.get("/dashboard")
+    @response(TEXT, media=("text/html",), headers=("Content-Security-Policy",))
+    @open_to_all
     def dashboard() -> Response:
-        """Show metrics, decisions, calibration and drift in a browser."""
+        """Show metrics, decisions, calibration and drift in a browser.
+
+        The page holds no data: it asks for a key and reads the other routes with it.
+        """
         page, policy = _page()
         headers = {"content-security-policy": policy}
         return Response(page, mimetype="text/html", headers=headers)
