@@ -34,8 +34,8 @@ class Converter(OpenAPIConverter):
     def field2property(self, field: Field[Any]) -> Json:
         """The JSON schema of a field."""
         if isinstance(field, Described):
-            described: Json = self.resolved(field.described())
-            return described
+            own: Json = self.resolved(field.json_schema())
+            return own
         plain: Json = super().field2property(field)
         return plain
 

@@ -140,10 +140,10 @@ class When(Described[tuple[Condition, ...]]):
 class Rules(Described[tuple[Rule, ...]]):
     """A list of `{if: {field: condition}, answer: label}`."""
 
-    def described(self) -> Json:
+    def json_schema(self) -> Json:
         rule = {"if": mapping(CONDITION), "answer": self.parent.label}
         rules = array(record(rule, additionalProperties=False), 0, limits.RULES)
-        return {**rules, **super().described()}
+        return {**rules, **super().json_schema()}
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any

@@ -33,10 +33,11 @@ class Described(fields.Field[T]):
     def __init__(self, description: str = "", default: Any = missing, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.description = description
-        self.default = kwargs.get("load_default") or default
+        filled_in = kwargs.get("load_default")
+        self.default = default if filled_in is None else filled_in
 
-    def described(self) -> Json:
-        """Its JSON schema, with its default and what it means."""
+    def json_schema(self) -> Json:
+        """Its form, with its default and what it means."""
         default = {} if self.default is missing else {"default": self.default}
         words = {"description": self.description} if self.description else {}
         return {**self.form, **default, **words}

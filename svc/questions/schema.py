@@ -20,8 +20,8 @@ from svc.shapes import TEXT, Json, Named, array, record
 class Type(Anything):
     """The name of the question's type, which has chosen the schema."""
 
-    def described(self) -> Json:
-        return {**TEXT, "const": self.parent.model.type, **super().described()}
+    def json_schema(self) -> Json:
+        return {**TEXT, "const": self.parent.model.type, **super().json_schema()}
 
 
 class Keys(Described[tuple[str, ...]]):
@@ -44,10 +44,10 @@ class Examples(Described[tuple[Example, ...]]):
         about = f"Up to {limits.EXAMPLES} states with their true answers, shown to the model."
         super().__init__(about, **kwargs)
 
-    def described(self) -> Json:
+    def json_schema(self) -> Json:
         example = {"state": {}, "label": self.parent.label}
         examples = array(record(example, additionalProperties=False), 0, limits.EXAMPLES)
-        return {**examples, **super().described()}
+        return {**examples, **super().json_schema()}
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any
@@ -100,10 +100,10 @@ class QuestionSchema(Schema):
         """The JSON schema of a true answer, such as `ChoiceLabel`."""
         return Named(component(self.model.type, "Label"), self.model.label_schema)
 
-    def described(self) -> Json:
+    def json_schemas(self) -> Json:
         """The JSON schemas of its fields, by name."""
         fields = self.fields.values()
-        return {one.name: one.described() for one in fields if isinstance(one, Described)}
+        return {one.name: one.json_schema() for one in fields if isinstance(one, Described)}
 
     def on_bind_field(self, field_name: str, field_obj: Field[Any]) -> None:
         """A field that is missing counts as what the question itself has by default."""

@@ -16,7 +16,7 @@ from svc.schemas.responses import (
 from svc.shapes import COUNT, TEXT, Json, array, mapping, nullable, one_of
 from svc.store.decisions import AuditEntry, Decisions
 from svc.web import systemone
-from svc.web.described import fails, query, response
+from svc.web.decorators import fails, query, response
 from svc.web.query import ProjectQuerySchema, Text, Whole
 
 HASH: Json = {"type": "string", "pattern": "^[0-9a-f]{64}$"}

@@ -15,7 +15,7 @@ from svc.errors import Forbidden, RateLimited
 from svc.ratelimit import Buckets, Exceeded
 from svc.schemas.decision import DEFAULT_PROJECT
 from svc.store.keys import Keys
-from svc.web.described import routes
+from svc.web.decorators import routes
 
 _PASSED_ON = {  # what proxies add, and a caller on this machine does not
     "HTTP_FORWARDED": "Forwarded",

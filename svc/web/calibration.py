@@ -10,7 +10,7 @@ from svc.engine.reports import Reporter
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import COUNT, NUMBER, PROBABILITY, TEXT, array, nullable
 from svc.stats.scores import AUTOMATE_FROM, BINS
-from svc.web.described import fails, query, response
+from svc.web.decorators import fails, query, response
 from svc.web.feedback import LabelledSchema
 from svc.web.query import QuestionQuerySchema
 

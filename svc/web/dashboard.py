@@ -13,7 +13,7 @@ from flask import Blueprint, Response, render_template
 from svc import assets
 from svc.questions import TYPES
 from svc.shapes import TEXT
-from svc.web.described import open_to_all, response
+from svc.web.decorators import open_to_all, response
 
 _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 

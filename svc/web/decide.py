@@ -11,7 +11,7 @@ from svc.engine.decide import Engine
 from svc.schemas import DecisionRequest
 from svc.schemas.decision import DecisionRequestSchema
 from svc.schemas.responses import DecisionResponseSchema
-from svc.web.described import MODEL_FAILURES, body, fails, response
+from svc.web.decorators import MODEL_FAILURES, body, fails, response
 
 
 def blueprint(engine: Engine) -> Blueprint:

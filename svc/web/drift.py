@@ -10,7 +10,7 @@ from svc import limits
 from svc.engine.reports import Reporter
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
-from svc.web.described import fails, query, response
+from svc.web.decorators import fails, query, response
 from svc.web.query import QuestionQuerySchema, Whole
 
 

@@ -11,7 +11,7 @@ from svc.engine.learner import Learner
 from svc.schemas.feedback import Feedback, FeedbackRequestSchema
 from svc.schemas.responses import DECISION_ID, ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, TEXT
-from svc.web.described import body, fails, response
+from svc.web.decorators import body, fails, response
 
 
 class LabelledSchema(ResponseSchema):

@@ -9,7 +9,7 @@ from flask import Blueprint
 from svc.pins import LATEST, PINS
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import TEXT, array
-from svc.web.described import response
+from svc.web.decorators import response
 
 
 class ConfigSchema(ResponseSchema):

@@ -9,8 +9,8 @@ from flask import Blueprint, Response, current_app
 from svc import jsontext
 from svc.openapi import document
 from svc.shapes import OBJECT
-from svc.web import described
-from svc.web.described import open_to_all, response
+from svc.web import decorators
+from svc.web.decorators import open_to_all, response
 
 
 def blueprint() -> Blueprint:
@@ -20,7 +20,7 @@ def blueprint() -> Blueprint:
     @cache
     def text() -> str:
         """The document, made when it is first asked for: by then every route is there."""
-        return jsontext.dumps(document(described.routes(current_app)))
+        return jsontext.dumps(document(decorators.routes(current_app)))
 
     @routes.get("/openapi.json")
     @response(OBJECT)

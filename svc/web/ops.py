@@ -10,7 +10,7 @@ from svc import __version__
 from svc.metrics import Metrics
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import TEXT
-from svc.web.described import open_to_all, query, response
+from svc.web.decorators import open_to_all, query, response
 from svc.web.query import QuerySchema, Texts
 
 PROMETHEUS = ("text/plain", "application/openmetrics-text")  # by the request's Accept

@@ -39,7 +39,7 @@ from svc.shapes import (
     one_of_types,
     record,
 )
-from svc.web.described import MODEL_FAILURES, body, fails, response
+from svc.web.decorators import MODEL_FAILURES, body, fails, response
 
 ALIASES = {"string": "text"}  # this route's other names of types
 SKIPPED = "skipped"  # the type of a skipped answer; clients pass over types unknown to them
@@ -172,7 +172,7 @@ def _replaced(kind: str) -> Descriptions | Levels | None:
 
 def _question(name: str, kind: str) -> Json:
     """A question of `/v1/decide` whose instructions may be anything, or nothing, with criteria."""
-    properties = TYPES[kind].described()
+    properties = TYPES[kind].json_schemas()
     properties |= {"type": {"const": name}, "instructions": _ANY}
     if "escape" in properties:
         properties["escape"] = {**properties["escape"], "default": False}
@@ -192,7 +192,7 @@ def _either(properties: Json, replaced: Descriptions | Levels | None) -> Json:
     """Either there are criteria, or what they stand for counts; only then is that looked at."""
     if replaced is None:
         return {}
-    name, full = replaced.name, replaced.described()
+    name, full = replaced.name, replaced.json_schema()
     about = full["description"]
     properties[name] = described({}, f"{about} Only looked at without criteria.")
     # Their number is that of the options or levels, but descriptions may be JSON.

@@ -14,7 +14,7 @@ from svc.ratelimit import Buckets
 from svc.store.database import Database
 from svc.store.keys import Keys, NewKey
 from svc.web import auth, errors, hooks
-from svc.web.described import open_to_all
+from svc.web.decorators import open_to_all
 from tests.web.conftest import Start
 from tests.web.models import decision
 

@@ -13,7 +13,7 @@ from svc import limits
 from svc.questions.fields import Words
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import TEXT
-from svc.web.described import body, fails, query, response
+from svc.web.decorators import body, fails, query, response
 from svc.web.query import QuerySchema, Whole
 from tests.web.conftest import Start
 
