@@ -4,38 +4,50 @@
 const SHOWN_BARS = 10;
 const REDACTED = "[redacted]"; // stands in the audit log for what privacy: strict does not store
 
-/** By the field that tells a type: its name if it is known, its value in words, and its bars. */
-const TYPES = new Map([
-  ["skipped", { name: "skipped", says: () => "Skipped", bars: () => [] }],
-  ["choice", { name: "choice", says: (answer) => answer.choice, bars: choiceBars }],
-  ["score", { name: "score", says: scoreText, bars: scoreBars }],
-  ["noul", { name: "noul", says: (answer) => (answer.noul >= 0.5 ? "Yes" : "No"), bars: noulBars }],
-  ["selected", { name: "multi", says: selectedText, bars: multiBars }],
-  ["value", { says: valueText, bars: valueBars }],
-]);
+// By name of a question type: in which field its answer stands, and how that is drawn.
+const TYPES = JSON.parse(byId("types").textContent);
 
+/** By kind of display: the answer in words, and its bars. Both get the answer and its value. */
+const DISPLAYS = {
+  skipped: { says: () => "Skipped", bars: () => [] },
+  option: { says: valueText, bars: optionBars },
+  options: { says: optionsText, bars: optionsBars },
+  level: { says: levelText, bars: levelBars },
+  yes_no: { says: (answer, p) => (p >= 0.5 ? "Yes" : "No"), bars: yesNoBars },
+  value: { says: valueText, bars: valueBars },
+  unknown: { says: asText, bars: () => [] },
+};
+
+/** What is known of an answer's type: its name, its field, its display. */
 function typeOf(answer) {
-  const found = [...TYPES].find(([field]) => field in answer);
-  return found ? found[1] : { name: "unknown", says: () => asText(answer), bars: () => [] };
+  if ("skipped" in answer) return { name: "skipped", field: "skipped", display: "skipped" };
+  const fitting = Object.entries(TYPES).filter(([, { field }]) => field in answer);
+  if (!fitting.length) return { name: "unknown", display: "unknown" };
+  const [name, type] = fitting[0];
+  return { ...type, name: fitting.length === 1 ? name : valueType(answer[type.field]) };
 }
 
 /** An answer in a few words, for a row of a table. */
 function inWords(answer) {
-  const words = typeOf(answer).says(answer);
-  const sure = answer.confidence ?? Math.max(answer.noul, 1 - answer.noul);
-  return Number.isNaN(sure) ? words : `${words}, ${percent(sure)}`;
+  const { field, display } = typeOf(answer);
+  const value = answer[field];
+  const words = DISPLAYS[display].says(answer, value);
+  const certainty = display === "yes_no" ? Math.max(value, 1 - value) : null;
+  const sure = answer.confidence ?? certainty;
+  return sure === null ? words : `${words}, ${percent(sure)}`;
 }
 
 /** An answer as a part of a page. */
 function answerPart(key, answer) {
-  const type = typeOf(answer);
-  const named = answer.type ?? type.name ?? valueType(answer.value);
+  const { name, field, display } = typeOf(answer);
+  const { says, bars: rows } = DISPLAYS[display];
+  const named = answer.type ?? name;
   return el(
     "section",
     { class: "answer" },
     el("h3", {}, key, " ", named && badge(named), answerBadges(answer)),
-    el("p", { class: "says" }, type.says(answer)),
-    probabilities(type.bars(answer)),
+    el("p", { class: "says" }, says(answer, answer[field])),
+    probabilities(rows(answer, answer[field])),
     facts(answer),
     explained(answer.explain),
   );
@@ -62,12 +74,12 @@ function row(label, share, marked = false) {
   return { label, share, text: percent(share), marked };
 }
 
-function choiceBars({ probabilities: shares, choice }) {
+function optionBars({ probabilities: shares }, chosen) {
   const sorted = Object.entries(shares ?? {}).sort(([, a], [, b]) => b - a);
-  return sorted.map(([key, share]) => row(key, share, key === choice));
+  return sorted.map(([key, share]) => row(key, share, key === chosen));
 }
 
-function scoreBars({ probabilities: shares, legend: names }) {
+function levelBars({ probabilities: shares, legend: names }) {
   const levels = Object.entries(shares ?? []); // a list, or an object by level
   const top = Math.max(...levels.map(([, share]) => share));
   return levels.map(([level, share]) =>
@@ -75,38 +87,40 @@ function scoreBars({ probabilities: shares, legend: names }) {
   );
 }
 
-function noulBars({ noul }) {
-  return [row("Yes", noul, noul >= 0.5), row("No", 1 - noul, noul < 0.5)];
+function yesNoBars(answer, p) {
+  return [row("Yes", p, p >= 0.5), row("No", 1 - p, p < 0.5)];
 }
 
-function multiBars({ probabilities: shares, selected }) {
+function optionsBars({ probabilities: shares }, selected) {
   return Object.entries(shares ?? {}).map(([key, share]) =>
     row(key, share, selected.includes(key)),
   );
 }
 
-function valueBars({ confidence }) {
-  return confidence === undefined ? [] : [row("Confidence", confidence, true)];
+/** What any answer may have: probabilities by name, or else a confidence. */
+function valueBars(answer, value) {
+  if (answer.probabilities) return optionBars(answer, value);
+  return answer.confidence === undefined ? [] : [row("Confidence", answer.confidence, true)];
 }
 
 /** The most probable level among those there are, and the expected one. */
-function scoreText({ score, probabilities: byLevel }) {
+function levelText({ probabilities: byLevel }, mean) {
   const shares = Object.values(byLevel);
   const top = shares.indexOf(Math.max(...shares));
-  return `level ${top} of 0–${shares.length - 1}, mean ${decimal(score)}`;
+  return `level ${top} of 0–${shares.length - 1}, mean ${decimal(mean)}`;
 }
 
-function selectedText({ selected }) {
+function optionsText(answer, selected) {
   return selected.length ? selected.join(", ") : "None selected";
 }
 
-/** What an extracted value shows of its type. */
+/** What a value shows of its type, where several types have one. */
 function valueType(value) {
   if (typeof value === "number") return "number";
   return typeof value === "string" && value !== REDACTED && "text";
 }
 
-function valueText({ value }) {
+function valueText(answer, value) {
   return value === null ? "No value" : asText(value);
 }
 
@@ -125,7 +139,8 @@ function facts(answer) {
 }
 
 function notGuaranteed(answer) {
-  return "selected" in answer ? "no: a multi is labelled as a whole" : "no: too few labels";
+  const { name, calibrates } = typeOf(answer);
+  return calibrates ? "no: too few labels" : `no: a ${name} is labelled as a whole`;
 }
 
 /** Names with their values. */

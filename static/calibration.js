@@ -4,7 +4,6 @@
 const HELD_OUT =
   "“After” is measured on held-out folds: each label is judged by a fit that has not seen it, " +
   "so it is not the very calibrator in effect.";
-const NOT_CALIBRATED = "A multi has no calibrator: after is the same as before.";
 const AUTOMATED_FROM = 0.9; // the confidence that the report's shares of automated answers are at
 
 async function calibration(region, params, signal) {
@@ -56,8 +55,12 @@ function diagram({ type, before, after }) {
       { class: "note" },
       "On the dashed line 80% sure is right 80% of the time. Larger points have more labels.",
     ),
-    el("p", { class: "note" }, type === "multi" ? NOT_CALIBRATED : HELD_OUT),
+    el("p", { class: "note" }, TYPES[type]?.calibrates ? HELD_OUT : notCalibrated(type)),
   );
+}
+
+function notCalibrated(type) {
+  return `A ${type} has no calibrator: after is the same as before.`;
 }
 
 function scoresCard({ before, after }) {

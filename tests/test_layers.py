@@ -27,6 +27,7 @@ LEVELS = (
         "ratelimit",
         "records",
         "settings",
+        "shapes",
         "sharing",
         "usage",
     },

@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from svc.errors import StorageError
 from svc.metrics import BUCKETS, ROWS, Board, Metrics
-from svc.openapi import document
 from svc.records import SKIPPED, Answer, Decision, Source
+from tests.openapi.judge import document
 from tests.store.records import record
 
 SURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.9)

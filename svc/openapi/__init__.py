@@ -1,11 +1,13 @@
 """The HTTP interface in OpenAPI 3.1, and the parts of it that tools take as JSON schema.
 
-Request bodies come from the marshmallow schemas that check them; what the server answers is
-written down here, and held by tests against what it does answer.
+Nothing is described here. Question types, the schemas of requests and of responses, exceptions and
+views say themselves what they are; this room asks them and writes it down the way OpenAPI has it.
 """
 
 from __future__ import annotations
 
-from svc.openapi.document import decision_request, decision_response, document
+from svc.openapi.components import decision_request, decision_response
+from svc.openapi.document import document
+from svc.openapi.operation import Description, Route
 
-__all__ = ["decision_request", "decision_response", "document"]
+__all__ = ["Description", "Route", "decision_request", "decision_response", "document"]

@@ -1,4 +1,4 @@
-"""Every error status as a response, from the exceptions that make them."""
+"""Every error status as a response, from the exceptions that make them; and headers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,34 @@ import inspect
 
 from svc import errors
 from svc.errors import ApiError, InternalError
-from svc.openapi.shapes import TEXT, Json, described, record, ref
+from svc.shapes import TEXT, Json, described, record, ref
 
-_HEADERS = {429: ("Retry-After",), 401: ("WWW-Authenticate",)}
+HEADERS: Json = {
+    "x-request-id": {
+        "description": "The caller's, or one made here; it stands in the server's log.",
+        "schema": TEXT,
+        "required": True,
+    },
+    "Retry-After": {
+        "description": "Seconds until it is worth trying again.",
+        "schema": {"type": "integer", "minimum": 1},
+        "required": True,
+    },
+    "WWW-Authenticate": {"description": "`Bearer`.", "schema": TEXT, "required": True},
+    "Content-Security-Policy": {
+        "description": "Blocks every other origin.",
+        "schema": TEXT,
+        "required": True,
+    },
+}
+_OF_STATUS = {429: ("Retry-After",), 401: ("WWW-Authenticate",)}
 
 
-def schemas() -> Json:
+def schema() -> Json:
     """The one shape of errors."""
     types = {"type": "string", "enum": sorted({kind.type for kind in _kinds()})}
     inner = {"type": types, "message": described(TEXT, "What was wrong, where, what is allowed.")}
-    return {"Error": record({"error": record(inner)})}
+    return record({"error": record(inner)})
 
 
 def responses() -> Json:
@@ -23,12 +41,12 @@ def responses() -> Json:
     by_status: dict[int, list[type[ApiError]]] = {}
     for kind in _kinds():
         by_status.setdefault(kind.status, []).append(kind)
-    return {name(status): _response(status, kinds) for status, kinds in by_status.items()}
+    return {f"Error{status}": _response(kinds) for status, kinds in by_status.items()}
 
 
-def name(status: int) -> str:
-    """The name of a status's component."""
-    return f"Error{status}"
+def reference(status: int) -> Json:
+    """A reference to the response of a status among the components."""
+    return {"$ref": f"#/components/responses/Error{status}"}
 
 
 def header(wanted: str) -> Json:
@@ -47,11 +65,11 @@ def _is_own(kind: type[ApiError]) -> bool:
     return kind is InternalError or (kind is not ApiError and "type" in vars(kind))
 
 
-def _response(status: int, kinds: list[type[ApiError]]) -> Json:
+def _response(kinds: list[type[ApiError]]) -> Json:
     meanings = "\n".join(f"- `{kind.type}`: {inspect.getdoc(kind)}" for kind in kinds)
     types = {"enum": [kind.type for kind in kinds]}
     narrowed = {"properties": {"error": {"properties": {"type": types}}}}
-    wanted = ("x-request-id", *_HEADERS.get(status, ()))
+    wanted = ("x-request-id", *_OF_STATUS.get(kinds[0].status, ()))
     return {
         "description": meanings,
         "headers": {one: header(one) for one in wanted},

@@ -14,18 +14,21 @@ from svc.questions.schema import QuestionSchema
 from svc.questions.score import ScoreSchema
 from svc.questions.text import TextSchema
 
-TYPES: dict[str, QuestionSchema] = {
-    schema.model.type: schema
-    for schema in (
-        ChoiceSchema(),
-        ScoreSchema(),
-        NoulSchema(),
-        MultiSchema(),
-        TextSchema(),
-        NumberSchema(),
-        IntegerSchema(),
-    )
-}
+TYPES: dict[str, QuestionSchema] = {}
+
+
+def register(schema: QuestionSchema) -> None:
+    """Make a question type known under its name."""
+    TYPES[schema.model.type] = schema
+
+
+register(ChoiceSchema())
+register(ScoreSchema())
+register(NoulSchema())
+register(MultiSchema())
+register(TextSchema())
+register(NumberSchema())
+register(IntegerSchema())
 
 
 @lru_cache(maxsize=1_024)
@@ -44,4 +47,5 @@ __all__ = [
     "Reading",
     "Unreadable",
     "from_definition",
+    "register",
 ]

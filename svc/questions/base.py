@@ -5,7 +5,9 @@ both option orders), how a reply is read into a `Reading`, how readings are merg
 becomes the answer's fields, and what a right label is. Nothing outside this folder asks which
 type a question has.
 
-A new type is one file with a `Question` and its schema, and one line in `__init__.py`.
+A type also describes itself: the JSON schemas of its answer and of a true label, and how a page
+draws the answer. A new type is one file with a `Question` and its schema, and one line in
+`__init__.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from svc.questions.conditions import Condition, Rule
 from svc.questions.labels import DECIMALS
 from svc.questions.plain import PlainQuestion
 from svc.questions.verbal import SHARES, Stated
+from svc.shapes import Json
 
 NUMBER: Mapping[str, Any] = {"type": "number"}  # JSON schema of a probability
 # The same where a schema may have bounds. Models state probabilities in such steps anyway, and
@@ -84,6 +87,20 @@ class Question(ABC):
     calibrates: ClassVar[bool] = True  # whether labels may move its probabilities
     tallies: ClassVar[bool] = True  # whether its top answers are few enough to be counted
     extracts: ClassVar[bool] = False  # whether its answer is a value taken from the state
+
+    # --- how it is described to callers ---
+
+    # The JSON schema of a true answer, as feedback, rules and examples take it.
+    label_schema: ClassVar[Json]
+    # The JSON schema of what `answer` gives and what may be added to it, the answer itself first.
+    answer_schema: ClassVar[Json]
+    # How a page draws the answer: as an `option` of several, several `options`, a `level`, a
+    # `yes_no`, or as the bare `value`.
+    display: ClassVar[str] = "value"
+    # What is asked where a caller may leave the instructions out and does.
+    usual_instructions: ClassVar[str] = "Which value does the input give?"
+    # Labels that every question of the type has, by their JSON, each with its word in a sentence.
+    sides: ClassVar[Mapping[str, str]] = {}
 
     instructions: str
     think: bool = False

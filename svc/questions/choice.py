@@ -11,12 +11,14 @@ from marshmallow import ValidationError, validates_schema
 
 from svc import limits
 from svc.phrases import listed
+from svc.questions.answers import ABSTAIN, CONFIDENCE, OF_OPTIONS, SET
 from svc.questions.base import Reading, object_schema, probability_schema
 from svc.questions.distribution import Lettered, option_text
 from svc.questions.fields import Descriptions, Flag
 from svc.questions.labels import argmax, one_line
 from svc.questions.plain import CHOICE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field, min_confidence_field
+from svc.shapes import TEXT, described, record
 
 ESCAPE = "none_of_these"
 ESCAPE_DESCRIPTION = "None of the other options fits"
@@ -29,6 +31,17 @@ class Choice(Lettered):
     type = "choice"
     task = "classes"
     guidance = "Pick the one option that fits best."
+    display = "option"
+    usual_instructions = "Which of these fits the input best?"
+    label_schema = described(TEXT, "An option key.")
+    answer_schema = record(
+        {
+            "choice": described(TEXT, "An option key, or `none_of_these`."),
+            "probabilities": described(OF_OPTIONS, "By option key."),
+            "confidence": CONFIDENCE,
+        },
+        {**ABSTAIN, **SET},
+    )
 
     options: tuple[tuple[str, str], ...]
     escape: bool = True
@@ -132,8 +145,16 @@ class Choice(Lettered):
 
 class ChoiceSchema(QuestionSchema):
     model = Choice
-    options = Descriptions(limits.CHOICE_OPTIONS, required=True)
-    escape = Flag()
+    options = Descriptions(
+        limits.CHOICE_OPTIONS,
+        required=True,
+        description=(
+            "Option key to description, which may be empty; the key `none_of_these` is reserved "
+            f"while `escape` is true. Over {limits.LOGPROBS_OPTIONS} options are asked in verbal "
+            "mode."
+        ),
+    )
+    escape = Flag("Add the option `none_of_these`.")
     min_confidence = min_confidence_field()
     coverage = coverage_field()
     examples = Examples()

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 
 from svc import limits
 from svc.jsontext import Literal, finite
 from svc.phrases import quoted
-from svc.questions.fields import amount
+from svc.questions.fields import Described, amount
+from svc.shapes import Json, Named, array, mapping, record
 
 # A field name that starts with it reads another question's answer.
 ANSWER_MARK = "@"
@@ -100,10 +101,31 @@ OPERANDS = {
     **dict.fromkeys(COMPARING, _NUMBER),
     "exists": _BOOLEAN,
 }
+_JSON_TYPES = {_TEXT: "string", _NUMBER: "number", _BOOLEAN: "boolean"}
+_SIMPLE = ["string", "number", "boolean", "null"]
+CONDITION = Named(
+    "Condition",
+    {
+        "description": "A value to equal, a list of values to be one of, or an operator.",
+        "anyOf": [
+            {"type": _SIMPLE},
+            {"type": "array"},
+            record(
+                {},
+                {name: {"type": _JSON_TYPES[kind]} for name, kind in OPERANDS.items()},
+                minProperties=1,
+                maxProperties=1,
+                additionalProperties=False,
+            ),
+        ],
+    },
+)
 
 
-class When(fields.Field[tuple[Condition, ...]]):
+class When(Described[tuple[Condition, ...]]):
     """An object of field name to a value, or to a list of values of which one must match."""
+
+    form = {**mapping({"type": [*_SIMPLE, "array"]}), "minProperties": 1}  # noqa: RUF012
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any
@@ -118,8 +140,13 @@ class When(fields.Field[tuple[Condition, ...]]):
         return tuple(_condition(name, wanted) for name, wanted in value.items())
 
 
-class Rules(fields.Field[tuple[Rule, ...]]):
+class Rules(Described[tuple[Rule, ...]]):
     """A list of `{if: {field: condition}, answer: label}`."""
+
+    def json_schema(self) -> Json:
+        rule = {"if": mapping(CONDITION), "answer": self.parent.label}
+        rules = array(record(rule, additionalProperties=False), 0, limits.RULES)
+        return {**rules, **super().json_schema()}
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from svc.questions.answers import ABSTAIN
 from svc.questions.base import (
     LabelLine,
     Question,
@@ -24,6 +25,7 @@ from svc.questions.fields import Flag
 from svc.questions.plain import PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 from svc.questions.verbal import SHARES, Stated, number_of
+from svc.shapes import PROBABILITY, Json, described, nullable, record
 
 NO_ANSWER = Reading((0.0,), answered=False)
 
@@ -175,9 +177,21 @@ class Extraction(Question):
 
 
 class ExtractionSchema(QuestionSchema):
-    nullable = Flag()
+    nullable = Flag("Let the value be null when the state has none.")
     min_confidence = min_confidence_field()
     examples = Examples()
+
+
+def labelled(value: Json) -> Json:
+    """The JSON schema of a true value."""
+    return described(nullable(value), "The value; null only where the question is `nullable`.")
+
+
+def answered(value: Json) -> Json:
+    """The JSON schema of an answer with a value."""
+    about = "Null when the state has none, or the reply had no valid one."
+    sure = described(PROBABILITY, "The probability that the value is right.")
+    return record({"value": described(nullable(value), about), "confidence": sure}, ABSTAIN)
 
 
 def _mean_confidence(readings: Sequence[Reading]) -> float:

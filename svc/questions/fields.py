@@ -1,16 +1,45 @@
-"""Marshmallow fields that take JSON as it is: no `"0.5"` for a number, no `1` for `true`."""
+"""Marshmallow fields that take JSON as it is: no `"0.5"` for a number, no `1` for `true`.
+
+Each says which JSON it takes, as a JSON schema; together with what it means to the caller, that
+is its description in the OpenAPI document.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError, fields, missing
 
 from svc.jsontext import finite
 from svc.phrases import quoted
+from svc.shapes import FLAG, NOT_BLANK, TEXT, WORDS, Json, array, mapping
 
-# The name under which rooms above this one still take it from here.
+T = TypeVar("T")
+
+
+class Described(fields.Field[T]):
+    """A field that describes itself.
+
+    `form` is the JSON that it takes, as a JSON schema; `description` says what it means. `default`
+    is what a missing one counts as for the reader; only `load_default` is filled in as well.
+    """
+
+    name: str
+    parent: Any  # the schema that it is a field of
+    form: Json = {}  # noqa: RUF012
+
+    def __init__(self, description: str = "", default: Any = missing, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.description = description
+        filled_in = kwargs.get("load_default")
+        self.default = default if filled_in is None else filled_in
+
+    def json_schema(self) -> Json:
+        """Its form, with its default and what it means."""
+        default = {} if self.default is missing else {"default": self.default}
+        words = {"description": self.description} if self.description else {}
+        return {**self.form, **default, **words}
 
 
 def amount(count: int, bounds: tuple[int, int], what: str) -> None:
@@ -20,8 +49,28 @@ def amount(count: int, bounds: tuple[int, int], what: str) -> None:
         raise ValidationError(f"needs {low} to {high} {what}, has {count}")
 
 
-class Flag(fields.Field[bool]):
+class Anything(Described[Any]):
+    """Any JSON value."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        return value
+
+
+class Text(Described[str]):
+    """Text, which may be empty."""
+
+    form = TEXT
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        if not isinstance(value, str):
+            raise ValidationError("must be text")
+        return value
+
+
+class Flag(Described[bool]):
     """`true` or `false`."""
+
+    form = FLAG
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
         if not isinstance(value, bool):
@@ -29,12 +78,14 @@ class Flag(fields.Field[bool]):
         return value
 
 
-class Number(fields.Field[float]):
+class Number(Described[float]):
     """A finite number within `low` and `high`, both included unless `exclusive`."""
 
     def __init__(self, low: float, high: float, exclusive: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.low, self.high, self.exclusive = low, high, exclusive
+        names = ("exclusiveMinimum", "exclusiveMaximum") if exclusive else ("minimum", "maximum")
+        self.form = {"type": "number", names[0]: low, names[1]: high}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         number = finite(value)
@@ -46,12 +97,13 @@ class Number(fields.Field[float]):
         return number
 
 
-class Whole(fields.Field[int]):
+class Whole(Described[int]):
     """A whole number within `low` and `high`, both included."""
 
     def __init__(self, low: int, high: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.low, self.high = low, high
+        self.form = {"type": "integer", "minimum": low, "maximum": high}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         number = finite(value)
@@ -60,23 +112,30 @@ class Whole(fields.Field[int]):
         return int(number)
 
 
-class Words(fields.Field[str]):
+class Words(Text):
     """Text that is not blank."""
 
+    form = WORDS
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        if not isinstance(value, str):
-            raise ValidationError("must be text")
-        if not value.strip():
+        words = super()._deserialize(value, attr, data, **kwargs)
+        if not words.strip():
             raise ValidationError("must not be blank")
-        return value
+        return words
 
 
-class Descriptions(fields.Field[tuple[tuple[str, str], ...]]):
+class Descriptions(Described[tuple[tuple[str, str], ...]]):
     """A map of key to description, as pairs in the order given; descriptions may be empty."""
 
     def __init__(self, bounds: tuple[int, int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.bounds = bounds
+        self.form = {
+            **mapping(TEXT),
+            "propertyNames": {"pattern": NOT_BLANK},
+            "minProperties": bounds[0],
+            "maxProperties": bounds[1],
+        }
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any
@@ -94,12 +153,13 @@ class Descriptions(fields.Field[tuple[tuple[str, str], ...]]):
         return tuple(value.items())
 
 
-class Levels(fields.Field[tuple[str, ...]]):
+class Levels(Described[tuple[str, ...]]):
     """A list of level descriptions, lowest first."""
 
     def __init__(self, bounds: tuple[int, int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.bounds = bounds
+        self.form = array(WORDS, *bounds)
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any

@@ -9,6 +9,7 @@ from typing import Any
 
 from svc import limits
 from svc.phrases import listed
+from svc.questions.answers import COVERAGE, OF_OPTIONS, RULED
 from svc.questions.base import LabelLine, Question, Reading, Unreadable
 from svc.questions.distribution import lettered, option_text, probabilities_schema
 from svc.questions.fields import Descriptions, Number
@@ -18,6 +19,7 @@ from svc.questions.plain import YES_NO as PLAIN_YES_NO
 from svc.questions.plain import PlainQuestion
 from svc.questions.schema import QuestionSchema, coverage_field
 from svc.questions.verbal import SHARES, Stated, stated
+from svc.shapes import TEXT, array, described, record
 
 DEFAULT_THRESHOLD = 0.5
 
@@ -30,6 +32,16 @@ class Multi(Question):
     task = "rightness"
     calibrates = False
     guidance = "Decide for each option on its own whether it applies."
+    display = "options"
+    usual_instructions = "Which of these apply to the input?"
+    label_schema = described(array(TEXT), "The option keys that apply.")
+    answer_schema = record(
+        {
+            "selected": described(array(TEXT), "The option keys that apply."),
+            "probabilities": described(OF_OPTIONS, "By option key, each on its own."),
+        },
+        {**RULED, **COVERAGE},
+    )
 
     options: tuple[tuple[str, str], ...]
     threshold: float = DEFAULT_THRESHOLD
@@ -151,6 +163,12 @@ class Multi(Question):
 
 class MultiSchema(QuestionSchema):
     model = Multi
-    options = Descriptions(limits.MULTI_OPTIONS, required=True)
-    threshold = Number(0, 1)
-    coverage = coverage_field()
+    options = Descriptions(
+        limits.MULTI_OPTIONS,
+        required=True,
+        description="Option key to description, which may be empty; each is a yes or no.",
+    )
+    threshold = Number(0, 1, description="Options with at least this probability are selected.")
+    coverage = coverage_field(
+        "Accepted and echoed, with `guaranteed: false`: feedback labels a multi as a whole."
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from svc.questions.answers import RULED, SET
 from svc.questions.base import Question, Reading
 from svc.questions.distribution import Distribution
 from svc.questions.labels import DECIMALS
@@ -13,6 +14,7 @@ from svc.questions.plain import YES_NO as PLAIN_YES_NO
 from svc.questions.plain import PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field
 from svc.questions.verbal import Stated, number_of
+from svc.shapes import FLAG, PROBABILITY, described, record
 
 YES_NO = ("yes", "no")
 EVEN = 0.5  # P(yes) from which the answer counts as yes
@@ -25,6 +27,13 @@ class Noul(Distribution):
     type = "noul"
     task = "yes_no"
     guidance = "Decide whether this holds for the input."
+    display = "yes_no"
+    usual_instructions = "Does this hold for the input?"
+    sides = {"true": "Yes", "false": "No"}  # noqa: RUF012
+    label_schema = described(FLAG, "Whether it holds.")
+    answer_schema = record(
+        {"noul": described(PROBABILITY, "The probability of yes.")}, {**RULED, **SET}
+    )
 
     @property
     def labels(self) -> tuple[str, ...]:

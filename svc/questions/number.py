@@ -6,15 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from svc.jsontext import finite
-from svc.questions.extraction import Extraction, ExtractionSchema
+from svc.questions.extraction import Extraction, ExtractionSchema, answered, labelled
+from svc.questions.fields import Described
+from svc.shapes import NUMBER
 
 # The relative difference within which two numbers are the same.
 TOLERANCE = 1e-6
 # The largest number that a double still holds.
 LARGEST = 1.7e308
+_LOWEST = "The lowest value allowed."
+_HIGHEST = "The highest value allowed; not below `min`."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +28,8 @@ class Number(Extraction):
     type = "number"
     json_type = "number"
     guidance = "Give the number that stands in the input, without its unit."
+    label_schema = labelled(NUMBER)
+    answer_schema = answered(NUMBER)
     noun: ClassVar[str] = "a number"
 
     min: float | None = None
@@ -64,6 +70,8 @@ class Integer(Number):
     type = "integer"
     json_type = "integer"
     guidance = "Give the whole number that stands in the input, without its unit."
+    label_schema = labelled({"type": "integer"})
+    answer_schema = answered({"type": "integer"})
     noun = "a whole number"
 
     def valid(self, value: Any) -> int:
@@ -73,12 +81,13 @@ class Integer(Number):
         return number == int(number)
 
 
-class Bound(fields.Field[float]):
+class Bound(Described[float]):
     """An inclusive bound: a finite number that a double holds, whole where `whole`."""
 
     def __init__(self, whole: bool, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.whole = whole
+        self.form = {"type": "integer" if whole else "number"}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         number = finite(value)
@@ -90,8 +99,8 @@ class Bound(fields.Field[float]):
 
 class NumberSchema(ExtractionSchema):
     model = Number
-    min = Bound(whole=False)
-    max = Bound(whole=False)
+    min = Bound(whole=False, description=_LOWEST)
+    max = Bound(whole=False, description=_HIGHEST)
 
     @validates_schema
     def _bounds_are_ordered(self, data: dict[str, Any], **_: Any) -> None:
@@ -101,5 +110,5 @@ class NumberSchema(ExtractionSchema):
 
 class IntegerSchema(NumberSchema):
     model = Integer
-    min = Bound(whole=True)
-    max = Bound(whole=True)
+    min = Bound(whole=True, description=_LOWEST)
+    max = Bound(whole=True, description=_HIGHEST)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields as fields_of
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from marshmallow import Schema, ValidationError, fields, post_load
+from marshmallow import Schema, ValidationError, post_load
+from marshmallow.fields import Field
 
 from svc import jsontext, limits
 from svc.questions.base import Example, Question
 from svc.questions.conditions import Rules, When
-from svc.questions.fields import Flag, Number, Words, amount
+from svc.questions.fields import Anything, Described, Flag, Number, Words, amount
+from svc.shapes import TEXT, Json, Named, array, record
 
 
-class Keys(fields.Field[tuple[str, ...]]):
+class Type(Anything):
+    """The name of the question's type, which has chosen the schema."""
+
+    def json_schema(self) -> Json:
+        return {**TEXT, "const": self.parent.model.type, **super().json_schema()}
+
+
+class Keys(Described[tuple[str, ...]]):
     """A list of keys of other questions."""
+
+    form = array(TEXT)
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any
@@ -25,8 +37,17 @@ class Keys(fields.Field[tuple[str, ...]]):
         return tuple(dict.fromkeys(value))
 
 
-class Examples(fields.Field[tuple[Example, ...]]):
+class Examples(Described[tuple[Example, ...]]):
     """A list of `{state, label}`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        about = f"Up to {limits.EXAMPLES} states with their true answers, shown to the model."
+        super().__init__(about, **kwargs)
+
+    def json_schema(self) -> Json:
+        example = {"state": {}, "label": self.parent.label}
+        examples = array(record(example, additionalProperties=False), 0, limits.EXAMPLES)
+        return {**examples, **super().json_schema()}
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any
@@ -52,12 +73,44 @@ class QuestionSchema(Schema):
     error_messages = {"unknown": "unknown field"}  # noqa: RUF012
     model: ClassVar[type[Question]]
 
-    type = fields.String(required=True)
-    instructions = Words(required=True)
-    think = Flag()
-    when = When()
-    rules = Rules()
-    depends_on = Keys()
+    type = Type("The type of the question.", required=True)
+    instructions = Words("The question in plain words.", required=True)
+    think = Flag("Let the model reason about this question in a verbal call of its own.")
+    when = When(
+        "Ask only when every field named here has this value, or one of these values; otherwise "
+        'the answer is `{"skipped": true}`. A field is a top-level field of an object state, or '
+        "`@key`, the answer to question `key`, which has to be answered first then."
+    )
+    rules = Rules(
+        f"Up to {limits.RULES} rules: the first whose conditions all hold gives the answer, with "
+        "no model call. Fields are named as in `when`."
+    )
+    depends_on = Keys(
+        "Keys of questions that are answered first and whose answers this one sees; at most "
+        f"{limits.STAGES} stages in all."
+    )
+
+    @property
+    def component(self) -> str:
+        """Its name in the OpenAPI document, such as `ChoiceQuestion`."""
+        return component(self.model.type, "Question")
+
+    @property
+    def label(self) -> Named:
+        """The JSON schema of a true answer, such as `ChoiceLabel`."""
+        return Named(component(self.model.type, "Label"), self.model.label_schema)
+
+    def json_schemas(self) -> Json:
+        """The JSON schemas of its fields, by name."""
+        fields = self.fields.values()
+        return {one.name: one.json_schema() for one in fields if isinstance(one, Described)}
+
+    def on_bind_field(self, field_name: str, field_obj: Field[Any]) -> None:
+        """A field that is missing counts as what the question itself has by default."""
+        defaults = {one.name: one.default for one in fields_of(self.model)}
+        default = defaults.get(field_name)
+        if isinstance(field_obj, Described) and isinstance(default, (bool, int, float, str)):
+            field_obj.default = default
 
     @post_load
     def _freeze(self, data: dict[str, Any], **_: Any) -> Question:
@@ -84,11 +137,23 @@ def _checked(question: Question, label: Any, field: str, place: str) -> Any:
         raise ValidationError(f"{place} {error}", field) from None
 
 
-def coverage_field() -> Number:
+def component(kind: str, part: str) -> str:
+    """The name that a part of a type has in the OpenAPI document, such as `ChoiceAnswer`."""
+    return kind.capitalize() + part
+
+
+_COVERAGE = (
+    "The probability with which `set` is to hold the true answer; it takes "
+    f"{limits.MIN_LABELS} labels for this exact question."
+)
+
+
+def coverage_field(about: str = _COVERAGE) -> Number:
     """The probability with which a conformal set is to hold the true answer."""
-    return Number(0, 1, exclusive=True)
+    return Number(0, 1, exclusive=True, description=about)
 
 
 def min_confidence_field() -> Number:
     """The threshold under which an answer abstains."""
-    return Number(0, 1)
+    about = "The answer has `abstain: true` when its confidence is below this."
+    return Number(0, 1, description=about)

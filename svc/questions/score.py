@@ -10,12 +10,14 @@ from typing import Any
 
 from svc import limits
 from svc.jsontext import finite
+from svc.questions.answers import ABSTAIN, CONFIDENCE
 from svc.questions.base import Reading
 from svc.questions.distribution import Lettered
 from svc.questions.fields import Levels
 from svc.questions.labels import DECIMALS, argmax, one_line
 from svc.questions.plain import SCORE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
+from svc.shapes import AMOUNT, COUNT, PROBABILITY, array, described, record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,17 @@ class Score(Lettered):
     type = "score"
     task = "classes"
     guidance = "Pick the one level that fits best; neighbouring levels are close in meaning."
+    display = "level"
+    usual_instructions = "Which of these levels fits the input best?"
+    label_schema = described(COUNT, "A level index, 0 for the lowest.")
+    answer_schema = record(
+        {
+            "score": described(AMOUNT, "The expected level, 0 for the lowest."),
+            "probabilities": described(array(PROBABILITY, 2), "One per level, lowest first."),
+            "confidence": CONFIDENCE,
+        },
+        ABSTAIN,
+    )
 
     levels: tuple[str, ...]
 
@@ -84,6 +97,8 @@ class Score(Lettered):
 
 class ScoreSchema(QuestionSchema):
     model = Score
-    levels = Levels(limits.SCORE_LEVELS, required=True)
+    levels = Levels(
+        limits.SCORE_LEVELS, required=True, description="Descriptions of the levels, lowest first."
+    )
     min_confidence = min_confidence_field()
     examples = Examples()

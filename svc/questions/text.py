@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc import limits
-from svc.questions.extraction import Extraction, ExtractionSchema
+from svc.questions.extraction import Extraction, ExtractionSchema, answered, labelled
 from svc.questions.fields import Whole
+from svc.shapes import TEXT, WORDS
 
 CHARS_PER_LABEL = 16  # of a text that takes about as many tokens as one label of a reply
 
@@ -19,6 +20,8 @@ class Text(Extraction):
     type = "text"
     json_type = "string"
     guidance = "Give the words as they stand in the input."
+    label_schema = labelled(WORDS)
+    answer_schema = answered(TEXT)
 
     max_length: int = limits.TEXT_DEFAULT_LENGTH
 
@@ -51,4 +54,4 @@ class Text(Extraction):
 
 class TextSchema(ExtractionSchema):
     model = Text
-    max_length = Whole(*limits.TEXT_MAX_LENGTH)
+    max_length = Whole(*limits.TEXT_MAX_LENGTH, description="The most characters of the value.")

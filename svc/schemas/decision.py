@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
+from marshmallow import Schema, ValidationError, post_load, validates_schema
 
 from svc import jsontext, limits
 from svc.engine.plans import Plan
 from svc.errors import InvalidJson, InvalidRequest
 from svc.phrases import quoted
-from svc.pins import LATEST, PINS
+from svc.pins import LATEST, NEWEST, PINS
 from svc.questions import TYPES, Question
 from svc.questions.dependencies import UnsoundDependency, stages
-from svc.questions.fields import Flag, Words, amount
+from svc.questions.fields import Described, Flag, Words, amount
 from svc.schemas.images import Images
+from svc.schemas.loading import load
 from svc.schemas.messages import describe
 from svc.schemas.plan import PlanField
+from svc.shapes import Named, mapping, one_of, one_of_types
 
 MODES = ("auto", "logprobs", "verbal")
 STANDARD, STRICT = "standard", "strict"
 DEFAULT_PROJECT = "default"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NO_CONTROL = r"[^\u0000-\u001f\u007f-\u009f]"  # the same for JSON schemas, which know no \x
+_VISIBLE = r"[^\s\u0000-\u001f\u007f-\u009f]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,10 @@ class DecisionRequest:
     images: tuple[str, ...] = ()
 
 
-class ModeField(fields.Field[str]):
+class ModeField(Described[str]):
     """`auto`, `logprobs` or `verbal`."""
+
+    form = one_of(MODES)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if value not in MODES:
@@ -65,12 +71,13 @@ class ModeField(fields.Field[str]):
         return str(value)
 
 
-class OneOf(fields.Field[str]):
+class OneOf(Described[str]):
     """One of a few names."""
 
     def __init__(self, names: tuple[str, ...], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.names = names
+        self.form = one_of(names)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if not isinstance(value, str) or value not in self.names:
@@ -79,8 +86,10 @@ class OneOf(fields.Field[str]):
         return value
 
 
-class DebiasField(fields.Field[bool | str]):
+class DebiasField(Described[bool | str]):
     """`true`, `false` or `"auto"`."""
+
+    form = {"enum": [True, False, "auto"]}  # noqa: RUF012
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool | str:
         if isinstance(value, bool) or value == "auto":
@@ -88,8 +97,10 @@ class DebiasField(fields.Field[bool | str]):
         raise ValidationError('must be true, false or "auto"')
 
 
-class StateField(fields.Field[State]):
+class StateField(Described[State]):
     """Any JSON value, null included."""
+
+    form = {"maxLength": limits.STATE_CHARS}  # noqa: RUF012
 
     def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         return State("null") if value is None else super().deserialize(value, *args, **kwargs)
@@ -109,6 +120,12 @@ class StateField(fields.Field[State]):
 class ProjectField(Words):
     """The name of a calibration namespace."""
 
+    form = {  # noqa: RUF012
+        "type": "string",
+        "pattern": f"^{_NO_CONTROL}*{_VISIBLE}{_NO_CONTROL}*$",
+        "maxLength": limits.PROJECT_CHARS,
+    }
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         name = super()._deserialize(value, attr, data, **kwargs)
         if len(name) > limits.PROJECT_CHARS or _CONTROL.search(name):
@@ -118,8 +135,23 @@ class ProjectField(Words):
         return name
 
 
-class QuestionsField(fields.Field[Mapping[str, Question]]):
+class QuestionsField(Described[Mapping[str, Question]]):
     """The questions, by the caller's keys, in the caller's order."""
+
+    def __init__(self, question: Callable[[], Named]) -> None:
+        """`question` gives the JSON schema of a question of any type."""
+        super().__init__(
+            f"1 to {limits.QUESTIONS} questions by keys of your own, which the answers come under, "
+            "in this order. Keys never reach a model. All texts of the questions together: at most "
+            f"{limits.QUESTION_TEXT_CHARS:,} characters.",
+            required=True,
+        )
+        self.form = {
+            **mapping(question),
+            "propertyNames": {"pattern": f"^{_NO_CONTROL}+$"},
+            "minProperties": 1,
+            "maxProperties": limits.QUESTIONS,
+        }
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any
@@ -133,6 +165,12 @@ class QuestionsField(fields.Field[Mapping[str, Question]]):
         except RecursionError:
             raise ValidationError("are nested too deeply") from None
         return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _load_each(value)
+
+
+def any_question() -> Named:
+    """The JSON schema of a question of any type."""
+    names = {kind: schema.component for kind, schema in TYPES.items()}
+    return Named("Question", one_of_types(dict(TYPES), names))
 
 
 @lru_cache(maxsize=limits.QUESTIONS_KEPT)
@@ -178,22 +216,70 @@ def _check_text(questions: Mapping[str, Question]) -> None:
         )
 
 
-class DecisionSchema(Schema):
-    """The body of `POST /v1/decide`."""
+class DecisionRequestSchema(Schema):
+    """Typed questions about a state, and how they are to be answered."""
 
     error_messages = {"unknown": "unknown field"}  # noqa: RUF012
 
-    state = StateField(required=True)
-    questions = QuestionsField(required=True)
-    model = PlanField(attribute="plan")
-    mode = ModeField()
-    debias = DebiasField()
-    think = Flag()
-    project = ProjectField()
-    config = OneOf((*PINS, LATEST))
-    privacy = OneOf((STANDARD, STRICT))
-    explain = Flag()
-    images = Images()
+    state = StateField(
+        "The input to judge: text, an object, or any other JSON. At most "
+        f"{limits.STATE_CHARS:,} characters; of a state that is no text, those of its compact "
+        "JSON.",
+        required=True,
+    )
+    questions = QuestionsField(any_question)
+    model = PlanField(
+        "Which models answer. Without it: the model of the config, or the server's default model. "
+        f"At most {limits.MODEL_CALLS} model calls a request.",
+        attribute="plan",
+    )
+    mode = ModeField(
+        "Where probabilities come from: the log-probabilities of the model's tokens, or a JSON "
+        "reply in which the model states them. `auto` tries the first, then the second. `logprobs` "
+        "cannot answer text, number and integer questions, choices of over "
+        f"{limits.LOGPROBS_OPTIONS} options, or anything with `think`.",
+        default=PINS[NEWEST].mode,
+    )
+    debias = DebiasField(
+        "`true` asks in the original and in the reversed order of options and averages; `false` "
+        'halves the calls; `"auto"` leaves the reversed order out once the last '
+        f"{limits.DEBIAS_PAIRS} pairs have shown that it makes no difference.",
+        default=PINS[NEWEST].debias,
+    )
+    think = Flag(
+        "Let the model reason briefly before it answers; always in verbal mode.", default=False
+    )
+    project = ProjectField(
+        "The calibration namespace: feedback and calibrators are kept per project. Without it and "
+        "with a key of one project: that project.",
+        default=DEFAULT_PROJECT,
+    )
+    config = OneOf(
+        (*PINS, LATEST),
+        description=(
+            "The pinned prompt and defaults to use; `svc-latest` is the operator's choice."
+        ),
+        default=LATEST,
+    )
+    privacy = OneOf(
+        (STANDARD, STRICT),
+        description=(
+            "`strict` allows only providers that neither store prompts nor train on them, and "
+            "keeps extracted values out of the audit log."
+        ),
+        default=STANDARD,
+    )
+    explain = Flag(
+        "Add to each answer by how much its probability drops without each of at most "
+        f"{limits.EXPLAIN_FIELDS} top-level fields of an object state; one more call a field. "
+        "Not together with `depends_on`.",
+        default=False,
+    )
+    images = Images(
+        f"Up to {limits.IMAGES} images: `https://` addresses of at most "
+        f"{limits.IMAGE_URL_CHARS:,} characters, which the provider fetches, or base64 data URIs "
+        f"of at most {limits.IMAGE_BYTES // 1024**2} MB decoded."
+    )
 
     @validates_schema(skip_on_field_errors=True)
     def _logprobs_can_answer(self, data: dict[str, Any], **_: Any) -> None:
@@ -237,18 +323,13 @@ def _raise_for(field: str, words: str, reasons: Mapping[str, str]) -> None:
         raise ValidationError({"questions": messages})
 
 
-_DECISION = DecisionSchema()
+_DECISION = DecisionRequestSchema()
 _STATE = StateField()
 
 
 def load_decision(body: Any) -> DecisionRequest:
     """Check a parsed body of `POST /v1/decide`. Raises `InvalidJson` or `InvalidRequest`."""
-    if not isinstance(body, dict):
-        raise InvalidJson("the body must be a JSON object")
-    try:
-        request: DecisionRequest = _DECISION.load(body)
-    except ValidationError as error:
-        raise InvalidRequest(describe(error.messages)) from None
+    request: DecisionRequest = load(_DECISION, body)
     return request
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, post_load
 
-from svc.errors import InvalidJson, InvalidRequest
-from svc.questions.fields import Words
-from svc.schemas.messages import describe
+from svc.questions import TYPES
+from svc.questions.fields import Anything, Text, Words
+from svc.shapes import Named
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +21,31 @@ class Feedback:
     label: Any
 
 
-class FeedbackSchema(Schema):
-    """The body of `POST /v1/feedback`."""
+def any_label() -> Named:
+    """The JSON schema of a true answer to a question of any type."""
+    return Named("Label", {"anyOf": [schema.label for schema in TYPES.values()]})
+
+
+class Label(Anything):
+    """A true answer to a question of whichever type."""
+
+    form = {"$ref": any_label}  # noqa: RUF012
+
+
+class FeedbackRequestSchema(Schema):
+    """The true answer to one question of a decision."""
 
     error_messages = {"unknown": "unknown field"}  # noqa: RUF012
 
-    decision_id = Words(required=True)
-    question = fields.String(required=True, error_messages={"invalid": "must be text"})
-    label = fields.Raw(required=True, allow_none=True)
+    decision_id = Words("The `id` of the decision.", required=True)
+    question = Text("The key of the question in that decision.", required=True)
+    label = Label(
+        "The true answer, in the form that the question's type has; null only where the question "
+        "is `nullable`.",
+        required=True,
+        allow_none=True,
+    )
 
-
-_SCHEMA = FeedbackSchema()
-
-
-def load_feedback(body: Any) -> Feedback:
-    """Raises `InvalidJson` for what is no object, and `InvalidRequest`."""
-    if not isinstance(body, dict):
-        raise InvalidJson("the body must be a JSON object")
-    try:
-        return Feedback(**_SCHEMA.load(body))
-    except ValidationError as error:
-        raise InvalidRequest(describe(error.messages)) from None
+    @post_load
+    def _freeze(self, data: dict[str, Any], **_: Any) -> Feedback:
+        return Feedback(**data)

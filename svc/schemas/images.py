@@ -8,18 +8,25 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 
 from svc import limits
-from svc.questions.fields import amount
+from svc.questions.fields import Described, amount
+from svc.shapes import TEXT, array
 
 _DATA = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 _MEGABYTE = 1024 * 1024
+_SIX = "[A-Za-z0-9+/]"  # a character of six bits; four of them are three bytes
+_BASE64 = f"({_SIX}{{4}})*({_SIX}{{4}}|{_SIX}{{3}}=|{_SIX}{{2}}==)"
+_DATA_URI = {"pattern": f"^data:image/(png|jpeg|webp|gif);base64,{_BASE64}$"}
+_URL = {"pattern": "^https://[!-~]+$", "maxLength": limits.IMAGE_URL_CHARS}
 
 
-class Images(fields.Field[tuple[str, ...]]):
+class Images(Described[tuple[str, ...]]):
     """Https addresses and base64 data URIs, in the order given."""
+
+    form = array({**TEXT, "anyOf": [_URL, _DATA_URI]}, 0, limits.IMAGES)
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any

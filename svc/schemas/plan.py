@@ -5,14 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 
 from svc.engine.plans import CHAIN, KINDS, Plan, PlanKind, named_kinds
-from svc.questions.fields import amount
+from svc.questions.fields import Described, amount
+from svc.shapes import WORDS, Json, Named, array, described, record
 
 
-class PlanField(fields.Field[Plan]):
+def _form(kind: PlanKind) -> Json:
+    models = {kind.name: array(WORDS, *kind.members)}
+    options = {
+        name: {**option.field.form, "default": option.default}
+        for name, option in kind.options.items()
+    }
+    return record(models, options, additionalProperties=False, description=kind.meaning)
+
+
+MODEL_PLAN = Named(
+    "ModelPlan",
+    {
+        "description": (
+            "A model id (`vendor/model`, or `@provider/model`), or several and how they work "
+            "together."
+        ),
+        "anyOf": [
+            described(WORDS, "One model."),
+            described(array(WORDS, *KINDS[CHAIN].members), KINDS[CHAIN].meaning),
+            *map(_form, named_kinds()),
+        ],
+    },
+)
+
+
+class PlanField(Described[Plan]):
     """A model id, a list of ids (a fallback chain), or an object that names a kind of plan."""
+
+    form = {"$ref": MODEL_PLAN}  # noqa: RUF012
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Plan:
         if isinstance(value, str):

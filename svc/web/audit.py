@@ -4,14 +4,58 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, g
 
 from svc import jsontext, limits
 from svc.errors import NotFound
 from svc.records import DecisionFacts
+from svc.schemas.decision import STANDARD, STRICT
+from svc.schemas.responses import (
+    DECISION_ID,
+    DecidedSchema,
+    ResponseSchema,
+    Shown,
+    any_answer,
+)
+from svc.shapes import COUNT, TEXT, Json, array, mapping, nullable, one_of
 from svc.store.decisions import AuditEntry, Decisions
 from svc.store.errors import UnknownDecision
-from svc.web import query
+from svc.web import systemone
+from svc.web.decorators import fails, query, response
+from svc.web.query import ProjectQuerySchema, Text, Whole
+
+HASH: Json = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+
+class AuditQuerySchema(ProjectQuerySchema):
+    limit = Whole(
+        *limits.AUDIT_PAGE,
+        description="Entries on the page.",
+        load_default=limits.AUDIT_PAGE_DEFAULT,
+    )
+    before = Text("Only decisions older than this one: `next_before` of a page.")
+
+
+class AuditEntrySchema(DecidedSchema):
+    """A decision as it was stored."""
+
+    created_at = Shown(COUNT, "Milliseconds since the epoch.")
+    api_key = Shown(nullable(TEXT), "The id of the key, where there are keys.")
+    state_hash = Shown(HASH, "Salted SHA-256 of the state, which itself is not kept.")
+    privacy = Shown(one_of((STANDARD, STRICT)))
+    answers = Shown(
+        mapping({"anyOf": [any_answer, systemone.any_answer]}),
+        "As returned, without extracted values under `privacy: strict`.",
+    )
+    images = Shown(array(HASH), "Salted SHA-256 of each image as sent.", optional=True)
+
+
+class AuditPageSchema(ResponseSchema):
+    """Decisions of a project, newest first."""
+
+    project = Shown(TEXT)
+    entries = Shown(array(AuditEntrySchema, 0, limits.AUDIT_PAGE[1]))
+    next_before = Shown(nullable(DECISION_ID), "`before` of the next page, if any.")
 
 
 def blueprint(decisions: Decisions) -> Blueprint:
@@ -19,12 +63,14 @@ def blueprint(decisions: Decisions) -> Blueprint:
     routes = Blueprint("audit", __name__)
 
     @routes.get("/v1/audit")
-    def audit() -> Response:
+    @query(AuditQuerySchema)
+    @response(AuditPageSchema)
+    @fails(404)
+    def audit(limit: int, project: str | None = None, before: str | None = None) -> Response:
         """List a project's decisions, newest first, a page at a time."""
-        project = g.access.project(request.args.get("project") or None)
-        limit = query.whole("limit", limits.AUDIT_PAGE_DEFAULT, limits.AUDIT_PAGE)
+        project = g.access.project(project)
         try:
-            found = decisions.page(project, limit + 1, request.args.get("before") or None)
+            found = decisions.page(project, limit + 1, before)
         except UnknownDecision as error:
             raise NotFound(f"before: {error.message}") from None
         entries = found[:limit]

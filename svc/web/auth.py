@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from flask import Flask, g, request
@@ -15,8 +16,8 @@ from svc.ratelimit import Buckets, Exceeded
 from svc.schemas.decision import DEFAULT_PROJECT
 from svc.store.errors import KeyRefused
 from svc.store.keys import ApiKey, Keys
+from svc.web.decorators import routes
 
-OPEN = frozenset({"/health", "/dashboard", "/openapi.json"})  # for everybody; they hold no data
 _PASSED_ON = {  # what proxies add, and a caller on this machine does not
     "HTTP_FORWARDED": "Forwarded",
     "HTTP_VIA": "Via",
@@ -54,8 +55,13 @@ def register(app: Flask, keys: Keys, buckets: Buckets, no_auth: bool) -> None:
     With `no_auth`, and as long as there are no keys, that is everybody.
     """
 
+    @cache
+    def open_paths() -> frozenset[str]:
+        """The routes for everybody, found at the first request: by then every route is there."""
+        return frozenset(one.path for one in routes(app) if not one.description.guarded)
+
     def admit() -> None:
-        if request.path.rstrip("/") in OPEN:
+        if request.path.rstrip("/") in open_paths():
             return
         key = _admitted(keys, _bearer(request.environ))
         if key is None:

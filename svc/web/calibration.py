@@ -2,11 +2,84 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, g, request
+from typing import Any
+
+from flask import Blueprint, g
 
 from svc.learning.reports import Reporter
-from svc.web import query
-from svc.web.body import json_response
+from svc.schemas.responses import ResponseSchema, Shown
+from svc.shapes import COUNT, NUMBER, PROBABILITY, TEXT, array, nullable
+from svc.stats.scores import AUTOMATE_FROM, BINS
+from svc.web.decorators import fails, query, response
+from svc.web.feedback import LabelledSchema
+from svc.web.query import QuestionQuerySchema
+
+SHARE = nullable(PROBABILITY)
+
+
+class TemperatureSchema(ResponseSchema):
+    """Of choice and score: p' is p^(1/t), normalised."""
+
+    kind = Shown({"const": "temperature"})
+    t = Shown(NUMBER)
+
+
+class PlattSchema(ResponseSchema):
+    """Of all others: p' is the logistic function of a·logit(p) + b."""
+
+    kind = Shown({"const": "platt"})
+    a = Shown(NUMBER)
+    b = Shown(NUMBER)
+
+
+class CalibratorSchema(ResponseSchema):
+    """What makes the probabilities of a question true."""
+
+    one_of = (TemperatureSchema, PlattSchema)
+
+
+class ReliabilityBinSchema(ResponseSchema):
+    """The answers whose confidence lies within one range."""
+
+    _from = Shown(PROBABILITY, data_key="from")
+    to = Shown(PROBABILITY)
+    count = Shown(COUNT)
+    confidence = Shown(SHARE, "The mean confidence of the answers in it.")
+    accuracy = Shown(SHARE, "The share of them that were right.")
+
+
+class ScoresSchema(ResponseSchema):
+    """Null where there are no labels to say it."""
+
+    accuracy = Shown(SHARE)
+    ece = Shown(SHARE, "Expected calibration error.")
+    brier = Shown(nullable(NUMBER))
+    automated = Shown(SHARE, f"The share with a confidence of {AUTOMATE_FROM} or more.")
+    accuracy_when_automated = Shown(SHARE)
+    bins = Shown(array(ReliabilityBinSchema, BINS, BINS))
+
+
+class ThresholdSchema(ResponseSchema):
+    """From which confidence on answers may be automated."""
+
+    target = Shown(PROBABILITY, "The accuracy that is wanted.")
+    min_confidence = Shown(SHARE, "From here on that accuracy is promised, with 95% certainty.")
+    automated = Shown(SHARE, "The share of answers that reach it.")
+    reason = Shown(nullable(TEXT), "Why there is no such threshold.")
+
+
+class CalibrationReportSchema(LabelledSchema):
+    """How well the probabilities of a question match its labels."""
+
+    project = Shown(TEXT)
+    question = Shown(TEXT)
+    type = Shown(TEXT, "The question's type.")
+    calibrator = Shown(nullable(CalibratorSchema))
+    before = Shown(ScoresSchema, "Of the raw probabilities.")
+    after = Shown(
+        ScoresSchema, "Held out: each half of the labels calibrated by a fit on the other half."
+    )
+    thresholds = Shown(array(ThresholdSchema))
 
 
 def blueprint(reporter: Reporter) -> Blueprint:
@@ -14,9 +87,14 @@ def blueprint(reporter: Reporter) -> Blueprint:
     routes = Blueprint("calibration", __name__)
 
     @routes.get("/v1/calibration")
-    def calibration() -> Response:
-        """Report how well a question's probabilities match the labels given for it."""
-        project = g.access.project(request.args.get("project") or None)
-        return json_response(reporter.calibration(project, query.text("question")))
+    @query(QuestionQuerySchema)
+    @response(CalibrationReportSchema)
+    @fails(404)
+    def calibration(question: str, project: str | None = None) -> dict[str, Any]:
+        """Report how well a question's probabilities match the labels given for it.
+
+        Of the most recent wording of the question in the project.
+        """
+        return reporter.calibration(g.access.project(project), question)
 
     return routes

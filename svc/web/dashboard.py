@@ -6,49 +6,67 @@ import base64
 import hashlib
 import re
 from functools import cache
+from typing import Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, render_template
 
 from svc import assets
+from svc.questions import TYPES
+from svc.shapes import TEXT
+from svc.web.decorators import open_to_all, response
 
-_STYLE = re.compile(r'<link rel="stylesheet" href="([\w.]+)">')
-_SCRIPT = re.compile(r'<script src="([\w.]+)"></script>')
-_DATA = re.compile(r'(<script type="application/json" id="\w+") src="([\w.]+)">')
-_ICON = re.compile(r'(<link rel="icon" href=")([\w.]+)"')
+_INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
 def blueprint() -> Blueprint:
     """The route that serves the page to everybody: it holds no data."""
-    routes = Blueprint("dashboard", __name__)
+    routes = Blueprint("dashboard", __name__, template_folder=assets.folder("templates"))
+
+    @cache
+    def page() -> tuple[str, str]:
+        """The page with its files inline, and the policy that allows nothing else."""
+        icon = base64.b64encode(_static("favicon.svg").encode()).decode()
+        text = render_template("dashboard.html", static=_static, icon=icon, types=_types())
+        return text, _policy(text)
 
     @routes.get("/dashboard")
+    @response(TEXT, media=("text/html",), headers=("Content-Security-Policy",))
+    @open_to_all
     def dashboard() -> Response:
-        """Show metrics, decisions, calibration and drift in a browser."""
-        page, policy = _page()
-        headers = {"content-security-policy": policy}
-        return Response(page, mimetype="text/html", headers=headers)
+        """Show metrics, decisions, calibration and drift in a browser.
+
+        The page holds no data: it asks for a key and reads the other routes with it.
+        """
+        text, policy = page()
+        return Response(text, mimetype="text/html", headers={"content-security-policy": policy})
 
     return routes
 
 
-@cache
-def _page() -> tuple[str, str]:
-    """The page with what it refers to put inline, and the policy that allows nothing else."""
-    page = (assets.folder("templates") / "dashboard.html").read_text("utf-8")
-    policy = _policy(_files(_SCRIPT, page), _files(_STYLE, page))
-    page = _STYLE.sub(lambda link: f"<style>{_static(link[1])}</style>", page)
-    page = _SCRIPT.sub(lambda script: f"<script>{_static(script[1])}</script>", page)
-    page = _DATA.sub(lambda data: f"{data[1]}>{_example(data[2])}", page)
-    return _ICON.sub(lambda icon: f'{icon[1]}{_data_uri(icon[2])}"', page), policy
+def _static(name: str) -> str:
+    return (assets.folder("static") / name).read_text("utf-8")
 
 
-def _policy(scripts: list[str], styles: list[str]) -> str:
+def _types() -> dict[str, dict[str, Any]]:
+    """What the page has to know of each question type: where its answer stands, how to draw it."""
+    kinds = {name: schema.model for name, schema in TYPES.items()}
+    return {
+        name: {
+            "field": kind.answer_schema["required"][0],
+            "display": kind.display,
+            "calibrates": kind.calibrates,
+        }
+        for name, kind in kinds.items()
+    }
+
+
+def _policy(page: str) -> str:
     """Only these files run, by their hashes; only this server is asked; no text becomes markup."""
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_hashes(scripts)}",
-            f"style-src {_hashes(styles)}",
+            f"script-src {_hashes(page, 'script')}",
+            f"style-src {_hashes(page, 'style')}",
             "img-src data:",
             "connect-src 'self'",
             "base-uri 'none'",
@@ -60,22 +78,7 @@ def _policy(scripts: list[str], styles: list[str]) -> str:
     )
 
 
-def _files(reference: re.Pattern[str], page: str) -> list[str]:
-    return [_static(name) for name in reference.findall(page)]
-
-
-def _hashes(texts: list[str]) -> str:
+def _hashes(page: str, element: str) -> str:
+    texts = (text for name, text in _INLINE.findall(page) if name == element)
     digests = (hashlib.sha256(text.encode()).digest() for text in texts)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
-
-
-def _static(name: str) -> str:
-    return (assets.folder("static") / name).read_text("utf-8")
-
-
-def _example(name: str) -> str:
-    return (assets.folder("templates") / name).read_text("utf-8")
-
-
-def _data_uri(name: str) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(_static(name).encode()).decode()}"

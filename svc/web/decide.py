@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from flask import Blueprint, Response, g
+from flask import Blueprint, g
 
 from svc.engine.decide import Engine
-from svc.schemas import load_decision
-from svc.web.body import json_response, read_json
+from svc.schemas import DecisionRequest
+from svc.schemas.decision import DecisionRequestSchema
+from svc.schemas.responses import DecisionResponseSchema
+from svc.web.decorators import MODEL_FAILURES, body, fails, response
 
 
 def blueprint(engine: Engine) -> Blueprint:
@@ -16,11 +19,17 @@ def blueprint(engine: Engine) -> Blueprint:
     routes = Blueprint("decide", __name__)
 
     @routes.post("/v1/decide")
-    def decide() -> Response:
-        """Answer typed questions about a state."""
-        asked = load_decision(read_json())
+    @body(DecisionRequestSchema)
+    @response(DecisionResponseSchema)
+    @fails(*MODEL_FAILURES)
+    def decide(asked: DecisionRequest) -> dict[str, Any]:
+        """Answer typed questions about a state.
+
+        At most {MODEL_CALLS} model calls and {REQUEST_DEADLINE_S:g} seconds a request. Equal
+        requests may be served from a cache.
+        """
         asked = replace(asked, project=g.access.project(asked.project))
-        g.decision = engine.decide(asked, g.deadline, g.access.key_id)
-        return json_response(g.decision.response())
+        g.decision = decision = engine.decide(asked, g.deadline, g.access.key_id)
+        return decision.response()
 
     return routes

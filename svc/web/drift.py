@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, g, request
+from typing import Any
+
+from flask import Blueprint, g
 
 from svc import limits
 from svc.learning.reports import Reporter
-from svc.web import query
-from svc.web.body import json_response
+from svc.schemas.responses import ResponseSchema, Shown
+from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
+from svc.web.decorators import fails, query, response
+from svc.web.query import QuestionQuerySchema, Whole
+
+
+class DriftQuerySchema(QuestionQuerySchema):
+    weeks = Whole(
+        *limits.DRIFT_WEEKS,
+        description="How many weeks, the current one included.",
+        load_default=limits.DRIFT_WEEKS_DEFAULT,
+    )
+
+
+class DriftWeekSchema(ResponseSchema):
+    """One week of answers; the latest week has the changes as well."""
+
+    week = Shown({"type": "string", "pattern": "^[0-9]{4}-W[0-9]{2}$"}, "ISO, UTC.")
+    decisions = Shown(COUNT)
+    mix = Shown(
+        nullable(mapping(PROBABILITY)),
+        "The share of each top answer; null for extracted values.",
+    )
+    confidence = Shown(PROBABILITY, "The mean raw probability of the top answer.")
+    mix_change = Shown(
+        nullable(PROBABILITY), "Total-variation distance from the earlier mean mix.", optional=True
+    )
+    confidence_change = Shown(nullable(NUMBER), optional=True)
+    drift = Shown(FLAG, "Whether either has moved further than it may.", optional=True)
+
+
+class DriftReportSchema(ResponseSchema):
+    """Oldest week first; weeks without decisions are left out."""
+
+    project = Shown(TEXT)
+    question = Shown(TEXT)
+    weeks = Shown(array(DriftWeekSchema))
 
 
 def blueprint(reporter: Reporter) -> Blueprint:
@@ -15,10 +52,11 @@ def blueprint(reporter: Reporter) -> Blueprint:
     routes = Blueprint("drift", __name__)
 
     @routes.get("/v1/drift")
-    def drift() -> Response:
+    @query(DriftQuerySchema)
+    @response(DriftReportSchema)
+    @fails(404)
+    def drift(question: str, weeks: int, project: str | None = None) -> dict[str, Any]:
         """Report a question's answers week by week, and whether they drift."""
-        project = g.access.project(request.args.get("project") or None)
-        weeks = query.whole("weeks", limits.DRIFT_WEEKS_DEFAULT, limits.DRIFT_WEEKS)
-        return json_response(reporter.drift(project, query.text("question"), weeks))
+        return reporter.drift(g.access.project(project), question, weeks)
 
     return routes

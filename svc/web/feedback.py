@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, g
+from typing import Any
+
+from flask import Blueprint, g
 
 from svc import limits
 from svc.learning.learner import Learner
-from svc.schemas.feedback import load_feedback
-from svc.web.body import json_response, read_json
+from svc.schemas.feedback import Feedback, FeedbackRequestSchema
+from svc.schemas.responses import DECISION_ID, ResponseSchema, Shown
+from svc.shapes import COUNT, FLAG, TEXT
+from svc.web.decorators import body, fails, response
+
+
+class LabelledSchema(ResponseSchema):
+    """How far a question has come towards a calibrator."""
+
+    labels = Shown(COUNT, "Labels collected for this exact question in the project.")
+    min_labels = Shown({"const": limits.MIN_LABELS}, "Labels before a first fit.")
+
+
+class FeedbackResponseSchema(LabelledSchema):
+    """What the question has learned so far, this label included."""
+
+    decision_id = Shown(DECISION_ID)
+    question = Shown(TEXT)
+    calibrated = Shown(FLAG, "Whether a calibrator is in effect for the question.")
 
 
 def blueprint(learner: Learner) -> Blueprint:
@@ -15,18 +34,22 @@ def blueprint(learner: Learner) -> Blueprint:
     routes = Blueprint("feedback", __name__)
 
     @routes.post("/v1/feedback")
-    def feedback() -> Response:
-        """Give the true answer to a question of a decision."""
-        given = load_feedback(read_json())
+    @body(FeedbackRequestSchema)
+    @response(FeedbackResponseSchema)
+    @fails(404)
+    def feedback(given: Feedback) -> dict[str, Any]:
+        """Give the true answer to a question of a decision.
+
+        A further label for the same decision and question replaces the earlier one. From
+        {MIN_LABELS} labels on, a calibrator is fitted where it clearly helps.
+        """
         counted = learner.label(given, g.access.only)
-        return json_response(
-            {
-                "decision_id": given.decision_id,
-                "question": given.question,
-                "labels": counted.labels,
-                "min_labels": limits.MIN_LABELS,
-                "calibrated": counted.calibrated,
-            }
-        )
+        return {
+            "decision_id": given.decision_id,
+            "question": given.question,
+            "labels": counted.labels,
+            "min_labels": limits.MIN_LABELS,
+            "calibrated": counted.calibrated,
+        }
 
     return routes

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from typing import Any
+
+from flask import Blueprint
 
 from svc.pins import LATEST, PINS
-from svc.web.body import json_response
+from svc.schemas.responses import ResponseSchema, Shown
+from svc.shapes import TEXT, array
+from svc.web.decorators import response
+
+
+class ConfigSchema(ResponseSchema):
+    """A pinned prompt with its defaults."""
+
+    name = Shown(TEXT)
+    description = Shown(TEXT)
+    release_date = Shown({"type": "string", "format": "date"})
+
+
+class ConfigListSchema(ResponseSchema):
+    """Every config, the operator's choice first."""
+
+    models = Shown(array(ConfigSchema))
 
 
 def blueprint(latest: str) -> Blueprint:
@@ -18,8 +36,9 @@ def blueprint(latest: str) -> Blueprint:
     listing = {"models": [dict(zip(keys, row, strict=True)) for row in rows]}
 
     @routes.get("/v1/models")
-    def models() -> Response:
+    @response(ConfigListSchema)
+    def models() -> dict[str, Any]:
         """List every config that a request may name."""
-        return json_response(listing)
+        return listing
 
     return routes

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from functools import cache
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, current_app
 
 from svc import jsontext
 from svc.openapi import document
+from svc.shapes import OBJECT
+from svc.web import decorators
+from svc.web.decorators import open_to_all, response
 
 
 def blueprint() -> Blueprint:
     """The route that describes all routes."""
     routes = Blueprint("openapi", __name__)
 
+    @cache
+    def text() -> str:
+        """The document, made when it is first asked for: by then every route is there."""
+        return jsontext.dumps(document(decorators.routes(current_app)))
+
     @routes.get("/openapi.json")
+    @response(OBJECT)
+    @open_to_all
     def openapi() -> Response:
         """Describe this interface in OpenAPI 3.1."""
-        return Response(_text(), mimetype="application/json")
+        return Response(text(), mimetype="application/json")
 
     return routes
-
-
-@cache
-def _text() -> str:
-    """The document, made when it is first asked for."""
-    return jsontext.dumps(document())

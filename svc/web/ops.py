@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask import Blueprint, Response, request
 
 from svc import __version__
 from svc.metrics import Metrics
-from svc.web.body import json_response
+from svc.schemas.responses import ResponseSchema, Shown
+from svc.shapes import TEXT
+from svc.web.decorators import open_to_all, query, response
+from svc.web.query import QuerySchema, Texts
+
+PROMETHEUS = ("text/plain", "application/openmetrics-text")  # by the request's Accept
 
 
-def blueprint(metrics: Metrics) -> Blueprint:
+class HealthSchema(ResponseSchema):
+    """A server that answers."""
+
+    status = Shown({"const": "ok"})
+    version = Shown(TEXT)
+
+
+class MetricsQuerySchema(QuerySchema):
+    names = Texts("Only these samples.", data_key="name[]", load_default=None)
+
+
+def blueprint(counted: Metrics) -> Blueprint:
     """The routes for those who operate the server."""
     routes = Blueprint("ops", __name__)
 
     @routes.get("/health")
-    def health() -> Response:
+    @response(HealthSchema)
+    @open_to_all
+    def health() -> dict[str, Any]:
         """Say that the server answers, and its version."""
-        return json_response({"status": "ok", "version": __version__})
+        return {"status": "ok", "version": __version__}
 
     @routes.get("/metrics")
-    def show_metrics() -> Response:
-        """Show what was counted since the server's start."""
-        names = request.args.getlist("name[]")
-        text, content_type = metrics.render(request.headers.get("Accept"), names or None)
+    @query(MetricsQuerySchema)
+    @response(TEXT, media=PROMETHEUS)
+    def metrics(names: list[str] | None) -> Response:
+        """Show what was counted since the server's start, in the Prometheus text format."""
+        text, content_type = counted.render(request.headers.get("Accept"), names)
         return Response(text, content_type=content_type)
 
     return routes

@@ -1,31 +1,68 @@
-"""Values of a query string, checked."""
+"""Fields of a query string, where every value is text and may come several times."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from flask import request
+from marshmallow import EXCLUDE, Schema, ValidationError, missing
 
-from svc.errors import InvalidRequest
+from svc.questions import fields
+from svc.shapes import TEXT, array
 
-_WHOLE = re.compile(r"[0-9]{1,9}")
-
-
-def text(name: str) -> str:
-    """A value that has to be there. Raises `InvalidRequest`."""
-    value = request.args.get(name, "")
-    if not value:
-        raise InvalidRequest(f"{name}: is required in the query, such as ?{name}=...")
-    return value
+_DIGITS = re.compile(r"[0-9]{1,9}")
 
 
-def whole(name: str, default: int, allowed: tuple[int, int]) -> int:
-    """A whole number from the first of `allowed` to the last. Raises `InvalidRequest`."""
-    value = request.args.get(name)
-    if value is None:
-        return default
-    low, high = allowed
-    number = int(value) if _WHOLE.fullmatch(value) else low - 1
-    if not low <= number <= high:
-        raise InvalidRequest(f"{name}: must be a whole number from {low} to {high:,}")
-    return number
+class Text(fields.Text):
+    """Text; an empty one counts as not given."""
+
+    def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        first = value if value is missing else value[0] or missing
+        return super().deserialize(first, *args, **kwargs)
+
+
+class Key(Text):
+    """A name that has to be given."""
+
+    default_error_messages = {  # noqa: RUF012
+        "required": "is required in the query, such as ?question=..."
+    }
+    form = {**TEXT, "minLength": 1}  # noqa: RUF012
+
+
+class Texts(fields.Anything):
+    """All texts given under one name."""
+
+    form = array(TEXT)
+
+
+class Whole(fields.Whole):
+    """A whole number."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+        number = int(value[0]) if _DIGITS.fullmatch(value[0]) else self.low - 1
+        if not self.low <= number <= self.high:
+            raise ValidationError(f"must be a whole number from {self.low} to {self.high:,}")
+        return number
+
+
+class QuerySchema(Schema):
+    """The values of a query that a view knows; others are ignored."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+
+class ProjectQuerySchema(QuerySchema):
+    project = Text(
+        "The project; without it `default`, or the project of a key that is for one alone."
+    )
+
+
+class QuestionQuerySchema(ProjectQuerySchema):
+    question = Key("A question's key.", required=True)
+
+
+def can_refuse(schema: Schema) -> bool:
+    """Whether a query can be one that `schema` refuses."""
+    return any(field.required or isinstance(field, Whole) for field in schema.fields.values())

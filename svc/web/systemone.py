@@ -1,17 +1,19 @@
 """`POST /v1/systemone`: the criteria request shape, put into the words of `/v1/decide` and back.
 
-Only this file knows the shape: the core sees an ordinary request, and `_Shape` presents its
-answers the way the clients of this route read them.
+Only this file knows the shape: the core sees an ordinary request, and `Criteria` presents its
+answers the way the clients of this route read them. Which criteria a type takes is told by its
+fields: they stand for its options or its levels, or say what its two sides mean.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from flask import Blueprint, Response, g
+from flask import Blueprint, g
+from marshmallow import EXCLUDE, post_load, pre_load
 
 from svc import jsontext
 from svc.engine.decide import Engine
@@ -19,23 +21,120 @@ from svc.errors import InvalidJson, InvalidRequest
 from svc.phrases import quoted
 from svc.pins import LATEST
 from svc.questions import TYPES
+from svc.questions.fields import Descriptions, Levels
+from svc.questions.schema import component
 from svc.records import Answer, Source
-from svc.schemas import load_decision
-from svc.schemas.decision import DecisionSchema
-from svc.web.body import json_response, read_json
+from svc.schemas import DecisionRequest
+from svc.schemas.decision import DecisionRequestSchema, QuestionsField
+from svc.schemas.plan import MODEL_PLAN, PlanField
+from svc.schemas.responses import DecisionResponseSchema, Shown, answer
+from svc.shapes import (
+    COUNT,
+    OBJECT,
+    PROBABILITY,
+    TEXT,
+    Json,
+    Named,
+    described,
+    mapping,
+    nullable,
+    one_of_types,
+    record,
+)
+from svc.web.decorators import MODEL_FAILURES, body, fails, response
 
-TEXT = "string"  # this route's name of a text question
+ALIASES = {"string": "text"}  # this route's other names of types
 SKIPPED = "skipped"  # the type of a skipped answer; clients pass over types unknown to them
 _PIN = re.compile(r"svc-\d+\.\d+\.\d+")
-_DECISION_FIELDS = frozenset(DecisionSchema().fields)
-# What is asked where a question has no instructions.
-_DEFAULT_INSTRUCTIONS = {
-    "choice": "Which of these fits the input best?",
-    "score": "Which of these levels fits the input best?",
-    "noul": "Does this hold for the input?",
-    "multi": "Which of these apply to the input?",
-}
-_DEFAULT_INSTRUCTION = "Which value does the input give?"
+_BOUNDS = ("minProperties", "maxProperties", "propertyNames", "minItems", "maxItems")
+_ANY = described({}, "Text, or any JSON, which the model is shown as text. May be left out.")
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """A checked request, and its questions as they came."""
+
+    request: DecisionRequest
+    questions: Mapping[str, Any]
+
+    def present(self, key: str, answer: Answer) -> Answer:
+        """An answer as this route's clients read it."""
+        if answer.source is Source.SKIPPED:
+            return answer.plus(type=SKIPPED)
+        asked = self.questions[key]
+        kind = asked["type"]
+        found = _replaced(ALIASES.get(kind, kind))
+        if not isinstance(found, Levels):
+            return replace(answer, fields={"type": kind, **answer.fields})
+        criteria = asked.get("criteria")
+        levels = asked.get(found.name) if criteria is None else criteria
+        probabilities = _by_level(answer.fields["probabilities"])
+        own = {"probabilities": probabilities, "legend": _by_level(levels)}
+        return replace(answer, fields={"type": kind, **answer.fields, **own})
+
+
+class CriteriaModel(PlanField):
+    """The models of a request, after a config was told from them."""
+
+    form = {"anyOf": [nullable(TEXT), MODEL_PLAN]}  # noqa: RUF012
+
+
+def any_question() -> Named:
+    """The JSON schema of a question of this route."""
+    kinds = {**ALIASES, **{kind: kind for kind in TYPES}}
+    names = {kind: _component(kind, "Question") for kind in kinds}
+    questions = {name: Named(names[name], _question(name, kind)) for name, kind in kinds.items()}
+    return Named("CriteriaQuestion", one_of_types(questions, names))
+
+
+def any_answer() -> Named:
+    """The JSON schema of an answer of this route."""
+    skipped = record({"type": {"const": SKIPPED}, "skipped": {"const": True}}, {"stage": COUNT})
+    answers = {kind: Named(_component(kind, "Answer"), _answer(kind)) for kind in TYPES}
+    answers[SKIPPED] = Named(_component(SKIPPED, "Answer"), skipped)
+    names = {kind: one.name for kind, one in answers.items()}
+    aliases = {alias: names[kind] for alias, kind in ALIASES.items()}
+    return Named("CriteriaAnswer", one_of_types(answers, {**names, **aliases}))
+
+
+class CriteriaRequestSchema(DecisionRequestSchema):
+    """Fields that are not known are ignored."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+    questions = QuestionsField(any_question)
+    model = CriteriaModel(
+        "`svc-x.y.z` or `svc-latest` selects that config; a name without a provider stands for the "
+        "server's default model; anything else is as in `/v1/decide`.",
+        attribute="plan",
+    )
+
+    @pre_load
+    def _translate(self, given: Mapping[str, Any], **_: Any) -> dict[str, Any]:
+        rest = {name: value for name, value in given.items() if name != "model"}
+        questions = given.get("questions")
+        if questions and isinstance(questions, Mapping):
+            rest["questions"] = {key: _translated(key, one) for key, one in questions.items()}
+        return {**_model(given.get("model")), **rest}
+
+    @post_load(pass_original=True)
+    def _freeze(self, data: dict[str, Any], given: Mapping[str, Any], **_: Any) -> Any:
+        return Criteria(super()._freeze(data), given["questions"])
+
+
+class CriteriaResponseSchema(DecisionResponseSchema):
+    """The answers of a decision, each with its type, and what it used."""
+
+    answers = Shown(mapping(any_answer), "By question key, each with its type.")
+    usage = Shown(
+        record(
+            {
+                "input_tokens": described(COUNT, "As the providers counted them; 0 when cached."),
+                "output_tokens": {"const": 0, "description": "Not tracked."},
+            }
+        )
+    )
 
 
 def blueprint(engine: Engine) -> Blueprint:
@@ -43,46 +142,77 @@ def blueprint(engine: Engine) -> Blueprint:
     routes = Blueprint("systemone", __name__)
 
     @routes.post("/v1/systemone")
-    def systemone() -> Response:
-        """Answer typed questions given in the criteria shape."""
-        shape = _Shape(read_json())
-        asked = load_decision(shape.body)
+    @body(CriteriaRequestSchema)
+    @response(CriteriaResponseSchema)
+    @fails(*MODEL_FAILURES)
+    def systemone(criteria: Criteria) -> dict[str, Any]:
+        """Answer typed questions given in the criteria shape.
+
+        An alias of `/v1/decide` for clients that speak of `criteria`.
+        """
+        asked = criteria.request
         asked = replace(asked, project=g.access.project(asked.project))
-        g.decision = engine.decide(asked, g.deadline, g.access.key_id, shape.present)
+        g.decision = engine.decide(asked, g.deadline, g.access.key_id, criteria.present)
         usage = {"input_tokens": g.decision.input_tokens, "output_tokens": 0}
-        return json_response({**g.decision.response(), "usage": usage})
+        return {**g.decision.response(), "usage": usage}
 
     return routes
 
 
-class _Shape:
-    """One request in the criteria shape: `body` is its `/v1/decide` form."""
+def _component(kind: str, part: str) -> str:
+    return f"Criteria{component(kind, part)}"
 
-    def __init__(self, body: Any) -> None:
-        if not isinstance(body, Mapping):
-            raise InvalidJson("the body must be a JSON object")
-        questions = body.get("questions")
-        self._questions: Mapping[str, Any] = questions if isinstance(questions, Mapping) else {}
-        self.body = {field: value for field, value in body.items() if field in _DECISION_FIELDS}
-        self.body.pop("model", None)
-        self.body = {**_model(body.get("model")), **self.body}
-        if self._questions:
-            self.body["questions"] = {
-                key: _translated(key, question) for key, question in self._questions.items()
-            }
 
-    def present(self, key: str, answer: Answer) -> Answer:
-        """An answer as this route's clients read it."""
-        if answer.source is Source.SKIPPED:
-            return replace(answer, fields={"type": SKIPPED, **answer.fields})
-        asked = self._questions[key]
-        fields = {"type": asked["type"], **answer.fields}
-        if asked["type"] == "score":
-            criteria = asked.get("criteria")
-            levels = asked.get("levels") if criteria is None else criteria
-            fields["probabilities"] = _by_level(fields["probabilities"])
-            fields["legend"] = _by_level(levels)
-        return replace(answer, fields=fields)
+def _replaced(kind: str) -> Descriptions | Levels | None:
+    """The field that criteria stand for; a type without one may have sides."""
+    fields = TYPES[kind].fields.values()
+    return next((one for one in fields if isinstance(one, (Descriptions, Levels))), None)
+
+
+def _question(name: str, kind: str) -> Json:
+    """A question of `/v1/decide` whose instructions may be anything, or nothing, with criteria."""
+    properties = TYPES[kind].json_schemas()
+    properties |= {"type": {"const": name}, "instructions": _ANY}
+    if "escape" in properties:
+        properties["escape"] = {**properties["escape"], "default": False}
+    if sides := TYPES[kind].model.sides:
+        meant = " and what ".join(word.lower() for word in sides.values())
+        properties["criteria"] = {
+            "type": ["object", "null"],
+            "properties": {side: {} for side in sides},
+            "description": f"What {meant} mean: text, null or any JSON.",
+        }
+    refused = {"not": {"required": ["enum"]}} if name in ALIASES else {}
+    either = _either(properties, _replaced(kind))
+    return {**OBJECT, "properties": properties, "required": ["type"], **refused, **either}
+
+
+def _either(properties: Json, replaced: Descriptions | Levels | None) -> Json:
+    """Either there are criteria, or what they stand for counts; only then is that looked at."""
+    if replaced is None:
+        return {}
+    name, full = replaced.name, replaced.json_schema()
+    about = full["description"]
+    properties[name] = described({}, f"{about} Only looked at without criteria.")
+    # Their number is that of the options or levels, but descriptions may be JSON.
+    properties["criteria"] = {
+        "type": [full["type"], "null"],
+        **{bound: full[bound] for bound in _BOUNDS if bound in full},
+        "description": f"{about} Descriptions may be text, null or any JSON.",
+    }
+    return {"anyOf": [record({"criteria": {"type": full["type"]}}), record({name: full})]}
+
+
+def _answer(kind: str) -> Json:
+    """An answer of `/v1/decide` with its type, and with levels by name."""
+    whole = answer(kind)
+    aliases = [alias for alias, of in ALIASES.items() if of == kind]
+    own: Json = {"type": {"enum": [kind, *aliases]} if aliases else {"const": kind}}
+    if isinstance(_replaced(kind), Levels):
+        own["probabilities"] = described(mapping(PROBABILITY), "By level: `0`, `1` and so on.")
+        own["legend"] = described(mapping({}), "What each level means, as it was given.")
+    required = dict.fromkeys(["type", *whole["required"], *own])
+    return record({**whole["properties"], **own}, required=list(required))
 
 
 def _by_level(values: list[Any]) -> dict[str, Any]:
@@ -103,75 +233,60 @@ def _translated(key: str, question: Any) -> Any:
     if not isinstance(question, Mapping) or not isinstance(question.get("type"), str):
         return question
     try:
-        return _question(key, question, question["type"])
+        return _in_words_of_decide(key, question, question["type"])
     except RecursionError:
         raise InvalidRequest(f"question {quoted(key)}: it is nested too deeply") from None
 
 
-def _question(key: str, question: Mapping[str, Any], kind: str) -> Any:
-    if kind == TEXT:
-        if "enum" in question:
-            raise InvalidRequest(
-                f"question {quoted(key)}: a string with enum is not possible; "
-                "ask a choice with the values as criteria"
-            )
-        kind = "text"
+def _in_words_of_decide(key: str, question: Mapping[str, Any], name: str) -> Any:
+    if name in ALIASES and "enum" in question:
+        raise InvalidRequest(
+            f"question {quoted(key)}: a string with enum is not possible; "
+            "ask a choice with the values as criteria"
+        )
+    kind = ALIASES.get(name, name)
     if kind not in TYPES:
-        allowed = ", ".join((*TYPES, TEXT))
+        allowed = ", ".join((*TYPES, *ALIASES))
         raise InvalidJson(
             f"question {quoted(key)}: unknown type {quoted(kind)}; allowed: {allowed}"
         )
-    known = {name: value for name, value in question.items() if name in TYPES[kind].fields}
-    criteria = question.get("criteria")
+    schema = TYPES[kind]
+    known = {name: value for name, value in question.items() if name in schema.fields}
+    if "escape" in schema.fields:
+        known.setdefault("escape", False)
     instructions = _text(question.get("instructions"))
     if not instructions.strip():
-        instructions = _DEFAULT_INSTRUCTIONS.get(kind, _DEFAULT_INSTRUCTION)
-    translate = _CRITERIA.get(kind)
+        instructions = schema.model.usual_instructions
     try:
-        fields = translate(known, criteria) if translate else {}
+        meant, meaning = _meant(kind, question.get("criteria"))
     except ValueError as error:
         raise InvalidRequest(f"question {quoted(key)} criteria: {error}") from None
-    meaning = fields.pop("meaning", "")
-    return {**known, **fields, "type": kind, "instructions": instructions + meaning}
+    return {**known, **meant, "type": kind, "instructions": instructions + meaning}
 
 
-def _choice(known: Mapping[str, Any], criteria: Any) -> dict[str, Any]:
-    return {"escape": known.get("escape", False), **_options(known, criteria)}
-
-
-def _options(known: Mapping[str, Any], criteria: Any) -> dict[str, Any]:
-    if criteria is None:
-        return {}
+def _meant(kind: str, criteria: Any) -> tuple[dict[str, Any], str]:
+    """The field that criteria stand for, and what they add to the instructions."""
+    replaced, sides = _replaced(kind), TYPES[kind].model.sides
+    if criteria is None or not (replaced or sides):
+        return {}, ""
+    if replaced is None:
+        return {}, _meaning(sides, criteria)
+    if isinstance(replaced, Levels):
+        if not isinstance(criteria, list):
+            raise ValueError("must be a list of level descriptions, lowest first")
+        return {replaced.name: [_text(level) for level in criteria]}, ""
     if not isinstance(criteria, Mapping):
         raise ValueError("must be an object of option key to description")
-    return {"options": {name: _text(described) for name, described in criteria.items()}}
+    return {replaced.name: {name: _text(about) for name, about in criteria.items()}}, ""
 
 
-def _score(known: Mapping[str, Any], criteria: Any) -> dict[str, Any]:
-    if criteria is None:
-        return {}
-    if not isinstance(criteria, list):
-        raise ValueError("must be a list of level descriptions, lowest first")
-    return {"levels": [_text(level) for level in criteria]}
-
-
-def _noul(known: Mapping[str, Any], criteria: Any) -> dict[str, Any]:
-    """What yes and no mean goes into the instructions: a noul has no options."""
-    if criteria is None:
-        return {}
+def _meaning(sides: Mapping[str, str], criteria: Any) -> str:
+    """What the sides mean goes into the instructions: such a question has no options."""
     if not isinstance(criteria, Mapping):
-        raise ValueError("must be an object with true, false or both")
-    sides = (("Yes", criteria.get("true")), ("No", criteria.get("false")))
-    lines = [f"\n{name} means: {_text(side)}" for name, side in sides if _text(side).strip()]
-    return {"meaning": "".join(lines)}
-
-
-_CRITERIA: dict[str, Callable[[Mapping[str, Any], Any], dict[str, Any]]] = {
-    "choice": _choice,
-    "multi": _options,
-    "score": _score,
-    "noul": _noul,
-}
+        raise ValueError(f"must be an object with {', '.join(sides)} or both")
+    texts = {word: _text(criteria.get(side)) for side, word in sides.items()}
+    lines = [f"\n{word} means: {text}" for word, text in texts.items() if text.strip()]
+    return "".join(lines)
 
 
 def _text(content: Any) -> str:

@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 from functools import cache
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from svc.openapi import document
+from svc.app import create_app
+from svc.bootstrap import build
+from svc.settings import load
+
+PROVIDER = {"SVC_MODEL": "@some/model", "SVC_PROVIDER_SOME_URL": "http://127.0.0.1:9"}
+
+
+@cache
+def document() -> Any:
+    """The document as a server has it for its clients; no model is asked for it."""
+    with TemporaryDirectory() as folder:
+        services = build(load({"SVC_DB": f"{folder}/svc.db", **PROVIDER}))
+        response = create_app(services).test_client().get("/openapi.json")
+        services.close()
+    return response.json
+
+
+def taken(path: str) -> str | None:
+    """The component of a route's request body, None where it takes none."""
+    operation = document()["paths"].get(path, {}).get("post")
+    return None if operation is None else _component(operation["requestBody"])
+
+
+def answered(path: str) -> str:
+    """The component of what a route answers."""
+    (operation,) = document()["paths"][path].values()
+    return _component(operation["responses"]["200"])
+
+
+def _component(described: Any) -> str:
+    reference: str = described["content"]["application/json"]["schema"]["$ref"]
+    return reference.rpartition("/")[2]
 
 
 @cache

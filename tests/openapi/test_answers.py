@@ -9,12 +9,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from svc.openapi.examples import examples
-from svc.openapi.routes import ROUTES
 from tests.contract.test_properties import WHOLE
 from tests.contract.test_table import CHOICE, INTEGER, MULTI, NOUL, NUMBER, SCORE, TEXT
-from tests.openapi.judge import judge, strict_judge
+from tests.openapi.judge import answered, document, judge, strict_judge, taken
 
-ANSWERED = {route.path: route.answers["$ref"].rpartition("/")[2] for route in ROUTES[:8]}
 STATE = {"plan": "pro", "amount": 12, "name": "Ada", "note": "urgent: 3 of them are missing"}
 DEMO = "@demo/lexical"
 EVERY: dict[str, Any] = {
@@ -87,8 +85,8 @@ def test_every_example_is_what_the_demonstration_model_answers(client: FlaskClie
     for example in examples():
         answer = send(client, example.path + example.query, _with(ids, example.request))
         assert settled(answer) == settled(example.answer), example.name
-        strict_judge(ANSWERED[example.path]).validate(answer)
-        strict_judge(ANSWERED[example.path]).validate(example.answer)
+        strict_judge(answered(example.path)).validate(answer)
+        strict_judge(answered(example.path)).validate(example.answer)
         ids |= {example.answer["id"]: answer["id"]} if "id" in answer else {}
 
 
@@ -100,12 +98,13 @@ def _with(ids: dict[str, str], request: Any) -> Any:
 
 
 def test_every_route_with_a_body_has_examples_that_its_schema_takes() -> None:
-    for route in ROUTES:
-        if route.takes is not None:
-            found = [one for one in examples() if one.path == route.path]
+    components = {path: taken(path) for path in document()["paths"]}
+    for path, component in components.items():
+        if component is not None:
+            found = [one for one in examples() if one.path == path]
             assert found
             for example in found:
-                judge(route.takes).validate(example.request)
+                judge(component).validate(example.request)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -138,7 +137,7 @@ def test_every_field_about_labelled_answers_is_described(client: FlaskClient, ki
     strict_judge("DecisionResponse").validate(send(client, "/v1/decide", {**body, "state": "a"}))
     for route in ("calibration", "drift"):
         report = send(client, f"/v1/{route}?question=q&project={project}")
-        strict_judge(ANSWERED[f"/v1/{route}"]).validate(report)
+        strict_judge(answered(f"/v1/{route}")).validate(report)
 
 
 def _other(kind: str, number: int) -> Any:

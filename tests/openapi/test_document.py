@@ -14,15 +14,14 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from svc import errors
 from svc.errors import ApiError
-from svc.openapi import decision_request, decision_response, document
-from svc.openapi.routes import ROUTES
+from svc.openapi import decision_request, decision_response
 from svc.questions import TYPES
-from svc.schemas.decision import DecisionSchema
-from svc.schemas.feedback import FeedbackSchema
+from svc.schemas.decision import DecisionRequestSchema
+from svc.schemas.feedback import FeedbackRequestSchema
 from tests import readme
 from tests.contract.test_properties import WHOLE
 from tests.contract.test_table import ALLOWED, REFUSED
-from tests.openapi.judge import judge
+from tests.openapi.judge import document, judge, taken
 
 # What takes more than one field to see, or what only a running server knows.
 BEYOND_A_SCHEMA = {
@@ -53,8 +52,8 @@ BEYOND_A_SCHEMA = {
     "an image over 5 MB",
 }
 CHECKED: list[tuple[str, Schema]] = [
-    ("DecisionRequest", DecisionSchema()),
-    ("FeedbackRequest", FeedbackSchema()),
+    ("DecisionRequest", DecisionRequestSchema()),
+    ("FeedbackRequest", FeedbackRequestSchema()),
     *((f"{kind.capitalize()}Question", schema) for kind, schema in TYPES.items()),
 ]
 
@@ -150,9 +149,8 @@ def test_the_schema_takes_a_request_with_every_field() -> None:
 
 
 def test_the_schema_judges_the_worked_requests_of_the_readme_as_the_server_does() -> None:
-    taken_by = {route.path: route.takes for route in ROUTES}
     for example in readme.examples():
-        component = taken_by.get(example.path)
+        component = taken(example.path)
         if component is None:  # a route without a body
             continue
         works = "error" not in json.loads(example.answer)

@@ -14,6 +14,7 @@ from svc.ratelimit import Buckets
 from svc.store.database import Database
 from svc.store.keys import Keys, NewKey
 from svc.web import auth, errors, hooks
+from svc.web.decorators import open_to_all
 from tests.web.conftest import Start
 from tests.web.models import decision
 
@@ -48,7 +49,7 @@ class World:
         auth.register(app, self.keys, Buckets(self.clock), no_auth)
         errors.register(app)
         app.add_url_rule("/who", "who", view_func=lambda: jsonify(g.access.key_id, g.access.only))
-        app.add_url_rule("/health", "health", view_func=lambda: "ok")
+        app.add_url_rule("/health", "health", view_func=open_to_all(lambda: "ok"))
         self._client = app.test_client()
 
     def key(self, name: str = "ada", rpm: int = 600, project: str | None = None) -> NewKey:

@@ -1,0 +1,89 @@
+"""One route as OpenAPI has it: what its view says of itself, and what holds for every route."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import Schema
+
+from svc import limits
+from svc.openapi import errors
+from svc.openapi.examples import Example, of_route
+from svc.shapes import OBJECT, Json
+
+JSON = "application/json"
+GUARDED = (401, 403, 429)  # how every route fails that needs a key
+EVERY = (400, 413, 500)  # and all of them: what is no HTTP, too long a head, what fails here
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What the decorators of a view say of it.
+
+    `fails` are its error statuses besides those of every route.
+    """
+
+    body: type[Schema] | None = None
+    query: type[Schema] | None = None
+    answers: Any = None
+    media: tuple[str, ...] = (JSON,)
+    headers: tuple[str, ...] = ()
+    fails: tuple[int, ...] = ()
+    guarded: bool = True  # whether it needs a key, once there are keys
+
+
+@dataclass(frozen=True)
+class Route:
+    """A view, and where the application serves it."""
+
+    method: str
+    path: str
+    view: Callable[..., Any]
+    description: Description
+
+    def operation(self) -> Json:
+        """The operation object; components stand in it as what makes them.
+
+        The first line of the view's docstring is the summary, the rest the description, in which
+        `{NAME}` stands for a figure of `svc.limits`.
+        """
+        summary, _, rest = (inspect.getdoc(self.view) or "").partition("\n\n")
+        about = " ".join(rest.format_map(vars(limits)).split())
+        guards = GUARDED if self.description.guarded else ()
+        failing = sorted({*EVERY, *guards, *self.description.fails})
+        return {
+            "operationId": self.view.__name__,
+            "summary": summary,
+            **({"description": about} if about else {}),
+            **self._body(),
+            "responses": {
+                "200": self._answer(summary),
+                **{str(status): errors.reference(status) for status in failing},
+            },
+            **({} if self.description.guarded else {"security": []}),
+        }
+
+    def _body(self) -> Json:
+        if self.description.body is None:
+            return {}
+        examples = _examples(self.path, lambda example: example.request)
+        media = {"schema": self.description.body, **examples}
+        return {"requestBody": {"required": True, "content": {JSON: media}}}
+
+    def _answer(self, summary: str) -> Json:
+        examples = _examples(self.path, lambda example: example.answer)
+        media = {"schema": self.description.answers or OBJECT, **examples}
+        headers = ("x-request-id", *self.description.headers)
+        return {
+            "description": summary,
+            "headers": {name: errors.header(name) for name in headers},
+            "content": dict.fromkeys(self.description.media, media),
+        }
+
+
+def _examples(path: str, part: Callable[[Example], Any]) -> Json:
+    shown = {one.name: {"summary": one.summary, "value": part(one)} for one in of_route(path)}
+    return {"examples": shown} if shown else {}

@@ -1,0 +1,24 @@
+"""JSON schemas of what the answers of several types have."""
+
+from __future__ import annotations
+
+from svc.shapes import FLAG, PROBABILITY, TEXT, array, described, mapping
+
+CONFIDENCE = described(PROBABILITY, "The probability of the answer.")
+OF_OPTIONS = mapping(PROBABILITY)
+ABSTAIN = {
+    "abstain": described(FLAG, "Whether `confidence` is below the question's `min_confidence`.")
+}
+# Of a type whose answers have no confidence otherwise.
+RULED = {"confidence": {"const": 1, "description": "Only where a rule answered."}}
+COVERAGE = {
+    "coverage": described(PROBABILITY, "As asked for."),
+    "guaranteed": described(FLAG, "Whether there are labels enough for `set`."),
+}
+SET = {
+    **COVERAGE,
+    "set": described(
+        array(TEXT, 1),
+        "Holds the true answer with probability `coverage`, if labels are drawn like decisions.",
+    ),
+}

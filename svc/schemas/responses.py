@@ -1,0 +1,111 @@
+"""Schemas of what the server answers.
+
+They describe responses, in the OpenAPI document and to tools; a response is not made by them. A
+schema stands beside the view that answers with it, and those of a decision stand here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from marshmallow import EXCLUDE, Schema
+
+from svc.pins import PINS
+from svc.questions import TYPES
+from svc.questions.fields import Anything
+from svc.questions.schema import component
+from svc.shapes import (
+    AMOUNT,
+    COUNT,
+    FLAG,
+    NUMBER,
+    PROBABILITY,
+    TEXT,
+    Json,
+    Named,
+    described,
+    mapping,
+    one_of,
+    record,
+)
+
+MODES = ("logprobs", "verbal")
+DECISION_ID: Json = {"type": "string", "pattern": "^dec_[0-9A-HJKMNP-TV-Z]{26}$"}
+# What any answer may have, whatever its type.
+_ADDED = {
+    "agreement": described(PROBABILITY, "The share of a council that had this answer."),
+    "answered_by": described(TEXT, "The model of a cascade that answered."),
+    "explain": described(mapping(NUMBER), "By how much the probability drops without each field."),
+    "stage": described(COUNT, "Which stage the question was in, where there are several."),
+    "rule": described(COUNT, "The index of the rule that answered, without a model."),
+}
+_CALIBRATED = described(
+    FLAG, "Whether the project's feedback has fitted a calibrator for this exact question."
+)
+
+
+class ResponseSchema(Schema):
+    """A response, or an object in one; or, with `one_of`, any one of these schemas."""
+
+    class Meta:
+        unknown = EXCLUDE  # fields may be added
+
+    one_of: ClassVar[tuple[type[Schema], ...]] = ()
+
+
+class Shown(Anything):
+    """A field of a response, which is there unless it is `optional`."""
+
+    def __init__(
+        self, form: Any, description: str = "", optional: bool = False, **kwargs: Any
+    ) -> None:
+        """`form` is a JSON schema, or what may stand behind `$ref` in one."""
+        super().__init__(description, required=not optional, **kwargs)
+        self.form = form if isinstance(form, dict) else {"$ref": form}
+
+
+def any_answer() -> Named:
+    """The JSON schema of an answer to a question of any type."""
+    of_types = [Named(component(kind, "Answer"), answer(kind)) for kind in TYPES]
+    skipped = record(
+        {"skipped": {"const": True}},
+        {"stage": _ADDED["stage"]},
+        description="Not asked: `when` did not match, or an answer that it needs was skipped.",
+    )
+    return Named(
+        "Answer",
+        {
+            "anyOf": [*of_types, Named("SkippedAnswer", skipped)],
+            "description": "The answer to a question, by the question's type.",
+        },
+    )
+
+
+def answer(kind: str) -> Json:
+    """The JSON schema of an answer to a question of this type, with all that may be added."""
+    own = TYPES[kind].model.answer_schema
+    return {
+        **own,
+        "properties": {**own["properties"], "calibrated": _CALIBRATED, **_ADDED},
+        "required": [*own["required"], "calibrated"],
+    }
+
+
+class DecidedSchema(ResponseSchema):
+    """What is shown of a decision wherever one is."""
+
+    id = Shown(DECISION_ID, "Unique, and sortable by time.")
+    model = Shown(TEXT, "The full ids of the models that answered, joined by commas.")
+    mode = Shown(one_of(MODES), "The mode that answered; `verbal` when any question was.")
+    latency_ms = Shown(AMOUNT, "Milliseconds over all model calls; 0 when cached.")
+    cost_usd = Shown(AMOUNT, "What the models cost, in dollars; 0 when cached.")
+    cached = Shown(FLAG, "Whether every call was served from the cache.")
+    project = Shown(TEXT, "The calibration namespace used.")
+    config = Shown(one_of(PINS), "The pinned config used.")
+
+
+class DecisionResponseSchema(DecidedSchema):
+    """The answers of a decision, and how they were found."""
+
+    debiased = Shown(FLAG, "Whether options were asked in both orders and averaged.")
+    answers = Shown(mapping(any_answer), "By question key, in the order of the request.")

@@ -1,0 +1,104 @@
+"""Decorators by which a view says what it takes, what it answers, and how it can fail.
+
+They do what they say: a body and a query are checked here before the view is called, and what it
+returns is made a response. The OpenAPI document is made from the same words and the view's
+docstring, whose first line is the summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from flask import Flask, Response, request
+from marshmallow import Schema
+
+from svc.openapi import Description, Route
+from svc.schemas.loading import load
+from svc.web.body import json_response, read_json
+from svc.web.query import can_refuse
+
+View = Callable[..., Any]
+_NAME = "description"  # of the attribute of a view that holds what was said of it
+MODEL_FAILURES = (502, 504)  # how a route can fail that asks models
+_UNREADABLE = (408, 415, 422)  # how a route with a body can fail besides all others
+
+
+def body(schema: type[Schema]) -> Callable[[View], View]:
+    """The view's first argument is the request's body as `schema` loads it."""
+    checked = schema()
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            return view(load(checked, read_json()), *args, **kwargs)
+
+        return _say(decorated, body=schema, fails=_UNREADABLE)
+
+    return decorate
+
+
+def query(schema: type[Schema]) -> Callable[[View], View]:
+    """The view's keyword arguments are the values of the query as `schema` loads them."""
+    checked = schema()
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            return view(*args, **kwargs, **load(checked, dict(request.args.lists())))
+
+        return _say(decorated, query=schema, fails=(422,) if can_refuse(checked) else ())
+
+    return decorate
+
+
+def response(
+    schema: Any, media: tuple[str, ...] = ("application/json",), headers: tuple[str, ...] = ()
+) -> Callable[[View], View]:
+    """The view returns what `schema` describes: as a JSON value, or as a response.
+
+    `schema` is a marshmallow schema or a JSON schema; `headers` are those that the response has
+    besides what every response has.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def decorated(*args: Any, **kwargs: Any) -> Response:
+            returned = view(*args, **kwargs)
+            return returned if isinstance(returned, Response) else json_response(returned)
+
+        return _say(decorated, answers=schema, media=media, headers=headers)
+
+    return decorate
+
+
+def fails(*statuses: int) -> Callable[[View], View]:
+    """The view can also fail with these statuses."""
+    return lambda view: _say(view, fails=statuses)
+
+
+def open_to_all(view: View) -> View:
+    """The view needs no API key; it holds no data."""
+    return _say(view, guarded=False)
+
+
+def routes(app: Flask) -> Iterator[Route]:
+    """Every route of `app`, in the order of registration."""
+    for rule in app.url_map.iter_rules():
+        view = app.view_functions[rule.endpoint]
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            yield Route(method.lower(), rule.rule, view, _description(view))
+
+
+def _description(view: View) -> Description:
+    described: Description = vars(view).get(_NAME, Description())
+    return described
+
+
+def _say(view: View, fails: tuple[int, ...] = (), **said: Any) -> View:
+    """Add to what is said of a view."""
+    earlier = _description(view)
+    vars(view)[_NAME] = replace(earlier, fails=(*earlier.fails, *fails), **said)
+    return view
