@@ -44,7 +44,7 @@ class Colour(Lettered):
         return {
             "colour": self.top(reading),
             "probabilities": shares,
-            **self.certainty(probabilities),
+            **self.certainty(max(probabilities)),
         }
 
     def definition(self) -> dict[str, Any]:
