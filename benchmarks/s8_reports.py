@@ -21,7 +21,7 @@ from svc.schemas.feedback import Feedback
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.labels import Labels
-from svc.store.wordings import Wordings
+from svc.store.question_versions import QuestionVersions
 
 DECISIONS, QUICK = 1_000_000, 50_000
 WEEKS = 53
@@ -73,7 +73,7 @@ def _s9(options: Options) -> Result:
         path = Path(folder) / "svc.db"
         database = Database.open(path)
         decisions, labels = Decisions(database), Labels(database)
-        learner = Learner(decisions, Wordings(database), labels)
+        learner = Learner(decisions, QuestionVersions(database), labels)
         _label(decisions, learner, _fill(decisions, LABELS))
         refit = _milliseconds(lambda: learner.fit(("default", QUESTION.digest)))
         learner.close()

@@ -13,7 +13,7 @@ from svc.engine.cache import DecisionCache
 from svc.engine.calls import CallPool
 from svc.engine.debias import DebiasMemory
 from svc.engine.decide import Engine, Journal
-from svc.engine.plans import Asked
+from svc.engine.plans import ModelResult
 from svc.engine.setup import KeyOf, Know
 from svc.flows import FlowPool
 from svc.learning.knowledge import Library, nothing_known
@@ -35,8 +35,8 @@ from svc.store.decisions import Decisions
 from svc.store.keys import Keys
 from svc.store.labels import Labels
 from svc.store.project_keys import ProjectKeys
+from svc.store.question_versions import QuestionVersions
 from svc.store.weeks import Weeks
-from svc.store.wordings import Wordings
 from svc.usage import Usage, UsageBoard
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ def assemble(
     gate = Admission(catalog, settings.daily_limit, take, buckets)
     calls, flows = CallPool(client, gate, call_threads), FlowPool(flow_threads)
     router = Router(catalog, settings.model, client.list_models)
-    cache: DecisionCache[Asked] = DecisionCache(settings.cache_size)
+    cache: DecisionCache[ModelResult] = DecisionCache(settings.cache_size)
     asker = Asker(client, calls, cache, DebiasMemory(), usage)
     latest = settings.latest_config
     engine = Engine(router, asker, flows, journal, salt, latest, knowledge, project_key)
@@ -142,7 +142,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     """
     shared = shared or Shared()
     database = Database.open(settings.db, turn=shared.write_lock)
-    decisions, labels, wordings = Decisions(database), Labels(database), Wordings(database)
+    decisions, labels, versions = Decisions(database), Labels(database), QuestionVersions(database)
     budget = CallBudget(database)
     core = assemble(
         settings,
@@ -166,8 +166,8 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         database=database,
         decisions=decisions,
         keys=Keys(database),
-        learner=Learner(decisions, wordings, labels),
-        reporter=Reporter(wordings, labels, Weeks(database)),
+        learner=Learner(decisions, versions, labels),
+        reporter=Reporter(versions, labels, Weeks(database)),
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )

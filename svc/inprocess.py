@@ -19,10 +19,10 @@ from svc.bootstrap import Core, assemble
 from svc.deadline import Deadline
 from svc.demo import DemoServer
 from svc.engine import planned_calls
-from svc.engine.ask import Ask, Ledger
+from svc.engine.ask import Ledger, ModelRequest
 from svc.engine.ladder import AUTO
-from svc.engine.plans import Asked, Plan
-from svc.engine.prompt import Material
+from svc.engine.plans import ModelResult, Plan
+from svc.engine.prompt import PromptInput
 from svc.errors import InvalidRequest, QuotaSpent
 from svc.pins import PINS
 from svc.providers.traits import TraitMemory
@@ -154,13 +154,13 @@ class InProcess:
 
     def ask(
         self, model: Model, questions: tuple[Question, ...], state: str, ledger: Ledger
-    ) -> Asked:
+    ) -> ModelResult:
         """Ask one model about a state in mode auto and both orders, outside any decision.
 
         Raises `ApiError`.
         """
-        material = Material(PINS[self.config], questions, state)
-        wanted = Ask(model, material, AUTO, True, DEFAULT_PROJECT, strict=False)
+        material = PromptInput(PINS[self.config], questions, state)
+        wanted = ModelRequest(model, material, AUTO, True, DEFAULT_PROJECT, strict=False)
         with self._deadline() as deadline:
             return self._asker.ask(wanted, ledger, deadline)
 

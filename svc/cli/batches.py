@@ -25,7 +25,7 @@ from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.run import AnswerLine, Result, Tally, answer_line, write_all
 from svc.batch.workers import Workers
 from svc.cli.notices import notice
-from svc.cli.plans import Asking
+from svc.cli.plans import ModelOptions
 from svc.cli.statuses import FAILED
 from svc.errors import ApiError, SettingsError
 from svc.inprocess import InProcess
@@ -91,7 +91,7 @@ def batch_options(function: F) -> F:
 
 def run(
     batch: Batch,
-    asking: Asking,
+    asking: ModelOptions,
     answering: Answering,
     finish: Callable[[DecisionRequest], None] = lambda _request: None,
     **record: Any,
@@ -128,7 +128,7 @@ def read_questions(path: str) -> dict[str, Any]:
 
 def _run(
     batch: Batch,
-    asking: Asking,
+    asking: ModelOptions,
     answering: Answering,
     finish: Callable[[DecisionRequest], None],
     record: dict[str, Any],
@@ -164,7 +164,7 @@ class _Plan:
     threads: list[int]
 
 
-def _planned(batch: Batch, asking: Asking, questions: dict[str, Any]) -> _Plan:
+def _planned(batch: Batch, asking: ModelOptions, questions: dict[str, Any]) -> _Plan:
     """Settle how lines are asked; leaves no thread running."""
     with inprocess.engine(asking.demo, 1) as engine:
         fields = engine.settle(asking.fields)

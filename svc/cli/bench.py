@@ -12,7 +12,7 @@ from svc import inprocess
 from svc.batch.run import FAILURES
 from svc.cli import eval_options
 from svc.cli.notices import notice
-from svc.cli.plans import Asking, model_options
+from svc.cli.plans import ModelOptions, model_options
 from svc.cli.score_table import score_table
 from svc.cli.statuses import FAILED, INTERRUPTED
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
@@ -41,7 +41,7 @@ Examples:
 @eval_options.concurrency
 @model_options
 def command(
-    asking: Asking,
+    asking: ModelOptions,
     sets: Sequence[str],
     folder: str,
     per_set: int | None,
@@ -114,7 +114,7 @@ class _Bench:
 
 
 def _prepared(
-    engine: InProcess, asking: Asking, sets: Sequence[EvalSet], saved: Saved | None
+    engine: InProcess, asking: ModelOptions, sets: Sequence[EvalSet], saved: Saved | None
 ) -> _Bench:
     fields = engine.settle(asking.fields)
     run = Run(config=engine.config, **fields)

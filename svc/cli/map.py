@@ -10,7 +10,7 @@ import click
 from svc.batch.run import AnswerLine, LineAnswer
 from svc.cli import batches
 from svc.cli.batches import Batch, batch_options
-from svc.cli.plans import Asking, model_options
+from svc.cli.plans import ModelOptions, model_options
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
 
@@ -26,7 +26,7 @@ Examples:
 @click.command("map", epilog=EXAMPLES)
 @batch_options
 @model_options
-def command(batch: Batch, asking: Asking) -> None:
+def command(batch: Batch, asking: ModelOptions) -> None:
     """Answer questions about every line of a file.
 
     Each line of INPUT is one JSON state, - reads standard input. Each line of the output is, in

@@ -2,7 +2,7 @@
 
 @click.command("map")
 @model_options
-def command(asking: Asking) -> None: ...
+def command(asking: ModelOptions) -> None: ...
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _options() -> list[Callable[[F], F]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ModelOptions:
     """How models are to be asked.
 
     `fields` are those of `POST /v1/decide`: `mode`, `debias`, and `model` where one is named.
@@ -66,7 +66,7 @@ def model_options(function: F) -> F:
         model = _plan(given, DEMO_MODEL if demo else None)
         named = {} if model is None else {"model": model}
         fields = {**named, "mode": mode, "debias": not no_debias}
-        return function(asking=Asking(fields, demo), **others)
+        return function(asking=ModelOptions(fields, demo), **others)
 
     command: Any = with_asking
     for option in reversed(_options()):

@@ -16,7 +16,7 @@ from svc.batch.run import AnswerLine, LineAnswer
 from svc.cli import batches
 from svc.cli.agreement_report import report
 from svc.cli.batches import Batch, batch_options
-from svc.cli.plans import Asking, model_options
+from svc.cli.plans import ModelOptions, model_options
 from svc.errors import InvalidRequest
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
@@ -50,7 +50,7 @@ Examples:
     help="Disagreements shown for each question.",
 )
 @model_options
-def command(batch: Batch, asking: Asking, name: str, examples: int) -> None:
+def command(batch: Batch, asking: ModelOptions, name: str, examples: int) -> None:
     """Compare answers with the labels that people gave.
 
     Each line of INPUT is an object such as

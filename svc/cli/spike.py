@@ -22,7 +22,7 @@ from svc.evals.probing import QUESTIONS, Probed, Tried, Verdict, probe
 from svc.inprocess import InProcess
 from svc.pins import PINS
 from svc.providers.catalog import CHAT, Provider
-from svc.providers.failures import CallError
+from svc.providers.failures import ProviderError
 from svc.providers.traits import Traits
 from svc.records import Model
 from svc.schemas import load_questions
@@ -130,7 +130,7 @@ def _usual_models(engine: InProcess) -> list[str]:
     for provider in engine.catalog.values():
         try:
             found += _models_of(engine, provider)
-        except CallError:
+        except ProviderError:
             silent.append(provider.name)
     if silent:
         notice(f"no list of models from: {', '.join(silent)}")

@@ -15,11 +15,11 @@ from svc.engine.cache import DecisionCache, cache_key
 from svc.engine.calls import CallPool, Outcome
 from svc.engine.debias import AUTO, DebiasMemory
 from svc.engine.ladder import Climb, moves_on
-from svc.engine.plans import Asked
-from svc.engine.prompt import Material
+from svc.engine.plans import ModelResult
+from svc.engine.prompt import PromptInput
 from svc.errors import ApiError, ModelError, OutOfCalls
 from svc.providers.catalog import CHAT, Provider
-from svc.providers.failures import CallError, api_error_of
+from svc.providers.failures import ProviderError, api_error_of
 from svc.providers.replies import Completion
 from svc.providers.traits import JSON_WAYS, Reason, TraitMemory, Traits, Way
 from svc.records import Model
@@ -55,11 +55,11 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelRequest:
     """Questions for one model in one call, or in one call for each option order."""
 
     model: Model
-    material: Material
+    material: PromptInput
     mode: str
     debias: bool | str
     project: str
@@ -90,7 +90,7 @@ class Asker:
         self,
         facts: ModelFacts,
         calls: CallPool,
-        cache: DecisionCache[Asked],
+        cache: DecisionCache[ModelResult],
         memory: DebiasMemory,
         usage: Usage | None = None,
     ) -> None:
@@ -98,14 +98,14 @@ class Asker:
         self._facts, self._calls, self._cache, self._memory = facts, calls, cache, memory
         self._usage = usage or Usage()
 
-    def ask(self, ask: Ask, ledger: Ledger, deadline: Deadline) -> Asked:
+    def ask(self, ask: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
         """The remembered answer, or one asked for now in the first way that gives any.
 
         Raises `ModelError`, `ModelUnavailable` or `RateLimited` when no order in any way gave
         one, `Timeout` when the deadline passed.
         """
 
-        def now() -> Asked:
+        def now() -> ModelResult:
             return self._ask_now(ask, ledger, deadline)
 
         extracts = any(not question.reversible for question in ask.material.questions)
@@ -123,14 +123,14 @@ class Asker:
         asked, hit = self._cache.fetch(ask.mode, key, deadline, now)
         return replace(asked, cached=True) if hit else asked
 
-    def _ask_now(self, ask: Ask, ledger: Ledger, deadline: Deadline) -> Asked:
+    def _ask_now(self, ask: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
         def book(outcomes: Sequence[Outcome]) -> None:
             self._book(ask.model, outcomes, ledger)
 
         runner = Runner(self._calls, ledger.spend, book, deadline)
         traits = self._facts.traits.of(ask.model.id)
         orders, climb = self._orders(ask), Climb(traits)
-        failures: list[CallError | ApiError] = []
+        failures: list[ProviderError | ApiError] = []
         for way in self._ways(ask, traits):
             if way is Way.SINGLE and climb.reason is Reason.NO_PROBABILITIES:
                 climb.failed.append(way)  # what one call does not give, many do not either
@@ -159,7 +159,7 @@ class Asker:
                 counts = counts.plus(Counts(0, -1, *tokens, cost_usd))
         self._usage.add(model.id, counts)
 
-    def _ways(self, ask: Ask, traits: Traits) -> Sequence[Way]:
+    def _ways(self, ask: ModelRequest, traits: Traits) -> Sequence[Way]:
         """The ways to try, best first."""
         if self._decides(ask.model):
             if ask.mode == ladder.VERBAL:
@@ -174,13 +174,15 @@ class Asker:
             verbal_only=verbal,
         )
 
-    def _too_many(self, way: Way, ask: Ask, orders: Sequence[bool], ledger: Ledger) -> bool:
+    def _too_many(
+        self, way: Way, ask: ModelRequest, orders: Sequence[bool], ledger: Ledger
+    ) -> bool:
         """Whether a way that takes a call for each label takes more than the request has left."""
         if way is not Way.SINGLE:
             return False
         return calls_needed(way, ask.material, len(orders)) > min(ledger.left, ledger.share)
 
-    def _orders(self, ask: Ask) -> tuple[bool, ...]:
+    def _orders(self, ask: ModelRequest) -> tuple[bool, ...]:
         """The option orders to ask in: original, and reversed where that is wanted."""
         pair = ask.debias
         if ask.debias == AUTO:
@@ -192,7 +194,7 @@ class Asker:
         return self._facts.provider(model).kind != CHAT
 
     def _attempt(
-        self, way: Way, orders: Sequence[bool], ask: Ask, runner: Runner, room: bool
+        self, way: Way, orders: Sequence[bool], ask: ModelRequest, runner: Runner, room: bool
     ) -> Attempt:
         """Ask in one way, and once more with room where thought used up the output limit.
 
@@ -207,14 +209,14 @@ class Asker:
             self._facts.traits.needs_room(ask.model.id)
         return again
 
-    def _merged(self, ask: Ask, way: Way, attempt: Attempt) -> Asked:
+    def _merged(self, ask: ModelRequest, way: Way, attempt: Attempt) -> ModelResult:
         questions, orders = ask.material.questions, attempt.readings
         if ask.debias == AUTO and len(orders) > 1:
             self._memory.learn(ask.model.id, questions, orders)
         masses = [r.mass for readings in orders for r in readings if r.mass is not None]
         if masses:
             self._usage.add(ask.model.id, Counts(mass=math.fsum(masses), readings=len(masses)))
-        return Asked(
+        return ModelResult(
             readings=tuple(q.merge(column) for q, *column in zip(questions, *orders, strict=True)),
             original=tuple(orders[0]),
             mode=ladder.VERBAL if way in JSON_WAYS else ladder.LOGPROBS,
@@ -229,7 +231,7 @@ def _named(model: Model) -> str:
     return f"model {model.id!r} of provider {model.provider!r}"
 
 
-def _one_label_a_call(way: Way, ask: Ask, orders: Sequence[bool], ledger: Ledger) -> str:
+def _one_label_a_call(way: Way, ask: ModelRequest, orders: Sequence[bool], ledger: Ledger) -> str:
     needed = calls_needed(way, ask.material, len(orders))
     return (
         f"it has to be asked for one label a call, which takes {needed} calls here where "

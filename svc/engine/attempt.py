@@ -16,10 +16,10 @@ from svc.engine.label_reading import (
     shows_thought,
     without_thought,
 )
-from svc.engine.prompt import Label, Material
+from svc.engine.prompt import Label, PromptInput
 from svc.errors import ApiError
 from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
-from svc.providers.failures import BadReply, CallError, Cut, Unanswerable
+from svc.providers.failures import BadReply, Cut, ProviderError, Unanswerable
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
 from svc.providers.traits import LABEL_WAYS, Way
@@ -48,7 +48,7 @@ class Attempt:
     """The outcomes of all orders in one way: readings where it worked, else failures."""
 
     readings: list[list[Reading]] = field(default_factory=list)
-    failures: list[CallError | ApiError] = field(default_factory=list)
+    failures: list[ProviderError | ApiError] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)  # orders whose output limit was used up
     thought: bool = False  # whether any reply shows that the model thinks before it answers
 
@@ -63,7 +63,7 @@ class Runner:
     deadline: Deadline
 
     def attempt(
-        self, way: Way, orders: Sequence[bool], target: Target, material: Material, room: bool
+        self, way: Way, orders: Sequence[bool], target: Target, material: PromptInput, room: bool
     ) -> Attempt:
         """Ask in every order at the same time; `room` leaves output tokens for thought."""
         attempt = Attempt()
@@ -86,7 +86,7 @@ class Runner:
         way: Way,
         outcomes: Sequence[Outcome],
         target: Target,
-        material: Material,
+        material: PromptInput,
         order: bool,
     ) -> None:
         """Take in what came of one order."""
@@ -107,14 +107,16 @@ class Runner:
             attempt.cut.append(order)
 
 
-def calls_needed(way: Way, material: Material, orders: int) -> int:
+def calls_needed(way: Way, material: PromptInput, orders: int) -> int:
     """How many calls a way takes."""
     if way is not Way.SINGLE:
         return orders
     return orders * sum(len(question.reply_lines(False)) for question in material.questions)
 
 
-def _calls(way: Way, target: Target, material: Material, backwards: bool, room: bool) -> list[Call]:
+def _calls(
+    way: Way, target: Target, material: PromptInput, backwards: bool, room: bool
+) -> list[Call]:
     """The calls of one order: one, or one for each label."""
     if way is Way.DECISION:
         return [_call(target, _decision(material, target.strict, backwards))]
@@ -129,7 +131,7 @@ def _call(target: Target, content: ChatCall | DecisionCall) -> Call:
 
 
 def _chat(
-    way: Way, target: Target, material: Material, backwards: bool, room: bool, line: Label | None
+    way: Way, target: Target, material: PromptInput, backwards: bool, room: bool, line: Label | None
 ) -> ChatCall:
     words = prompt.build(material, way, backwards=backwards, only=line)
     labels = way in LABEL_WAYS
@@ -145,7 +147,7 @@ def _chat(
     )
 
 
-def _decision(material: Material, strict: bool, backwards: bool) -> DecisionCall:
+def _decision(material: PromptInput, strict: bool, backwards: bool) -> DecisionCall:
     if material.think:
         raise Unanswerable("a decision server does not reason in words")
     plain = []
@@ -160,7 +162,7 @@ def _decision(material: Material, strict: bool, backwards: bool) -> DecisionCall
 
 
 def _readings(
-    way: Way, completions: Sequence[Completion], material: Material, backwards: bool
+    way: Way, completions: Sequence[Completion], material: PromptInput, backwards: bool
 ) -> list[Reading]:
     """The readings of one order. Raises `Unreadable`."""
     questions = material.questions

@@ -19,7 +19,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ENDING, ApiError, InternalError
 from svc.providers.bodies import ChatCall
-from svc.providers.failures import CallError, ParameterBounded, ParameterRefused
+from svc.providers.failures import ParameterBounded, ParameterRefused, ProviderError
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
 from svc.providers.replies import Completion
@@ -28,7 +28,7 @@ from svc.records import Model
 
 log = logging.getLogger(__name__)
 
-Outcome: TypeAlias = Completion | CallError | ApiError
+Outcome: TypeAlias = Completion | ProviderError | ApiError
 PARAMETER_RETRIES = 4  # parameters of one call that may be refused, one after the other
 
 
@@ -62,20 +62,21 @@ class Call:
 
 
 @dataclass(slots=True)
-class _Flight:
-    """A call under way, over all its attempts."""
+class _PendingCall:
+    """A call that has no outcome yet, over all its attempts; times are on the pool's clock."""
 
     call: Call
     start_at: float = 0.0
+    # Whether the gate has let the next attempt through.
     admitted: bool = False
     retries: int = 0
     corrections: Corrections = NO_CORRECTIONS
-    corrected: int = 0  # how often
-    outcome: Outcome | None = field(default=None)
+    correction_count: int = 0
+    outcome: Outcome | None = None
 
 
-# What came of flights, in the order they landed; None wakes the one who waits.
-Landed: TypeAlias = SimpleQueue[tuple[_Flight, Outcome] | None]
+# The outcomes of attempts in the order in which they came; None wakes the thread that waits.
+AttemptQueue: TypeAlias = SimpleQueue[tuple[_PendingCall, Outcome] | None]
 
 
 class CallPool:
@@ -97,86 +98,92 @@ class CallPool:
 
         Raises `Timeout` when the deadline passes first, `QuotaSpent` where the gate does.
         """
-        flights = [_Flight(call) for call in calls]
-        landed: Landed = SimpleQueue()
-        with deadline.interrupting(lambda: landed.put(None)):
-            self._fly(flights, landed, deadline)
-        return [flight.outcome for flight in flights if flight.outcome is not None]
+        pending = [_PendingCall(call) for call in calls]
+        attempts: AttemptQueue = SimpleQueue()
+        with deadline.interrupting(lambda: attempts.put(None)):
+            self._finish(pending, attempts, deadline)
+        return [one.outcome for one in pending if one.outcome is not None]
 
     def close(self) -> None:
         """Let no further call start, and wait for those under way."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _fly(self, flights: Sequence[_Flight], landed: Landed, deadline: Deadline) -> None:
-        """Start what is due and take in what landed, until every flight has its outcome."""
-        grounded = list(flights)
+    def _finish(
+        self, pending: Sequence[_PendingCall], attempts: AttemptQueue, deadline: Deadline
+    ) -> None:
+        """Start what is due and take outcomes in, until every call has one."""
+        waiting = list(pending)
         while True:
             deadline.check()
-            grounded = [f for f in grounded if not self._start(f, deadline, landed)]
-            if all(flight.outcome is not None for flight in flights):
+            waiting = [one for one in waiting if not self._start(one, deadline, attempts)]
+            if all(one.outcome is not None for one in pending):
                 return
-            wake_at = min([deadline.at, *(flight.start_at for flight in grounded)])
+            wake_at = min([deadline.at, *(one.start_at for one in waiting)])
             try:
-                arrival = landed.get(timeout=max(0.0, wake_at - self._clock()))
+                ended = attempts.get(timeout=max(0.0, wake_at - self._clock()))
             except Empty:
                 continue
-            if arrival is None:
-                continue  # cancelled
-            flight, outcome = arrival
-            if isinstance(outcome, CallError) and self._again(flight, outcome, deadline):
-                grounded.append(flight)
+            if ended is None:
+                # The deadline was cancelled, which the next check tells.
+                continue
+            one, outcome = ended
+            if isinstance(outcome, ProviderError) and self._again(one, outcome, deadline):
+                waiting.append(one)
             else:
-                flight.outcome = outcome
+                one.outcome = outcome
 
-    def _start(self, flight: _Flight, deadline: Deadline, landed: Landed) -> bool:
-        """Start a flight that is due; False while it has to wait."""
-        if flight.start_at > self._clock():
+    def _start(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> bool:
+        """Start a call that is due; False while it has to wait."""
+        if pending.start_at > self._clock():
             return False
-        if not flight.admitted:
+        if not pending.admitted:
             try:
-                wait = self._gate.delay(flight.call.model.provider, deadline.left())
+                wait = self._gate.delay(pending.call.model.provider, deadline.left())
             except ENDING:
                 raise
             except ApiError as error:
-                flight.outcome = error
+                pending.outcome = error
                 return True
-            flight.admitted = True
+            pending.admitted = True
             if wait > 0:
-                flight.start_at = self._clock() + wait
+                pending.start_at = self._clock() + wait
                 return False
-        flight.admitted = False
-        self._threads.submit(self._attempt, flight, deadline, landed)
+        pending.admitted = False
+        self._threads.submit(self._attempt, pending, deadline, attempts)
         return True
 
-    def _attempt(self, flight: _Flight, deadline: Deadline, landed: Landed) -> None:
+    def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
         left = deadline.left()
         if left <= 0:
-            return  # who asked has gone
-        call = flight.call
+            # The caller's deadline has passed, and nobody waits for the outcome.
+            return
+        call = pending.call
         outcome: Outcome
         try:
             outcome = self._client.call(
-                call.model, call.content, left, call.key, deadline, flight.corrections
+                call.model, call.content, left, call.key, deadline, pending.corrections
             )
-        except CallError as error:
-            outcome = error.with_traceback(None)  # whose frames would hold it, and it them
-        except Exception:  # who asked must hear of it, or would wait for the whole deadline
+        except ProviderError as error:
+            # Its traceback would keep this frame alive, and this frame the error.
+            outcome = error.with_traceback(None)
+        except Exception:
+            # The thread that waits must hear of it, or it would wait for its whole deadline.
             log.exception("a provider call failed in an unforeseen way")
             outcome = InternalError("something failed here while a model was asked")
-        landed.put((flight, outcome))
+        attempts.put((pending, outcome))
 
-    def _again(self, flight: _Flight, error: CallError, deadline: Deadline) -> bool:
-        """Whether, and when, a failed flight is tried once more."""
+    def _again(self, pending: _PendingCall, error: ProviderError, deadline: Deadline) -> bool:
+        """Whether a call that failed is tried once more; if so, its next start is set."""
         if not error.retry:
             return False
         if isinstance(error, ParameterRefused):
-            flight.corrected += 1
-            flight.start_at = 0.0
-            return flight.corrected <= PARAMETER_RETRIES and _corrects(flight, error)
-        pause = self._pause(flight.retries) if error.retry_after is None else error.retry_after
-        flight.retries += 1
-        flight.start_at = self._clock() + pause
-        return flight.retries <= limits.CALL_RETRIES and pause < deadline.left()
+            pending.correction_count += 1
+            pending.start_at = 0.0
+            return pending.correction_count <= PARAMETER_RETRIES and _corrects(pending, error)
+        pause = self._pause(pending.retries) if error.retry_after is None else error.retry_after
+        pending.retries += 1
+        pending.start_at = self._clock() + pause
+        return pending.retries <= limits.CALL_RETRIES and pause < deadline.left()
 
     def _pause(self, retries: int) -> float:
         """Exponential backoff with full jitter on its upper half."""
@@ -184,11 +191,11 @@ class CallPool:
         return longest * (0.5 + 0.5 * self._jitter())
 
 
-def _corrects(flight: _Flight, error: ParameterRefused) -> bool:
-    """Correct a flight by what was refused; False where that was corrected before."""
-    before = flight.corrections
-    flight.corrections = before.plus(_correction(error), error.lasting)
-    return flight.corrections.all != before.all
+def _corrects(pending: _PendingCall, error: ParameterRefused) -> bool:
+    """Correct a call by what was refused; False where that was corrected before."""
+    before = pending.corrections
+    pending.corrections = before.plus(_correction(error), error.lasting)
+    return pending.corrections.all != before.all
 
 
 def _correction(error: ParameterRefused) -> Traits:

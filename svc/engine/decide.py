@@ -10,7 +10,7 @@ from typing import Protocol
 from svc.deadline import Deadline
 from svc.engine import explain, outcome, stages
 from svc.engine.ask import Asker
-from svc.engine.asking import DecisionAsking
+from svc.engine.decision_asker import DecisionAsker
 from svc.engine.plans import KINDS, Team
 from svc.engine.setup import KeyOf, Know, SetupMaker
 from svc.engine.stages import Answered
@@ -70,7 +70,7 @@ class Engine:
         for number in range(len(request.stages)):
             stage = stages.open_stage(request, number, answered)
             if stage.groups:
-                asking = DecisionAsking(self._asker, setup, request.state.text, stage.earlier)
+                asking = DecisionAsker(self._asker, setup, request.state.text, stage.earlier)
                 options = setup.plan.options
                 team = Team(setup.models, asking, setup.knowledge, options, self._flows)
                 found = KINDS[setup.plan.kind].ask(team, stage.groups, deadline)

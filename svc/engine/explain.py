@@ -12,9 +12,9 @@ from typing import Any
 
 from svc import jsontext
 from svc.engine.ask import Asker
-from svc.engine.asking import DecisionAsking
+from svc.engine.decision_asker import DecisionAsker
 from svc.engine.planned_calls import explained_fields
-from svc.engine.plans import Asked, Group
+from svc.engine.plans import Group, ModelResult
 from svc.engine.setup import Setup
 from svc.engine.stages import Answered
 from svc.errors import ApiError
@@ -35,7 +35,7 @@ class Probe:
     without: str
 
 
-def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list[Asked]:
+def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list[ModelResult]:
     """Add `explain` to the answers that models gave; the askings it took.
 
     A field whose call fails is left out. Raises `Timeout`.
@@ -68,10 +68,10 @@ def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, 
     return [(model, mode, Group(found, think)) for (model, mode, think), found in groups.items()]
 
 
-def _job(setup: Setup, asker: Asker, probe: Probe) -> Job[Asked]:
+def _job(setup: Setup, asker: Asker, probe: Probe) -> Job[ModelResult]:
     fields: Mapping[str, Any] = setup.request.state.fields or {}
     text = jsontext.dumps({k: v for k, v in fields.items() if k != probe.without})
-    asking = DecisionAsking(asker, replace(setup, debias=False, mode=probe.mode), text)
+    asking = DecisionAsker(asker, replace(setup, debias=False, mode=probe.mode), text)
     return lambda lane: asking.ask(probe.model, probe.group, lane)
 
 

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from svc.errors import ApiError
-from svc.providers.failures import BadReply, CallError, Cut, FormatRefused, NoLogprobs, NotThisWay
+from svc.providers.failures import (
+    BadReply,
+    Cut,
+    FormatRefused,
+    NoLogprobs,
+    NotThisWay,
+    ProviderError,
+)
 from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Reason, Rung, TraitMemory, Traits, Way
 
 AUTO, LOGPROBS, VERBAL = "auto", "logprobs", "verbal"  # modes
@@ -45,7 +52,7 @@ class Climb:
     failed: list[Way] = field(default_factory=list)
     reason: Reason = Reason.NONE
 
-    def fell(self, way: Way, failures: Sequence[CallError | ApiError]) -> None:
+    def fell(self, way: Way, failures: Sequence[ProviderError | ApiError]) -> None:
         """Take note that a way failed in every order."""
         self.failed.append(way)
         self.reason = next(map(_reason, filter(moves_on, failures)), Reason.UNREADABLE)
@@ -70,16 +77,16 @@ class Climb:
             return rung.after(failed, ladder.index(worked), self.reason)
         if failed:
             return rung.after(failed, failed[-1] + 1, self.reason)
-        # Asked on the other ladder alone: counts towards the next try of this one's top.
+        # ModelResult on the other ladder alone: counts towards the next try of this one's top.
         return rung.waited() if ladder is LABEL_WAYS else rung
 
 
-def moves_on(failure: CallError | ApiError) -> bool:
+def moves_on(failure: ProviderError | ApiError) -> bool:
     """Whether another way of asking may succeed where this failed."""
     return isinstance(failure, NotThisWay | BadReply)
 
 
-def _reason(failure: CallError | ApiError) -> Reason:
+def _reason(failure: ProviderError | ApiError) -> Reason:
     if isinstance(failure, NoLogprobs):
         return Reason.NO_PROBABILITIES
     if isinstance(failure, FormatRefused):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from svc.engine.plans import Asked, Finding
+from svc.engine.plans import Finding, ModelResult
 from svc.engine.setup import Setup
 from svc.engine.stages import Answered
 from svc.questions import Question
@@ -15,7 +15,7 @@ from svc.records import Answer, AskedQuestion, Decision
 def decision(
     setup: Setup,
     answered: Answered,
-    asked: Sequence[Asked],
+    asked: Sequence[ModelResult],
     answers: Mapping[str, Answer],
     latency_ms: float,
     api_key: str | None,

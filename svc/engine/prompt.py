@@ -39,7 +39,7 @@ _ASKINGS: dict[tuple[Any, ...], _Asking] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class PromptInput:
     """All that a prompt is made of but the option order and the reply format."""
 
     pin: Pin
@@ -70,7 +70,7 @@ class Label:
     labels: tuple[str, ...]
 
 
-def labels_of(material: Material, backwards: bool) -> list[Label]:
+def labels_of(material: PromptInput, backwards: bool) -> list[Label]:
     """The lines of a logprobs reply to all questions."""
     return [
         Label(number, position, part, labels)
@@ -79,7 +79,7 @@ def labels_of(material: Material, backwards: bool) -> list[Label]:
     ]
 
 
-def build(material: Material, way: Way, *, backwards: bool, only: Label | None = None) -> Prompt:
+def build(material: PromptInput, way: Way, *, backwards: bool, only: Label | None = None) -> Prompt:
     """The prompt of one call in one option order; `only` asks for one line of them all."""
     asking = _asking(material, way, backwards, only)
     text = _render(material, asking)
@@ -92,7 +92,7 @@ def build(material: Material, way: Way, *, backwards: bool, only: Label | None =
     return Prompt(messages, asking.max_tokens, asking.schema)
 
 
-def key_parts(material: Material) -> list[str]:
+def key_parts(material: PromptInput) -> list[str]:
     """Texts that are the same for two materials exactly when their prompts are."""
     asking = _asking(material, Way.SCHEMA, False, None)
     return [material.pin.name, asking.text, repr(material.earlier), material.state_text]
@@ -109,7 +109,7 @@ class _Asking:
     schema: dict[str, Any] | None
 
 
-def _asking(material: Material, way: Way, backwards: bool, only: Label | None) -> _Asking:
+def _asking(material: PromptInput, way: Way, backwards: bool, only: Label | None) -> _Asking:
     """That part, made once for the questions that come again with every request.
 
     A request's questions that were checked before are the same objects, so their identity will do.
@@ -125,7 +125,7 @@ def _asking(material: Material, way: Way, backwards: bool, only: Label | None) -
     return found
 
 
-def _made_asking(material: Material, way: Way, backwards: bool, only: Label | None) -> _Asking:
+def _made_asking(material: PromptInput, way: Way, backwards: bool, only: Label | None) -> _Asking:
     verbal = way not in (Way.LINES, Way.SINGLE)
     lines = [] if verbal else [only] if only else labels_of(material, backwards)
     schema = _schema(material, backwards, bounded=way is Way.OBJECT) if verbal else None
@@ -139,7 +139,7 @@ def member(index: int) -> str:
     return f"q{index + 1}"
 
 
-def _render(material: Material, asking: _Asking) -> str:
+def _render(material: PromptInput, asking: _Asking) -> str:
     """The user message's text."""
     earlier, state = earlier_block(material), _input_block(material)
     if material.pin.cued:
@@ -152,7 +152,7 @@ def _render(material: Material, asking: _Asking) -> str:
     return "\n\n".join(blocks)
 
 
-def _questions_and_reply(material: Material, lines: Sequence[Label], backwards: bool) -> str:
+def _questions_and_reply(material: PromptInput, lines: Sequence[Label], backwards: bool) -> str:
     """The questions, and the form that the reply is to have; without `lines` it is JSON."""
     shown = _shown(material, lines)
     if material.pin.cued:
@@ -162,7 +162,7 @@ def _questions_and_reply(material: Material, lines: Sequence[Label], backwards: 
     return "\n\n".join(["Questions:", *_questions(material, shown, [], backwards), reply])
 
 
-def _shown(material: Material, lines: Sequence[Label]) -> list[tuple[int, Question]]:
+def _shown(material: PromptInput, lines: Sequence[Label]) -> list[tuple[int, Question]]:
     """The questions that the call is about, each with the number it is called by.
 
     A question that is asked alone is question 1.
@@ -172,7 +172,7 @@ def _shown(material: Material, lines: Sequence[Label]) -> list[tuple[int, Questi
     return [(1, shown[0][1])] if len(shown) == 1 else shown
 
 
-def _input_block(material: Material) -> str:
+def _input_block(material: PromptInput) -> str:
     text = material.state_text
     if not material.pin.delimited:
         return f"Input:\n{text}"
@@ -180,7 +180,7 @@ def _input_block(material: Material) -> str:
     return f"<{mark}>\n{text}\n</{mark}>"
 
 
-def _mark(material: Material) -> str:
+def _mark(material: PromptInput) -> str:
     """A mark that no state can close: nobody can write a state that holds its own digest.
 
     From svc-1.3.0 on the digest is a keyed one, so that a state cannot be tried out against it.
@@ -191,7 +191,7 @@ def _mark(material: Material) -> str:
     return "input-" + hmac.digest(material.salt, text, "sha256").hex()[:MARK_CHARS]
 
 
-def earlier_block(material: Material) -> list[str]:
+def earlier_block(material: PromptInput) -> list[str]:
     """The answers of earlier stages in words, as one block of lines, or nothing."""
     if not material.earlier:
         return []
@@ -200,7 +200,7 @@ def earlier_block(material: Material) -> list[str]:
 
 
 def _questions(
-    material: Material,
+    material: PromptInput,
     shown: Sequence[tuple[int, Question]],
     lines: Sequence[Label],
     backwards: bool,
@@ -285,17 +285,17 @@ def _only(labels: Sequence[str]) -> str:
     return f"only one letter: {either}" if len(labels[0]) == 1 else f"only {either}"
 
 
-def _json_reply(material: Material, backwards: bool) -> str:
+def _json_reply(material: PromptInput, backwards: bool) -> str:
     head = "Reply with one JSON object and nothing else, with these members:"
     return "\n".join([head, *_json_members(material, backwards)])
 
 
-def _cued_json(material: Material, backwards: bool) -> str:
+def _cued_json(material: PromptInput, backwards: bool) -> str:
     head = "Answer with one JSON object and nothing else. Its members:"
     return "\n".join([head, *_json_members(material, backwards)])
 
 
-def _json_members(material: Material, backwards: bool) -> list[str]:
+def _json_members(material: PromptInput, backwards: bool) -> list[str]:
     members = [
         f'"{member(index)}": {question.verbal_format(backwards)}'
         for index, question in enumerate(material.questions)
@@ -305,7 +305,7 @@ def _json_members(material: Material, backwards: bool) -> list[str]:
     return members
 
 
-def _schema(material: Material, backwards: bool, *, bounded: bool) -> dict[str, Any]:
+def _schema(material: PromptInput, backwards: bool, *, bounded: bool) -> dict[str, Any]:
     reasoning: dict[str, Any] = {REASONING: {"type": "string"}} if material.think else {}
     answers = {
         member(index): question.verbal_schema(backwards, bounded)
@@ -314,7 +314,7 @@ def _schema(material: Material, backwards: bool, *, bounded: bool) -> dict[str, 
     return object_schema(reasoning | answers)
 
 
-def _max_tokens(material: Material, way: Way, lines: Sequence[Label]) -> int:
+def _max_tokens(material: PromptInput, way: Way, lines: Sequence[Label]) -> int:
     if lines and material.pin.cued and way is Way.SINGLE:
         return SINGLE_TOKENS
     if lines:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svc.engine import answer
-from svc.engine.asking import Earlier
+from svc.engine.decision_asker import Earlier
 from svc.engine.plans import Findings, Group
 from svc.engine.plans.base import grouped
 from svc.learning.knowledge import Knowledge

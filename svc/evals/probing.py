@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from svc.engine.plans import Asked
+from svc.engine.plans import ModelResult
 from svc.errors import ApiError
 from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Traits, Way
 
@@ -75,7 +75,7 @@ class Probed:
 class Tried:
     """One ask that was answered, and what it took."""
 
-    asked: Asked
+    asked: ModelResult
     calls: int
     cost_usd: float
 
@@ -139,7 +139,7 @@ def _failed(failures: list[str]) -> str:
     return f"{len(failures)} of {len(STATES)} texts had no answer: {failures[0]}"
 
 
-def _verdict(target: Target, traits: Traits, last: Asked) -> Verdict:
+def _verdict(target: Target, traits: Traits, last: ModelResult) -> Verdict:
     if target.decides:
         return Verdict.DECISION
     if last.mode == "logprobs":

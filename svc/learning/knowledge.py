@@ -19,14 +19,14 @@ from svc.questions.labels import DECIMALS
 from svc.stats import conformal
 from svc.stats.calibrators import Calibrator, from_parameters
 from svc.stats.tasks import TASKS
-from svc.store.labels import Labels, Learned, Lesson
+from svc.store.labels import CalibrationState, Labels, TrainingData
 
 SCORES_KEPT = 256  # questions whose sorted scores stay in memory, at most 5,000 doubles each
 
-Scores = Callable[[Question, Learned], Sequence[float]]
+Scores = Callable[[Question, CalibrationState], Sequence[float]]
 
 
-def _no_scores(question: Question, learned: Learned) -> Sequence[float]:
+def _no_scores(question: Question, learned: CalibrationState) -> Sequence[float]:
     return ()
 
 
@@ -34,7 +34,9 @@ def _no_scores(question: Question, learned: Learned) -> Sequence[float]:
 class Knowledge:
     """What is known about the questions of one request; nothing, unless told otherwise."""
 
-    learned: Mapping[bytes, Learned] = field(default_factory=dict)  # by the question's digest
+    learned: Mapping[bytes, CalibrationState] = field(
+        default_factory=dict
+    )  # by the question's digest
     scores: Scores = _no_scores  # of the labels, in ascending order
 
     def calibrator(self, question: Question) -> Calibrator | None:
@@ -98,12 +100,14 @@ class Library:
         if not learned:
             return NOTHING_KNOWN
 
-        def scores(question: Question, known: Learned) -> Sequence[float]:
+        def scores(question: Question, known: CalibrationState) -> Sequence[float]:
             return self._sorted_scores(project, question, known)
 
         return Knowledge(learned, scores)
 
-    def _sorted_scores(self, project: str, question: Question, learned: Learned) -> Sequence[float]:
+    def _sorted_scores(
+        self, project: str, question: Question, learned: CalibrationState
+    ) -> Sequence[float]:
         place = (project, question.digest)
         with self._lock:
             revision, scores = self._scores.get(place, (0, ()))
@@ -124,6 +128,6 @@ def _parsed(calibrator: str) -> Calibrator:
     return from_parameters(json.loads(calibrator))
 
 
-def _scores_of(question: Question, lesson: Lesson) -> list[float]:
+def _scores_of(question: Question, lesson: TrainingData) -> list[float]:
     p, truth = np.array(lesson.p), np.array(lesson.truth)
     return sorted(TASKS[question.task].nonconformity(p, truth).tolist())

@@ -13,7 +13,7 @@ import numpy as np
 
 from svc import limits
 from svc.errors import InvalidRequest, NotFound
-from svc.learning.refits import Later
+from svc.learning.scheduler import Scheduler
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
 from svc.records import Source
@@ -22,8 +22,8 @@ from svc.schemas.feedback import Feedback
 from svc.stats import acceptance
 from svc.stats.tasks import TASKS
 from svc.store.decisions import Decisions, StoredDecision
-from svc.store.labels import Labels, Learned, Lesson, NewLabel, Place
-from svc.store.wordings import Wording, Wordings
+from svc.store.labels import CalibrationState, Labels, NewLabel, Place, TrainingData
+from svc.store.question_versions import QuestionVersion, QuestionVersions
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Learner:
     def __init__(
         self,
         decisions: Decisions,
-        wordings: Wordings,
+        versions: QuestionVersions,
         labels: Labels,
         clock: Callable[[], float] = time.time,
         refit_s: float = limits.REFIT_S,
@@ -52,9 +52,9 @@ class Learner:
 
         Up to `at_once` labels a first fit is made before the label counts as taken.
         """
-        self._decisions, self._wordings, self._labels = decisions, wordings, labels
+        self._decisions, self._versions, self._labels = decisions, versions, labels
         self._clock, self._refit_s, self._at_once = clock, refit_s, at_once
-        self._refits = Later[Place](self._refit, refit_s)
+        self._refits = Scheduler[Place](self._refit, refit_s)
         for place in labels.stale():  # a server stopped before their turn came
             self._refits.schedule(place, refit_s)
 
@@ -95,17 +95,17 @@ class Learner:
             raise InvalidRequest(
                 f"question {quoted(key)} {why}; a label would teach nothing about a model"
             )
-        wording = self._wordings.get(stored.question_id)
-        assert wording is not None  # a foreign key holds it
-        question = from_definition(wording.definition)
+        version = self._versions.get(stored.question_id)
+        assert version is not None  # a foreign key holds it
+        question = from_definition(version.definition)
         if decision.facts.privacy == STRICT and question.extracts:
             raise InvalidRequest(
                 f"question {quoted(key)}: the value was not kept under privacy: strict, "
                 "so no label can be compared with it"
             )
-        return _label(decision, key, wording, stored.reading["p"], feedback.label)
+        return _label(decision, key, version, stored.reading["p"], feedback.label)
 
-    def _until_refit(self, learned: Learned) -> float:
+    def _until_refit(self, learned: CalibrationState) -> float:
         """Seconds until the next fit may be; at most the whole interval, should clocks jump."""
         left = (learned.fitted_at or 0) / 1000 + self._refit_s - self._clock()
         return min(max(0.0, left), self._refit_s)
@@ -124,7 +124,7 @@ class Learner:
         lesson = self._labels.lesson(place, limits.LABELS_READ)
         if lesson is None:
             return False
-        question = self._wordings.get(lesson.learned.question_id)
+        question = self._versions.get(lesson.learned.question_id)
         calibrator = _fitted(lesson, from_definition(question.definition)) if question else None
         text = None if calibrator is None else json.dumps(calibrator)
         self._labels.keep(place, lesson.learned.revision, self._now_ms(), text)
@@ -134,16 +134,16 @@ class Learner:
         return int(self._clock() * 1000)
 
 
-def _is_try(learned: Learned) -> bool:
+def _is_try(learned: CalibrationState) -> bool:
     """Whether a first calibrator is to be tried now; also where the first try came to nothing."""
     due = learned.labels % limits.TRY_EVERY == 0 or not learned.tried
     return due and learned.labels >= limits.MIN_LABELS
 
 
 def _label(
-    decision: StoredDecision, key: str, wording: Wording, p: list[float], given: Any
+    decision: StoredDecision, key: str, version: QuestionVersion, p: list[float], given: Any
 ) -> NewLabel:
-    question = from_definition(wording.definition)
+    question = from_definition(version.definition)
     try:
         label = question.check_label(given)
     except ValueError as error:
@@ -152,15 +152,15 @@ def _label(
         decision_seq=decision.seq,
         key=key,
         project=decision.facts.project,
-        digest=wording.digest,
-        question_id=wording.question_id,
+        digest=version.digest,
+        question_id=version.question_id,
         label=label,
         truth=question.truth(label, decision.answers[key].fields),
         p=question.evidence(p),
     )
 
 
-def _fitted(lesson: Lesson, question: Question) -> dict[str, Any] | None:
+def _fitted(lesson: TrainingData, question: Question) -> dict[str, Any] | None:
     """The parameters of a calibrator that clearly beats none."""
     if not question.calibrates:
         return None

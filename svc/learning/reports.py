@@ -17,9 +17,9 @@ from svc.stats import drift, scores, thresholds
 from svc.stats.acceptance import held_out
 from svc.stats.calibrators import Floats, Ints, from_parameters
 from svc.stats.tasks import TASKS
-from svc.store.labels import Labels, Learned, Lesson
+from svc.store.labels import CalibrationState, Labels, TrainingData
+from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.weeks import Weeks
-from svc.store.wordings import Wording, Wordings
 
 
 class Reporter:
@@ -27,19 +27,19 @@ class Reporter:
 
     def __init__(
         self,
-        wordings: Wordings,
+        versions: QuestionVersions,
         labels: Labels,
         weeks: Weeks,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`clock` gives seconds since the epoch."""
-        self._wordings, self._labels, self._weeks = wordings, labels, weeks
+        self._versions, self._labels, self._weeks = versions, labels, weeks
         self._clock = clock
 
     def calibration(self, project: str, key: str) -> dict[str, Any]:
         """The calibration report. Raises `NotFound` and `StorageError`."""
-        wording, question = self._latest(project, key)
-        lesson = self._labels.lesson((project, wording.digest), limits.LABELS_READ)
+        version, question = self._latest(project, key)
+        lesson = self._labels.lesson((project, version.digest), limits.LABELS_READ)
         learned = None if lesson is None else lesson.learned
         return {
             "project": project,
@@ -53,9 +53,9 @@ class Reporter:
 
     def drift(self, project: str, key: str, weeks: int) -> dict[str, Any]:
         """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
-        wording, question = self._latest(project, key)
+        version, question = self._latest(project, key)
         now_ms = int(self._clock() * 1000)
-        found = self._weeks.read(project, wording.question_id, weeks, now_ms)
+        found = self._weeks.read(project, version.question_id, weeks, now_ms)
         rows = [drift.Week(week.name, week.counts, week.confidence) for week in found]
         return {
             "project": project,
@@ -63,26 +63,28 @@ class Reporter:
             "weeks": drift.report(rows, mixed=question.tallies),
         }
 
-    def _latest(self, project: str, key: str) -> tuple[Wording, Question]:
-        wording = self._wordings.latest(project, key)
-        if wording is None:
+    def _latest(self, project: str, key: str) -> tuple[QuestionVersion, Question]:
+        version = self._versions.latest(project, key)
+        if version is None:
             raise NotFound(f"project {quoted(project)} was never asked a question {quoted(key)}")
-        return wording, from_definition(wording.definition)
+        return version, from_definition(version.definition)
 
 
-def _calibrator(learned: Learned | None) -> Any:
+def _calibrator(learned: CalibrationState | None) -> Any:
     if learned is None or learned.calibrator is None:
         return None
     return json.loads(learned.calibrator)
 
 
-def _arrays(lesson: Lesson | None) -> tuple[Floats, Ints]:
+def _arrays(lesson: TrainingData | None) -> tuple[Floats, Ints]:
     if lesson is None:
         return np.zeros((0, 1)), np.zeros(0, dtype=np.int64)
     return np.array(lesson.p), np.array(lesson.truth)
 
 
-def _figures(question: Question, learned: Learned | None, p: Floats, truth: Ints) -> dict[str, Any]:
+def _figures(
+    question: Question, learned: CalibrationState | None, p: Floats, truth: Ints
+) -> dict[str, Any]:
     """Scores before and after calibration, and what may be automated as things are now.
 
     The thresholds are on the scale of the calibrator in effect: a caller compares them with its

@@ -12,7 +12,7 @@ from svc.ratelimit import Buckets, Exceeded
 
 
 class Admission:
-    """Asked once before every HTTP call, retries included."""
+    """SentCall once before every HTTP call, retries included."""
 
     def __init__(
         self,

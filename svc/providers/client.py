@@ -1,4 +1,4 @@
-"""One bounded HTTP call to a provider; what it may end in is a completion or a `CallError`."""
+"""One bounded HTTP call to a provider; what it may end in is a completion or a `ProviderError`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.failures import (
     BadReply,
-    CallError,
     CallTimedOut,
     Cancelled,
+    ProviderError,
     Refused,
     ServerTrouble,
 )
@@ -26,7 +26,7 @@ from svc.providers.prices import cost_usd
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Redactor
-from svc.providers.refusals import Asked
+from svc.providers.refusals import SentCall
 from svc.providers.replies import Completion, Reply, read_models, read_payload
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
 from svc.providers.transport import Encoded, TooLong, Transport, trusted
@@ -79,7 +79,8 @@ class Client:
 
         `key` is a project's own key and counts on the aggregator only. The call is cut off when
         `deadline` is cancelled. `corrections` are what earlier attempts of this call were
-        refused for; those that last are remembered when this one succeeds. Raises a `CallError`.
+        refused for; those that last are remembered when this one succeeds.
+        Raises a `ProviderError`.
         """
         provider = self._catalog[model.provider]
         protocol = PROTOCOLS[provider.kind]
@@ -89,7 +90,7 @@ class Client:
             if corrections is not NO_CORRECTIONS:
                 traits = traits.corrected(corrections.all)
             body = protocol.body(provider, model.name, call, traits)
-            asked = Asked(body, Redactor(call, key), provider.aggregator)
+            asked = SentCall(body, Redactor(call, key), provider.aggregator)
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
             reply = self._exchange(provider, "POST", protocol.path, key, data, limit, deadline)
@@ -97,7 +98,7 @@ class Client:
             if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
                 self.traits.learn(model.id, corrections.lasting)
             return protocol.read(payload, call)
-        except CallError as error:
+        except ProviderError as error:
             _log.warning("%s: %s: %s", model.id, type(error).__name__, error)
             raise
 
@@ -110,12 +111,12 @@ class Client:
         return cost_usd(self._catalog[model.provider], model.name, completion)
 
     def list_models(self, provider: Provider, timeout_s: float = LIST_TIMEOUT_S) -> list[str]:
-        """The ids that the provider's `/models` lists; raises a `CallError`."""
-        asked = Asked({}, Redactor(_NOTHING_ASKED, provider.key), provider.aggregator)
+        """The ids that the provider's `/models` lists; raises a `ProviderError`."""
+        asked = SentCall({}, Redactor(_NOTHING_ASKED, provider.key), provider.aggregator)
         try:
             reply = self._exchange(provider, "GET", "/models", provider.key, None, timeout_s)
             return read_models(reply, asked, self._now())
-        except CallError as error:
+        except ProviderError as error:
             _log.warning("models of %s: %s: %s", provider.name, type(error).__name__, error)
             raise
 
@@ -155,7 +156,7 @@ class Client:
         raise failure  # out here it does not keep the other error, and with it what was read
 
 
-def _failure(watch: Watch, error: Exception | None) -> CallError:
+def _failure(watch: Watch, error: Exception | None) -> ProviderError:
     """The project's own error; foreign ones name hosts and values, so only their kind is kept."""
     if watch.cancelled:
         return Cancelled("cut off")

@@ -15,7 +15,7 @@ from svc.questions.plain import CHOICE, SCORE, PlainQuestion
 LEVELS = 10  # that such a server takes
 
 
-class Decisions(Protocol[DecisionCall]):
+class DecisionsProtocol(Protocol[DecisionCall]):
     """`POST /decisions`: a list of questions, and answers in the same order."""
 
     path = "/decisions"

@@ -1,6 +1,6 @@
 """What one call to a provider may end in.
 
-    CallError
+    ProviderError
     ├── Throttled              429: again after `retry_after`
     ├── ServerTrouble          5xx or a broken connection: again after a pause
     ├── ParameterRefused       again at once without the parameter, which is remembered
@@ -30,7 +30,7 @@ from svc import limits
 from svc.errors import ApiError, ModelError, ModelUnavailable, RateLimited, together
 
 
-class CallError(Exception):
+class ProviderError(Exception):
     """One HTTP attempt that gave no completion."""
 
     retry = False  # whether the same call may succeed later
@@ -47,7 +47,7 @@ class CallError(Exception):
         return ModelError(f"{self.told} ({self.advice})")
 
 
-class Throttled(CallError):
+class Throttled(ProviderError):
     """The provider limits the rate of calls."""
 
     retry = True
@@ -57,7 +57,7 @@ class Throttled(CallError):
         return RateLimited("the model's provider limits the rate of calls", wait)
 
 
-class ServerTrouble(CallError):
+class ServerTrouble(ProviderError):
     """The provider failed, or the connection broke."""
 
     retry = True
@@ -65,7 +65,7 @@ class ServerTrouble(CallError):
     advice = "see that the server runs and that SVC_PROVIDER_<NAME>_URL is its base URL"
 
 
-class ParameterRefused(CallError):
+class ParameterRefused(ProviderError):
     """The model does not take `parameter`; the same call without it may succeed at once."""
 
     retry = True
@@ -92,7 +92,7 @@ class ParameterBounded(ParameterRefused):
         self.bound, self.upper = bound, upper
 
 
-class NotThisWay(CallError):
+class NotThisWay(ProviderError):
     """The model cannot be asked in this way; another way may succeed."""
 
     told = "the model's provider refused the call"
@@ -110,14 +110,14 @@ class FormatRefused(NotThisWay):
     """A format of reply was asked for that the model does not take."""
 
 
-class Gone(CallError):
+class Gone(ProviderError):
     """The model does not exist, was retired, or is closed to the account."""
 
     def as_api_error(self) -> ApiError:
         return ModelUnavailable("the model does not exist or is not open to this account")
 
 
-class Refused(CallError):
+class Refused(ProviderError):
     """The provider will not take the call, and asking again would not help."""
 
     told = "the model's provider refused the call"
@@ -145,7 +145,7 @@ class Unanswerable(Refused):
         return ModelError(str(self))  # these words are this project's own
 
 
-class BadReply(CallError):
+class BadReply(ProviderError):
     """The provider answered, but not with a completion."""
 
 
@@ -155,17 +155,17 @@ class Cut(BadReply):
     told = "the model used up the output limit before it began to answer"
 
 
-class CallTimedOut(CallError):
+class CallTimedOut(ProviderError):
     """The whole call took longer than its limit."""
 
     told = "the model took too long to answer"
     advice = "raise SVC_PROVIDER_<NAME>_TIMEOUT, or take a faster model"
 
 
-class Cancelled(CallError):
+class Cancelled(ProviderError):
     """The call was cut off by this side."""
 
 
-def api_error_of(failures: Sequence[CallError | ApiError]) -> ApiError:
+def api_error_of(failures: Sequence[ProviderError | ApiError]) -> ApiError:
     """The one error that stands for several failed calls, see `svc.errors.together`."""
-    return together([f.as_api_error() if isinstance(f, CallError) else f for f in failures])
+    return together([f.as_api_error() if isinstance(f, ProviderError) else f for f in failures])

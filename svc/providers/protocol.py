@@ -50,7 +50,10 @@ class Protocol(ABC, Generic[C]):
 
     @abstractmethod
     def read(self, payload: Any, call: C) -> Completion:
-        """The completion in the decoded body of a reply that is no error. Raises `CallError`."""
+        """The completion in the decoded body of a reply that is no error.
+
+        Raises a `ProviderError`.
+        """
 
 
 def share(value: Any) -> float:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from svc.providers.chat import Chat
-from svc.providers.decisions import Decisions
+from svc.providers.decisions import DecisionsProtocol
 from svc.providers.protocol import Protocol
 from svc.providers.systemone import SystemOne
 
 PROTOCOLS: Mapping[str, Protocol[Any]] = {
     "chat": Chat(),
     "systemone": SystemOne(),
-    "decisions": Decisions(),
+    "decisions": DecisionsProtocol(),
 }

@@ -1,4 +1,4 @@
-"""From an error reply to the `CallError` it means. Providers agree on little here."""
+"""From an error reply to the `ProviderError` it means. Providers agree on little here."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc.providers import bounds
+from svc.providers.error_text import ErrorText, retry_after
 from svc.providers.failures import (
-    CallError,
     Cut,
     FormatRefused,
     Gone,
@@ -18,12 +18,12 @@ from svc.providers.failures import (
     NoLogprobs,
     ParameterBounded,
     ParameterRefused,
+    ProviderError,
     Refused,
     ServerTrouble,
     Throttled,
 )
 from svc.providers.redaction import Redactor, log_line
-from svc.providers.said import Said, retry_after
 from svc.providers.traits import FIELDS, OBJECT_SCHEMA, REASONING_OFF, REQUIRE_PARAMETERS
 
 # Never left out: without its policy a strict request would reach providers that store prompts.
@@ -91,7 +91,7 @@ _VALIDATION_WORDS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SentCall:
     """What was sent, as far as a refusal may speak of it."""
 
     body: Mapping[str, Any]
@@ -119,8 +119,10 @@ class Asked:
         return LIMITS[0], 0
 
 
-def failure(said: Said, headers: Mapping[str, str], asked: Asked, now: float) -> CallError:
-    """The `CallError` that an error reply means; `now` is in seconds since the epoch."""
+def failure(
+    said: ErrorText, headers: Mapping[str, str], asked: SentCall, now: float
+) -> ProviderError:
+    """The `ProviderError` that an error reply means; `now` is in seconds since the epoch."""
     facts = {"code": said.code, "type": said.type}
     facts = {name: asked.redactor.code(value) for name, value in facts.items()}
     detail = log_line(said.status, facts, asked.redactor.message(said.message))
@@ -135,7 +137,7 @@ def failure(said: Said, headers: Mapping[str, str], asked: Asked, now: float) ->
     return _refusal(said, asked, detail)
 
 
-def _refusal(said: Said, asked: Asked, detail: str) -> CallError:
+def _refusal(said: ErrorText, asked: SentCall, detail: str) -> ProviderError:
     """What a reply means that refuses this call, and would refuse it again."""
     if said.status in (400, 422) and _says(_CUT_WORDS, said, asked):
         return Cut(detail)
@@ -158,11 +160,11 @@ def _refusal(said: Said, asked: Asked, detail: str) -> CallError:
     return Refused(detail)
 
 
-def _is_too_long(said: Said) -> bool:
+def _is_too_long(said: ErrorText) -> bool:
     return said.code == "context_length_exceeded" or bool(_CONTEXT_WORDS.search(said.message))
 
 
-def _without(field: str, asked: Asked, detail: str) -> CallError:
+def _without(field: str, asked: SentCall, detail: str) -> ProviderError:
     """What it means that one field is refused."""
     if "logprobs" in field:
         return NoLogprobs(detail)
@@ -175,12 +177,12 @@ def _without(field: str, asked: Asked, detail: str) -> CallError:
     return ParameterRefused(field, detail)
 
 
-def _is_trouble(said: Said) -> bool:
+def _is_trouble(said: ErrorText) -> bool:
     """Whether asking again may help: not where the server says that it has no such function."""
     return (said.status >= 500 and said.status != 501) or said.status in _TIMEOUT_STATUSES
 
 
-def _no_credit(said: Said, headers: Mapping[str, str], asked: Asked) -> bool:
+def _no_credit(said: ErrorText, headers: Mapping[str, str], asked: SentCall) -> bool:
     """Whether the account is spent, which unlike a limit does not pass by waiting."""
     if said.status not in (400, 403, 429):
         return False
@@ -192,7 +194,7 @@ def _no_credit(said: Said, headers: Mapping[str, str], asked: Asked) -> bool:
     return not passing and _says(_CREDIT_WORDS, said, asked)
 
 
-def _blames_a_field(said: Said, asked: Asked) -> bool:
+def _blames_a_field(said: ErrorText, asked: SentCall) -> bool:
     """Whether an error of status 500 is a validation error that names a field of the body.
 
     The field and the word of refusal have to stand close together: an outage may list all fields.
@@ -208,7 +210,7 @@ def _blames_a_field(said: Said, asked: Asked) -> bool:
     return False
 
 
-def _refused_field(said: Said, asked: Asked) -> str | None:
+def _refused_field(said: ErrorText, asked: SentCall) -> str | None:
     """The one field of the body that the error blames."""
     blames = said.status in _BLAMES_PARAMETERS or said.status >= 500
     if not blames or said.code == "context_length_exceeded":
@@ -230,7 +232,7 @@ def _refused_field(said: Said, asked: Asked) -> str | None:
     return None
 
 
-def _echoed_field(said: Said, asked: Asked) -> str | None:
+def _echoed_field(said: ErrorText, asked: SentCall) -> str | None:
     """A field whose name the caller used too: it may be left out of this call, and no other."""
     if said.status not in (400, 422):
         return None
@@ -246,11 +248,11 @@ def _mention(names: str) -> str:
     return rf"(?:(?<![\w/-])|(?<=body/)|(?<=#/)|(?<=\s/)|(?<=^/))(?:{names})(?![\w-])"
 
 
-def _mentions(names: str, said: Said) -> Iterator[re.Match[str]]:
+def _mentions(names: str, said: ErrorText) -> Iterator[re.Match[str]]:
     return re.finditer(_mention(names), said.message, re.IGNORECASE)
 
 
-def _named(param: str, asked: Asked) -> str | None:
+def _named(param: str, asked: SentCall) -> str | None:
     """The field that `param` names, such as `response_format.schema` or `body -> logprobs`."""
     path = [part for part in re.split(r"[^A-Za-z0-9_]+", param) if part and part != "body"]
     for name in asked.blamable():
@@ -259,7 +261,7 @@ def _named(param: str, asked: Asked) -> str | None:
     return None
 
 
-def _named_part(name: str, said: Said, asked: Asked) -> str:
+def _named_part(name: str, said: ErrorText, asked: SentCall) -> str:
     """The field itself, or the schema inside it where that alone is blamed."""
     if name == "response_format":
         found = re.search(r"response_format\W+(?:body\W+)?schema\b", said.message, re.IGNORECASE)
@@ -268,13 +270,13 @@ def _named_part(name: str, said: Said, asked: Asked) -> str:
     return name
 
 
-def _is_object_schema(path: list[str], asked: Asked) -> bool:
+def _is_object_schema(path: list[str], asked: SentCall) -> bool:
     """Whether the schema beside the type `json_object` is meant."""
     sent = asked.body.get("response_format", {})
     return path[:2] == ["response_format", "schema"] and "schema" in sent
 
 
-def _bounded(said: Said, asked: Asked, detail: str) -> ParameterBounded | None:
+def _bounded(said: ErrorText, asked: SentCall, detail: str) -> ParameterBounded | None:
     """The bound of a number that was too large or too small, where the error tells of one."""
     if not (said.status in _BLAMES_PARAMETERS or said.status >= 500):
         return None
@@ -296,7 +298,7 @@ def _bounded(said: Said, asked: Asked, detail: str) -> ParameterBounded | None:
     return ParameterBounded(name, bound, detail, upper=upper)
 
 
-def _says(pattern: str | re.Pattern[str], said: Said, asked: Asked) -> bool:
+def _says(pattern: str | re.Pattern[str], said: ErrorText, asked: SentCall) -> bool:
     """Whether the message says it in words that are no echo of the caller's.
 
     What is learned of a model holds for everybody, so no caller's text may teach it.
@@ -307,13 +309,13 @@ def _says(pattern: str | re.Pattern[str], said: Said, asked: Asked) -> bool:
     return found is not None and not asked.redactor.echoes(found[0])
 
 
-def _no_endpoint(said: Said, asked: Asked) -> bool:
+def _no_endpoint(said: ErrorText, asked: SentCall) -> bool:
     return asked.aggregator and said.message.lower().startswith(
         ("no endpoints found", "no endpoints available", "no allowed providers")
     )
 
 
-def _no_endpoint_field(said: Said, asked: Asked) -> str | None:
+def _no_endpoint_field(said: ErrorText, asked: SentCall) -> str | None:
     """The aggregator's 404s: none that takes every parameter, unlike none of the right policy."""
     policy = asked.body.get("provider", {})
     if "requested parameters" in said.message.lower() and REQUIRE_PARAMETERS in policy:
@@ -321,7 +323,7 @@ def _no_endpoint_field(said: Said, asked: Asked) -> str | None:
     return None
 
 
-def _is_gone(said: Said, asked: Asked) -> bool:
+def _is_gone(said: ErrorText, asked: SentCall) -> bool:
     if said.status not in _BLAMES_MODEL:
         return False
     if {said.code, said.type} & _GONE_CODES or said.param == "model":

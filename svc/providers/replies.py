@@ -1,4 +1,4 @@
-"""From the bytes of a reply to a completion, or to the `CallError` it means."""
+"""From the bytes of a reply to a completion, or to the `ProviderError` it means."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, NoLogprobs, Refused
-from svc.providers.refusals import Asked, failure
-from svc.providers.said import read_error, read_inner_error
+from svc.providers.refusals import SentCall, failure
 
 PLACEHOLDER = -9999.0  # and below: a server's word for a probability it does not have
 MOST_TOKENS = 1_000_000_000  # a usage above this is a lie
@@ -57,10 +57,10 @@ class Completion:
     decided: tuple[Mapping[int, float], ...] = ()
 
 
-def read_payload(reply: Reply, asked: Asked, now: float) -> Any:
+def read_payload(reply: Reply, asked: SentCall, now: float) -> Any:
     """The decoded body of a reply that is no error; `now` is in seconds since the epoch.
 
-    Raises a `CallError` for an error, and no reply makes it raise anything but that.
+    Raises a `ProviderError` for an error, and no reply makes it raise anything but that.
     """
     payload = _decode(reply.body)
     _check_error(reply, payload, asked, now)
@@ -73,7 +73,7 @@ def read_payload(reply: Reply, asked: Asked, now: float) -> Any:
 def read_chat(payload: Any, logprobs: bool) -> Completion:
     """The completion in a chat reply's decoded body; `logprobs` says that they were asked for.
 
-    Raises a `CallError` for everything else.
+    Raises a `ProviderError` for everything else.
     """
     choice = _first_choice(payload)
     if not choice:
@@ -93,8 +93,8 @@ def read_usage(usage: Any, input_name: str, output_name: str) -> tuple[int, int]
     return _count(usage.get(input_name)), _count(usage.get(output_name))
 
 
-def read_models(reply: Reply, asked: Asked, now: float) -> list[str]:
-    """The ids in a reply of `/models`; raises a `CallError` where it is no such list."""
+def read_models(reply: Reply, asked: SentCall, now: float) -> list[str]:
+    """The ids in a reply of `/models`; raises a `ProviderError` where it is no such list."""
     payload = _decode(reply.body)
     _check_error(reply, payload, asked, now)
     listed = payload
@@ -114,7 +114,7 @@ def _decode(body: bytes) -> Any:
         return None
 
 
-def _check_error(reply: Reply, payload: Any, asked: Asked, now: float) -> None:
+def _check_error(reply: Reply, payload: Any, asked: SentCall, now: float) -> None:
     if not 200 <= reply.status < 300:
         raise failure(read_error(reply.status, payload), reply.headers, asked, now)
     first = payload[0] if isinstance(payload, list) and payload else payload

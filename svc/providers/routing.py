@@ -10,7 +10,7 @@ from svc import limits
 from svc.errors import ApiError, InvalidRequest, ModelUnavailable
 from svc.pins import Pin
 from svc.providers.catalog import AGGREGATOR, Provider, how_to_configure
-from svc.providers.failures import CallError
+from svc.providers.failures import ProviderError
 from svc.providers.prices import undated
 from svc.records import Model
 
@@ -26,7 +26,7 @@ class Router:
         default_model: str | None,
         list_models: Callable[[Provider], list[str]],
     ) -> None:
-        """`list_models` may raise `CallError`; it is asked at most once while it succeeds."""
+        """`list_models` may raise `ProviderError`; it is asked at most once while it succeeds."""
         self._catalog = catalog
         self._default_model = default_model
         self._list_models = list_models
@@ -145,7 +145,7 @@ class Router:
     def _ask(self, provider: Provider) -> str:
         try:
             listed = self._list_models(provider)
-        except CallError as error:
+        except ProviderError as error:
             if error.retry:
                 self._usual = None  # the next request asks for the list again
             # Some have no such list, or want other headers for it than for a completion.

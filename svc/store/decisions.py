@@ -12,7 +12,7 @@ from typing import Any
 
 from svc import jsontext
 from svc.records import Answer, Decision, DecisionFacts
-from svc.store import ids, weeks, wordings
+from svc.store import ids, question_versions, weeks
 from svc.store.database import Database
 from svc.store.errors import UnknownDecision
 
@@ -138,7 +138,7 @@ def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _R
         digest, row = recent.get(place, (None, 0))
         if digest != question.digest:
             exact = (question.key, question.digest, question.definition)
-            row = wordings.ask(connection, project, *exact)
+            row = question_versions.ask(connection, project, *exact)
             recent[place] = (question.digest, row)
         rows.append(row)
     return rows

@@ -58,7 +58,7 @@ class NewLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class CalibrationState:
     """What a project's labels taught about one exact question."""
 
     labels: int  # how many there are
@@ -70,10 +70,10 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class TrainingData:
     """The most recent labels of one exact question, oldest first."""
 
-    learned: Learned
+    learned: CalibrationState
     p: list[list[float]]  # raw readings
     truth: list[int]
 
@@ -84,34 +84,34 @@ class Labels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, label: NewLabel) -> tuple[Learned, bool]:
+    def add(self, label: NewLabel) -> tuple[CalibrationState, bool]:
         """Store `label` in place of an earlier one; what is known now, and whether it is new.
 
         Returns once it is durable. Raises `StorageError`.
         """
         return self._database.write_grouped(_add_all, (label, json.dumps(list(label.p))))
 
-    def learned(self, project: str, digests: Iterable[bytes]) -> dict[bytes, Learned]:
+    def learned(self, project: str, digests: Iterable[bytes]) -> dict[bytes, CalibrationState]:
         """What is known of these exact questions, those nobody labelled left out.
 
         Raises `StorageError`.
         """
         wanted = list(digests)
         rows = self._database.rows(_find(wanted), project, *wanted)
-        return {row[0]: Learned(*row[1:]) for row in rows}
+        return {row[0]: CalibrationState(*row[1:]) for row in rows}
 
-    def lesson(self, place: Place, most: int) -> Lesson | None:
+    def lesson(self, place: Place, most: int) -> TrainingData | None:
         """The `most` recent labels, None without any. Raises `StorageError`."""
         project, digest = place
         with self._database.read() as connection:
             found = connection.execute(_find([digest]), (project, digest)).fetchone()
             if found is None:
                 return None
-            learned = Learned(*found[1:])
+            learned = CalibrationState(*found[1:])
             rows = connection.execute(_RECENT, (project, learned.question_id, most)).fetchall()
         rows.reverse()
         p: list[list[float]] = json.loads("[" + ",".join(row["p"] for row in rows) + "]")
-        return Lesson(learned, p, [row["truth"] for row in rows])
+        return TrainingData(learned, p, [row["truth"] for row in rows])
 
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.
@@ -138,16 +138,16 @@ class Labels:
 
 def _add_all(
     connection: sqlite3.Connection, items: Sequence[tuple[NewLabel, str]]
-) -> list[tuple[Learned, bool]]:
+) -> list[tuple[CalibrationState, bool]]:
     return [_add(connection, label, p) for label, p in items]
 
 
-def _add(connection: sqlite3.Connection, label: NewLabel, p: str) -> tuple[Learned, bool]:
+def _add(connection: sqlite3.Connection, label: NewLabel, p: str) -> tuple[CalibrationState, bool]:
     new = not connection.execute(_DROP, (label.decision_seq, label.key)).rowcount
     place = (label.decision_seq, label.key, label.project, label.question_id)
     connection.execute(_ADD, (*place, json.dumps(label.label), label.truth, p))
     count = (label.project, label.digest, label.question_id, int(new))
-    return Learned(*connection.execute(_COUNT, count).fetchone()), new
+    return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
 
 
 def _find(digests: list[bytes]) -> str:

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from svc.cli.plans import Asking, model_options
+from svc.cli.plans import ModelOptions, model_options
 from svc.inprocess import DEMO_MODEL
 from svc.schemas import load_decision
 
@@ -17,7 +17,7 @@ QUESTIONS = {"q": {"type": "noul", "instructions": "Is it?"}}
 @click.command()
 @click.argument("word")
 @model_options
-def command(word: str, asking: Asking) -> None:
+def command(word: str, asking: ModelOptions) -> None:
     click.echo(json.dumps({"word": word, "demo": asking.demo, **asking.fields}))
 
 

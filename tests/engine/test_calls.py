@@ -23,7 +23,6 @@ from svc.errors import (
 from svc.providers.bodies import ChatCall
 from svc.providers.failures import (
     BadReply,
-    CallError,
     CallTimedOut,
     Cut,
     FormatRefused,
@@ -33,6 +32,7 @@ from svc.providers.failures import (
     NoLogprobs,
     ParameterBounded,
     ParameterRefused,
+    ProviderError,
     Refused,
     ServerTrouble,
     Throttled,
@@ -157,7 +157,7 @@ def test_calls_of_one_flow_are_under_way_at_the_same_time() -> None:
 
 
 @pytest.mark.parametrize("trouble", [Throttled(), ServerTrouble(), Throttled(retry_after=3.0)])
-def test_what_may_pass_is_tried_three_times_in_all(trouble: CallError) -> None:
+def test_what_may_pass_is_tried_three_times_in_all(trouble: ProviderError) -> None:
     client = Scripted(m=[trouble])
     assert outcomes(client, call()) == [trouble]
     assert client.attempts == ["m"] * 3
@@ -183,7 +183,7 @@ def test_a_retry_that_succeeds_is_a_success() -> None:
         FormatRefused,
     ],
 )
-def test_what_will_not_pass_is_tried_once(kind: type[CallError]) -> None:
+def test_what_will_not_pass_is_tried_once(kind: type[ProviderError]) -> None:
     client = Scripted(m=[kind("no"), DONE])
     assert isinstance(outcomes(client, call())[0], kind)
     assert client.attempts == ["m"]

@@ -13,7 +13,6 @@ from svc.engine.ladder import AUTO, LOGPROBS, VERBAL, Climb, moves_on, ways
 from svc.errors import RateLimited
 from svc.providers.failures import (
     BadReply,
-    CallError,
     CallTimedOut,
     Cut,
     FormatRefused,
@@ -21,6 +20,7 @@ from svc.providers.failures import (
     KeyRefused,
     NoCredit,
     NoLogprobs,
+    ProviderError,
     Refused,
     ServerTrouble,
     Throttled,
@@ -104,7 +104,9 @@ def test_now_and_then_the_top_is_tried_again() -> None:
         (RateLimited("x", 1), False),
     ],
 )
-def test_another_way_is_tried_only_where_it_may_help(failure: CallError, expected: bool) -> None:
+def test_another_way_is_tried_only_where_it_may_help(
+    failure: ProviderError, expected: bool
+) -> None:
     assert moves_on(failure) is expected
 
 
@@ -120,7 +122,7 @@ def test_another_way_is_tried_only_where_it_may_help(failure: CallError, expecte
     ],
 )
 def test_the_reason_is_that_of_a_failure_that_another_way_may_avoid(
-    failures: list[CallError], reason: Reason, memory: TraitMemory
+    failures: list[ProviderError], reason: Reason, memory: TraitMemory
 ) -> None:
     climb = Climb(memory.of(M))
     climb.fell(SINGLE, failures)
@@ -170,7 +172,9 @@ def test_asks_for_labels_do_not_count_for_the_json_ways(memory: TraitMemory) -> 
 # --- requests of one label between those of several ---
 
 
-def asked(memory: TraitMemory, worked: Way, *failed: Way, failure: CallError | None = None) -> None:
+def asked(
+    memory: TraitMemory, worked: Way, *failed: Way, failure: ProviderError | None = None
+) -> None:
     """One ask in which some ways failed before one worked."""
     climb = Climb(memory.of(M))
     for way in failed:

@@ -5,24 +5,24 @@ from dataclasses import replace
 
 import pytest
 
-from svc.engine.ask import Asked
+from svc.engine.ask import ModelResult
 from svc.errors import ApiError, ModelError, QuotaSpent, Timeout
 from svc.evals.probing import STATES, Probed, Tried, Verdict, probe
-from svc.providers.failures import CallError, Gone, KeyRefused, NoCredit, NoLogprobs, Throttled
+from svc.providers.failures import Gone, KeyRefused, NoCredit, NoLogprobs, ProviderError, Throttled
 from svc.providers.traits import UNKNOWN, Reason, Rung, Traits
 from svc.questions import Reading
 
 
-def asked(mode: str, *masses: float | None) -> Asked:
+def asked(mode: str, *masses: float | None) -> ModelResult:
     readings = tuple(Reading((0.9, 0.1), mass) for mass in masses)
-    return Asked(readings, readings, mode, True)
+    return ModelResult(readings, readings, mode, True)
 
 
 class Model:
     """Answers with what it is given, one ask after the other; the last goes on."""
 
     def __init__(
-        self, *answers: Asked | ApiError, traits: Traits = UNKNOWN, decides: bool = False
+        self, *answers: ModelResult | ApiError, traits: Traits = UNKNOWN, decides: bool = False
     ) -> None:
         self.answers, self._traits, self.decides = list(answers), traits, decides
         self.states: list[str] = []
@@ -122,7 +122,9 @@ def test_a_model_that_needs_room_to_think_is_said_to() -> None:
         (Throttled("429"), "the model's provider limits the rate of calls", ""),
     ],
 )
-def test_where_nothing_works_it_says_what_to_do(failure: CallError, why: str, advice: str) -> None:
+def test_where_nothing_works_it_says_what_to_do(
+    failure: ProviderError, why: str, advice: str
+) -> None:
     found = probed(Model(failure.as_api_error()))
     assert found.verdict is Verdict.FAILED
     assert found.why.startswith(why)

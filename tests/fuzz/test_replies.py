@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
+from svc.providers.said import LONGEST_WAIT_S, retry_after
 
 from svc.engine.label_reading import answer_tokens, read_lines, read_single
 from svc.engine.prompt import member
 from svc.engine.reply import assembled, read_json, wanted_labels
 from svc.providers.bodies import ChatCall
-from svc.providers.failures import CallError, ParameterBounded
+from svc.providers.failures import ParameterBounded, ProviderError
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Redactor
 from svc.providers.refusals import Asked
 from svc.providers.replies import Completion, Reply, Token, read_chat, read_models, read_payload
-from svc.providers.said import LONGEST_WAIT_S, retry_after
 from svc.questions import LabelLine, Question, Reading, Unreadable
 from tests.engine.models import CHOICE, MULTI, NOUL, NUMBER, SCORE, TEXT
 from tests.fuzz.inputs import FUZZED, JSON, SCALARS, as_json, damaged, damaged_bytes
@@ -123,7 +123,7 @@ def asked(logprobs: bool) -> Asked:
 
 
 def completed(found: Reply, logprobs: bool) -> Completion:
-    """The completion in a reply; raises a `CallError` for any other."""
+    """The completion in a reply; raises a `ProviderError` for any other."""
     return read_chat(read_payload(found, asked(logprobs), NOW), logprobs)
 
 
@@ -149,9 +149,9 @@ def test_a_reply_is_a_completion_or_a_failed_call(
     body: bytes, status: int, headers: dict[str, str], logprobs: bool
 ) -> None:
     found: Completion | None = None
-    with contextlib.suppress(CallError):
+    with contextlib.suppress(ProviderError):
         found = completed(reply(status, headers, body), logprobs)
-    with contextlib.suppress(CallError):
+    with contextlib.suppress(ProviderError):
         assert all(
             isinstance(name, str)
             for name in read_models(reply(status, headers, body), asked(False), NOW)
@@ -175,7 +175,7 @@ def test_log_probabilities_read_as_probabilities_or_not_at_all(
         entry = data.draw(st.sampled_from(tokens))
         entry = data.draw(st.sampled_from([entry, *entry["top_logprobs"]]))
         entry["logprob"] = data.draw(NUMBERS)
-    with contextlib.suppress(CallError, Unreadable):
+    with contextlib.suppress(ProviderError, Unreadable):
         found = completed(reply(200, {}, json.dumps(body).encode()), True)
         lines = read_lines(answer_tokens(found), wanted_labels(LABELLED, backwards))
         readings = assembled(lines, LABELLED, backwards)
@@ -209,7 +209,7 @@ def test_any_member_of_a_verbal_reply_is_read_or_not(index: int, value: Any) -> 
 @given(kind=st.sampled_from(sorted(DECIDED)), data=st.data())
 def test_a_decision_reads_as_probabilities_or_not_at_all(kind: str, data: st.DataObject) -> None:
     value = data.draw(damaged(DECIDED[kind]) | JSON)
-    with contextlib.suppress(CallError, Unreadable):
+    with contextlib.suppress(ProviderError, Unreadable):
         found = PROTOCOLS[kind].read(value, DECISION)
         readings = assembled([LabelLine(one) for one in found.decided], LABELLED, False)
         for question, reading in zip(LABELLED, readings, strict=True):
@@ -230,7 +230,7 @@ def test_any_text_is_read_as_a_label_or_not_at_all(text: list[str], share: float
     body = json.dumps(completion("".join(text), listed)).encode()
     for question in LABELLED[:3]:
         ((_, labels),) = question.reply_lines(False)
-        with contextlib.suppress(CallError, Unreadable):
+        with contextlib.suppress(ProviderError, Unreadable):
             line = read_single(answer_tokens(completed(reply(200, {}, body), True)), labels)
             assert_trusted(question, question.read_lines([line], False))
 
@@ -274,7 +274,7 @@ def test_whatever_an_error_says_it_is_one_that_can_be_told(
     message: str, param: str, status: int, logprobs: bool
 ) -> None:
     body = json.dumps(error(message, param=param)).encode()
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         completed(reply(status, {}, body), logprobs)
     assert raised.value.as_api_error().message
     if isinstance(raised.value, ParameterBounded):

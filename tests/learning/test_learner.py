@@ -16,8 +16,8 @@ from svc.records import AskedQuestion
 from svc.schemas.feedback import Feedback
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.labels import Labels, Learned, Lesson, Place
-from svc.store.wordings import Wordings
+from svc.store.labels import CalibrationState, Labels, Place, TrainingData
+from svc.store.question_versions import QuestionVersions
 from tests.store.records import record
 
 QUESTION = TYPES["choice"].load(
@@ -38,7 +38,7 @@ class Clock:
 class Unreadable(Labels):
     """Labels that can be stored, but not read."""
 
-    def lesson(self, place: Place, most: int) -> Lesson | None:
+    def lesson(self, place: Place, most: int) -> TrainingData | None:
         raise StorageError("for once")
 
 
@@ -56,7 +56,7 @@ class Lessons:
         self.decisions, self.labels = Decisions(database), labels or Labels(database)
         self.last = ""  # the decision that the last label was for
         self.learner = Learner(
-            self.decisions, Wordings(database), self.labels, self.clock, refit_s, at_once
+            self.decisions, QuestionVersions(database), self.labels, self.clock, refit_s, at_once
         )
 
     def give(self, count: int, right: float = 0.6) -> bool:
@@ -71,7 +71,7 @@ class Lessons:
         return calibrated
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> CalibrationState:
         return self.labels.learned("default", [QUESTION.digest])[QUESTION.digest]
 
     @property

@@ -17,7 +17,6 @@ from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
-    CallError,
     CallTimedOut,
     Cancelled,
     Cut,
@@ -26,6 +25,7 @@ from svc.providers.failures import (
     NoLogprobs,
     ParameterBounded,
     ParameterRefused,
+    ProviderError,
     Refused,
     ServerTrouble,
     Throttled,
@@ -395,7 +395,7 @@ def test_nothing_is_remembered_when_the_corrected_call_fails_too(second):
     with scripted(sequence(refusing(), second)) as (provider, client):
         with pytest.raises(ParameterRefused):
             client.call(MODEL, CALL, LONG)
-        with pytest.raises(CallError):
+        with pytest.raises(ProviderError):
             client.call(MODEL, CALL, SOON, corrections=WITHOUT_TEMPERATURE)
         assert client.traits.of(MODEL.id) == UNKNOWN
     assert ["temperature" in body for body in provider.bodies] == [True, False]

@@ -9,10 +9,10 @@ import pytest
 from svc.providers.decisions import LEVELS
 from svc.providers.failures import (
     BadReply,
-    CallError,
     Gone,
     KeyRefused,
     NoCredit,
+    ProviderError,
     Refused,
     ServerTrouble,
     Throttled,
@@ -274,8 +274,8 @@ def test_a_number_that_is_no_probability_is_a_bad_reply(number: str) -> None:
     ],
 )
 def test_an_error_is_what_it_means_for_every_protocol(
-    status: int, reply: Any, failure: type[CallError]
+    status: int, reply: Any, failure: type[ProviderError]
 ) -> None:
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         decide(KIND, reply, asking(), status)
     assert type(raised.value) is failure

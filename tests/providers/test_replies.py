@@ -14,7 +14,6 @@ from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
-    CallError,
     CallTimedOut,
     Cut,
     FormatRefused,
@@ -25,12 +24,13 @@ from svc.providers.failures import (
     NotThisWay,
     ParameterBounded,
     ParameterRefused,
+    ProviderError,
     Refused,
     ServerTrouble,
     Throttled,
 )
 from svc.providers.redaction import Redactor
-from svc.providers.refusals import Asked
+from svc.providers.refusals import SentCall
 from svc.providers.replies import Reply, read_chat, read_payload
 from svc.providers.traits import NO_CORRECTIONS, Corrections, Traits
 from svc.records import Model
@@ -309,7 +309,7 @@ def test_a_usage_of_another_shape_counts_nothing(usage):
     ],
 )
 def test_an_error_reply_is_what_it_means(status, body, failure):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(body, status=status)
     assert type(raised.value) is failure
 
@@ -430,7 +430,7 @@ def test_any_refusal_of_a_call_that_asks_for_logprobs_is_one_of_them(status, bod
     ],
 )
 def test_what_would_be_refused_without_logprobs_too_is_not_laid_to_them(status, body, failure):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(body, status=status, call=LOGPROBS)
     assert type(raised.value) is failure
 
@@ -468,7 +468,7 @@ def test_any_refusal_of_a_bound_reply_is_one_of_its_format(status, call, body):
 def test_a_refusal_that_words_alone_would_meet_too_is_not_laid_to_the_format(
     status, message, failure
 ):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(error(message), status=status, call=SCHEMA)
     assert type(raised.value) is failure
 
@@ -514,7 +514,7 @@ def test_a_schema_that_is_refused_beside_an_object_is_left_out_alone(body):
     ids=str,
 )
 def test_a_servers_own_error_counts_as_a_refusal_where_it_blames_what_was_sent(call, body, failure):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(body, status=500, call=call)
     assert type(raised.value) is failure
     for status in (502, 503, 504, 529):
@@ -534,7 +534,7 @@ OUTAGE = (
 )
 @pytest.mark.parametrize("call", [PLAIN, LOGPROBS, SCHEMA], ids=["plain", "logprobs", "schema"])
 def test_an_outage_that_lists_the_fields_of_the_request_teaches_nothing(call, words):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(error(OUTAGE % words), status=500, call=call)
     assert type(raised.value) is ServerTrouble
 
@@ -548,7 +548,7 @@ def test_an_outage_that_lists_the_fields_of_the_request_teaches_nothing(call, wo
 def test_a_server_without_the_function_is_asked_in_another_way_where_there_is_one(
     body, call, failure
 ):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(body, status=501, call=call)
     assert type(raised.value) is failure
     assert isinstance(raised.value, NotThisWay) == (call is not PLAIN)
@@ -572,7 +572,7 @@ def test_a_server_without_the_function_is_asked_in_another_way_where_there_is_on
     ids=str,
 )
 def test_a_prompt_that_is_too_long_is_refused_at_once_in_every_way(status, body, call):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(body, status=status, call=call)
     assert not isinstance(raised.value, NotThisWay | ParameterRefused)
     if status < 500:
@@ -628,14 +628,14 @@ def test_a_field_that_the_caller_names_too_is_refused_in_every_way_of_asking(fac
     ],
 )
 def test_an_echo_without_a_word_of_refusal_soon_after_it_blames_no_field(message):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(error(message), status=400, call=saying("the temperature of the room"))
     assert type(raised.value) is Refused
 
 
 @pytest.mark.parametrize(("status", "failure"), [(403, Refused), (404, Gone), (500, ServerTrouble)])
 def test_an_echoed_field_is_blamed_by_a_validation_alone(status, failure):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(error("temperature: invalid"), status=status, call=saying("temperature"))
     assert type(raised.value) is failure
 
@@ -653,7 +653,7 @@ def test_a_field_that_the_error_names_apart_is_refused_for_every_call_whatever_w
 @pytest.mark.parametrize("status", [400, 422, 500])
 def test_a_model_named_like_a_field_does_not_stand_for_the_field(status, name):
     extra = {"thinking": {"type": "disabled"}}
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(error(f"{name}: this input is not supported"), status=status, extra=extra)
     assert not isinstance(raised.value, ParameterRefused)
     with pytest.raises(ParameterRefused) as raised:
@@ -673,7 +673,7 @@ def test_a_model_named_like_a_field_does_not_stand_for_the_field(status, name):
 )
 @pytest.mark.parametrize("status", [400, 422, 500])
 def test_a_longer_name_that_holds_a_fields_name_is_no_field(status, message):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(error(message), status=status)
     assert type(raised.value) is (ServerTrouble if status == 500 else Refused)
 
@@ -773,7 +773,7 @@ def test_an_output_limit_is_lowered_to_what_the_provider_allows(message, bound, 
     ],
 )
 def test_a_limit_that_leaves_no_room_for_an_answer_is_a_refusal(message):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(error(message), status=400, call=LONG)
     assert not isinstance(raised.value, ParameterBounded)
 
@@ -786,7 +786,7 @@ def test_an_output_limit_is_raised_to_what_the_provider_wants():
 
 @pytest.mark.parametrize("number", ["999999999999", "0", "-5", "4096.5"])
 def test_numbers_that_can_be_no_bound_teach_nothing(number):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(error(f"max_tokens must be at most {number}"), status=400, call=LONG)
     assert not isinstance(raised.value, ParameterBounded)
 
@@ -886,7 +886,7 @@ def test_odd_metadata_says_nothing(metadata):
     ],
 )
 def test_what_the_transport_raises_is_mapped(raised_below, failure):
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         ask(raised_below)
     assert type(raised.value) is failure
 
@@ -898,7 +898,7 @@ def test_what_a_caller_sees_holds_no_word_of_the_provider():
         (400, error("provider words"), ModelError),
         (404, error("provider words"), ModelUnavailable),
     ]:
-        with pytest.raises(CallError) as raised:
+        with pytest.raises(ProviderError) as raised:
             ask(body, status=status)
         seen = raised.value.as_api_error()
         assert type(seen) is kind
@@ -927,7 +927,7 @@ def test_a_throttled_call_carries_the_providers_wait_to_the_caller():
 def test_no_value_anywhere_makes_reading_raise_anything_but_a_call_error():
     """Every node of a completion and of an error is replaced by every odd value in turn."""
     odd = [None, True, 5, -1, 0.5, "x", "", [], {}, [None], {"a": 1}, [[]], 10**40, "\ud800"]
-    asked = Asked({"logprobs": True, "temperature": 0}, Redactor(LOGPROBS, "k"), True)
+    asked = SentCall({"logprobs": True, "temperature": 0}, Redactor(LOGPROBS, "k"), True)
     read = 0
     templates = [completion("A", tokens=[SURE]), error("m", code="c", param="p", type="t")]
     for template in templates:
@@ -937,7 +937,7 @@ def test_no_value_anywhere_makes_reading_raise_anything_but_a_call_error():
                 for status in (200, 400, 404, 429, 500):
                     try:
                         read_chat(read_payload(Reply(status, {}, body), asked, NOW), True)
-                    except CallError as failure:
+                    except ProviderError as failure:
                         assert str(failure)
                     read += 1
     assert read > 1_000

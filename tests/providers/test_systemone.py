@@ -9,11 +9,11 @@ import pytest
 
 from svc.providers.failures import (
     BadReply,
-    CallError,
     Gone,
     KeyRefused,
     NoCredit,
     NoLogprobs,
+    ProviderError,
     Refused,
     ServerTrouble,
     Throttled,
@@ -220,15 +220,15 @@ def test_a_reply_without_a_probability_for_each_question_is_a_bad_one(reply: Any
     ],
 )
 def test_an_error_is_what_it_means_for_every_protocol(
-    status: int, reply: Any, failure: type[CallError]
+    status: int, reply: Any, failure: type[ProviderError]
 ) -> None:
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         decide(KIND, reply, asking(), status)
     assert type(raised.value) is failure
 
 
 def test_no_error_is_taken_for_missing_log_probabilities() -> None:
-    with pytest.raises(CallError) as raised:
+    with pytest.raises(ProviderError) as raised:
         decide(KIND, error("logprobs and response_format are unknown"), asking(), 400)
     assert not isinstance(raised.value, NoLogprobs)
 

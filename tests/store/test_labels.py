@@ -9,7 +9,7 @@ import pytest
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.labels import Labels, NewLabel
-from svc.store.wordings import Wordings
+from svc.store.question_versions import QuestionVersions
 from tests.store.records import asked, record
 
 PROJECT = "default"
@@ -24,7 +24,7 @@ class Book:
     """Decisions of one question, to be labelled."""
 
     def __init__(self, database: Database) -> None:
-        self._decisions, self._wordings = Decisions(database), Wordings(database)
+        self._decisions, self._wordings = Decisions(database), QuestionVersions(database)
 
     def label(self, truth: int = 0, project: str = PROJECT, **fields: Any) -> NewLabel:
         """A label for a new decision."""

@@ -9,8 +9,8 @@ from svc.records import AskedQuestion
 from svc.store import weeks
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.question_versions import QuestionVersions
 from svc.store.weeks import Weeks
-from svc.store.wordings import Wordings
 from tests.store.records import asked, record
 
 
@@ -53,7 +53,7 @@ def test_every_decision_is_counted_in_its_week_by_its_top_answer(database: Datab
     decisions.add(record(answered("b", 0.25)))
     decisions.add(record(replace(asked("topic"), reading=None)))  # skipped: it does not count
     decisions.add(record(answered("b", 0.25), project="other"))
-    wording = Wordings(database).latest("default", "topic")
+    wording = QuestionVersions(database).latest("default", "topic")
     assert wording is not None
     found = Weeks(database).read("default", wording.question_id, 8, clock.now_ms)
     assert [(week.name, week.counts, week.confidence) for week in found] == [
@@ -67,7 +67,7 @@ def test_every_decision_is_counted_in_its_week_by_its_top_answer(database: Datab
 def test_two_keys_of_one_wording_are_counted_together(database: Database) -> None:
     clock = Clock()
     Decisions(database, clock).add(record(answered("a", 0.5), answered("a", 0.5, key="twin")))
-    wording = Wordings(database).latest("default", "twin")
+    wording = QuestionVersions(database).latest("default", "twin")
     assert wording is not None
     (week,) = Weeks(database).read("default", wording.question_id, 1, clock.now_ms)
     assert week.counts == {"a": 2}

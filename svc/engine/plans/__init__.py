@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from svc.engine.plans.base import Asked, Finding, Findings, Group, Option, Plan, PlanKind, Team
+from svc.engine.plans.base import (
+    Finding,
+    Findings,
+    Group,
+    ModelResult,
+    Option,
+    Plan,
+    PlanKind,
+    Team,
+)
 from svc.engine.plans.cascade import CascadePlan
 from svc.engine.plans.chain import ChainPlan
 from svc.engine.plans.council import CouncilPlan
@@ -22,10 +31,10 @@ def named_kinds() -> list[PlanKind]:
 __all__ = [
     "CHAIN",
     "KINDS",
-    "Asked",
     "Finding",
     "Findings",
     "Group",
+    "ModelResult",
     "Option",
     "Plan",
     "PlanKind",

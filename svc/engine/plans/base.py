@@ -38,7 +38,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelResult:
     """What one model said: a reading for each question, and what it took."""
 
     readings: tuple[Reading, ...]
@@ -69,17 +69,17 @@ class Findings:
     """All findings of a stage, and every successful asking behind them."""
 
     by_key: dict[str, Finding] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ModelResult] = field(default_factory=list)
 
     def add(self, other: Findings) -> None:
         self.by_key.update(other.by_key)
         self.asked += other.asked
 
 
-class Asking(Protocol):
+class GroupAsker(Protocol):
     """Asks one model the questions of a group."""
 
-    def ask(self, model: Model, group: Group, deadline: Deadline) -> Asked: ...
+    def ask(self, model: Model, group: Group, deadline: Deadline) -> ModelResult: ...
 
 
 class Confidence(Protocol):
@@ -93,13 +93,13 @@ class Team:
     """The models of a request, the way to ask one of them a group, and the plan's options."""
 
     models: tuple[Model, ...]
-    asking: Asking
+    asking: GroupAsker
     knowledge: Confidence
     options: Mapping[str, float]
     flows: FlowPool
 
-    def job(self, model: Model, group: Group) -> Job[Asked]:
-        """Asking one model a group, to be run later."""
+    def job(self, model: Model, group: Group) -> Job[ModelResult]:
+        """GroupAsker one model a group, to be run later."""
         return lambda lane: self.asking.ask(model, group, lane)
 
 
@@ -139,7 +139,7 @@ def grouped(questions: Mapping[str, Question]) -> list[Group]:
     return [Group(together), *alone] if together else alone
 
 
-def found_by(group: Group, model: Model, asked: Asked) -> Findings:
+def found_by(group: Group, model: Model, asked: ModelResult) -> Findings:
     """The findings of a group that one model answered."""
     rows = zip(group.questions, asked.readings, asked.original, strict=True)
     by_key = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from svc import limits
 from svc.deadline import Deadline
-from svc.engine.plans.base import Asked, Finding, Findings, Group, PlanKind, Team
+from svc.engine.plans.base import Finding, Findings, Group, ModelResult, PlanKind, Team
 from svc.errors import ApiError, together
 from svc.records import Model
 
@@ -30,12 +30,12 @@ class CouncilPlan(PlanKind):
 
 
 def _blended(
-    group: Group, models: Sequence[Model], outcomes: Sequence[Asked | ApiError]
+    group: Group, models: Sequence[Model], outcomes: Sequence[ModelResult | ApiError]
 ) -> Findings:
     members = [
         (model, asked)
         for model, asked in zip(models, outcomes, strict=True)
-        if isinstance(asked, Asked)
+        if isinstance(asked, ModelResult)
     ]
     if not members:
         raise together([outcome for outcome in outcomes if isinstance(outcome, ApiError)])

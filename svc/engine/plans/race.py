@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svc.deadline import Deadline
-from svc.engine.plans.base import Asked, Findings, Group, PlanKind, Team, found_by
+from svc.engine.plans.base import Findings, Group, ModelResult, PlanKind, Team, found_by
 from svc.errors import together
 
 
@@ -28,5 +28,5 @@ class RacePlan(PlanKind):
         return findings
 
 
-def _answers(asked: Asked) -> bool:
+def _answers(asked: ModelResult) -> bool:
     return asked.answers

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from svc import jsontext
-from svc.engine.prompt import Material, Prompt, build
+from svc.engine.prompt import Prompt, PromptInput, build
 from svc.pins import PINS
 from svc.providers.traits import Way
 from svc.questions import TYPES, Question
@@ -40,7 +40,7 @@ OPENING = "the message that opens every prompt below"
 def prompt_of(pin: str, variant: Variant) -> Prompt:
     """What a pin shows a model; the one place that knows how a prompt is asked for."""
     case = variant.case
-    material = Material(
+    material = PromptInput(
         pin=PINS[pin],
         questions=tuple(map(loaded, case.questions)),
         state_text=jsontext.as_text(case.state),

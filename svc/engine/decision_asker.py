@@ -1,13 +1,13 @@
-"""Asking as one decision wants it: its config, mode, orders and images, about one text."""
+"""GroupAsker as one decision wants it: its config, mode, orders and images, about one text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from svc.deadline import Deadline
-from svc.engine.ask import Ask, Asker
-from svc.engine.plans import Asked, Group
-from svc.engine.prompt import Material
+from svc.engine.ask import Asker, ModelRequest
+from svc.engine.plans import Group, ModelResult
+from svc.engine.prompt import PromptInput
 from svc.engine.setup import Setup
 from svc.records import Model
 
@@ -15,7 +15,7 @@ Earlier = tuple[tuple[str, str], ...]  # instructions and answers of earlier sta
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionAsking:
+class DecisionAsker:
     """Asks models about `text`, with the answers of earlier stages before it."""
 
     asker: Asker
@@ -23,15 +23,15 @@ class DecisionAsking:
     text: str
     earlier: Earlier = ()
 
-    def ask(self, model: Model, group: Group, deadline: Deadline) -> Asked:
+    def ask(self, model: Model, group: Group, deadline: Deadline) -> ModelResult:
         """What one model says to a group of questions. Raises what `Asker.ask` raises."""
         setup, request = self.setup, self.setup.request
         questions = tuple(group.questions.values())
         think = request.think or group.think
-        material = Material(
+        material = PromptInput(
             setup.pin, questions, self.text, self.earlier, request.images, think, setup.salt
         )
-        ask = Ask(
+        ask = ModelRequest(
             model,
             material,
             setup.mode,

@@ -26,7 +26,7 @@ _DEPTH = 6  # levels of a validation report that are read
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ErrorText:
     """The parts of an error that providers fill in, each an empty string where missing."""
 
     status: int
@@ -38,19 +38,19 @@ class Said:
     structured: bool = False  # the body was an error in JSON
 
 
-def read_error(status: int, payload: object) -> Said:
+def read_error(status: int, payload: object) -> ErrorText:
     """The error in a decoded reply, whatever its shape; `payload` is None where it was no JSON."""
     if isinstance(payload, list) and payload:
         payload = payload[0]
     if not isinstance(payload, dict):
-        return Said(status)
+        return ErrorText(status)
     error = payload.get("error")
     if isinstance(error, dict):
         fields: Mapping[str, Any] = error
     else:
         fields = {"message": error, **payload} if isinstance(error, str) else payload
     message = _message(fields) or _text(error)
-    return Said(
+    return ErrorText(
         status,
         message=message,
         code=_text(fields.get("code")),
@@ -61,7 +61,7 @@ def read_error(status: int, payload: object) -> Said:
     )
 
 
-def read_inner_error(payload: object) -> Said:
+def read_inner_error(payload: object) -> ErrorText:
     """The error in a reply of status 200: its code says which status it should have had."""
     said = read_error(400, payload)
     code = int(said.code) if re.fullmatch(r"[45][0-9][0-9]", said.code) else 400

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.wordings import Wordings
+from svc.store.question_versions import QuestionVersions
 from tests.store.records import asked, record
 
 
 def test_the_most_recent_wording_of_a_key_is_found(database: Database) -> None:
-    decisions, wordings = Decisions(database), Wordings(database)
+    decisions, wordings = Decisions(database), QuestionVersions(database)
     first, second = asked("topic", "Which?"), asked("topic", "Which one?")
     decisions.add(record(first))
     decisions.add(record(second))
@@ -22,5 +22,5 @@ def test_the_most_recent_wording_of_a_key_is_found(database: Database) -> None:
 
 
 def test_what_was_never_asked_has_no_wording(database: Database) -> None:
-    assert Wordings(database).latest("default", "topic") is None
-    assert Wordings(database).get(7) is None
+    assert QuestionVersions(database).latest("default", "topic") is None
+    assert QuestionVersions(database).get(7) is None

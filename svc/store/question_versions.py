@@ -21,7 +21,7 @@ _BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class QuestionVersion:
     """An exact question: its row, its SHA-256 and its JSON."""
 
     question_id: int
@@ -29,24 +29,24 @@ class Wording:
     definition: str
 
 
-class Wordings:
+class QuestionVersions:
     """Finds exact questions again."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def latest(self, project: str, key: str) -> Wording | None:
+    def latest(self, project: str, key: str) -> QuestionVersion | None:
         """The most recent wording of a project's question. Raises `StorageError`."""
         return self._one(_LATEST, project, key)
 
-    def get(self, question_id: int) -> Wording | None:
+    def get(self, question_id: int) -> QuestionVersion | None:
         """The wording in this row. Raises `StorageError`."""
         return self._one(_BY_ID, question_id)
 
-    def _one(self, query: str, *values: object) -> Wording | None:
+    def _one(self, query: str, *values: object) -> QuestionVersion | None:
         with self._database.read() as connection:
             row = connection.execute(query, values).fetchone()
-        return None if row is None else Wording(*row)
+        return None if row is None else QuestionVersion(*row)
 
 
 def ask(

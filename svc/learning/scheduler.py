@@ -14,7 +14,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Later(Generic[T]):
+class Scheduler(Generic[T]):
     """Calls `run` with what was scheduled, when its time has come."""
 
     def __init__(

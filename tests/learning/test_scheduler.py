@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from svc.learning.refits import Later
+from svc.learning.scheduler import Scheduler
 
 
 class Ran:
@@ -27,8 +27,8 @@ class Ran:
             return list(self.items)
 
 
-def using(run: Callable[[str], None], use: Callable[[Later[str]], None]) -> None:
-    later = Later(run)
+def using(run: Callable[[str], None], use: Callable[[Scheduler[str]], None]) -> None:
+    later = Scheduler(run)
     try:
         use(later)
     finally:
@@ -38,7 +38,7 @@ def using(run: Callable[[str], None], use: Callable[[Later[str]], None]) -> None
 def test_what_is_due_runs_in_the_order_of_its_time() -> None:
     ran = Ran()
 
-    def use(later: Later[str]) -> None:
+    def use(later: Scheduler[str]) -> None:
         later.schedule("second", 0.05)
         later.schedule("first", 0.01)
         assert ran.wait_for(2) == ["first", "second"]
@@ -49,7 +49,7 @@ def test_what_is_due_runs_in_the_order_of_its_time() -> None:
 def test_what_is_scheduled_again_runs_once_at_the_earlier_time() -> None:
     ran = Ran()
 
-    def use(later: Later[str]) -> None:
+    def use(later: Scheduler[str]) -> None:
         later.schedule("twice", 60)
         later.schedule("twice", 0.01)
         later.schedule("twice", 60)
@@ -67,7 +67,7 @@ def test_a_failure_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
         if item == "bad":
             raise ZeroDivisionError
 
-    def use(later: Later[str]) -> None:
+    def use(later: Scheduler[str]) -> None:
         later.schedule("bad", 0)
         assert ran.wait_for(1) == ["bad"]
         later.schedule("good", 0)
@@ -92,7 +92,7 @@ def test_what_failed_runs_again_after_a_while() -> None:
         if len(ran.items) == 1:
             raise OSError("for once")
 
-    later = Later(run, retry_s=0.01)
+    later = Scheduler(run, retry_s=0.01)
     later.schedule("again", 0)
     assert ran.wait_for(2) == ["again", "again"]
     later.close()
