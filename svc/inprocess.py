@@ -20,7 +20,6 @@ from svc.deadline import Deadline
 from svc.demo import DemoServer
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger, ModelRequest
-from svc.engine.ladder import AUTO
 from svc.engine.plans import ModelResult, Plan
 from svc.engine.prompt import PromptInput
 from svc.errors import InvalidRequest, QuotaSpent
@@ -34,6 +33,7 @@ from svc.schemas.decision import DEFAULT_PROJECT
 from svc.schemas.plan import PlanField
 from svc.settings import ProviderOverride, Settings, load
 from svc.store import ids
+from svc.terms import Mode
 
 DEMO_MODEL = "@demo/lexical"
 LOG_LEVEL = "error"  # unless SVC_LOG_LEVEL is set: failures are part of the output
@@ -160,7 +160,7 @@ class InProcess:
         Raises `ApiError`.
         """
         material = PromptInput(PINS[self.config], questions, state)
-        wanted = ModelRequest(model, material, AUTO, True, DEFAULT_PROJECT, strict=False)
+        wanted = ModelRequest(model, material, Mode.AUTO, True, DEFAULT_PROJECT, strict=False)
         with self._deadline() as deadline:
             return self._asker.ask(wanted, ledger, deadline)
 

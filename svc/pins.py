@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from svc.terms import Mode
+
 
 @dataclass(frozen=True, slots=True)
 class Pin:
@@ -16,7 +18,7 @@ class Pin:
     delimited: bool  # the state stands between marks and each question has a line of guidance
     questions_first: bool  # so that providers can cache the part of the prompt that repeats
     cued: bool = False  # says "only the letter", ends with a cue, and the state's mark is secret
-    mode: str = "auto"
+    mode: Mode = Mode.AUTO
     debias: bool = True
 
 

@@ -29,6 +29,7 @@ LEVELS = (
         "settings",
         "shapes",
         "sharing",
+        "terms",
         "usage",
     },
     {"questions", "stats", "demo"},

@@ -20,6 +20,7 @@ from svc.stats import thresholds
 from svc.stats.calibrators import Floats, Ints
 from svc.stats.scores import expected_calibration_error
 from svc.stats.tasks import TASKS
+from svc.terms import TaskKind
 
 
 def check_labels(questions: Mapping[str, Question], labels: Any, name: str) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def add_up(
     Raises `SettingsError` for a line that is damaged.
     """
     found = {
-        key: Agreement(examples, confusable=question.task != "rightness")
+        key: Agreement(examples, confusable=question.task is not TaskKind.RIGHTNESS)
         for key, question in questions.items()
     }
     for number, text in enumerate(lines, 1):

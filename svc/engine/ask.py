@@ -23,6 +23,7 @@ from svc.providers.failures import ProviderError, api_error_of
 from svc.providers.replies import Completion
 from svc.providers.traits import JSON_WAYS, Reason, TraitMemory, Traits, Way
 from svc.records import Model
+from svc.terms import Mode
 from svc.usage import Counts, Usage
 
 
@@ -60,7 +61,7 @@ class ModelRequest:
 
     model: Model
     material: PromptInput
-    mode: str
+    mode: Mode
     debias: bool | str
     project: str
     strict: bool
@@ -162,14 +163,14 @@ class Asker:
     def _ways(self, ask: ModelRequest, traits: Traits) -> Sequence[Way]:
         """The ways to try, best first."""
         if self._decides(ask.model):
-            if ask.mode == ladder.VERBAL:
+            if ask.mode is Mode.VERBAL:
                 told = "a decision server writes no text, so it cannot be asked in mode verbal"
                 raise ModelError(told).about(_named(ask.model))
             return (Way.DECISION,)
         verbal = any(question.verbal_reason for question in ask.material.questions)
         return ladder.ways(
             traits,
-            ladder.VERBAL if ask.material.think else ask.mode,
+            Mode.VERBAL if ask.material.think else ask.mode,
             labels=calls_needed(Way.SINGLE, ask.material, 1),
             verbal_only=verbal,
         )
@@ -219,7 +220,7 @@ class Asker:
         return ModelResult(
             readings=tuple(q.merge(column) for q, *column in zip(questions, *orders, strict=True)),
             original=tuple(orders[0]),
-            mode=ladder.VERBAL if way in JSON_WAYS else ladder.LOGPROBS,
+            mode=Mode.VERBAL if way in JSON_WAYS else Mode.LOGPROBS,
             debiased=len(orders) > 1 if ask.reversible(way is Way.DECISION) else None,
         )
 

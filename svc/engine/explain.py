@@ -23,6 +23,7 @@ from svc.questions import Reading
 from svc.questions.labels import DECIMALS
 from svc.records import Model
 from svc.schemas import DecisionRequest
+from svc.terms import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Probe:
     """One call without one field: the questions that one model answered alike."""
 
     model: Model
-    mode: str
+    mode: Mode
     group: Group
     without: str
 
@@ -57,9 +58,9 @@ def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list
     return [asked for _, asked in found]
 
 
-def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, str, Group]]:
+def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, Mode, Group]]:
     """Which model is to be asked which questions again, in the mode that it answered in."""
-    groups: dict[tuple[Model, str, bool], dict[str, Any]] = {}
+    groups: dict[tuple[Model, Mode, bool], dict[str, Any]] = {}
     for key, finding in answered.findings.by_key.items():
         question = request.questions[key]
         if question.reversible:

@@ -15,23 +15,22 @@ from svc.providers.failures import (
     ProviderError,
 )
 from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Reason, Rung, TraitMemory, Traits, Way
+from svc.terms import Mode
 
-AUTO, LOGPROBS, VERBAL = "auto", "logprobs", "verbal"  # modes
 
-
-def ways(traits: Traits, mode: str, *, labels: int, verbal_only: bool) -> list[Way]:
+def ways(traits: Traits, mode: Mode, *, labels: int, verbal_only: bool) -> list[Way]:
     """The ways to try, best first, from where the model stands on its ladders.
 
     `labels` is how many lines a reply with all labels would have: a single one is asked for in
     one way. `verbal_only` says that label probabilities cannot answer.
     """
     json = _from(traits.json, JSON_WAYS, insists=True)
-    if mode == VERBAL or (mode == AUTO and verbal_only):
+    if mode is Mode.VERBAL or (mode is Mode.AUTO and verbal_only):
         return json
-    found = _from(traits.labels, LABEL_WAYS, insists=mode == LOGPROBS)
+    found = _from(traits.labels, LABEL_WAYS, insists=mode is Mode.LOGPROBS)
     if labels == 1 and found:
         found = [Way.SINGLE]
-    return found if mode == LOGPROBS else [*found, *json]
+    return found if mode is Mode.LOGPROBS else [*found, *json]
 
 
 def _from(rung: Rung, ladder: Sequence[Way], *, insists: bool) -> list[Way]:

@@ -10,6 +10,7 @@ from svc.engine.setup import Setup
 from svc.engine.stages import Answered
 from svc.questions import Question
 from svc.records import Answer, AskedQuestion, Decision
+from svc.terms import Mode
 
 
 def decision(
@@ -31,9 +32,9 @@ def decision(
         api_key=api_key,
         state_hash=_hash(setup, request.state.text),
         model=_models(setup, answered),
-        mode=_mode(setup, answered),
+        mode=_mode(setup, answered).value,
         config=setup.pin.name,
-        privacy=request.privacy,
+        privacy=request.privacy.value,
         latency_ms=0 if cached or not asked else round(latency_ms, 1),
         cost_usd=round(setup.ledger.cost_usd, 9),
         cached=cached,
@@ -59,10 +60,10 @@ def _models(setup: Setup, answered: Answered) -> str:
     return ",".join(dict.fromkeys(ids))
 
 
-def _mode(setup: Setup, answered: Answered) -> str:
+def _mode(setup: Setup, answered: Answered) -> Mode:
     """`logprobs` when every answer that models gave was read so; of none, the mode asked for."""
     read = {mode for found in answered.findings.by_key.values() for mode in found.modes}
-    return "verbal" if "verbal" in (read or {setup.mode}) else "logprobs"
+    return Mode.VERBAL if Mode.VERBAL in (read or {setup.mode}) else Mode.LOGPROBS
 
 
 def _asked_question(key: str, question: Question, finding: Finding | None) -> AskedQuestion:

@@ -16,7 +16,8 @@ from svc.providers.routing import Router
 from svc.questions import Question
 from svc.records import Model
 from svc.schemas import DecisionRequest
-from svc.schemas.decision import DEFAULT_PROJECT, STRICT
+from svc.schemas.decision import DEFAULT_PROJECT
+from svc.terms import Mode, Privacy
 
 Know = Callable[[str, Iterable[Question]], Knowledge]
 KeyOf = Callable[[str], str | None]
@@ -31,7 +32,7 @@ class Setup:
     pin: Pin
     plan: Plan
     models: tuple[Model, ...]
-    mode: str
+    mode: Mode
     debias: bool | str
     deadline: Deadline
     knowledge: Knowledge
@@ -41,7 +42,7 @@ class Setup:
 
     @property
     def strict(self) -> bool:
-        return self.request.privacy == STRICT
+        return self.request.privacy is Privacy.STRICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class SetupMaker:
         named = request.config is not None
         plan = request.plan or Plan(CHAIN, (self.router.default(pin, named=named),))
         models = tuple(self.router.resolve(model_id) for model_id in plan.models)
-        if request.privacy == STRICT:
+        if request.privacy is Privacy.STRICT:
             for model in models:
                 self.router.check_strict(model)
         debias = pin.debias if request.debias is None else request.debias

@@ -15,9 +15,10 @@ from svc.evals.figures import Figures
 from svc.evals.sets import EvalRow, EvalSet, shuffled
 from svc.questions import TYPES
 from svc.schemas import DecisionRequest
+from svc.terms import Mode
 
 ESCALATE_BELOW = (0.7, 0.8, 0.9)
-MODES = ("auto", "verbal")
+MODES = (Mode.AUTO, Mode.VERBAL)
 FEW_SHOT = 4  # examples, where there are any
 _POOL_SHARE = 5  # one row in so many is for examples
 _ORDERS = 2  # calls of one asking, debiased
@@ -28,7 +29,7 @@ class Candidate:
     """One way to ask the question of a set."""
 
     model: Any  # a plan as `POST /v1/decide` takes it
-    mode: str
+    mode: Mode
     debias: bool
     examples: int
     request: DecisionRequest  # about no state yet
@@ -40,7 +41,7 @@ class Candidate:
         members = len(self.request.plan.models) if self.request.plan else 1
         calls = planned_calls.of_stages(self.request, members, _ORDERS if self.debias else 1)
         (question,) = self.request.questions.values()
-        falls_back = self.mode == "auto" and not question.think and not question.verbal_reason
+        falls_back = self.mode is Mode.AUTO and not question.think and not question.verbal_reason
         return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
 
     def fields(self, name: str) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def _takes_examples(eval_set: EvalSet) -> bool:
 
 
 def _candidate(
-    eval_set: EvalSet, model: Any, mode: str, debias: bool, shown: dict[str, Any]
+    eval_set: EvalSet, model: Any, mode: Mode, debias: bool, shown: dict[str, Any]
 ) -> Candidate:
     question = {**eval_set.question, **shown}
     fields = {"model": model, "mode": mode, "debias": debias}

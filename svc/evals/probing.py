@@ -13,6 +13,7 @@ from typing import Protocol
 from svc.engine.plans import ModelResult
 from svc.errors import ApiError
 from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Traits, Way
+from svc.terms import Mode
 
 STATES = (
     "I was charged twice this month. Please send the second payment back.",
@@ -142,7 +143,7 @@ def _failed(failures: list[str]) -> str:
 def _verdict(target: Target, traits: Traits, last: ModelResult) -> Verdict:
     if target.decides:
         return Verdict.DECISION
-    if last.mode == "logprobs":
+    if last.mode is Mode.LOGPROBS:
         way: Way = LABEL_WAYS[min(traits.labels.index, len(LABEL_WAYS) - 1)]
     else:
         way = JSON_WAYS[traits.json.index]

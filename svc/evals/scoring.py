@@ -10,6 +10,7 @@ from svc.errors import ApiError, QuotaSpent
 from svc.evals.sets import EvalRow
 from svc.records import Decision
 from svc.schemas import DecisionRequest, with_state
+from svc.terms import TaskKind
 
 Ask = Callable[[DecisionRequest], Decision]
 
@@ -50,5 +51,5 @@ def score(ask: Ask, request: DecisionRequest, row: EvalRow) -> Scored:
         mode=decision.mode,
         latency_ms=decision.latency_ms,
         cost_usd=decision.cost_usd,
-        comparable=question.task != "rightness",
+        comparable=question.task is not TaskKind.RIGHTNESS,
     )

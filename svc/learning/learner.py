@@ -17,13 +17,13 @@ from svc.learning.scheduler import Scheduler
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
 from svc.records import Source
-from svc.schemas.decision import STRICT
 from svc.schemas.feedback import Feedback
 from svc.stats import acceptance
 from svc.stats.tasks import TASKS
 from svc.store.decisions import Decisions, StoredDecision
 from svc.store.labels import CalibrationState, Labels, NewLabel, Place, TrainingData
 from svc.store.question_versions import QuestionVersion, QuestionVersions
+from svc.terms import Privacy
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Learner:
         version = self._versions.get(stored.question_id)
         assert version is not None  # a foreign key holds it
         question = from_definition(version.definition)
-        if decision.facts.privacy == STRICT and question.extracts:
+        if decision.facts.privacy == Privacy.STRICT and question.extracts:
             raise InvalidRequest(
                 f"question {quoted(key)}: the value was not kept under privacy: strict, "
                 "so no label can be compared with it"

@@ -27,6 +27,7 @@ from svc.questions.labels import DECIMALS
 from svc.questions.plain import PlainQuestion
 from svc.questions.verbal import SHARES, Stated
 from svc.shapes import Json
+from svc.terms import TaskKind
 
 NUMBER: Mapping[str, Any] = {"type": "number"}  # JSON schema of a probability
 # The same where a schema may have bounds. Models state probabilities in such steps anyway, and
@@ -83,7 +84,7 @@ class Question(ABC):
     type: ClassVar[str]
     guidance: ClassVar[str]
     reversible: ClassVar[bool] = True  # whether there is an option order to reverse
-    task: ClassVar[str]  # which task of `svc.stats` its labels are
+    task: ClassVar[TaskKind]  # which task of `svc.stats` its labels are
     calibrates: ClassVar[bool] = True  # whether labels may move its probabilities
     tallies: ClassVar[bool] = True  # whether its top answers are few enough to be counted
     extracts: ClassVar[bool] = False  # whether its answer is a value taken from the state

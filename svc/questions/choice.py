@@ -19,6 +19,7 @@ from svc.questions.labels import argmax, one_line
 from svc.questions.plain import CHOICE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field, min_confidence_field
 from svc.shapes import TEXT, described, record
+from svc.terms import TaskKind
 
 ESCAPE = "none_of_these"
 ESCAPE_DESCRIPTION = "None of the other options fits"
@@ -29,7 +30,7 @@ class Choice(Lettered):
     """Which one of `options` fits; with `escape`, or none of them."""
 
     type = "choice"
-    task = "classes"
+    task = TaskKind.CLASSES
     guidance = "Pick the one option that fits best."
     display = "option"
     usual_instructions = "Which of these fits the input best?"

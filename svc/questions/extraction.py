@@ -26,6 +26,7 @@ from svc.questions.plain import PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 from svc.questions.verbal import SHARES, Stated, number_of
 from svc.shapes import PROBABILITY, Json, described, nullable, record
+from svc.terms import TaskKind
 
 NO_ANSWER = Reading((0.0,), answered=False)
 
@@ -36,7 +37,7 @@ class Extraction(Question):
 
     json_type: ClassVar[str]
     reversible = False
-    task = "rightness"
+    task = TaskKind.RIGHTNESS
     tallies = False
     extracts = True
 

@@ -20,6 +20,7 @@ from svc.questions.plain import PlainQuestion
 from svc.questions.schema import QuestionSchema, coverage_field
 from svc.questions.verbal import SHARES, Stated, stated
 from svc.shapes import TEXT, array, described, record
+from svc.terms import TaskKind
 
 DEFAULT_THRESHOLD = 0.5
 
@@ -29,7 +30,7 @@ class Multi(Question):
     """Which of `options` apply; those with P >= `threshold` are selected."""
 
     type = "multi"
-    task = "rightness"
+    task = TaskKind.RIGHTNESS
     calibrates = False
     guidance = "Decide for each option on its own whether it applies."
     display = "options"

@@ -15,6 +15,7 @@ from svc.questions.plain import PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field
 from svc.questions.verbal import Stated, number_of
 from svc.shapes import FLAG, PROBABILITY, described, record
+from svc.terms import TaskKind
 
 YES_NO = ("yes", "no")
 EVEN = 0.5  # P(yes) from which the answer counts as yes
@@ -25,7 +26,7 @@ class Noul(Distribution):
     """Whether something holds; the answer is P(yes)."""
 
     type = "noul"
-    task = "yes_no"
+    task = TaskKind.YES_NO
     guidance = "Decide whether this holds for the input."
     display = "yes_no"
     usual_instructions = "Does this hold for the input?"

@@ -18,6 +18,7 @@ from svc.questions.labels import DECIMALS, argmax, one_line
 from svc.questions.plain import SCORE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 from svc.shapes import AMOUNT, COUNT, PROBABILITY, array, described, record
+from svc.terms import TaskKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class Score(Lettered):
     """Which of `levels`, lowest first; the answer is the expected level, 0 for the lowest."""
 
     type = "score"
-    task = "classes"
+    task = TaskKind.CLASSES
     guidance = "Pick the one level that fits best; neighbouring levels are close in meaning."
     display = "level"
     usual_instructions = "Which of these levels fits the input best?"

@@ -24,9 +24,9 @@ from svc.schemas.loading import load
 from svc.schemas.messages import describe
 from svc.schemas.plan import PlanField
 from svc.shapes import Named, mapping, one_of, one_of_types
+from svc.terms import Mode, Privacy
 
-MODES = ("auto", "logprobs", "verbal")
-STANDARD, STRICT = "standard", "strict"
+MODES = tuple(mode.value for mode in Mode)
 DEFAULT_PROJECT = "default"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NO_CONTROL = r"[^\u0000-\u001f\u007f-\u009f]"  # the same for JSON schemas, which know no \x
@@ -49,26 +49,26 @@ class DecisionRequest:
     questions: Mapping[str, Question]
     stages: tuple[tuple[str, ...], ...]  # question keys, by what they wait for
     plan: Plan | None = None
-    mode: str | None = None
+    mode: Mode | None = None
     debias: bool | str | None = None  # True, False or "auto"
     think: bool = False
     project: str | None = None
     config: str | None = None
-    privacy: str = STANDARD
+    privacy: Privacy = Privacy.STANDARD
     explain: bool = False
     images: tuple[str, ...] = ()
 
 
-class ModeField(Described[str]):
+class ModeField(Described[Mode]):
     """`auto`, `logprobs` or `verbal`."""
 
     form = one_of(MODES)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Mode:
         if value not in MODES:
             given = f"unknown mode {quoted(value)}" if isinstance(value, str) else "mode is no text"
             raise InvalidJson(f"{given}; allowed: {', '.join(MODES)}")
-        return str(value)
+        return Mode(value)
 
 
 class OneOf(Described[str]):
@@ -84,6 +84,13 @@ class OneOf(Described[str]):
             given = f" {quoted(value)}" if isinstance(value, str) else ""
             raise ValidationError(f"unknown {self.name}{given}; allowed: {', '.join(self.names)}")
         return value
+
+
+class PrivacyField(OneOf):
+    """`standard` or `strict`."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Privacy:
+        return Privacy(super()._deserialize(value, attr, data, **kwargs))
 
 
 class DebiasField(Described[bool | str]):
@@ -261,13 +268,13 @@ class DecisionRequestSchema(Schema):
         ),
         default=LATEST,
     )
-    privacy = OneOf(
-        (STANDARD, STRICT),
+    privacy = PrivacyField(
+        tuple(privacy.value for privacy in Privacy),
         description=(
             "`strict` allows only providers that neither store prompts nor train on them, and "
             "keeps extracted values out of the audit log."
         ),
-        default=STANDARD,
+        default=Privacy.STANDARD.value,
     )
     explain = Flag(
         "Add to each answer by how much its probability drops without each of at most "
@@ -283,7 +290,7 @@ class DecisionRequestSchema(Schema):
 
     @validates_schema(skip_on_field_errors=True)
     def _logprobs_can_answer(self, data: dict[str, Any], **_: Any) -> None:
-        if data.get("mode") != "logprobs":
+        if data.get("mode") is not Mode.LOGPROBS:
             return
         if data.get("think"):
             raise ValidationError("logprobs cannot be used with think", "mode")

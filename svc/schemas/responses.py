@@ -28,8 +28,10 @@ from svc.shapes import (
     one_of,
     record,
 )
+from svc.terms import Mode
 
-MODES = ("logprobs", "verbal")
+# Of those that a request may ask for, all but auto: an answer was read in one of them.
+MODES = (Mode.LOGPROBS.value, Mode.VERBAL.value)
 DECISION_ID: Json = {"type": "string", "pattern": "^dec_[0-9A-HJKMNP-TV-Z]{26}$"}
 # What any answer may have, whatever its type.
 _ADDED = {

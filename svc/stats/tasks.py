@@ -14,6 +14,7 @@ from svc.stats.calibrators import (
     fit_platt,
     fit_temperature,
 )
+from svc.terms import TaskKind
 
 EVEN = 0.5  # P(yes), as callers see it, from which the answer is yes
 SHOWN = 6  # decimals of the probabilities that callers see
@@ -135,4 +136,8 @@ class Rightness(YesNo):
         return truth
 
 
-TASKS: dict[str, Task] = {"classes": Classes(), "yes_no": YesNo(), "rightness": Rightness()}
+TASKS: dict[TaskKind, Task] = {
+    TaskKind.CLASSES: Classes(),
+    TaskKind.YES_NO: YesNo(),
+    TaskKind.RIGHTNESS: Rightness(),
+}

@@ -9,7 +9,6 @@ from flask import Blueprint, Response, g
 from svc import jsontext, limits
 from svc.errors import NotFound
 from svc.records import DecisionFacts
-from svc.schemas.decision import STANDARD, STRICT
 from svc.schemas.responses import (
     DECISION_ID,
     DecidedSchema,
@@ -20,6 +19,7 @@ from svc.schemas.responses import (
 from svc.shapes import COUNT, TEXT, Json, array, mapping, nullable, one_of
 from svc.store.decisions import AuditEntry, Decisions
 from svc.store.errors import UnknownDecision
+from svc.terms import Privacy
 from svc.web import systemone
 from svc.web.decorators import fails, query, response
 from svc.web.query import ProjectQuerySchema, Text, Whole
@@ -42,7 +42,7 @@ class AuditEntrySchema(DecidedSchema):
     created_at = Shown(COUNT, "Milliseconds since the epoch.")
     api_key = Shown(nullable(TEXT), "The id of the key, where there are keys.")
     state_hash = Shown(HASH, "Salted SHA-256 of the state, which itself is not kept.")
-    privacy = Shown(one_of((STANDARD, STRICT)))
+    privacy = Shown(one_of(tuple(privacy.value for privacy in Privacy)))
     answers = Shown(
         mapping({"anyOf": [any_answer, systemone.any_answer]}),
         "As returned, without extracted values under `privacy: strict`.",

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from svc.engine.ladder import AUTO, LOGPROBS, VERBAL, Climb, moves_on, ways
+from svc.engine.ladder import Climb, moves_on, ways
 from svc.errors import RateLimited
 from svc.providers.failures import (
     BadReply,
@@ -27,6 +27,7 @@ from svc.providers.failures import (
     Unanswerable,
 )
 from svc.providers.traits import MISSES, UNKNOWN, Reason, Rung, TraitMemory, Traits, Way
+from svc.terms import Mode
 
 LINES, SINGLE, SCHEMA, OBJECT, WORDS = Way.LINES, Way.SINGLE, Way.SCHEMA, Way.OBJECT, Way.WORDS
 JSON = [SCHEMA, OBJECT, WORDS]
@@ -53,37 +54,37 @@ def at(labels: int = 0, json: int = 0, due: bool = False) -> Traits:
 
 
 def test_an_unknown_model_is_asked_down_both_ladders() -> None:
-    assert tried(AUTO) == [LINES, SINGLE, *JSON]
-    assert tried(LOGPROBS) == [LINES, SINGLE]
-    assert tried(VERBAL) == JSON
-    assert tried(AUTO, verbal_only=True) == JSON
+    assert tried(Mode.AUTO) == [LINES, SINGLE, *JSON]
+    assert tried(Mode.LOGPROBS) == [LINES, SINGLE]
+    assert tried(Mode.VERBAL) == JSON
+    assert tried(Mode.AUTO, verbal_only=True) == JSON
 
 
 def test_one_label_is_asked_for_in_one_way() -> None:
-    assert tried(AUTO, labels=1) == [SINGLE, *JSON]
-    assert tried(LOGPROBS, labels=1) == [SINGLE]
-    assert tried(VERBAL, labels=1) == JSON
+    assert tried(Mode.AUTO, labels=1) == [SINGLE, *JSON]
+    assert tried(Mode.LOGPROBS, labels=1) == [SINGLE]
+    assert tried(Mode.VERBAL, labels=1) == JSON
 
 
 def test_what_is_remembered_is_where_the_asking_begins() -> None:
-    assert tried(AUTO, traits=at(labels=1)) == [SINGLE, *JSON]
-    assert tried(AUTO, traits=at(labels=2)) == JSON
-    assert tried(AUTO, traits=at(labels=2, json=1)) == [OBJECT, WORDS]
-    assert tried(VERBAL, traits=at(json=2)) == [WORDS]
-    assert tried(AUTO, traits=at(json=2)) == [LINES, SINGLE, WORDS]
+    assert tried(Mode.AUTO, traits=at(labels=1)) == [SINGLE, *JSON]
+    assert tried(Mode.AUTO, traits=at(labels=2)) == JSON
+    assert tried(Mode.AUTO, traits=at(labels=2, json=1)) == [OBJECT, WORDS]
+    assert tried(Mode.VERBAL, traits=at(json=2)) == [WORDS]
+    assert tried(Mode.AUTO, traits=at(json=2)) == [LINES, SINGLE, WORDS]
 
 
 def test_a_mode_with_one_ladder_is_asked_down_all_of_it_where_nothing_is_left() -> None:
-    assert tried(LOGPROBS, traits=at(labels=2)) == [LINES, SINGLE]
-    assert tried(VERBAL, traits=at(json=3)) == JSON
-    assert tried(AUTO, traits=at(labels=2, json=3)) == JSON
-    assert tried(LOGPROBS, labels=1, traits=at(labels=2)) == [SINGLE]
+    assert tried(Mode.LOGPROBS, traits=at(labels=2)) == [LINES, SINGLE]
+    assert tried(Mode.VERBAL, traits=at(json=3)) == JSON
+    assert tried(Mode.AUTO, traits=at(labels=2, json=3)) == JSON
+    assert tried(Mode.LOGPROBS, labels=1, traits=at(labels=2)) == [SINGLE]
 
 
 def test_now_and_then_the_top_is_tried_again() -> None:
-    assert tried(AUTO, traits=at(labels=2, json=1, due=True)) == [LINES, SINGLE, *JSON]
-    assert tried(AUTO, labels=1, traits=at(labels=2, due=True)) == [SINGLE, *JSON]
-    assert tried(VERBAL, traits=at(json=2, due=True)) == JSON
+    assert tried(Mode.AUTO, traits=at(labels=2, json=1, due=True)) == [LINES, SINGLE, *JSON]
+    assert tried(Mode.AUTO, labels=1, traits=at(labels=2, due=True)) == [SINGLE, *JSON]
+    assert tried(Mode.VERBAL, traits=at(json=2, due=True)) == JSON
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from svc.evals.probing import STATES, Probed, Tried, Verdict, probe
 from svc.providers.failures import Gone, KeyRefused, NoCredit, NoLogprobs, ProviderError, Throttled
 from svc.providers.traits import UNKNOWN, Reason, Rung, Traits
 from svc.questions import Reading
+from svc.terms import Mode
 
 
 def asked(mode: str, *masses: float | None) -> ModelResult:
     readings = tuple(Reading((0.9, 0.1), mass) for mass in masses)
-    return ModelResult(readings, readings, mode, True)
+    return ModelResult(readings, readings, Mode(mode), True)
 
 
 class Model:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
-from svc.providers.said import LONGEST_WAIT_S, retry_after
 
 from svc.engine.label_reading import answer_tokens, read_lines, read_single
 from svc.engine.prompt import member
 from svc.engine.reply import assembled, read_json, wanted_labels
 from svc.providers.bodies import ChatCall
+from svc.providers.error_text import LONGEST_WAIT_S, retry_after
 from svc.providers.failures import ParameterBounded, ProviderError
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS

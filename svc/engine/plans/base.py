@@ -18,6 +18,7 @@ from svc.flows import FlowPool, Job
 from svc.questions import Question, Reading
 from svc.questions.fields import Number
 from svc.records import Model
+from svc.terms import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class ModelResult:
 
     readings: tuple[Reading, ...]
     original: tuple[Reading, ...]  # of the first order that answered, before merging
-    mode: str  # "logprobs" or "verbal"
+    mode: Mode  # never auto
     debiased: bool | None  # None when there was no order to reverse
     cached: bool = False
 
@@ -59,7 +60,7 @@ class Finding:
 
     reading: Reading
     models: tuple[Model, ...]  # those whose words are in the reading
-    modes: tuple[str, ...]  # in which each of them answered
+    modes: tuple[Mode, ...]  # in which each of them answered
     original: Reading  # the first model's, of the first order that answered
     extra: Mapping[str, Any] = field(default_factory=dict)  # fields that the plan adds
 
