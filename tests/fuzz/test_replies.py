@@ -22,7 +22,7 @@ from svc.providers.failures import ParameterBounded, ProviderError
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Redactor
-from svc.providers.refusals import Asked
+from svc.providers.refusals import SentCall
 from svc.providers.replies import Completion, Reply, Token, read_chat, read_models, read_payload
 from svc.questions import LabelLine, Question, Reading, Unreadable
 from tests.engine.models import CHOICE, MULTI, NOUL, NUMBER, SCORE, TEXT
@@ -117,9 +117,9 @@ SAID = (
 WORDS = st.lists(st.sampled_from(SAID.split()), max_size=8).map(" ".join)
 
 
-def asked(logprobs: bool) -> Asked:
+def asked(logprobs: bool) -> SentCall:
     fields = {"logprobs": True, "top_logprobs": 20} if logprobs else {}
-    return Asked({**BODY, **fields}, Redactor(CALL, "key"))
+    return SentCall({**BODY, **fields}, Redactor(CALL, "key"))
 
 
 def completed(found: Reply, logprobs: bool) -> Completion:
