@@ -22,8 +22,8 @@ from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
 from svc.providers.failures import BadReply, Cut, ProviderError, Unanswerable
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
-from svc.providers.traits import LABEL_WAYS, Way
-from svc.questions import LabelLine, Reading, Unreadable
+from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Way
+from svc.questions import LabelLine, LabelQuestion, Reading, Unreadable
 from svc.records import Model
 
 LABEL_ROOM = 2_048  # output tokens of a label reply where the model thinks first
@@ -165,12 +165,13 @@ def _readings(
     way: Way, completions: Sequence[Completion], material: PromptInput, backwards: bool
 ) -> list[Reading]:
     """The readings of one order. Raises `Unreadable`."""
-    questions = material.questions
     first = completions[0]
+    if way in JSON_WAYS:
+        return reply.read_json(first.text, material.questions, backwards)
+    # Neither label ways nor decision servers are asked anything else.
+    questions = [one for one in material.questions if isinstance(one, LabelQuestion)]
     if way is Way.DECISION:
         return reply.decided([LabelLine(seen) for seen in first.decided], questions)
-    if way not in LABEL_WAYS:
-        return reply.read_json(first.text, questions, backwards)
     wanted = reply.wanted_labels(questions, backwards)
     if way is Way.LINES:
         lines = read_lines(answer_tokens(first), wanted)

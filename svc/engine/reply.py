@@ -8,7 +8,7 @@ from typing import Any
 
 from svc.engine.label_reading import without_thought
 from svc.engine.prompt import member
-from svc.questions import LabelLine, Question, Reading, Unreadable
+from svc.questions import LabelLine, LabelQuestion, Question, Reading, Unreadable
 from svc.questions.verbal import BOTH
 
 JSON_STARTS = 50  # places tried before a reply counts as holding no JSON
@@ -21,7 +21,7 @@ def wanted_labels(questions: Sequence[Question], backwards: bool) -> list[tuple[
 
 
 def assembled(
-    lines: Sequence[LabelLine], questions: Sequence[Question], backwards: bool
+    lines: Sequence[LabelLine], questions: Sequence[LabelQuestion], backwards: bool
 ) -> list[Reading]:
     """The readings of all questions, from the lines of all their labels. Raises `Unreadable`."""
     left = iter(lines)
@@ -31,7 +31,7 @@ def assembled(
     ]
 
 
-def decided(lines: Sequence[LabelLine], questions: Sequence[Question]) -> list[Reading]:
+def decided(lines: Sequence[LabelLine], questions: Sequence[LabelQuestion]) -> list[Reading]:
     """The readings of what a decision server answered, whose positions are the original ones."""
     return assembled(lines, questions, backwards=False)
 

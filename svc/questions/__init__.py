@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from svc.questions.base import LabelLine, Question, Reading, Unreadable
+from svc.questions.base import LabelLine, LabelQuestion, Question, Reading, Unreadable
 from svc.questions.choice import ChoiceSchema
 from svc.questions.multi import MultiSchema
 from svc.questions.noul import NoulSchema
@@ -42,6 +42,7 @@ def from_definition(definition: str) -> Question:
 __all__ = [
     "TYPES",
     "LabelLine",
+    "LabelQuestion",
     "Question",
     "QuestionSchema",
     "Reading",

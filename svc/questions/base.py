@@ -79,11 +79,15 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC):
-    """One typed question; immutable, and equal to another with the same fields."""
+    """One typed question; immutable, and equal to another with the same fields.
+
+    A type whose answer is read from the probabilities of labels is a `LabelQuestion`; any other is
+    read from a JSON reply alone.
+    """
 
     type: ClassVar[str]
     guidance: ClassVar[str]
-    reversible: ClassVar[bool] = True  # whether there is an option order to reverse
+    reversible: ClassVar[bool] = False  # whether there is an option order to reverse
     task: ClassVar[TaskKind]  # which task of `svc.stats` its labels are
     calibrates: ClassVar[bool] = True  # whether labels may move its probabilities
     tallies: ClassVar[bool] = True  # whether its top answers are few enough to be counted
@@ -137,17 +141,17 @@ class Question(ABC):
 
     # --- how it is asked; `backwards` asks for the reversed option order ---
 
-    @abstractmethod
     def option_lines(self, backwards: bool) -> list[str]:
         """The lines under the instructions: lettered options, or none."""
+        return []
 
     def option_lines_of(self, position: int, backwards: bool) -> list[str]:
         """The option lines that one line of the reply is about, by its place in `reply_lines`."""
         return self.option_lines(backwards)
 
-    @abstractmethod
     def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
         """One `(part, labels)` for each line of a logprobs reply; `part` is "" or an option."""
+        return []
 
     @abstractmethod
     def verbal_format(self, backwards: bool) -> str:
@@ -157,12 +161,12 @@ class Question(ABC):
     def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
         """The same as JSON schema, strict or, if `bounded`, with limits that strict ones lack."""
 
-    @abstractmethod
     def plain(self, backwards: bool) -> list[PlainQuestion]:
         """The same for decision servers, one for each reply line; empty where they cannot answer.
 
         Their positions are those of the original order, whichever order is shown.
         """
+        return []
 
     @property
     def reply_labels(self) -> int:
@@ -170,10 +174,6 @@ class Question(ABC):
         return sum(len(labels) for _, labels in self.reply_lines(False))
 
     # --- how a reply is read ---
-
-    @abstractmethod
-    def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
-        """Read the probability of each label, by position in `reply_lines`. Raises `Unreadable`."""
 
     @abstractmethod
     def stated(self, member: Any, backwards: bool) -> Stated:
@@ -318,6 +318,25 @@ class Question(ABC):
     @abstractmethod
     def own_texts(self) -> list[str]:
         """The texts of options or levels."""
+
+
+class LabelQuestion(Question):
+    """A question that is answered by one label, or by one label for each of its options."""
+
+    reversible = True
+
+    @abstractmethod
+    def option_lines(self, backwards: bool) -> list[str]: ...
+
+    @abstractmethod
+    def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]: ...
+
+    @abstractmethod
+    def plain(self, backwards: bool) -> list[PlainQuestion]: ...
+
+    @abstractmethod
+    def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
+        """Read the probability of each label, by position in `reply_lines`. Raises `Unreadable`."""
 
 
 def to_digits(probabilities: Sequence[float]) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from svc.questions.base import (
     LabelLine,
-    Question,
+    LabelQuestion,
     Reading,
     Unreadable,
     object_schema,
@@ -21,7 +21,7 @@ from svc.questions.verbal import SHARES, Stated, stated
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distribution(Question):
+class Distribution(LabelQuestion):
     """A question answered by one of several labels: choice, score and noul."""
 
     @property

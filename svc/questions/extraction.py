@@ -15,14 +15,12 @@ from typing import Any, ClassVar
 
 from svc.questions.answers import ABSTAIN
 from svc.questions.base import (
-    LabelLine,
     Question,
     Reading,
     object_schema,
     probability_schema,
 )
 from svc.questions.fields import Flag
-from svc.questions.plain import PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
 from svc.questions.verbal import SHARES, Stated, number_of
 from svc.shapes import PROBABILITY, Json, described, nullable, record
@@ -36,7 +34,6 @@ class Extraction(Question):
     """A typed value that stands in the input; null only where `nullable`."""
 
     json_type: ClassVar[str]
-    reversible = False
     task = TaskKind.RIGHTNESS
     tallies = False
     extracts = True
@@ -60,12 +57,6 @@ class Extraction(Question):
     def verbal_reason(self) -> str:
         return f"{self.type} questions are answered in verbal mode only"
 
-    def option_lines(self, backwards: bool) -> list[str]:
-        return []
-
-    def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
-        return []
-
     @property
     def reply_labels(self) -> int:
         return 2
@@ -86,12 +77,6 @@ class Extraction(Question):
     def schema_bounds(self) -> dict[str, Any]:
         """The limits of a value as a JSON schema has them."""
         return {}
-
-    def plain(self, backwards: bool) -> list[PlainQuestion]:
-        return []
-
-    def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
-        raise AssertionError(self.verbal_reason)
 
     def stated(self, member: Any, backwards: bool) -> Stated:
         found = number_of(member.get("confidence")) if isinstance(member, Mapping) else None

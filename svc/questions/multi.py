@@ -10,7 +10,7 @@ from typing import Any
 from svc import limits
 from svc.phrases import listed
 from svc.questions.answers import COVERAGE, OF_OPTIONS, RULED
-from svc.questions.base import LabelLine, Question, Reading, Unreadable
+from svc.questions.base import LabelLine, LabelQuestion, Reading, Unreadable
 from svc.questions.distribution import lettered, option_text, probabilities_schema
 from svc.questions.fields import Descriptions, Number
 from svc.questions.labels import DECIMALS, complete, letters, one_line
@@ -26,7 +26,7 @@ DEFAULT_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Multi(Question):
+class Multi(LabelQuestion):
     """Which of `options` apply; those with P >= `threshold` are selected."""
 
     type = "multi"
@@ -152,7 +152,7 @@ class Multi(Question):
         return Reading(tuple(float(key in label) for key in self.keys))
 
     def label_text(self, label: tuple[str, ...], backwards: bool) -> str:
-        raise AssertionError("a multi question takes no examples")
+        return self.spoken(label)
 
     def spoken(self, label: tuple[str, ...]) -> str:
         return ", ".join(map(one_line, label)) or "none of them"
