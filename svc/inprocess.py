@@ -23,6 +23,7 @@ from svc.engine.ask import Ledger, ModelRequest
 from svc.engine.plans import ModelResult, Plan
 from svc.engine.prompt import PromptInput
 from svc.errors import InvalidRequest, QuotaSpent
+from svc.jsontext import JsonObject
 from svc.pins import PINS
 from svc.providers.traits import TraitMemory
 from svc.questions import Question
@@ -105,7 +106,7 @@ class InProcess:
         self._cut = False
         self._lock = threading.Lock()
 
-    def settle(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def settle(self, fields: Mapping[str, Any]) -> JsonObject:
         """`fields` of a request with `model` filled in, every id of which can be asked.
 
         Raises `ApiError`: what would be wrong with every request is best found before the first.

@@ -10,6 +10,9 @@ from typing import Any, NoReturn
 
 from svc.errors import InvalidJson
 
+# A JSON object that was read from somewhere, or is to be sent.
+JsonObject = dict[str, Any]
+
 
 class Literal:
     """A number that no Python number holds exactly; it leaves as it came."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
+from svc.jsontext import JsonObject
+
 REDACTED = "[redacted]"  # what the audit log holds for an extracted value under privacy: strict
 
 
@@ -111,7 +113,7 @@ class Decision(DecisionFacts):
     input_tokens: int = 0
     id: str = field(default="")
 
-    def response(self) -> dict[str, Any]:
+    def response(self) -> JsonObject:
         """The body of the response to the caller."""
         return {
             "id": self.id,

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+# A JSON schema, or a part of one.
 Json = dict[str, Any]
 
 

@@ -29,6 +29,7 @@ from svc.cli.plans import ModelOptions
 from svc.cli.statuses import FAILED
 from svc.errors import ApiError, SettingsError
 from svc.inprocess import InProcess
+from svc.jsontext import JsonObject
 from svc.phrases import reason
 from svc.schemas import DecisionRequest, load_decision, load_questions
 
@@ -112,7 +113,7 @@ def run(
         raise click.exceptions.Exit(status)
 
 
-def read_questions(path: str) -> dict[str, Any]:
+def read_questions(path: str) -> JsonObject:
     """The questions object of a file, checked. Raises `SettingsError`."""
     try:
         questions = files.read_json(Path(path))
@@ -131,7 +132,7 @@ def _run(
     asking: ModelOptions,
     answering: Answering,
     finish: Callable[[DecisionRequest], None],
-    record: dict[str, Any],
+    record: JsonObject,
 ) -> int:
     questions = read_questions(batch.questions)
     with ExitStack() as stack:
@@ -158,13 +159,13 @@ class _Plan:
     `threads` is how many lines each process has at once.
     """
 
-    fields: dict[str, Any]
+    fields: JsonObject
     request: DecisionRequest
     config: str
     threads: list[int]
 
 
-def _planned(batch: Batch, asking: ModelOptions, questions: dict[str, Any]) -> _Plan:
+def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _Plan:
     """Settle how lines are asked; leaves no thread running."""
     with inprocess.engine(asking.demo, 1) as engine:
         fields = engine.settle(asking.fields)

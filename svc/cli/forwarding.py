@@ -11,6 +11,7 @@ import requests
 from svc import jsontext, limits
 from svc.addresses import is_local_host
 from svc.errors import SettingsError
+from svc.jsontext import JsonObject
 from svc.settings import Settings
 
 URL = f"http://{Settings().host}:{Settings().port}"
@@ -37,7 +38,7 @@ class Forwarder:
             raise SettingsError("--api-key: a key has printable ASCII characters only")
         self._timeout = (CONNECT_S, answer_s)
 
-    def decide(self, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    def decide(self, body: JsonObject) -> tuple[JsonObject, str]:
         """The decision on a body of `POST /v1/decide`, parsed and as text. Raises `Refused`."""
         try:
             request = jsontext.dumps(body).encode()

@@ -17,6 +17,7 @@ from marshmallow import ValidationError
 
 from svc.engine.plans import CHAIN, KINDS, PlanKind, named_kinds
 from svc.inprocess import DEMO_MODEL
+from svc.jsontext import JsonObject
 from svc.schemas.decision import MODES
 from svc.schemas.plan import PlanField
 
@@ -103,7 +104,7 @@ def _plan(given: Mapping[str, Any], default: str | None) -> Any:
     return plan
 
 
-def _field(kind: PlanKind, ids: list[str], given: Mapping[str, Any]) -> dict[str, Any]:
+def _field(kind: PlanKind, ids: list[str], given: Mapping[str, Any]) -> JsonObject:
     options = {
         name: option.default if given[name] is None else given[name]
         for name, option in kind.options.items()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
-from typing import Any
 
 import click
 
 from svc.cli.tables import table
 from svc.errors import SettingsError
+from svc.jsontext import JsonObject
 
 EXAMPLES = """\b
 Examples:
@@ -44,7 +44,7 @@ def show(name: str) -> None:
     click.echo(json.dumps(found[name]["questions"], indent=2, ensure_ascii=False))
 
 
-def recipes() -> dict[str, dict[str, Any]]:
+def recipes() -> dict[str, JsonObject]:
     """Every recipe by name: `description`, one line, and `questions`."""
     folder = files("svc") / "recipes"
     paths = sorted(folder.iterdir(), key=lambda path: path.name)

@@ -13,6 +13,7 @@ from mcp.server.stdio import stdio_server
 
 from svc import __version__
 from svc.cli.forwarding import Refused
+from svc.jsontext import JsonObject
 from svc.openapi import decision_request, decision_response
 
 DECIDE = "decide"
@@ -22,7 +23,7 @@ _ABOUT = (
     "options), and text, number and integer (a value that stands in the input)."
 )
 
-Decide = Callable[[dict[str, Any]], tuple[dict[str, Any], str]]
+Decide = Callable[[JsonObject], tuple[JsonObject, str]]
 
 
 def serve(decide: Decide) -> None:

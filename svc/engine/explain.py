@@ -19,7 +19,7 @@ from svc.engine.setup import Setup
 from svc.engine.stages import Answered
 from svc.errors import ApiError
 from svc.flows import FlowPool, Job
-from svc.questions import Reading
+from svc.questions import Question, Reading
 from svc.questions.labels import DECIMALS
 from svc.records import Model
 from svc.schemas import DecisionRequest
@@ -60,7 +60,7 @@ def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list
 
 def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, Mode, Group]]:
     """Which model is to be asked which questions again, in the mode that it answered in."""
-    groups: dict[tuple[Model, Mode, bool], dict[str, Any]] = {}
+    groups: dict[tuple[Model, Mode, bool], dict[str, Question]] = {}
     for key, finding in answered.findings.by_key.items():
         question = request.questions[key]
         if question.reversible:

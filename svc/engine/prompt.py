@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from svc.jsontext import JsonObject
 from svc.pins import Pin
 from svc.providers.traits import Way
 from svc.questions import Question
@@ -55,9 +56,9 @@ class PromptInput:
 class Prompt:
     """One model call's words: the messages, the output limit and, in verbal mode, the schema."""
 
-    messages: tuple[dict[str, Any], ...]
+    messages: tuple[JsonObject, ...]
     max_tokens: int
-    schema: dict[str, Any] | None
+    schema: JsonObject | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class _Asking:
     text: str  # the questions, and the form that the reply is to have
     cue: str
     max_tokens: int
-    schema: dict[str, Any] | None
+    schema: JsonObject | None
 
 
 def _asking(material: PromptInput, way: Way, backwards: bool, only: Label | None) -> _Asking:
@@ -305,8 +306,8 @@ def _json_members(material: PromptInput, backwards: bool) -> list[str]:
     return members
 
 
-def _schema(material: PromptInput, backwards: bool, *, bounded: bool) -> dict[str, Any]:
-    reasoning: dict[str, Any] = {REASONING: {"type": "string"}} if material.think else {}
+def _schema(material: PromptInput, backwards: bool, *, bounded: bool) -> JsonObject:
+    reasoning: JsonObject = {REASONING: {"type": "string"}} if material.think else {}
     answers = {
         member(index): question.verbal_schema(backwards, bounded)
         for index, question in enumerate(material.questions)

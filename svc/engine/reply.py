@@ -8,6 +8,7 @@ from typing import Any
 
 from svc.engine.label_reading import without_thought
 from svc.engine.prompt import member
+from svc.jsontext import JsonObject
 from svc.questions import LabelLine, LabelQuestion, Question, Reading, Unreadable
 from svc.questions.verbal import BOTH
 
@@ -69,7 +70,7 @@ def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bo
     raise Unreadable("the reply holds no JSON object with the answers")
 
 
-def _candidates(value: Any) -> list[dict[str, Any]]:
+def _candidates(value: Any) -> list[JsonObject]:
     """The objects that may be the reply: the value, its entries, or the only one inside it."""
     entries = value if isinstance(value, list) else [value]
     objects = [entry for entry in entries[:JSON_STARTS] if isinstance(entry, dict)]

@@ -13,6 +13,7 @@ from svc.engine.plans.cascade import BELOW, CascadePlan
 from svc.engine.plans.council import CouncilPlan
 from svc.evals.figures import Figures
 from svc.evals.sets import EvalRow, EvalSet, shuffled
+from svc.jsontext import JsonObject
 from svc.questions import TYPES
 from svc.schemas import DecisionRequest
 from svc.terms import Mode
@@ -33,7 +34,7 @@ class Candidate:
     debias: bool
     examples: int
     request: DecisionRequest  # about no state yet
-    question: dict[str, Any]  # as `POST /v1/decide` takes it
+    question: JsonObject  # as `POST /v1/decide` takes it
 
     @property
     def most_calls(self) -> int:
@@ -44,7 +45,7 @@ class Candidate:
         falls_back = self.mode is Mode.AUTO and not question.think and not question.verbal_reason
         return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
 
-    def fields(self, name: str) -> dict[str, Any]:
+    def fields(self, name: str) -> JsonObject:
         """The fields of `POST /v1/decide` that ask in this way; `name` is the question's key."""
         asking = {"model": self.model, "mode": self.mode, "debias": self.debias}
         return {**asking, "questions": {name: self.question}}
@@ -60,7 +61,7 @@ def split(rows: Sequence[EvalRow]) -> tuple[list[EvalRow], list[EvalRow]]:
     return mixed[:size], mixed[size:]
 
 
-def examples(pool: Sequence[EvalRow]) -> list[dict[str, Any]]:
+def examples(pool: Sequence[EvalRow]) -> list[JsonObject]:
     """Rows of the pool as a question has its examples: of as many labels as possible."""
     seen: dict[str, int] = {}
     ranked = []
@@ -82,7 +83,7 @@ def plans(models: Sequence[str]) -> list[Any]:
 
 
 def candidates(
-    eval_set: EvalSet, models: Sequence[str], shown: Sequence[dict[str, Any]]
+    eval_set: EvalSet, models: Sequence[str], shown: Sequence[JsonObject]
 ) -> list[Candidate]:
     """All candidates: with the question as it stands, and with the `shown` examples where it
     takes any.
@@ -115,7 +116,7 @@ def _takes_examples(eval_set: EvalSet) -> bool:
 
 
 def _candidate(
-    eval_set: EvalSet, model: Any, mode: Mode, debias: bool, shown: dict[str, Any]
+    eval_set: EvalSet, model: Any, mode: Mode, debias: bool, shown: JsonObject
 ) -> Candidate:
     question = {**eval_set.question, **shown}
     fields = {"model": model, "mode": mode, "debias": debias}

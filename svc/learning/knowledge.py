@@ -57,7 +57,7 @@ class Knowledge:
         """How sure the calibrated reading is of its top answer, rounded as callers see it."""
         return round(question.confidence(self.calibrated(question, reading)), DECIMALS)
 
-    def coverage(self, question: Question, reading: Reading) -> dict[str, Any]:
+    def coverage(self, question: Question, reading: Reading) -> Mapping[str, Any]:
         """The coverage asked for, and the set that holds the true answer that often."""
         if question.coverage is None:
             return {}

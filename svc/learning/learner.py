@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,7 +160,7 @@ def _label(
     )
 
 
-def _fitted(lesson: TrainingData, question: Question) -> dict[str, Any] | None:
+def _fitted(lesson: TrainingData, question: Question) -> Mapping[str, Any] | None:
     """The parameters of a calibrator that clearly beats none."""
     if not question.calibrates:
         return None

@@ -11,6 +11,7 @@ import numpy as np
 
 from svc import limits
 from svc.errors import NotFound
+from svc.jsontext import JsonObject
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
 from svc.stats import drift, scores, thresholds
@@ -36,7 +37,7 @@ class Reporter:
         self._versions, self._labels, self._weeks = versions, labels, weeks
         self._clock = clock
 
-    def calibration(self, project: str, key: str) -> dict[str, Any]:
+    def calibration(self, project: str, key: str) -> JsonObject:
         """The calibration report. Raises `NotFound` and `StorageError`."""
         version, question = self._latest(project, key)
         lesson = self._labels.lesson((project, version.digest), limits.LABELS_READ)
@@ -51,7 +52,7 @@ class Reporter:
             **_figures(question, learned, *_arrays(lesson)),
         }
 
-    def drift(self, project: str, key: str, weeks: int) -> dict[str, Any]:
+    def drift(self, project: str, key: str, weeks: int) -> JsonObject:
         """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
         version, question = self._latest(project, key)
         now_ms = int(self._clock() * 1000)
@@ -84,7 +85,7 @@ def _arrays(lesson: TrainingData | None) -> tuple[Floats, Ints]:
 
 def _figures(
     question: Question, learned: CalibrationState | None, p: Floats, truth: Ints
-) -> dict[str, Any]:
+) -> JsonObject:
     """Scores before and after calibration, and what may be automated as things are now.
 
     The thresholds are on the scale of the calibrator in effect: a caller compares them with its

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
 from svc.providers.refusals import KEPT, LIMITS
 from svc.providers.traits import (
@@ -41,9 +42,9 @@ class ChatCall:
 
 def build_body(
     provider: Provider, name: str, call: ChatCall, traits: Traits = UNKNOWN
-) -> dict[str, Any]:
+) -> JsonObject:
     """The JSON body for the provider's model `name`, without what the model refuses."""
-    body: dict[str, Any] = {
+    body: JsonObject = {
         "model": name,
         "messages": list(call.messages),
         "temperature": 0,
@@ -73,7 +74,7 @@ def _limit(provider: Provider, call: ChatCall, traits: Traits) -> dict[str, int]
     return {names[0]: limit} if names else {}
 
 
-def _format(call: ChatCall, traits: Traits) -> dict[str, Any]:
+def _format(call: ChatCall, traits: Traits) -> JsonObject:
     if call.reply_format == JSON_SCHEMA:
         bound = {"name": SCHEMA_NAME, "strict": True, "schema": call.schema}
         return {"type": JSON_SCHEMA, "json_schema": bound}
@@ -82,9 +83,9 @@ def _format(call: ChatCall, traits: Traits) -> dict[str, Any]:
     return {"type": JSON_OBJECT, "schema": call.schema}
 
 
-def _routing(call: ChatCall, traits: Traits) -> dict[str, Any]:
+def _routing(call: ChatCall, traits: Traits) -> JsonObject:
     """The fields that only the aggregator knows."""
-    policy: dict[str, Any] = {"data_collection": "deny" if call.deny_data_collection else "allow"}
+    policy: JsonObject = {"data_collection": "deny" if call.deny_data_collection else "allow"}
     if REQUIRE_PARAMETERS not in traits.refused:
         policy["require_parameters"] = True
     least = "low" if call.think or REASONING_OFF in traits.refused else "none"

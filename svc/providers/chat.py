@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from svc.jsontext import JsonObject
 from svc.providers.bodies import ChatCall, build_body
 from svc.providers.catalog import Provider
 from svc.providers.protocol import Protocol
@@ -16,7 +17,7 @@ class Chat(Protocol[ChatCall]):
 
     path = "/chat/completions"
 
-    def body(self, provider: Provider, name: str, call: ChatCall, traits: Traits) -> dict[str, Any]:
+    def body(self, provider: Provider, name: str, call: ChatCall, traits: Traits) -> JsonObject:
         return build_body(provider, name, call, traits)
 
     def read(self, payload: Any, call: ChatCall) -> Completion:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
 from svc.providers.failures import BadReply, Refused, Unanswerable
 from svc.providers.protocol import DecisionCall, Protocol, distribution, share
@@ -20,9 +21,7 @@ class DecisionsProtocol(Protocol[DecisionCall]):
 
     path = "/decisions"
 
-    def body(
-        self, provider: Provider, name: str, call: DecisionCall, traits: Traits
-    ) -> dict[str, Any]:
+    def body(self, provider: Provider, name: str, call: DecisionCall, traits: Traits) -> JsonObject:
         return {
             "model": name,
             "input": _input(call),
@@ -51,7 +50,7 @@ def _input(call: DecisionCall) -> Any:
     return [{"role": "user", "content": [{"type": "input_text", "text": call.state}, *images]}]
 
 
-def _question(question: PlainQuestion) -> dict[str, Any]:
+def _question(question: PlainQuestion) -> JsonObject:
     if question.kind == CHOICE:
         choices = [_described("value", *option) for option in question.options]
         return {"type": "choice", "instructions": question.instructions, "choices": choices}

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
 from svc.providers.replies import Completion
 from svc.providers.traits import Traits
@@ -42,7 +43,7 @@ class Protocol(ABC, Generic[C]):
     path: ClassVar[str]
 
     @abstractmethod
-    def body(self, provider: Provider, name: str, call: C, traits: Traits) -> dict[str, Any]:
+    def body(self, provider: Provider, name: str, call: C, traits: Traits) -> JsonObject:
         """The JSON body that asks the provider's model `name`.
 
         Raises `Unanswerable` for what such a server has no way to answer.

@@ -122,7 +122,7 @@ def _check_error(reply: Reply, payload: Any, asked: SentCall, now: float) -> Non
         raise failure(read_inner_error(first), reply.headers, asked, now)
 
 
-def _first_choice(payload: Any) -> dict[str, Any]:
+def _first_choice(payload: Any) -> Mapping[str, Any]:
     """The first choice of a completion, empty where there is none."""
     choices = payload.get("choices") if isinstance(payload, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None

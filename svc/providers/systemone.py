@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
 from svc.providers.failures import BadReply, Unanswerable
 from svc.providers.protocol import DecisionCall, Protocol, distribution, share
@@ -20,9 +21,7 @@ class SystemOne(Protocol[DecisionCall]):
 
     path = "/systemone"
 
-    def body(
-        self, provider: Provider, name: str, call: DecisionCall, traits: Traits
-    ) -> dict[str, Any]:
+    def body(self, provider: Provider, name: str, call: DecisionCall, traits: Traits) -> JsonObject:
         if call.images:
             raise Unanswerable("a server of the criteria shape takes no images")
         questions = {_name(n): _question(one) for n, one in enumerate(call.questions)}
@@ -47,8 +46,8 @@ def _name(number: int) -> str:
     return f"q{number + 1}"
 
 
-def _question(question: PlainQuestion) -> dict[str, Any]:
-    asked: dict[str, Any] = {
+def _question(question: PlainQuestion) -> JsonObject:
+    asked: JsonObject = {
         "type": _TYPES.get(question.kind, "noul"),
         "instructions": question.instructions,
     }

@@ -130,7 +130,7 @@ class Question(ABC):
         return any(condition.question is None for condition in tested)
 
     @property
-    def unguaranteed(self) -> dict[str, Any]:
+    def unguaranteed(self) -> Mapping[str, Any]:
         """What an answer says of the coverage asked for where no set can be given."""
         return {} if self.coverage is None else {"coverage": self.coverage, "guaranteed": False}
 
@@ -158,7 +158,7 @@ class Question(ABC):
         """The shape of this question's member of a JSON reply, in words."""
 
     @abstractmethod
-    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> Json:
         """The same as JSON schema, strict or, if `bounded`, with limits that strict ones lack."""
 
     def plain(self, backwards: bool) -> list[PlainQuestion]:
@@ -216,14 +216,14 @@ class Question(ABC):
         wanted = self.min_confidence
         return wanted is not None and self.shown_confidence(reading) < wanted
 
-    def certainty(self, confidence: float) -> dict[str, Any]:
+    def certainty(self, confidence: float) -> Mapping[str, Any]:
         """The `confidence` and, where a threshold was set, `abstain` of an answer."""
         if self.min_confidence is None:
             return {"confidence": confidence}
         return {"confidence": confidence, "abstain": confidence < self.min_confidence}
 
     @abstractmethod
-    def answer(self, reading: Reading) -> dict[str, Any]:
+    def answer(self, reading: Reading) -> Mapping[str, Any]:
         """The answer's fields for the caller, without `calibrated`."""
 
     @abstractmethod
@@ -255,16 +255,16 @@ class Question(ABC):
     # --- what it is, for learning ---
 
     @abstractmethod
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Mapping[str, Any]:
         """What makes this the exact question that it is; options free of their order."""
 
-    def stored(self, reading: Reading) -> dict[str, Any]:
+    def stored(self, reading: Reading) -> Mapping[str, Any]:
         """The raw reading as it is kept: `p` in the order of `definition`, and the `mass`.
 
         Numbers have seven significant digits. An extracted value is no part of it.
         """
         p = to_digits(self.in_definition_order(reading.probabilities))
-        kept: dict[str, Any] = {"p": list(p)}
+        kept = {"p": list(p)}
         return kept if reading.mass is None else {**kept, "mass": round(reading.mass, 4)}
 
     def evidence(self, p: Sequence[float]) -> Sequence[float]:
@@ -344,12 +344,12 @@ def to_digits(probabilities: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(f"{p:.7g}") for p in probabilities)
 
 
-def probability_schema(bounded: bool) -> dict[str, Any]:
+def probability_schema(bounded: bool) -> Json:
     """JSON schema of a probability."""
     return dict(GRID if bounded else NUMBER)
 
 
-def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(properties: Mapping[str, Any]) -> Json:
     """An object in the strictest dialect: every property required and no other allowed."""
     return {
         "type": "object",

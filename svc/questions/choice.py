@@ -18,7 +18,7 @@ from svc.questions.fields import Descriptions, Flag
 from svc.questions.labels import argmax, one_line
 from svc.questions.plain import CHOICE, PlainQuestion
 from svc.questions.schema import Examples, QuestionSchema, coverage_field, min_confidence_field
-from svc.shapes import TEXT, described, record
+from svc.shapes import TEXT, Json, described, record
 from svc.terms import TaskKind
 
 ESCAPE = "none_of_these"
@@ -83,10 +83,10 @@ class Choice(Lettered):
             'each {"label": a label, "probability": a number from 0 to 1}'
         )
 
-    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> Json:
         if not self.many:
             return super().verbal_schema(backwards, bounded)
-        label: dict[str, Any] = {"enum": list(self.labels)} if bounded else {"type": "string"}
+        label: Json = {"enum": list(self.labels)} if bounded else {"type": "string"}
         entry = {"label": label, "probability": probability_schema(bounded)}
         length = {"minItems": 1, "maxItems": limits.VERBAL_TOP_LABELS} if bounded else {}
         return {"type": "array", "items": object_schema(entry), **length}
@@ -97,7 +97,7 @@ class Choice(Lettered):
         positions, shown = zip(*rows, strict=True)
         return [PlainQuestion(CHOICE, self.instructions, shown, positions)]
 
-    def answer(self, reading: Reading) -> dict[str, Any]:
+    def answer(self, reading: Reading) -> Mapping[str, Any]:
         probabilities = self.rounded(reading)
         return {
             "choice": self.top(reading),
@@ -105,7 +105,7 @@ class Choice(Lettered):
             **self.certainty(max(probabilities)),
         }
 
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Mapping[str, Any]:
         return {"options": dict(self.options), "escape": self.escape}
 
     def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
@@ -161,6 +161,6 @@ class ChoiceSchema(QuestionSchema):
     examples = Examples()
 
     @validates_schema
-    def _escape_is_reserved(self, data: dict[str, Any], **_: Any) -> None:
+    def _escape_is_reserved(self, data: Mapping[str, Any], **_: Any) -> None:
         if data.get("escape", True) and ESCAPE in dict(data.get("options", ())):
             raise ValidationError(f'"{ESCAPE}" is reserved while escape is true', "options")

@@ -18,6 +18,7 @@ from svc.questions.base import (
 )
 from svc.questions.labels import complete, letters, normalised, one_line, tidy
 from svc.questions.verbal import SHARES, Stated, stated
+from svc.shapes import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class Distribution(LabelQuestion):
         labels = ", ".join(self.shown_labels(backwards))
         return f"an object with a probability from 0 to 1 for each of {labels}; they sum to 1"
 
-    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> Json:
         return probabilities_schema(self.shown_labels(backwards), bounded)
 
     def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
@@ -140,6 +141,6 @@ def option_text(key: str, description: str) -> str:
     return one_line(f"{key}: {description}" if description.strip() else key)
 
 
-def probabilities_schema(labels: Sequence[str], bounded: bool = False) -> dict[str, Any]:
+def probabilities_schema(labels: Sequence[str], bounded: bool = False) -> Json:
     """JSON schema of an object with a probability for each label."""
     return object_schema({label: probability_schema(bounded) for label in labels})

@@ -68,13 +68,13 @@ class Extraction(Question):
             '"confidence": the probability from 0 to 1 that the value is right}'
         )
 
-    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> Json:
         kind = [self.json_type, "null"] if self.nullable else self.json_type
         value = {"type": kind, **(self.schema_bounds if bounded else {})}
         return object_schema({"value": value, "confidence": probability_schema(bounded)})
 
     @property
-    def schema_bounds(self) -> dict[str, Any]:
+    def schema_bounds(self) -> Json:
         """The limits of a value as a JSON schema has them."""
         return {}
 
@@ -124,7 +124,7 @@ class Extraction(Question):
     def confidence(self, reading: Reading) -> float:
         return reading.probabilities[0]
 
-    def answer(self, reading: Reading) -> dict[str, Any]:
+    def answer(self, reading: Reading) -> Mapping[str, Any]:
         return {
             "value": reading.value,
             **self.certainty(self.shown_confidence(reading)),

@@ -19,7 +19,7 @@ from svc.questions.plain import YES_NO as PLAIN_YES_NO
 from svc.questions.plain import PlainQuestion
 from svc.questions.schema import QuestionSchema, coverage_field
 from svc.questions.verbal import SHARES, Stated, stated
-from svc.shapes import TEXT, array, described, record
+from svc.shapes import TEXT, Json, array, described, record
 from svc.terms import TaskKind
 
 DEFAULT_THRESHOLD = 0.5
@@ -66,7 +66,7 @@ class Multi(LabelQuestion):
             "the probability from 0 to 1 that the option applies"
         )
 
-    def verbal_schema(self, backwards: bool, bounded: bool = False) -> dict[str, Any]:
+    def verbal_schema(self, backwards: bool, bounded: bool = False) -> Json:
         return probabilities_schema(self.labels, bounded)
 
     def plain(self, backwards: bool) -> list[PlainQuestion]:
@@ -105,14 +105,14 @@ class Multi(LabelQuestion):
     def confidence(self, reading: Reading) -> float:
         return min(max(p, 1 - p) for p in reading.probabilities)
 
-    def answer(self, reading: Reading) -> dict[str, Any]:
+    def answer(self, reading: Reading) -> Mapping[str, Any]:
         rounded = [round(p, DECIMALS) for p in reading.probabilities]
         return {
             "selected": list(self.top(reading)),
             "probabilities": dict(zip(self.keys, rounded, strict=True)),
         }
 
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Mapping[str, Any]:
         return {"options": dict(self.options)}
 
     def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:

@@ -71,10 +71,10 @@ class Noul(Distribution):
         (yes,) = reading.probabilities
         return max(yes, 1 - yes)
 
-    def answer(self, reading: Reading) -> dict[str, Any]:
+    def answer(self, reading: Reading) -> Mapping[str, Any]:
         return {"noul": round(reading.probabilities[0], DECIMALS)}
 
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Mapping[str, Any]:
         return {}
 
     def truth(self, label: bool, answer: Mapping[str, Any]) -> int:

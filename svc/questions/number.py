@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -57,7 +58,7 @@ class Number(Extraction):
         high = "" if self.max is None else f" up to {self.max}"
         return f"{self.noun}{low}{high}"
 
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Mapping[str, Any]:
         bounds = {"min": self.min, "max": self.max}
         given = {name: bound for name, bound in bounds.items() if bound is not None}
         return {"nullable": self.nullable, **given}
@@ -103,7 +104,7 @@ class NumberSchema(ExtractionSchema):
     max = Bound(whole=False, description=_HIGHEST)
 
     @validates_schema
-    def _bounds_are_ordered(self, data: dict[str, Any], **_: Any) -> None:
+    def _bounds_are_ordered(self, data: Mapping[str, Any], **_: Any) -> None:
         if "min" in data and "max" in data and data["min"] > data["max"]:
             raise ValidationError("must not be above max", "min")
 

@@ -55,7 +55,7 @@ class Score(Lettered):
         levels = tuple((level, "") for level in self.option_texts)
         return [PlainQuestion(SCORE, self.instructions, levels, tuple(range(len(levels))))]
 
-    def answer(self, reading: Reading) -> dict[str, Any]:
+    def answer(self, reading: Reading) -> Mapping[str, Any]:
         probabilities = self.rounded(reading)
         expected = math.fsum(level * p for level, p in enumerate(probabilities))
         return {
@@ -64,7 +64,7 @@ class Score(Lettered):
             **self.certainty(max(probabilities)),
         }
 
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Mapping[str, Any]:
         return {"levels": list(self.levels)}
 
     def truth(self, label: int, answer: Mapping[str, Any]) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from svc import limits
 from svc.questions.extraction import Extraction, ExtractionSchema, answered, labelled
 from svc.questions.fields import Whole
-from svc.shapes import TEXT, WORDS
+from svc.shapes import TEXT, WORDS, Json
 
 CHARS_PER_LABEL = 16  # of a text that takes about as many tokens as one label of a reply
 
@@ -41,14 +42,14 @@ class Text(Extraction):
         return f"text of at most {self.max_length} characters"
 
     @property
-    def schema_bounds(self) -> dict[str, Any]:
+    def schema_bounds(self) -> Json:
         return {"minLength": 1, "maxLength": self.max_length}
 
     @property
     def reply_labels(self) -> int:
         return 1 + self.max_length // CHARS_PER_LABEL
 
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Mapping[str, Any]:
         return {"nullable": self.nullable, "max_length": self.max_length}
 
 

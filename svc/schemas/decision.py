@@ -289,7 +289,7 @@ class DecisionRequestSchema(Schema):
     )
 
     @validates_schema(skip_on_field_errors=True)
-    def _logprobs_can_answer(self, data: dict[str, Any], **_: Any) -> None:
+    def _logprobs_can_answer(self, data: Mapping[str, Any], **_: Any) -> None:
         if data.get("mode") is not Mode.LOGPROBS:
             return
         if data.get("think"):
@@ -302,7 +302,7 @@ class DecisionRequestSchema(Schema):
         _raise_for("mode", "logprobs cannot answer this: ", verbal)
 
     @validates_schema(skip_on_field_errors=True)
-    def _conditions_have_an_object(self, data: dict[str, Any], **_: Any) -> None:
+    def _conditions_have_an_object(self, data: Mapping[str, Any], **_: Any) -> None:
         _check_conditions(data["state"], data["questions"])
 
     @post_load

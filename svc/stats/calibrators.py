@@ -24,7 +24,7 @@ class Calibrator(Protocol):
     """A function from raw to true probabilities."""
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Mapping[str, Any]:
         """As the calibration report has them; `from_parameters` takes them back."""
 
     def one(self, probabilities: Sequence[float]) -> tuple[float, ...]:
@@ -45,7 +45,7 @@ class Temperature:
     t: float
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Mapping[str, Any]:
         return {"kind": self.kind, "t": self.t}
 
     def one(self, probabilities: Sequence[float]) -> tuple[float, ...]:
@@ -71,7 +71,7 @@ class Platt:
     b: float
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Mapping[str, Any]:
         return {"kind": self.kind, "a": self.a, "b": self.b}
 
     def one(self, probabilities: Sequence[float]) -> tuple[float, ...]:

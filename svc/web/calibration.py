@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Blueprint, g
 
+from svc.jsontext import JsonObject
 from svc.learning.reports import Reporter
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import COUNT, NUMBER, PROBABILITY, TEXT, array, nullable
@@ -90,7 +89,7 @@ def blueprint(reporter: Reporter) -> Blueprint:
     @query(QuestionQuerySchema)
     @response(CalibrationReportSchema)
     @fails(404)
-    def calibration(question: str, project: str | None = None) -> dict[str, Any]:
+    def calibration(question: str, project: str | None = None) -> JsonObject:
         """Report how well a question's probabilities match the labels given for it.
 
         Of the most recent wording of the question in the project.

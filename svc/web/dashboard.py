@@ -6,11 +6,11 @@ import base64
 import hashlib
 import re
 from functools import cache
-from typing import Any
 
 from flask import Blueprint, Response, render_template
 
 from svc import assets
+from svc.jsontext import JsonObject
 from svc.questions import TYPES
 from svc.shapes import TEXT
 from svc.web.decorators import open_to_all, response
@@ -47,7 +47,7 @@ def _static(name: str) -> str:
     return (assets.folder("static") / name).read_text("utf-8")
 
 
-def _types() -> dict[str, dict[str, Any]]:
+def _types() -> dict[str, JsonObject]:
     """What the page has to know of each question type: where its answer stands, how to draw it."""
     kinds = {name: schema.model for name, schema in TYPES.items()}
     return {

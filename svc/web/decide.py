@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from flask import Blueprint, g
 
 from svc.engine.decide import Engine
+from svc.jsontext import JsonObject
 from svc.schemas import DecisionRequest
 from svc.schemas.decision import DecisionRequestSchema
 from svc.schemas.responses import DecisionResponseSchema
@@ -22,7 +22,7 @@ def blueprint(engine: Engine) -> Blueprint:
     @body(DecisionRequestSchema)
     @response(DecisionResponseSchema)
     @fails(*MODEL_FAILURES)
-    def decide(asked: DecisionRequest) -> dict[str, Any]:
+    def decide(asked: DecisionRequest) -> JsonObject:
         """Answer typed questions about a state.
 
         At most {MODEL_CALLS} model calls and {REQUEST_DEADLINE_S:g} seconds a request. Equal

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Blueprint, g
 
 from svc import limits
+from svc.jsontext import JsonObject
 from svc.learning.reports import Reporter
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
@@ -55,7 +54,7 @@ def blueprint(reporter: Reporter) -> Blueprint:
     @query(DriftQuerySchema)
     @response(DriftReportSchema)
     @fails(404)
-    def drift(question: str, weeks: int, project: str | None = None) -> dict[str, Any]:
+    def drift(question: str, weeks: int, project: str | None = None) -> JsonObject:
         """Report a question's answers week by week, and whether they drift."""
         return reporter.drift(g.access.project(project), question, weeks)
 

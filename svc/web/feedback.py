@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Blueprint, g
 
 from svc import limits
+from svc.jsontext import JsonObject
 from svc.learning.learner import Learner
 from svc.schemas.feedback import Feedback, FeedbackRequestSchema
 from svc.schemas.responses import DECISION_ID, ResponseSchema, Shown
@@ -37,7 +36,7 @@ def blueprint(learner: Learner) -> Blueprint:
     @body(FeedbackRequestSchema)
     @response(FeedbackResponseSchema)
     @fails(404)
-    def feedback(given: Feedback) -> dict[str, Any]:
+    def feedback(given: Feedback) -> JsonObject:
         """Give the true answer to a question of a decision.
 
         A further label for the same decision and question replaces the earlier one. From

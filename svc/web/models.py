@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Blueprint
 
+from svc.jsontext import JsonObject
 from svc.pins import LATEST, PINS
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import TEXT, array
@@ -37,7 +36,7 @@ def blueprint(latest: str) -> Blueprint:
 
     @routes.get("/v1/models")
     @response(ConfigListSchema)
-    def models() -> dict[str, Any]:
+    def models() -> JsonObject:
         """List every config that a request may name."""
         return listing
 

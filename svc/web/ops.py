@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Blueprint, Response, request
 
 from svc import __version__
+from svc.jsontext import JsonObject
 from svc.metrics import Metrics
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import TEXT
@@ -34,7 +33,7 @@ def blueprint(counted: Metrics) -> Blueprint:
     @routes.get("/health")
     @response(HealthSchema)
     @open_to_all
-    def health() -> dict[str, Any]:
+    def health() -> JsonObject:
         """Say that the server answers, and its version."""
         return {"status": "ok", "version": __version__}
 

@@ -18,6 +18,7 @@ from marshmallow import EXCLUDE, post_load, pre_load
 from svc import jsontext
 from svc.engine.decide import Engine
 from svc.errors import InvalidJson, InvalidRequest
+from svc.jsontext import JsonObject
 from svc.phrases import quoted
 from svc.pins import LATEST
 from svc.questions import TYPES
@@ -111,7 +112,7 @@ class CriteriaRequestSchema(DecisionRequestSchema):
     )
 
     @pre_load
-    def _translate(self, given: Mapping[str, Any], **_: Any) -> dict[str, Any]:
+    def _translate(self, given: Mapping[str, Any], **_: Any) -> JsonObject:
         rest = {name: value for name, value in given.items() if name != "model"}
         questions = given.get("questions")
         if questions and isinstance(questions, Mapping):
@@ -119,7 +120,7 @@ class CriteriaRequestSchema(DecisionRequestSchema):
         return {**_model(given.get("model")), **rest}
 
     @post_load(pass_original=True)
-    def _freeze(self, data: dict[str, Any], given: Mapping[str, Any], **_: Any) -> Any:
+    def _freeze(self, data: JsonObject, given: Mapping[str, Any], **_: Any) -> Any:
         return Criteria(super()._freeze(data), given["questions"])
 
 
@@ -145,7 +146,7 @@ def blueprint(engine: Engine) -> Blueprint:
     @body(CriteriaRequestSchema)
     @response(CriteriaResponseSchema)
     @fails(*MODEL_FAILURES)
-    def systemone(criteria: Criteria) -> dict[str, Any]:
+    def systemone(criteria: Criteria) -> JsonObject:
         """Answer typed questions given in the criteria shape.
 
         An alias of `/v1/decide` for clients that speak of `criteria`.
@@ -215,11 +216,11 @@ def _answer(kind: str) -> Json:
     return record({**whole["properties"], **own}, required=list(required))
 
 
-def _by_level(values: list[Any]) -> dict[str, Any]:
+def _by_level(values: list[Any]) -> JsonObject:
     return {str(level): value for level, value in enumerate(values)}
 
 
-def _model(model: Any) -> dict[str, Any]:
+def _model(model: Any) -> JsonObject:
     """The fields that this route's `model` stands for."""
     if not isinstance(model, str):
         return {} if model is None else {"model": model}
@@ -264,7 +265,7 @@ def _in_words_of_decide(key: str, question: Mapping[str, Any], name: str) -> Any
     return {**known, **meant, "type": kind, "instructions": instructions + meaning}
 
 
-def _meant(kind: str, criteria: Any) -> tuple[dict[str, Any], str]:
+def _meant(kind: str, criteria: Any) -> tuple[JsonObject, str]:
     """The field that criteria stand for, and what they add to the instructions."""
     replaced, sides = _replaced(kind), TYPES[kind].model.sides
     if criteria is None or not (replaced or sides):
