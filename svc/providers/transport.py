@@ -3,7 +3,7 @@
 It keeps no cookies, reads no netrc and follows no redirects. Proxies and the CA bundle are those of
 the environment at the start, and a provider on this machine is never reached through a proxy.
 
-What is overridden here is what the watchdog and the cap on replies need. Two things are here for
+What is overridden here is what the watchdog and the cap on replies need. Four things are here for
 speed alone, each with the processor time that it saves of a call's 395 microseconds.
 """
 
@@ -50,6 +50,9 @@ class Encoded(Exception):
 class _Watched(HTTPConnection):
     """A connection whose socket is known to the watch of the call that uses it."""
 
+    # The parts of the request that is being put together; None while there is none.
+    _parts: list[bytes] | None = None
+
     # The watchdog has to know a socket before it connects, or it could not cut off the connecting.
     # And where a name has several addresses, urllib3 would give each of them the whole time limit.
     def _new_conn(self) -> socket.socket:
@@ -93,7 +96,21 @@ class _Watched(HTTPConnection):
         if self.sock is None:
             self.connect()
         current_watch().follow(self.sock)
-        super().request(*args, **kwargs)
+        parts: list[bytes] = []
+        self._parts = parts
+        try:
+            super().request(*args, **kwargs)
+        finally:
+            self._parts = None
+        self.send(b"".join(parts))
+
+    # Head and body leave in one piece: one after the other they would wake the provider, and this
+    # thread, twice. This saves 11 microseconds of a call.
+    def send(self, data: Any) -> None:
+        if self._parts is None:
+            super().send(data)
+        else:
+            self._parts.append(data)
 
 
 class _WatchedTLS(_Watched, HTTPSConnection):
@@ -117,6 +134,7 @@ class _Adapter(HTTPAdapter):
     def __init__(self, pool_size: int, tls: ssl.SSLContext | None) -> None:
         self._tls = tls
         self._pool: Any = None
+        self._targets: dict[str | None, str] = {}
         super().__init__(pool_connections=1, pool_maxsize=pool_size)
 
     # The watchdog needs watched connections, to a provider and to a proxy alike. The TLS context is
@@ -140,6 +158,12 @@ class _Adapter(HTTPAdapter):
         if self._pool is None:
             self._pool = super().get_connection_with_tls_context(*args, **kwargs)
         return self._pool
+
+    # One provider has a few URLs. Not parsing them again at each call saves 17 microseconds.
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
+        if request.url not in self._targets:
+            self._targets[request.url] = super().request_url(request, proxies)
+        return self._targets[request.url]
 
     # The original would parse the cookies of the reply, which `_NoCookies` says not to do.
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
