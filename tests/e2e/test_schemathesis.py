@@ -40,7 +40,7 @@ def test_the_server_is_what_its_document_says(db: Path, tmp_path: Path) -> None:
 
 
 def test_it_is_so_with_keys_too(db: Path, tmp_path: Path) -> None:
-    _, key = make_key(db, "ada", "--project", "shop", "--rpm", "300")
+    _, key = make_key(db, "ada", "--project", "shop", "--rpm", "120")
     with Server(db, "--demo") as server:
         examine(server, tmp_path, "--phases", "examples")
         examine(server, tmp_path, "--phases", "fuzzing", "-H", f"Authorization: Bearer {key}")
