@@ -21,9 +21,9 @@ def _form(kind: PlanKind) -> Json:
     return record(models, options, additionalProperties=False, description=kind.meaning)
 
 
-MODEL_PLAN = Named(
-    "ModelPlan",
-    {
+def model_plan() -> Named:
+    """The forms of the field, of every kind that there is when the document is made."""
+    forms = {
         "description": (
             "A model id (`vendor/model`, or `@provider/model`), or several and how they work "
             "together."
@@ -33,14 +33,14 @@ MODEL_PLAN = Named(
             described(array(WORDS, *KINDS[CHAIN].members), KINDS[CHAIN].meaning),
             *map(_form, named_kinds()),
         ],
-    },
-)
+    }
+    return Named("ModelPlan", forms)
 
 
 class PlanField(Described[Plan]):
     """A model id, a list of ids (a fallback chain), or an object that names a kind of plan."""
 
-    form = {"$ref": MODEL_PLAN}  # noqa: RUF012
+    form = {"$ref": model_plan}  # noqa: RUF012
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Plan:
         if isinstance(value, str):

@@ -27,7 +27,7 @@ from svc.questions.schema import component
 from svc.records import Answer, Source
 from svc.schemas import DecisionRequest
 from svc.schemas.decision import DecisionRequestSchema, QuestionsField
-from svc.schemas.plan import MODEL_PLAN, PlanField
+from svc.schemas.plan import PlanField, model_plan
 from svc.schemas.responses import DecisionResponseSchema, Shown, answer
 from svc.shapes import (
     COUNT,
@@ -77,7 +77,7 @@ class Criteria:
 class CriteriaModel(PlanField):
     """The models of a request, after a config was told from them."""
 
-    form = {"anyOf": [nullable(TEXT), MODEL_PLAN]}  # noqa: RUF012
+    form = {"anyOf": [nullable(TEXT), model_plan]}  # noqa: RUF012
 
 
 def any_question() -> Named:

@@ -17,10 +17,19 @@ from svc.engine.plans.chain import ChainPlan
 from svc.engine.plans.council import CouncilPlan
 from svc.engine.plans.race import RacePlan
 
-KINDS: dict[str, PlanKind] = {
-    kind.name: kind for kind in (ChainPlan(), CouncilPlan(), CascadePlan(), RacePlan())
-}
 CHAIN = ChainPlan.name
+KINDS: dict[str, PlanKind] = {}
+
+
+def register(kind: PlanKind) -> None:
+    """Make a kind known: to requests, to the documentation and to the command line."""
+    KINDS[kind.name] = kind
+
+
+register(ChainPlan())
+register(CouncilPlan())
+register(CascadePlan())
+register(RacePlan())
 
 
 def named_kinds() -> list[PlanKind]:
@@ -40,4 +49,5 @@ __all__ = [
     "PlanKind",
     "Team",
     "named_kinds",
+    "register",
 ]
