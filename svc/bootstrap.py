@@ -42,12 +42,24 @@ from svc.usage import Usage, UsageBoard
 log = logging.getLogger(__name__)
 
 
-class Shared:
-    """What the processes of one server have in common; made before they are forked."""
+class SharedCalls:
+    """What processes that ask models have in common; made before they are forked."""
 
     def __init__(self) -> None:
         self.buckets = Buckets()
         self.traits = TraitMemory()
+
+    def close(self) -> None:
+        """Let go of it in this process."""
+        self.traits.close()
+        self.buckets.close()
+
+
+class Shared(SharedCalls):
+    """What the processes of one server have in common; made before they are forked."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self.write_lock = FairLock()
         self.board = Board()
         self.usage = UsageBoard()
@@ -59,8 +71,7 @@ class Shared:
         self.usage.close()
         self.board.close()
         self.write_lock.close()
-        self.traits.close()
-        self.buckets.close()
+        super().close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +117,8 @@ class Services:
 
 def assemble(
     settings: Settings,
+    shared: SharedCalls,
     *,
-    buckets: Buckets,
-    traits: TraitMemory,
     take: Callable[[str, int], bool],
     journal: Journal,
     salt: bytes,
@@ -124,8 +134,8 @@ def assemble(
     the same names take. Raises `SettingsError` for what cannot be used.
     """
     catalog = build_catalog(settings)
-    client = Client(catalog, call_threads, traits=traits)
-    gate = Admission(catalog, settings.daily_limit, take, buckets)
+    client = Client(catalog, call_threads, traits=shared.traits)
+    gate = Admission(catalog, settings.daily_limit, take, shared.buckets)
     calls, flows = CallPool(client, gate, call_threads), FlowPool(flow_threads)
     router = Router(catalog, settings.model, client.list_models)
     cache: DecisionCache[ModelResult] = DecisionCache(settings.cache_size)
@@ -146,8 +156,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     budget = CallBudget(database)
     core = assemble(
         settings,
-        buckets=shared.buckets,
-        traits=shared.traits,
+        shared,
         take=budget.take,
         journal=decisions,
         salt=database.salt,

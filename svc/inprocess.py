@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from svc import limits, logs
-from svc.bootstrap import Core, assemble
+from svc.bootstrap import Core, SharedCalls, assemble
 from svc.deadline import Deadline
 from svc.demo import DemoServer
 from svc.engine import planned_calls
@@ -25,9 +25,7 @@ from svc.engine.prompt import PromptInput
 from svc.errors import InvalidRequest, QuotaSpent
 from svc.jsontext import JsonObject
 from svc.pins import PINS
-from svc.providers.traits import TraitMemory
 from svc.questions import Question
-from svc.ratelimit import Buckets
 from svc.records import Decision, Model
 from svc.schemas import DecisionRequest
 from svc.schemas.decision import DEFAULT_PROJECT
@@ -79,18 +77,6 @@ class RunBudget:
                 raise QuotaSpent("the calls that SVC_DAILY_LIMIT allows one run are spent", left_s)
             self._spent[day] = spent + 1
         return True
-
-
-class Shared:
-    """What the processes of one command have in common; made before they are forked."""
-
-    def __init__(self) -> None:
-        self.buckets, self.traits = Buckets(), TraitMemory()
-
-    def close(self) -> None:
-        """Let go of it in this process."""
-        self.buckets.close()
-        self.traits.close()
 
 
 class InProcess:
@@ -188,7 +174,7 @@ class InProcess:
 
 
 @contextmanager
-def engine(demo: bool, concurrency: int, shared: Shared | None = None) -> Iterator[InProcess]:
+def engine(demo: bool, concurrency: int, shared: SharedCalls | None = None) -> Iterator[InProcess]:
     """The engine by the environment's settings, for `concurrency` decisions at once.
 
     `shared` holds what is kept together with other processes. Raises `SettingsError` for what
@@ -200,7 +186,7 @@ def engine(demo: bool, concurrency: int, shared: Shared | None = None) -> Iterat
     with ExitStack() as stack:
         if demo:
             settings = with_demo(settings, stack.enter_context(DemoServer()).url)
-        shared = shared or stack.enter_context(closing(Shared()))
+        shared = shared or stack.enter_context(closing(SharedCalls()))
         core = stack.enter_context(closing(_core(settings, concurrency, shared)))
         yield InProcess(core, settings)
 
@@ -210,12 +196,11 @@ def with_demo(settings: Settings, url: str) -> Settings:
     return replace(settings, providers={**settings.providers, "demo": ProviderOverride(url=url)})
 
 
-def _core(settings: Settings, concurrency: int, shared: Shared) -> Core:
+def _core(settings: Settings, concurrency: int, shared: SharedCalls) -> Core:
     flow_threads = concurrency * limits.COUNCIL[1]
     return assemble(
         replace(settings, cache_size=0),
-        buckets=shared.buckets,
-        traits=shared.traits,
+        shared,
         take=RunBudget().take,
         journal=Ids(),
         salt=SALT,

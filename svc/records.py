@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -87,7 +87,7 @@ class AskedQuestion:
 class DecisionFacts:
     """The part of a decision that has a column each in the database, in the audit log's order.
 
-    A new column is a field here and a line in the database's schema.
+    A new column is a field here and a step in the database's migrations.
     """
 
     project: str
@@ -102,6 +102,10 @@ class DecisionFacts:
     cached: bool
 
 
+# The names of the columns, in the same order.
+FACTS = tuple(column.name for column in fields(DecisionFacts))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision(DecisionFacts):
     """Everything that came of a request; it has an `id` once it is stored."""
@@ -111,7 +115,7 @@ class Decision(DecisionFacts):
     images: tuple[bytes, ...] = ()  # salted SHA-256 of each
     debiased: bool = False
     input_tokens: int = 0
-    id: str = field(default="")
+    id: str = ""
 
     def response(self) -> JsonObject:
         """The body of the response to the caller."""

@@ -24,6 +24,7 @@ from svc.batch.outputs import Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.run import AnswerLine, Result, Tally, answer_line, write_all
 from svc.batch.workers import Workers
+from svc.bootstrap import SharedCalls
 from svc.cli.notices import notice
 from svc.cli.plans import ModelOptions
 from svc.cli.statuses import FAILED
@@ -193,11 +194,11 @@ def _answering_lines(plan: _Plan, demo: bool, answering: Answering) -> Iterator[
     """In this process, or in several where one could not ask as fast as is wanted."""
 
     @contextmanager
-    def here(threads: int, shared: inprocess.Shared) -> Iterator[_Lines]:
+    def here(threads: int, shared: SharedCalls) -> Iterator[_Lines]:
         with inprocess.engine(demo, threads, shared) as engine:
             yield _Lines(partial(answer_line, answering(engine, plan.request)), engine.cut)
 
-    with closing(inprocess.Shared()) as shared:
+    with closing(SharedCalls()) as shared:
         if len(plan.threads) == 1:
             with here(plan.threads[0], shared) as lines:
                 yield lines

@@ -168,7 +168,7 @@ def _readings(
     first = completions[0]
     if way in JSON_WAYS:
         return reply.read_json(first.text, material.questions, backwards)
-    # Neither label ways nor decision servers are asked anything else.
+    # Only such questions are asked in a label way, or of a decision server.
     questions = [one for one in material.questions if isinstance(one, LabelQuestion)]
     if way is Way.DECISION:
         return reply.decided([LabelLine(seen) for seen in first.decided], questions)

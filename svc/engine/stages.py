@@ -46,7 +46,11 @@ class Stage:
 def open_stage(request: DecisionRequest, number: int, answered: Answered) -> Stage:
     """Answer what needs no model, into `answered`; the stage that is left for the models."""
     told = {"stage": number} if len(request.stages) > 1 else {}
-    marked = {ANSWER_MARK + key: _as_condition(answered.top(key)) for key in _tops(answered)}
+    marked = {
+        ANSWER_MARK + key: _as_condition(answered.top(key))
+        for key in answered.answers
+        if answered.has(key)
+    }
     values = {**(request.state.fields or {}), **marked}
     left = {}
     for key in request.stages[number]:
@@ -69,10 +73,6 @@ def close_stage(stage: Stage, found: Findings, knowledge: Knowledge, answered: A
         finding = found.by_key[key]
         answered.answers[key] = answer.by_models(knowledge, question, finding, stage.told)
     answered.findings.add(found)
-
-
-def _tops(answered: Answered) -> list[str]:
-    return [key for key in answered.answers if answered.has(key)]
 
 
 def _as_condition(label: Any) -> Any:

@@ -6,12 +6,12 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from svc import jsontext
-from svc.records import Answer, Decision, DecisionFacts
+from svc.records import FACTS, Answer, Decision, DecisionFacts
 from svc.store import ids, question_versions, weeks
 from svc.store.database import Database
 from svc.store.errors import UnknownDecision
@@ -54,14 +54,13 @@ _Columns = tuple[Any, ...]
 # The digest and the row of the question that a project and a key meant last.
 _Recent = dict[tuple[str, str], tuple[bytes, int]]
 
-_FACTS = tuple(column.name for column in fields(DecisionFacts))
-_facts_of = attrgetter(*_FACTS)
-_COLUMNS = ("id", "created_at", "question_ids", *_FACTS, "answers", "readings", "images")
+_facts_of = attrgetter(*FACTS)
+_COLUMNS = ("id", "created_at", "question_ids", *FACTS, "answers", "readings", "images")
 _LISTED = ", ".join(_COLUMNS)
 _INSERT = f"INSERT INTO decisions ({_LISTED}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _BY_ID = f"SELECT seq, {_LISTED} FROM decisions WHERE id = ?"
 _PAGE = (
-    f"SELECT id, created_at, answers, images, {', '.join(_FACTS)} "
+    f"SELECT id, created_at, answers, images, {', '.join(FACTS)} "
     "FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
 )
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
@@ -166,7 +165,7 @@ def _json(value: Any) -> str:
 
 
 def _facts(row: Sequence[Any]) -> DecisionFacts:
-    facts = dict(zip(_FACTS, row, strict=True))
+    facts = dict(zip(FACTS, row, strict=True))
     return DecisionFacts(**{**facts, "cached": bool(facts["cached"])})
 
 
@@ -178,7 +177,7 @@ def _decode(row: sqlite3.Row) -> StoredDecision:
     answers = json.loads(row["answers"])
     return StoredDecision(
         seq=row["seq"],
-        facts=_facts([row[name] for name in _FACTS]),
+        facts=_facts([row[name] for name in FACTS]),
         answers={key: Answer.kept(fields) for key, fields in answers.items()},
         readings=_readings(json.loads(row["readings"]), json.loads(row["question_ids"])),
     )

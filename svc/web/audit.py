@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from flask import Blueprint, Response, g
 
 from svc import jsontext, limits
 from svc.errors import NotFound
-from svc.records import DecisionFacts
+from svc.records import FACTS
 from svc.schemas.responses import (
     DECISION_ID,
     DecidedSchema,
@@ -91,7 +89,7 @@ def _page(project: str, entries: list[AuditEntry], next_before: str | None) -> s
 
 
 def _entry(entry: AuditEntry) -> str:
-    facts = {column.name: getattr(entry.facts, column.name) for column in fields(DecisionFacts)}
+    facts = {name: getattr(entry.facts, name) for name in FACTS}
     facts["state_hash"] = entry.facts.state_hash.hex()
     head = jsontext.dumps({"id": entry.id, "created_at": entry.created_at, **facts})
     images = "" if entry.images is None else f',"images":{entry.images}'

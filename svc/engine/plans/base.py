@@ -7,7 +7,7 @@ Every plan asks its groups at the same time and gives a `Finding` for every ques
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -114,6 +114,9 @@ class Option:
     word: str  # what stands before its value where a plan is told in few words
 
 
+AskGroup = Callable[[Team, Group, Deadline], Findings]
+
+
 class PlanKind(ABC):
     """A way in which several models work together; one file beside this one holds one kind."""
 
@@ -149,10 +152,14 @@ def found_by(group: Group, model: Model, asked: ModelResult) -> Findings:
     return Findings(by_key, [asked])
 
 
-def joined(outcomes: Sequence[Findings | ApiError]) -> Findings:
-    """All groups' findings; one group without an answer fails the whole."""
+def ask_each(team: Team, groups: Sequence[Group], deadline: Deadline, ask: AskGroup) -> Findings:
+    """Ask every group with `ask`, all at the same time; one without an answer fails the whole."""
+
+    def job(group: Group) -> Job[Findings]:
+        return lambda lane: ask(team, group, lane)
+
     findings = Findings()
-    for outcome in outcomes:
+    for outcome in team.flows.run([job(group) for group in groups], deadline):
         if isinstance(outcome, ApiError):
             raise outcome
         findings.add(outcome)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from svc.deadline import Deadline
-from svc.engine.plans.base import Findings, Group, Option, PlanKind, Team, found_by, joined
+from svc.engine.plans.base import Findings, Group, Option, PlanKind, Team, ask_each, found_by
 from svc.errors import ENDING, ApiError, together
-from svc.flows import Job
 from svc.questions.fields import Number
 
 BELOW = "escalate_below"
@@ -28,10 +27,7 @@ class CascadePlan(PlanKind):
     }
 
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
-        def job(group: Group) -> Job[Findings]:
-            return lambda lane: _escalated(team, group, lane)
-
-        return joined(team.flows.run([job(group) for group in groups], deadline))
+        return ask_each(team, groups, deadline, _escalated)
 
 
 def _escalated(team: Team, group: Group, deadline: Deadline) -> Findings:

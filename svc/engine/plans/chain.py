@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svc.deadline import Deadline
-from svc.engine.plans.base import Findings, Group, PlanKind, Team, found_by, joined
+from svc.engine.plans.base import Findings, Group, PlanKind, Team, ask_each, found_by
 from svc.errors import ENDING, ApiError, together
-from svc.flows import Job
 
 
 class ChainPlan(PlanKind):
@@ -18,10 +17,7 @@ class ChainPlan(PlanKind):
     help = "A model, or a fallback chain: A,B,C."
 
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
-        def job(group: Group) -> Job[Findings]:
-            return lambda lane: _first_that_answers(team, group, lane)
-
-        return joined(team.flows.run([job(group) for group in groups], deadline))
+        return ask_each(team, groups, deadline, _first_that_answers)
 
 
 def _first_that_answers(team: Team, group: Group, deadline: Deadline) -> Findings:
