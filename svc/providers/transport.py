@@ -242,16 +242,17 @@ class Transport:
     def send(
         self, method: str, path: str, key: str | None, body: bytes | None, timeout_s: float
     ) -> Reply:
-        """One exchange, inside a watchdog's block; `timeout_s` bounds each socket operation.
+        """One exchange, inside a watchdog's block; a connection is made within `timeout_s`.
 
-        Raises what requests and urllib3 raise, `TooLong` and `Encoded`.
+        What comes after is bounded by the watchdog alone: with a time limit of its own the socket
+        would ask the system before each operation whether it would wait, and so be slower. Raises what requests and urllib3 raise, `TooLong` and `Encoded`.
         """
         request = self._prepare(method, path)
         if key is not None:
             request.headers["Authorization"] = f"Bearer {key}"
         request.prepare_body(body, None)
         with self._session.send(
-            request, stream=True, timeout=timeout_s, allow_redirects=False
+            request, stream=True, timeout=(timeout_s, None), allow_redirects=False
         ) as response:
             data = _read(response.raw)
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
