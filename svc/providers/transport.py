@@ -244,8 +244,9 @@ class Transport:
     ) -> Reply:
         """One exchange, inside a watchdog's block; a connection is made within `timeout_s`.
 
-        What comes after is bounded by the watchdog alone: with a time limit of its own the socket
-        would ask the system before each operation whether it would wait, and so be slower. Raises what requests and urllib3 raise, `TooLong` and `Encoded`.
+        What comes after is bounded by the watchdog alone: a socket with a time limit of its own
+        would ask the system before each operation whether it has to wait, and so be slower.
+        Raises what requests and urllib3 raise, `TooLong` and `Encoded`.
         """
         request = self._prepare(method, path)
         if key is not None:
