@@ -18,12 +18,24 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from svc import files, inprocess, jsontext
-from svc.batch.children import ChildLost, forked
-from svc.batch.inputs import Input, Line, open_input
-from svc.batch.outputs import Output, open_output
-from svc.batch.progress import Progress, duration, rate_text
-from svc.batch.run import AnswerLine, Result, Tally, answer_line, write_all
-from svc.batch.workers import Workers
+from svc.batch import (
+    AnswerLine,
+    ChildLost,
+    Input,
+    Line,
+    Output,
+    Progress,
+    Result,
+    Tally,
+    Workers,
+    answer_line,
+    duration,
+    forked,
+    open_input,
+    open_output,
+    rate_text,
+    write_all,
+)
 from svc.bootstrap import SharedCalls
 from svc.cli.notices import notice
 from svc.cli.plans import ModelOptions

@@ -9,18 +9,14 @@ from dataclasses import dataclass, field
 import click
 
 from svc import inprocess
-from svc.batch.run import FAILURES
+from svc.batch import FAILURES
 from svc.cli import eval_options
 from svc.cli.notices import notice
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.score_table import score_table
 from svc.cli.statuses import FAILED, INTERRUPTED
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
-from svc.evals import runs
-from svc.evals.asking import asked
-from svc.evals.runs import Run, Saved
-from svc.evals.scoring import Scored, score
-from svc.evals.sets import EvalRow, EvalSet, load_sets
+from svc.evals import EvalRow, EvalSet, Run, Saved, Scored, asked, load_sets, runs, score
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest
 

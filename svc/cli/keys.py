@@ -11,7 +11,7 @@ from svc.cli import database
 from svc.cli.notices import notice
 from svc.cli.tables import table
 from svc.errors import SettingsError
-from svc.store.keys import PREFIX, ApiKey, Keys
+from svc.store import PREFIX, ApiKey, Keys
 
 _HEAD = ("id", "name", "rpm", "project", "created", "state")
 # The places of the columns that hold words.

@@ -18,10 +18,18 @@ from svc.engine.ladder import Climb, moves_on
 from svc.engine.plans import ModelResult
 from svc.engine.prompt import PromptInput
 from svc.errors import ApiError, ModelError, OutOfCalls
-from svc.providers.catalog import CHAT, Provider
-from svc.providers.failures import ProviderError, api_error_of
-from svc.providers.replies import Completion
-from svc.providers.traits import JSON_WAYS, Reason, TraitMemory, Traits, Way
+from svc.providers import (
+    CHAT,
+    JSON_WAYS,
+    Completion,
+    Provider,
+    ProviderError,
+    Reason,
+    TraitMemory,
+    Traits,
+    Way,
+    api_error_of,
+)
 from svc.records import Model
 from svc.terms import Mode
 from svc.usage import Counts, Usage

@@ -18,11 +18,20 @@ from svc.engine.label_reading import (
 )
 from svc.engine.prompt import Label, PromptInput
 from svc.errors import ApiError
-from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
-from svc.providers.failures import BadReply, Cut, ProviderError, Unanswerable
-from svc.providers.protocol import DecisionCall
-from svc.providers.replies import Completion
-from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Way
+from svc.providers import (
+    JSON_OBJECT,
+    JSON_SCHEMA,
+    JSON_WAYS,
+    LABEL_WAYS,
+    BadReply,
+    ChatCall,
+    Completion,
+    Cut,
+    DecisionCall,
+    ProviderError,
+    Unanswerable,
+    Way,
+)
 from svc.questions import LabelLine, LabelQuestion, Reading, Unreadable
 from svc.records import Model
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from svc.providers.replies import Completion, Token
+from svc.providers import Completion, Token
 from svc.questions import LabelLine, Unreadable
 
 LEAST_MASS = 0.05  # on valid labels, for a first position without a label to count as an answer

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from svc.engine.plans import ModelResult
 from svc.errors import ApiError
-from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Traits, Way
+from svc.providers import JSON_WAYS, LABEL_WAYS, Traits, Way
 from svc.terms import Mode
 
 STATES = (

@@ -5,14 +5,39 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from svc.questions.base import LabelLine, LabelQuestion, Question, Reading, Unreadable
+from svc.questions import fields
+from svc.questions.base import (
+    LabelLine,
+    LabelQuestion,
+    Question,
+    Reading,
+    Unreadable,
+    object_schema,
+    to_digits,
+)
 from svc.questions.choice import ChoiceSchema
+from svc.questions.conditions import ANSWER_MARK
+from svc.questions.dependencies import UnsoundDependency, stages
+from svc.questions.fields import (
+    Anything,
+    Described,
+    Descriptions,
+    Flag,
+    Levels,
+    Number,
+    Text,
+    Words,
+    amount,
+)
+from svc.questions.labels import DECIMALS, one_line
 from svc.questions.multi import MultiSchema
 from svc.questions.noul import NoulSchema
 from svc.questions.number import IntegerSchema, NumberSchema
-from svc.questions.schema import QuestionSchema
+from svc.questions.plain import CHOICE, SCORE, PlainQuestion
+from svc.questions.schema import QuestionSchema, component
 from svc.questions.score import ScoreSchema
 from svc.questions.text import TextSchema
+from svc.questions.verbal import BOTH
 
 TYPES: dict[str, QuestionSchema] = {}
 
@@ -40,13 +65,35 @@ def from_definition(definition: str) -> Question:
 
 
 __all__ = [
+    "ANSWER_MARK",
+    "BOTH",
+    "CHOICE",
+    "DECIMALS",
+    "SCORE",
     "TYPES",
+    "Anything",
+    "Described",
+    "Descriptions",
+    "Flag",
     "LabelLine",
     "LabelQuestion",
+    "Levels",
+    "Number",
+    "PlainQuestion",
     "Question",
     "QuestionSchema",
     "Reading",
+    "Text",
     "Unreadable",
+    "UnsoundDependency",
+    "Words",
+    "amount",
+    "component",
+    "fields",
     "from_definition",
+    "object_schema",
+    "one_line",
     "register",
+    "stages",
+    "to_digits",
 ]

@@ -16,9 +16,7 @@ from svc.engine.plans import Plan
 from svc.errors import InvalidJson, InvalidRequest
 from svc.phrases import quoted
 from svc.pins import LATEST, NEWEST, PINS
-from svc.questions import TYPES, Question
-from svc.questions.dependencies import UnsoundDependency, stages
-from svc.questions.fields import Described, Flag, Words, amount
+from svc.questions import TYPES, Described, Flag, Question, UnsoundDependency, Words, amount, stages
 from svc.schemas.images import Images
 from svc.schemas.loading import load
 from svc.schemas.messages import describe

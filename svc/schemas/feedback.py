@@ -7,8 +7,7 @@ from typing import Any
 
 from marshmallow import Schema, post_load
 
-from svc.questions import TYPES
-from svc.questions.fields import Anything, Text, Words
+from svc.questions import TYPES, Anything, Text, Words
 from svc.shapes import Named
 
 

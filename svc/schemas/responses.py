@@ -11,9 +11,7 @@ from typing import Any, ClassVar
 from marshmallow import EXCLUDE, Schema
 
 from svc.pins import PINS
-from svc.questions import TYPES
-from svc.questions.fields import Anything
-from svc.questions.schema import component
+from svc.questions import TYPES, Anything, component
 from svc.shapes import (
     AMOUNT,
     COUNT,

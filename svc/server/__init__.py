@@ -1,1 +1,9 @@
 """How requests arrive: gunicorn's settings, the checks before the start, and the worker."""
+
+from __future__ import annotations
+
+from svc.server import gunicorn_settings, startup
+from svc.server.program import Program
+from svc.server.startup import listen, url
+
+__all__ = ["Program", "gunicorn_settings", "listen", "startup", "url"]

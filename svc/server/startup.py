@@ -9,10 +9,9 @@ from typing import Any
 
 from svc.addresses import is_loopback
 from svc.errors import SettingsError
-from svc.providers.catalog import build_catalog
+from svc.providers import build_catalog
 from svc.settings import Settings
-from svc.store.database import Database
-from svc.store.keys import Keys
+from svc.store import Database, Keys
 
 BACKLOG_CONNECTIONS = 2_048
 

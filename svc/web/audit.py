@@ -7,7 +7,7 @@ from flask import Blueprint, Response, g
 from svc import jsontext, limits
 from svc.errors import NotFound
 from svc.records import FACTS
-from svc.schemas.responses import (
+from svc.schemas import (
     DECISION_ID,
     DecidedSchema,
     ResponseSchema,
@@ -15,8 +15,8 @@ from svc.schemas.responses import (
     any_answer,
 )
 from svc.shapes import COUNT, TEXT, Json, array, mapping, nullable, one_of
+from svc.store import UnknownDecision
 from svc.store.decisions import AuditEntry, Decisions
-from svc.store.errors import UnknownDecision
 from svc.terms import Privacy
 from svc.web import systemone
 from svc.web.decorators import fails, query, response

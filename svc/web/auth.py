@@ -13,9 +13,8 @@ from flask import Flask, g, request
 from svc.addresses import is_local_host, is_loopback
 from svc.errors import Forbidden, RateLimited, Unauthorized
 from svc.ratelimit import Buckets, Exceeded
-from svc.schemas.decision import DEFAULT_PROJECT
-from svc.store.errors import KeyRefused
-from svc.store.keys import ApiKey, Keys
+from svc.schemas import DEFAULT_PROJECT
+from svc.store import ApiKey, KeyRefused, Keys
 from svc.web.decorators import routes
 
 _PASSED_ON = {  # what proxies add, and a caller on this machine does not

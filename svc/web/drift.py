@@ -6,8 +6,8 @@ from flask import Blueprint, g
 
 from svc import limits
 from svc.jsontext import JsonObject
-from svc.learning.reports import Reporter
-from svc.schemas.responses import ResponseSchema, Shown
+from svc.learning import Reporter
+from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
 from svc.web.decorators import fails, query, response
 from svc.web.query import QuestionQuerySchema, Whole

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 from svc import __version__
 from svc.jsontext import JsonObject
 from svc.metrics import Metrics
-from svc.schemas.responses import ResponseSchema, Shown
+from svc.schemas import ResponseSchema, Shown
 from svc.shapes import TEXT
 from svc.web.decorators import open_to_all, query, response
 from svc.web.query import QuerySchema, Texts

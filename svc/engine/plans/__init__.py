@@ -11,8 +11,9 @@ from svc.engine.plans.base import (
     Plan,
     PlanKind,
     Team,
+    grouped,
 )
-from svc.engine.plans.cascade import CascadePlan
+from svc.engine.plans.cascade import BELOW, CascadePlan
 from svc.engine.plans.chain import ChainPlan
 from svc.engine.plans.council import CouncilPlan
 from svc.engine.plans.race import RacePlan
@@ -38,8 +39,11 @@ def named_kinds() -> list[PlanKind]:
 
 
 __all__ = [
+    "BELOW",
     "CHAIN",
     "KINDS",
+    "CascadePlan",
+    "CouncilPlan",
     "Finding",
     "Findings",
     "Group",
@@ -48,6 +52,7 @@ __all__ = [
     "Plan",
     "PlanKind",
     "Team",
+    "grouped",
     "named_kinds",
     "register",
 ]

@@ -15,8 +15,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ApiError
 from svc.flows import FlowPool, Job
-from svc.questions import Question, Reading
-from svc.questions.fields import Number
+from svc.questions import Number, Question, Reading
 from svc.records import Model
 from svc.terms import Mode
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from svc.deadline import Deadline
 from svc.engine.plans.base import Findings, Group, Option, PlanKind, Team, ask_each, found_by
 from svc.errors import ENDING, ApiError, together
-from svc.questions.fields import Number
+from svc.questions import Number
 
 BELOW = "escalate_below"
 DEFAULT_BELOW = 0.8
