@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from svc.evals import runs
 from svc.evals.asking import asked
 from svc.evals.candidates import Candidate, accuracy, candidates_for, examples, ranked, split
 from svc.evals.figures import Figures, figures_of, wilson
@@ -33,7 +32,6 @@ __all__ = [
     "plan_text",
     "probe",
     "ranked",
-    "runs",
     "score",
     "split",
     "wilson",

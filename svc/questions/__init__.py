@@ -5,39 +5,41 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from svc.questions import fields
-from svc.questions.base import (
-    LabelLine,
-    LabelQuestion,
-    Question,
-    Reading,
-    Unreadable,
-    object_schema,
-    to_digits,
-)
 from svc.questions.choice import ChoiceSchema
-from svc.questions.conditions import ANSWER_MARK
 from svc.questions.dependencies import UnsoundDependency, stages
-from svc.questions.fields import (
+from svc.questions.kit import (
+    ANSWER_MARK,
+    BOTH,
+    CHOICE,
+    DECIMALS,
+    SCORE,
     Anything,
     Described,
     Descriptions,
-    Flag,
+    FlagField,
+    LabelLine,
+    LabelQuestion,
     Levels,
-    Number,
-    Text,
-    Words,
+    NumberField,
+    PlainQuestion,
+    Question,
+    QuestionSchema,
+    Reading,
+    TextField,
+    Unreadable,
+    WholeField,
+    WordsField,
     amount,
+    component,
+    object_schema,
+    one_line,
+    to_digits,
 )
-from svc.questions.labels import DECIMALS, one_line
 from svc.questions.multi import MultiSchema
 from svc.questions.noul import NoulSchema
 from svc.questions.number import IntegerSchema, NumberSchema
-from svc.questions.plain import CHOICE, SCORE, PlainQuestion
-from svc.questions.schema import QuestionSchema, component
 from svc.questions.score import ScoreSchema
 from svc.questions.text import TextSchema
-from svc.questions.verbal import BOTH
 
 TYPES: dict[str, QuestionSchema] = {}
 
@@ -74,22 +76,22 @@ __all__ = [
     "Anything",
     "Described",
     "Descriptions",
-    "Flag",
+    "FlagField",
     "LabelLine",
     "LabelQuestion",
     "Levels",
-    "Number",
+    "NumberField",
     "PlainQuestion",
     "Question",
     "QuestionSchema",
     "Reading",
-    "Text",
+    "TextField",
     "Unreadable",
     "UnsoundDependency",
-    "Words",
+    "WholeField",
+    "WordsField",
     "amount",
     "component",
-    "fields",
     "from_definition",
     "object_schema",
     "one_line",

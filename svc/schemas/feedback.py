@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import Schema, post_load
 
-from svc.questions import TYPES, Anything, Text, Words
+from svc.questions import TYPES, Anything, TextField, WordsField
 from svc.shapes import Named
 
 
@@ -36,8 +36,8 @@ class FeedbackRequestSchema(Schema):
 
     error_messages = {"unknown": "unknown field"}  # noqa: RUF012
 
-    decision_id = Words("The `id` of the decision.", required=True)
-    question = Text("The key of the question in that decision.", required=True)
+    decision_id = WordsField("The `id` of the decision.", required=True)
+    question = TextField("The key of the question in that decision.", required=True)
     label = Label(
         "The true answer, in the form that the question's type has; null only where the question "
         "is `nullable`.",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from svc.server import gunicorn_settings, startup
 from svc.server.program import Program
 from svc.server.startup import listen, url
 
-__all__ = ["Program", "gunicorn_settings", "listen", "startup", "url"]
+__all__ = ["Program", "listen", "url"]

@@ -6,7 +6,6 @@ vector of whole numbers; `tasks.py` says what they mean for each kind of questio
 
 from __future__ import annotations
 
-from svc.stats import acceptance, conformal, drift, scores, thresholds
 from svc.stats.acceptance import held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
 from svc.stats.scores import AUTOMATE_FROM, BINS, expected_calibration_error, reliability
@@ -19,13 +18,8 @@ __all__ = [
     "Calibrator",
     "Floats",
     "Ints",
-    "acceptance",
-    "conformal",
-    "drift",
     "expected_calibration_error",
     "from_parameters",
     "held_out",
     "reliability",
-    "scores",
-    "thresholds",
 ]

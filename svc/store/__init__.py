@@ -6,7 +6,6 @@ reads from a small pool (`readers.py`). Each further file keeps one kind of reco
 
 from __future__ import annotations
 
-from svc.store import ids
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.errors import KeyRefused, UnknownDecision, UnreadableKey
@@ -35,5 +34,4 @@ __all__ = [
     "UnknownDecision",
     "UnreadableKey",
     "Weeks",
-    "ids",
 ]

@@ -20,18 +20,18 @@ from svc.store.decisions import AuditEntry, Decisions
 from svc.terms import Privacy
 from svc.web import systemone
 from svc.web.decorators import fails, query, response
-from svc.web.query import ProjectQuerySchema, Text, Whole
+from svc.web.query import ProjectQuerySchema, QueryText, QueryWhole
 
 HASH: Json = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
 class AuditQuerySchema(ProjectQuerySchema):
-    limit = Whole(
+    limit = QueryWhole(
         *limits.AUDIT_PAGE,
         description="Entries on the page.",
         load_default=limits.AUDIT_PAGE_DEFAULT,
     )
-    before = Text("Only decisions older than this one: `next_before` of a page.")
+    before = QueryText("Only decisions older than this one: `next_before` of a page.")
 
 
 class AuditEntrySchema(DecidedSchema):

@@ -10,11 +10,11 @@ from svc.learning import Reporter
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
 from svc.web.decorators import fails, query, response
-from svc.web.query import QuestionQuerySchema, Whole
+from svc.web.query import QueryWhole, QuestionQuerySchema
 
 
 class DriftQuerySchema(QuestionQuerySchema):
-    weeks = Whole(
+    weeks = QueryWhole(
         *limits.DRIFT_WEEKS,
         description="How many weeks, the current one included.",
         load_default=limits.DRIFT_WEEKS_DEFAULT,

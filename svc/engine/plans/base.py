@@ -15,7 +15,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ApiError
 from svc.flows import FlowPool, Job
-from svc.questions import Number, Question, Reading
+from svc.questions import NumberField, Question, Reading
 from svc.records import Model
 from svc.terms import Mode
 
@@ -107,7 +107,7 @@ class Team:
 class Option:
     """A further field of a plan kind: what it may be, when it is left out, what it means."""
 
-    field: Number
+    field: NumberField
     default: float
     help: str  # a sentence for the command line
     word: str  # what stands before its value where a plan is told in few words

@@ -8,7 +8,7 @@ from dataclasses import replace
 from svc.deadline import Deadline
 from svc.engine.plans.base import Findings, Group, Option, PlanKind, Team, ask_each, found_by
 from svc.errors import ENDING, ApiError, together
-from svc.questions import Number
+from svc.questions import NumberField
 
 BELOW = "escalate_below"
 DEFAULT_BELOW = 0.8
@@ -22,7 +22,7 @@ class CascadePlan(PlanKind):
     help = "Cheapest first, unsure questions go on."
     options = {  # noqa: RUF012 - a ClassVar, as its base says
         BELOW: Option(
-            Number(0, 1), DEFAULT_BELOW, "Confidence below which a cascade goes on.", "below"
+            NumberField(0, 1), DEFAULT_BELOW, "Confidence below which a cascade goes on.", "below"
         )
     }
 
