@@ -23,7 +23,7 @@ from svc.providers import Admission, Client, Provider, Router, TraitMemory, buil
 from svc.ratelimit import Buckets
 from svc.settings import Settings
 from svc.sharing import FairLock, WorkerLoads
-from svc.store import CallBudget, Database, Keys, Labels, ProjectKeys, QuestionVersions, Weeks
+from svc.store import ApiKeys, CallBudget, Database, Labels, ProjectKeys, QuestionVersions, Weeks
 from svc.store.decisions import Decisions
 from svc.usage import Usage, UsageBoard
 
@@ -89,7 +89,7 @@ class Services:
     shared: Shared
     database: Database
     decisions: Decisions
-    keys: Keys
+    keys: ApiKeys
     learner: Learner
     reporter: Reporter
     core: Core
@@ -162,7 +162,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         shared=shared,
         database=database,
         decisions=decisions,
-        keys=Keys(database),
+        keys=ApiKeys(database),
         learner=Learner(decisions, versions, labels),
         reporter=Reporter(versions, labels, Weeks(database)),
         core=core,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc.batch.agreement import Agreement, add_up, check_labels, compare
 from svc.batch.children import ChildLost, forked
-from svc.batch.inputs import STANDARD, Input, Line, open_input
+from svc.batch.inputs import STANDARD, Input, InputLine, open_input
 from svc.batch.outputs import Appended, Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.run import FAILURES, AnswerLine, LineAnswer, Result, Tally, answer_line, write_all
@@ -18,7 +18,7 @@ __all__ = [
     "Appended",
     "ChildLost",
     "Input",
-    "Line",
+    "InputLine",
     "LineAnswer",
     "Output",
     "Progress",

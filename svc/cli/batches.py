@@ -22,7 +22,7 @@ from svc.batch import (
     AnswerLine,
     ChildLost,
     Input,
-    Line,
+    InputLine,
     Output,
     Progress,
     Result,
@@ -165,7 +165,7 @@ def _run(
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _BatchSetup:
     """What is settled before the first line.
 
     `fields` are those of every request, `request` has a state that is none of the input's, and
@@ -178,7 +178,7 @@ class _Plan:
     threads: list[int]
 
 
-def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _Plan:
+def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _BatchSetup:
     """Settle how lines are asked; leaves no thread running."""
     with inprocess.engine(asking.demo, 1) as engine:
         fields = engine.settle(asking.fields)
@@ -186,7 +186,7 @@ def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _Plan
         at_once = engine.at_once(request, batch.concurrency)
         processes = 1 if engine.budgeted else min(os.cpu_count() or 1, _processes(at_once))
         threads = [len(range(n, at_once, processes)) for n in range(processes)]
-        return _Plan(fields, request, engine.config, threads)
+        return _BatchSetup(fields, request, engine.config, threads)
 
 
 def _processes(at_once: int) -> int:
@@ -197,12 +197,12 @@ def _processes(at_once: int) -> int:
 class _Lines:
     """What turns lines into results, and ends that."""
 
-    work: Callable[[Line], Result]
+    work: Callable[[InputLine], Result]
     cut: Callable[[], None]
 
 
 @contextmanager
-def _answering_lines(plan: _Plan, demo: bool, answering: Answering) -> Iterator[_Lines]:
+def _answering_lines(plan: _BatchSetup, demo: bool, answering: Answering) -> Iterator[_Lines]:
     """In this process, or in several where one could not ask as fast as is wanted."""
 
     @contextmanager
@@ -244,7 +244,7 @@ def _go(source: Input, output: Output, by: _Lines, threads: int) -> int:
     return status or (FAILED if tally.stopped or tally.errors or changed else 0)
 
 
-def _left(source: Input, output: Output) -> Iterator[Line]:
+def _left(source: Input, output: Output) -> Iterator[InputLine]:
     """The lines that have no result yet. Raises `SettingsError` where there are more results."""
     there = sum(1 for _ in itertools.islice(source.lines, output.lines))
     if there < output.lines:

@@ -100,10 +100,10 @@ def _probe(engine: InProcess, model_id: str) -> Probed:
         model = engine.resolve(model_id)
     except ApiError as error:
         return Probed(Verdict.FAILED, error.message)
-    return probe(_Target(engine, model))
+    return probe(_ModelInProcess(engine, model))
 
 
-class _Target:
+class _ModelInProcess:
     """One model, asked as a decision of this process asks it."""
 
     def __init__(self, engine: InProcess, model: Model) -> None:

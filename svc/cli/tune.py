@@ -161,7 +161,7 @@ def _announce(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _Trial:
     """A row for a candidate, which goes by its place."""
 
     place: int
@@ -173,13 +173,13 @@ def _try(
     tried: Sequence[Candidate], rows: Sequence[EvalRow], engine: InProcess, concurrency: int
 ) -> list[tuple[Candidate, Figures]]:
     """Every candidate with its figures, the best first. Raises `QuotaSpent`."""
-    jobs = [_Job(place, one, row) for place, one in enumerate(tried) for row in rows]
+    jobs = [_Trial(place, one, row) for place, one in enumerate(tried) for row in rows]
     threads = min(engine.at_once(one.request, concurrency) for one in tried)
     scored: list[list[Scored]] = [[] for _ in tried]
     # How many of the last rows failed, one after the other.
     failures = [0] * len(tried)
 
-    def work(job: _Job) -> Scored:
+    def work(job: _Trial) -> Scored:
         if failures[job.place] >= FAILURES:
             return Scored(error=f"not asked after {FAILURES} failures in a row")
         return score(engine.decide, job.candidate.request, job.row)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from svc.deadline import Deadline
 from svc.engine import ladder, prompt
-from svc.engine.attempt import Attempt, Runner, Target, calls_needed
+from svc.engine.attempt import Attempt, CallTarget, Runner, calls_needed
 from svc.engine.cache import DecisionCache, cache_key
 from svc.engine.calls import CallPool, Outcome
 from svc.engine.debias import AUTO, DebiasMemory
@@ -209,7 +209,7 @@ class Asker:
 
         `room` says that the model is known to need it.
         """
-        target = Target(ask.model, ask.strict, ask.project_key)
+        target = CallTarget(ask.model, ask.strict, ask.project_key)
         attempt = runner.attempt(way, orders, target, ask.material, room)
         if attempt.readings or room or not attempt.cut:
             return attempt

@@ -59,7 +59,7 @@ class Reporter:
         version, question = self._latest(project, key)
         now_ms = int(self._clock() * 1000)
         found = self._weeks.read(project, version.question_id, weeks, now_ms)
-        rows = [drift.Week(week.name, week.counts, week.confidence) for week in found]
+        rows = [drift.WeekTally(week.name, week.counts, week.confidence) for week in found]
         return {
             "project": project,
             "question": key,

@@ -25,7 +25,7 @@ def any_label() -> Named:
     return Named("Label", {"anyOf": [schema.label for schema in TYPES.values()]})
 
 
-class Label(Anything):
+class LabelField(Anything):
     """A true answer to a question of whichever type."""
 
     form = {"$ref": any_label}  # noqa: RUF012
@@ -38,7 +38,7 @@ class FeedbackRequestSchema(Schema):
 
     decision_id = WordsField("The `id` of the decision.", required=True)
     question = TextField("The key of the question in that decision.", required=True)
-    label = Label(
+    label = LabelField(
         "The true answer, in the form that the question's type has; null only where the question "
         "is `nullable`.",
         required=True,

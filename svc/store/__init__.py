@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from svc.store.budget import CallBudget
 from svc.store.database import Database
-from svc.store.errors import KeyRefused, UnknownDecision, UnreadableKey
-from svc.store.keys import PREFIX, ApiKey, Keys
+from svc.store.errors import ApiKeyRefused, UnknownDecision, UnreadableKey
+from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.labels import CalibrationState, Labels, NewLabel, Place, TrainingData
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.question_versions import QuestionVersion, QuestionVersions
@@ -19,11 +19,11 @@ __all__ = [
     "MASTER_KEY",
     "PREFIX",
     "ApiKey",
+    "ApiKeyRefused",
+    "ApiKeys",
     "CalibrationState",
     "CallBudget",
     "Database",
-    "KeyRefused",
-    "Keys",
     "Labels",
     "NewLabel",
     "Place",

@@ -104,7 +104,7 @@ class Team:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class PlanOption:
     """A further field of a plan kind: what it may be, when it is left out, what it means."""
 
     field: NumberField
@@ -123,7 +123,7 @@ class PlanKind(ABC):
     meaning: ClassVar[str]  # a sentence for the documentation of the API
     help: ClassVar[str]  # a sentence for the help of the command line
     members: ClassVar[tuple[int, int]] = (1, limits.MODEL_CALLS)  # fewest and most models
-    options: ClassVar[Mapping[str, Option]] = {}
+    options: ClassVar[Mapping[str, PlanOption]] = {}
 
     @abstractmethod
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:

@@ -2,12 +2,12 @@
 
 A type says how it is checked (its schema), how it is asked (option lines and reply formats in
 both option orders), how a reply is read into a `Reading`, how readings are merged, how a reading
-becomes the answer's fields, and what a right label is. Nothing outside this folder asks which
+becomes the answer's fields, and what a right label is. Nothing outside `svc/questions/` asks which
 type a question has.
 
 A type also describes itself: the JSON schemas of its answer and of a true label, and how a page
 draws the answer. A new type is one file with a `Question` and its schema, and one line in
-`__init__.py`.
+`svc/questions/__init__.py`.
 """
 
 from __future__ import annotations
