@@ -17,7 +17,7 @@ from benchmarks.harness import (
 )
 from svc import limits
 from svc.store.database import Database
-from svc.store.keys import Keys
+from svc.store.keys import ApiKeys
 
 RIGHT, WRONG = 4, 16  # connections
 WARM_UP_S = 1.0
@@ -68,7 +68,7 @@ def _body() -> str:
 def _key(path: Path) -> str:
     """The text of a key that may ask as often as it likes."""
     database = Database.open(path)
-    made = Keys(database).create("bench", limits.RPM[1])
+    made = ApiKeys(database).create("bench", limits.RPM[1])
     database.close()
     if made is None:
         raise BenchmarkError("the new database has a key already")

@@ -16,27 +16,15 @@ from svc.engine.decide import Engine, Journal
 from svc.engine.plans import ModelResult
 from svc.engine.setup import KeyOf, Know
 from svc.flows import FlowPool
-from svc.learning.knowledge import Library, nothing_known
-from svc.learning.learner import Learner
-from svc.learning.reports import Reporter
+from svc.learning import Learner, Library, Reporter, nothing_known
 from svc.metrics import Board, Metrics
 from svc.pins import PINS
-from svc.providers.admission import Admission
-from svc.providers.catalog import Provider, build_catalog
-from svc.providers.client import Client
-from svc.providers.routing import Router
-from svc.providers.traits import TraitMemory
+from svc.providers import Admission, Client, Provider, Router, TraitMemory, build_catalog
 from svc.ratelimit import Buckets
 from svc.settings import Settings
 from svc.sharing import FairLock, WorkerLoads
-from svc.store.budget import CallBudget
-from svc.store.database import Database
+from svc.store import ApiKeys, CallBudget, Database, Labels, ProjectKeys, QuestionVersions, Weeks
 from svc.store.decisions import Decisions
-from svc.store.keys import Keys
-from svc.store.labels import Labels
-from svc.store.project_keys import ProjectKeys
-from svc.store.question_versions import QuestionVersions
-from svc.store.weeks import Weeks
 from svc.usage import Usage, UsageBoard
 
 log = logging.getLogger(__name__)
@@ -101,7 +89,7 @@ class Services:
     shared: Shared
     database: Database
     decisions: Decisions
-    keys: Keys
+    keys: ApiKeys
     learner: Learner
     reporter: Reporter
     core: Core
@@ -174,7 +162,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         shared=shared,
         database=database,
         decisions=decisions,
-        keys=Keys(database),
+        keys=ApiKeys(database),
         learner=Learner(decisions, versions, labels),
         reporter=Reporter(versions, labels, Weeks(database)),
         core=core,

@@ -2,7 +2,7 @@
 
     SvcError
     ├── SettingsError            stops the start; one line that names the variable or option
-    ├── UnknownDecision, KeyRefused, UnreadableKey: the store's own, see `svc/store/errors.py`
+    ├── UnknownDecision, ApiKeyRefused, UnreadableKey: the store's own, see `svc/store/errors.py`
     └── ApiError                 has the HTTP status and the `type` that the caller sees
         ├── InvalidJson          400  invalid_json
         ├── Unauthorized         401  unauthorized

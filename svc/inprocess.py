@@ -27,9 +27,7 @@ from svc.jsontext import JsonObject
 from svc.pins import PINS
 from svc.questions import Question
 from svc.records import Decision, Model
-from svc.schemas import DecisionRequest
-from svc.schemas.decision import DEFAULT_PROJECT
-from svc.schemas.plan import PlanField
+from svc.schemas import DEFAULT_PROJECT, DecisionRequest, PlanField
 from svc.settings import ProviderOverride, Settings, load
 from svc.store import ids
 from svc.terms import Mode

@@ -165,7 +165,7 @@ class _Value:
         return host, int(port)
 
 
-class _Source:
+class _FlagsAndEnvironment:
     """The flags, and behind them the environment."""
 
     def __init__(self, environ: Mapping[str, str], flags: Mapping[str, object]) -> None:
@@ -187,7 +187,7 @@ def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settin
 
     Raises `SettingsError` for the first value that is out of range.
     """
-    source = _Source(environ, flags)
+    source = _FlagsAndEnvironment(environ, flags)
     given: dict[str, object] = {}
     if value := source.get("", "addr"):
         given["host"], given["port"] = value.address()
@@ -214,7 +214,7 @@ def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settin
     return Settings(**given)  # type: ignore[arg-type]
 
 
-def _variables(source: _Source) -> dict[str, object]:
+def _variables(source: _FlagsAndEnvironment) -> dict[str, object]:
     """The settings that have a variable and no option."""
     given: dict[str, object] = {}
     if value := source.get("SVC_PROVIDER_URL"):

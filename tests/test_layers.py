@@ -44,6 +44,24 @@ LEVELS = (
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 WITHIN = {("engine", "plans"): "plans"}  # folders that are rooms of their own
 ALONE = {"demo"}  # a program of its own, which imports nothing of svc
+# Rooms whose `__init__.py` hands on what other rooms use of them.
+FACES = {
+    "batch",
+    "demo",
+    "evals",
+    "learning",
+    "openapi",
+    "plans",
+    "providers",
+    "questions",
+    "schemas",
+    "server",
+    "stats",
+    "store",
+}
+# Modules that other rooms enter directly: the first two would make light commands slower, and of
+# the last gunicorn reads every name.
+BESIDE_FACES = {"svc.evals.page", "svc.store.decisions", "svc.server.gunicorn_settings"}
 APART = ({"store", "providers"}, {"web", "cli"})  # never meet
 ONLY_USERS = {
     "sqlite3": {"store"},
@@ -83,6 +101,13 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def modules_used(path: Path) -> Iterator[str]:
+    """The modules of `svc` that a module imports names from."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("svc."):
+            yield str(node.module)
+
+
 def rooms_used(path: Path) -> set[str]:
     names = [name.split(".") for name in imports(path)]
     return {below_svc(name[1:]) for name in names if name[0] == "svc"} - {"__version__"}
@@ -109,6 +134,16 @@ def test_a_module_imports_lower_levels_and_its_own_room(path: Path) -> None:
     assert own in LEVEL, f"{own} has no level; give it one here and in CONTRIBUTING.md"
     refused = {used for used in rooms_used(path) - {own} if not may_import(own, used)}
     assert refused == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_room_with_a_face_is_entered_by_it(path: Path) -> None:
+    entered = {
+        module
+        for module in modules_used(path)
+        if below_svc(module.split(".")[1:]) in FACES - {room(path)}
+    }
+    assert entered - BESIDE_FACES <= {"svc.engine.plans", *(f"svc.{face}" for face in FACES)}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)

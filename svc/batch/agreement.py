@@ -16,10 +16,7 @@ from svc.errors import InvalidRequest, SettingsError
 from svc.phrases import quoted
 from svc.questions import Question
 from svc.records import Answer, AskedQuestion, Decision, Source
-from svc.stats import thresholds
-from svc.stats.calibrators import Floats, Ints
-from svc.stats.scores import expected_calibration_error
-from svc.stats.tasks import TASKS
+from svc.stats import TASKS, Floats, Ints, expected_calibration_error, thresholds
 from svc.terms import TaskKind
 
 

@@ -20,7 +20,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Work = Callable[[Any], Any]
 
 
-class Worker(Protocol):
+class ChildWork(Protocol):
     """What does the work of a child."""
 
     @property
@@ -28,7 +28,7 @@ class Worker(Protocol):
 
 
 # Opens the worker of a child for so many items at once.
-Opened = Callable[[int], AbstractContextManager[Worker]]
+Opened = Callable[[int], AbstractContextManager[ChildWork]]
 
 
 class ChildLost(SvcError):

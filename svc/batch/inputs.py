@@ -24,7 +24,7 @@ _CHUNK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class InputLine:
     """One line of an input, numbered from 1; `data` is None where it has over `LINE_BYTES`."""
 
     number: int
@@ -46,7 +46,7 @@ class Input:
     A regular file is told by all of it; what can be read but once, by its first line.
     """
 
-    lines: Iterator[Line]
+    lines: Iterator[InputLine]
     total: int | None
     sha256: str
     stream: io.BufferedReader = field(repr=False)
@@ -76,7 +76,7 @@ def open_input(path: str) -> Input:
         raise SettingsError(f"input {path!r}: {reason(error)}") from None
 
 
-def read_lines(stream: BinaryIO) -> Iterator[Line]:
+def read_lines(stream: BinaryIO) -> Iterator[InputLine]:
     """Every line without its end; a byte order mark before the first is none of it."""
     for number in itertools.count(1):
         data = stream.readline(LINE_BYTES + 1)
@@ -85,11 +85,11 @@ def read_lines(stream: BinaryIO) -> Iterator[Line]:
         if len(data) > LINE_BYTES and not data.endswith(b"\n"):
             while data and not data.endswith(b"\n"):
                 data = stream.readline(_CHUNK_BYTES)
-            yield Line(number, None)
+            yield InputLine(number, None)
             continue
         if number == 1:
             data = data.removeprefix(codecs.BOM_UTF8)
-        yield Line(number, data.rstrip(b"\r\n"))
+        yield InputLine(number, data.rstrip(b"\r\n"))
 
 
 def _survey(stream: BinaryIO) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from svc import jsontext
-from svc.batch.inputs import Line
+from svc.batch.inputs import InputLine
 from svc.batch.outputs import Output
 from svc.batch.progress import Progress
 from svc.errors import ApiError, InternalError, QuotaSpent
@@ -74,7 +74,7 @@ class Tally:
     held: list[Result] = field(default_factory=list)
 
 
-def answer_line(answer: AnswerLine, line: Line) -> Result:
+def answer_line(answer: AnswerLine, line: InputLine) -> Result:
     """Answer one line; whatever goes wrong is a result too."""
     try:
         answered = answer(line.parse())
@@ -136,11 +136,11 @@ def _kind(error: ApiError) -> Kind:
     return Kind.FAILED if error.status >= _MODELS_FAULT else Kind.REFUSED
 
 
-def _error_line(line: Line, error: ApiError) -> Result:
+def _error_line(line: InputLine, error: ApiError) -> Result:
     shown = {"error": {"type": error.type, "message": error.message}}
     return Result(_kind(error), _encoded(line, shown), error.message)
 
 
-def _encoded(line: Line, fields: Mapping[str, Any]) -> bytes:
+def _encoded(line: InputLine, fields: Mapping[str, Any]) -> bytes:
     text = jsontext.dumps({"line": line.number, **fields})
     return f"{text}\n".encode("utf-8", "replace")

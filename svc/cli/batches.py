@@ -18,12 +18,24 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from svc import files, inprocess, jsontext
-from svc.batch.children import ChildLost, forked
-from svc.batch.inputs import Input, Line, open_input
-from svc.batch.outputs import Output, open_output
-from svc.batch.progress import Progress, duration, rate_text
-from svc.batch.run import AnswerLine, Result, Tally, answer_line, write_all
-from svc.batch.workers import Workers
+from svc.batch import (
+    AnswerLine,
+    ChildLost,
+    Input,
+    InputLine,
+    Output,
+    Progress,
+    Result,
+    Tally,
+    Workers,
+    answer_line,
+    duration,
+    forked,
+    open_input,
+    open_output,
+    rate_text,
+    write_all,
+)
 from svc.bootstrap import SharedCalls
 from svc.cli.notices import notice
 from svc.cli.plans import ModelOptions
@@ -153,7 +165,7 @@ def _run(
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _BatchSetup:
     """What is settled before the first line.
 
     `fields` are those of every request, `request` has a state that is none of the input's, and
@@ -166,7 +178,7 @@ class _Plan:
     threads: list[int]
 
 
-def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _Plan:
+def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _BatchSetup:
     """Settle how lines are asked; leaves no thread running."""
     with inprocess.engine(asking.demo, 1) as engine:
         fields = engine.settle(asking.fields)
@@ -174,7 +186,7 @@ def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _Plan
         at_once = engine.at_once(request, batch.concurrency)
         processes = 1 if engine.budgeted else min(os.cpu_count() or 1, _processes(at_once))
         threads = [len(range(n, at_once, processes)) for n in range(processes)]
-        return _Plan(fields, request, engine.config, threads)
+        return _BatchSetup(fields, request, engine.config, threads)
 
 
 def _processes(at_once: int) -> int:
@@ -185,12 +197,12 @@ def _processes(at_once: int) -> int:
 class _Lines:
     """What turns lines into results, and ends that."""
 
-    work: Callable[[Line], Result]
+    work: Callable[[InputLine], Result]
     cut: Callable[[], None]
 
 
 @contextmanager
-def _answering_lines(plan: _Plan, demo: bool, answering: Answering) -> Iterator[_Lines]:
+def _answering_lines(plan: _BatchSetup, demo: bool, answering: Answering) -> Iterator[_Lines]:
     """In this process, or in several where one could not ask as fast as is wanted."""
 
     @contextmanager
@@ -232,7 +244,7 @@ def _go(source: Input, output: Output, by: _Lines, threads: int) -> int:
     return status or (FAILED if tally.stopped or tally.errors or changed else 0)
 
 
-def _left(source: Input, output: Output) -> Iterator[Line]:
+def _left(source: Input, output: Output) -> Iterator[InputLine]:
     """The lines that have no result yet. Raises `SettingsError` where there are more results."""
     there = sum(1 for _ in itertools.islice(source.lines, output.lines))
     if there < output.lines:

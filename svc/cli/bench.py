@@ -9,18 +9,14 @@ from dataclasses import dataclass, field
 import click
 
 from svc import inprocess
-from svc.batch.run import FAILURES
+from svc.batch import FAILURES
 from svc.cli import eval_options
 from svc.cli.notices import notice
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.score_table import score_table
 from svc.cli.statuses import FAILED, INTERRUPTED
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
-from svc.evals import runs
-from svc.evals.asking import asked
-from svc.evals.runs import Run, Saved
-from svc.evals.scoring import Scored, score
-from svc.evals.sets import EvalRow, EvalSet, load_sets
+from svc.evals import EvalRow, EvalSet, Run, Saved, Scored, asked, load_sets, runs, score
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest
 
@@ -79,7 +75,7 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _AskedRow:
     """A row, and the request that it is asked with."""
 
     request: DecisionRequest
@@ -92,7 +88,7 @@ class _Bench:
     """What is to be asked, and what is known of it: `scored`, by set and row."""
 
     run: Run
-    jobs: list[_Job]
+    jobs: list[_AskedRow]
     saved: Saved | None
     scored: dict[tuple[str, int], Scored] = field(default_factory=dict)
 
@@ -104,10 +100,10 @@ class _Bench:
                 found[job.eval_set.name].append(self.scored[place])
         return found
 
-    def add(self, job: _Job, scored: Scored) -> None:
+    def add(self, job: _AskedRow, scored: Scored) -> None:
         self.scored[job.eval_set.name, job.row.number] = scored
 
-    def keep(self, job: _Job, scored: Scored) -> None:
+    def keep(self, job: _AskedRow, scored: Scored) -> None:
         """Save a row, where rows are saved."""
         if self.saved is not None:
             self.saved.add(self.run, job.eval_set, job.row, scored)
@@ -125,7 +121,7 @@ def _prepared(
         except InvalidRequest as error:
             notice(f"{eval_set.name} is left out: {error.message}")
         else:
-            jobs += [_Job(request, eval_set, row) for row in eval_set.rows]
+            jobs += [_AskedRow(request, eval_set, row) for row in eval_set.rows]
     if not jobs:
         raise SettingsError("no eval set can be asked in this way")
     bench = _Bench(run, jobs, saved)
@@ -155,10 +151,10 @@ def _go(bench: _Bench, engine: InProcess, concurrency: int) -> int:
     return status if stopped or failed else 0
 
 
-def _ask(bench: _Bench, jobs: Sequence[_Job], engine: InProcess, threads: int) -> str:
+def _ask(bench: _Bench, jobs: Sequence[_AskedRow], engine: InProcess, threads: int) -> str:
     """Ask the jobs; why it stopped before the last one, or nothing."""
 
-    def work(job: _Job) -> Scored:
+    def work(job: _AskedRow) -> Scored:
         scored = score(engine.decide, job.request, job.row)
         if not scored.error:
             # At once, since it is paid for, whatever comes of the rows before it.

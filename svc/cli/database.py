@@ -12,7 +12,7 @@ import click
 from svc import limits
 from svc.errors import SettingsError
 from svc.settings import Settings
-from svc.store.database import Database
+from svc.store import Database
 
 option = click.option(
     "--db",

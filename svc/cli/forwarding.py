@@ -21,7 +21,7 @@ ANSWER_S = limits.REQUEST_DEADLINE_S + 10
 CONNECT_S = 10.0
 
 
-class Refused(Exception):
+class NoAnswer(Exception):
     """There is no answer; the message says why, and what to do."""
 
 
@@ -39,11 +39,11 @@ class Forwarder:
         self._timeout = (CONNECT_S, answer_s)
 
     def decide(self, body: JsonObject) -> tuple[JsonObject, str]:
-        """The decision on a body of `POST /v1/decide`, parsed and as text. Raises `Refused`."""
+        """The decision on a body of `POST /v1/decide`, parsed and as text. Raises `NoAnswer`."""
         try:
             request = jsontext.dumps(body).encode()
         except (ValueError, RecursionError):
-            raise Refused("The arguments hold what JSON in UTF-8 cannot.") from None
+            raise NoAnswer("The arguments hold what JSON in UTF-8 cannot.") from None
         response = self._post(request)
         text = response.content.decode(errors="replace")
         try:
@@ -52,7 +52,7 @@ class Forwarder:
             answer = None
         if response.status_code == 200 and isinstance(answer, dict) and "answers" in answer:
             return answer, text
-        raise Refused(self._why(response, answer))
+        raise NoAnswer(self._why(response, answer))
 
     def _post(self, body: bytes) -> requests.Response:
         try:
@@ -70,12 +70,12 @@ class Forwarder:
                     allow_redirects=False,
                 )
         except requests.Timeout:
-            raise Refused(
+            raise NoAnswer(
                 f"The server at {self._url} did not answer in time; try again with fewer "
                 "questions, or look whether it and its models are reachable."
             ) from None
         except (requests.RequestException, OSError):
-            raise Refused(
+            raise NoAnswer(
                 f"No server answers at {self._url}; start one with `svc serve`, or name a running "
                 "one with --url."
             ) from None

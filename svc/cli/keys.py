@@ -11,7 +11,7 @@ from svc.cli import database
 from svc.cli.notices import notice
 from svc.cli.tables import table
 from svc.errors import SettingsError
-from svc.store.keys import PREFIX, ApiKey, Keys
+from svc.store import PREFIX, ApiKey, ApiKeys
 
 _HEAD = ("id", "name", "rpm", "project", "created", "state")
 # The places of the columns that hold words.
@@ -58,7 +58,7 @@ def create(name: str, rpm: int, project: str | None, db: str) -> None:
     if not low <= rpm <= high:
         raise SettingsError(f"--rpm is {rpm}; allowed: a whole number from {low} to {high}")
     with database.opened(db, create=True) as opened:
-        key = Keys(opened).create(name, rpm, project)
+        key = ApiKeys(opened).create(name, rpm, project)
     if key is None:
         raise SettingsError(
             f"--name {name!r} is taken, perhaps by a revoked key; `svc keys list` shows all names"
@@ -72,7 +72,7 @@ def create(name: str, rpm: int, project: str | None, db: str) -> None:
 def show(db: str) -> None:
     """Print a table of all keys, without the keys themselves."""
     with database.opened(db) as opened:
-        keys = Keys(opened).all()
+        keys = ApiKeys(opened).all()
     click.echo("\n".join(table(_HEAD, [_row(key) for key in keys], _TEXT)))
 
 
@@ -84,7 +84,7 @@ def revoke(key_id: str, db: str) -> None:
     if key_id.strip().startswith(PREFIX):
         raise SettingsError("this is a key, not its id; `svc keys list` shows the ids")
     with database.opened(db) as opened:
-        known = Keys(opened).revoke(key_id)
+        known = ApiKeys(opened).revoke(key_id)
     if not known:
         raise SettingsError(f"there is no key with the id {key_id[:100]!r}; see `svc keys list`")
     click.echo(f"{key_id} is revoked")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from svc.batch.run import AnswerLine, LineAnswer
+from svc.batch import AnswerLine, LineAnswer
 from svc.cli import batches
 from svc.cli.batches import Batch, batch_options
 from svc.cli.plans import ModelOptions, model_options

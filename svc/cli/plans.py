@@ -18,8 +18,7 @@ from marshmallow import ValidationError
 from svc.engine.plans import CHAIN, KINDS, PlanKind, named_kinds
 from svc.inprocess import DEMO_MODEL
 from svc.jsontext import JsonObject
-from svc.schemas.decision import MODES
-from svc.schemas.plan import PlanField
+from svc.schemas import MODES, PlanField
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,7 +9,7 @@ import click
 
 from svc.cli import database
 from svc.errors import SettingsError
-from svc.store.project_keys import MASTER_KEY, ProjectKeys
+from svc.store import MASTER_KEY, ProjectKeys
 
 # The most characters of a key.
 KEY_CHARS = 4_096

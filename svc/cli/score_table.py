@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from svc.cli.tables import decimal, dollars, milliseconds, percent, printable, span, table
-from svc.evals.figures import Figures, figures
-from svc.evals.runs import Run
-from svc.evals.scoring import Scored
+from svc.evals import Figures, Run, Scored, figures_of
 
 _HEAD = (
     *("set", "rows", "accuracy", "95% interval", "ECE", "Brier"),
@@ -24,10 +22,10 @@ _MESSAGES = 5
 
 def score_table(run: Run, by_set: Mapping[str, Sequence[Scored]]) -> list[str]:
     """The lines about one run: its title, a row a set, one for all, and what failed."""
-    rows = [_row(name, figures(scored)) for name, scored in by_set.items()]
+    rows = [_row(name, figures_of(scored)) for name, scored in by_set.items()]
     everything = [one for scored in by_set.values() for one in scored]
     if len(rows) > 1:
-        rows.append(_row(OVERALL, figures(everything)))
+        rows.append(_row(OVERALL, figures_of(everything)))
     lines = [run.title, "", *table(_HEAD, rows), "", _NOTE, *_failures(everything)]
     return [printable(line) for line in lines]
 

@@ -14,8 +14,7 @@ from svc.app import create_app
 from svc.bootstrap import Shared, build
 from svc.demo import DemoServer
 from svc.inprocess import DEMO_MODEL, with_demo
-from svc.server.program import Program
-from svc.server.startup import listen, url
+from svc.server import Program, listen, url
 from svc.settings import Settings, load
 
 EXAMPLES = """\b

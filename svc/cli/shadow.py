@@ -10,9 +10,7 @@ from typing import Any
 import click
 
 from svc import jsontext
-from svc.batch.agreement import add_up, check_labels, compare
-from svc.batch.inputs import STANDARD, open_input
-from svc.batch.run import AnswerLine, LineAnswer
+from svc.batch import STANDARD, AnswerLine, LineAnswer, add_up, check_labels, compare, open_input
 from svc.cli import batches
 from svc.cli.agreement_report import report
 from svc.cli.batches import Batch, batch_options

@@ -10,20 +10,17 @@ from functools import partial
 import click
 
 from svc import inprocess, limits
-from svc.batch.progress import Progress
-from svc.batch.workers import Workers
+from svc.batch import Progress, Workers
 from svc.cli.notices import notice
 from svc.cli.plans import demo_option
 from svc.cli.statuses import FAILED
 from svc.cli.tables import milliseconds, table
 from svc.engine.ask import Ledger
 from svc.errors import ApiError, SettingsError
-from svc.evals.probing import QUESTIONS, Probed, Tried, Verdict, probe
+from svc.evals import QUESTIONS, Probed, Tried, Verdict, probe
 from svc.inprocess import InProcess
 from svc.pins import PINS
-from svc.providers.catalog import CHAT, Provider
-from svc.providers.failures import ProviderError
-from svc.providers.traits import Traits
+from svc.providers import CHAT, Provider, ProviderError, Traits
 from svc.records import Model
 from svc.schemas import load_questions
 
@@ -103,10 +100,10 @@ def _probe(engine: InProcess, model_id: str) -> Probed:
         model = engine.resolve(model_id)
     except ApiError as error:
         return Probed(Verdict.FAILED, error.message)
-    return probe(_Target(engine, model))
+    return probe(_ModelInProcess(engine, model))
 
 
-class _Target:
+class _ModelInProcess:
     """One model, asked as a decision of this process asks it."""
 
     def __init__(self, engine: InProcess, model: Model) -> None:

@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from svc import __version__
-from svc.cli.forwarding import Refused
+from svc.cli.forwarding import NoAnswer
 from svc.jsontext import JsonObject
 from svc.openapi import decision_request, decision_response
 
@@ -49,7 +49,7 @@ def _server(decide: Decide) -> Server[Any]:
         ask = partial(decide, params.arguments or {})
         try:
             answer, text = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
-        except Refused as error:
+        except NoAnswer as error:
             return _failed(str(error))
         return types.CallToolResult(content=[_text(text)], structured_content=answer)
 

@@ -10,24 +10,30 @@ from pathlib import Path
 import click
 
 from svc import files, inprocess, jsontext
-from svc.batch.run import FAILURES
+from svc.batch import FAILURES
 from svc.cli import eval_options
 from svc.cli.plans import demo_option, model_ids
 from svc.cli.tables import decimal, dollars, milliseconds, percent, span, table
 from svc.errors import SettingsError
-from svc.evals.asking import asked
-from svc.evals.candidates import (
+from svc.evals import (
+    SUFFIX,
     Candidate,
+    EvalRow,
+    EvalSet,
+    Figures,
+    Scored,
     accuracy,
-    candidates,
+    asked,
+    candidates_for,
     examples,
+    figures_of,
+    load_sets,
+    plan_text,
     ranked,
+    score,
     split,
+    wilson,
 )
-from svc.evals.figures import Figures, figures, wilson
-from svc.evals.runs import plan_text
-from svc.evals.scoring import Scored, score
-from svc.evals.sets import SUFFIX, EvalRow, EvalSet, load_sets
 from svc.inprocess import DEMO_MODEL, InProcess
 from svc.limits import COUNCIL
 from svc.phrases import reason
@@ -97,7 +103,7 @@ def command(
         )
     pool, rows = split(eval_set.rows)
     with inprocess.engine(demo, concurrency) as engine:
-        tried = candidates(eval_set, _settled(engine, ids, demo), examples(pool))
+        tried = candidates_for(eval_set, _settled(engine, ids, demo), examples(pool))
         _announce(eval_set, tried, pool, rows, yes)
         result = _try(tried, rows, engine, concurrency)
     _finish(result, eval_set, out)
@@ -155,7 +161,7 @@ def _announce(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _Trial:
     """A row for a candidate, which goes by its place."""
 
     place: int
@@ -167,13 +173,13 @@ def _try(
     tried: Sequence[Candidate], rows: Sequence[EvalRow], engine: InProcess, concurrency: int
 ) -> list[tuple[Candidate, Figures]]:
     """Every candidate with its figures, the best first. Raises `QuotaSpent`."""
-    jobs = [_Job(place, one, row) for place, one in enumerate(tried) for row in rows]
+    jobs = [_Trial(place, one, row) for place, one in enumerate(tried) for row in rows]
     threads = min(engine.at_once(one.request, concurrency) for one in tried)
     scored: list[list[Scored]] = [[] for _ in tried]
     # How many of the last rows failed, one after the other.
     failures = [0] * len(tried)
 
-    def work(job: _Job) -> Scored:
+    def work(job: _Trial) -> Scored:
         if failures[job.place] >= FAILURES:
             return Scored(error=f"not asked after {FAILURES} failures in a row")
         return score(engine.decide, job.candidate.request, job.row)
@@ -183,7 +189,7 @@ def _try(
             scored[job.place].append(one)
             if failures[job.place] < FAILURES:
                 failures[job.place] = failures[job.place] + 1 if one.error else 0
-    return ranked(zip(tried, map(figures, scored), strict=True))
+    return ranked(zip(tried, map(figures_of, scored), strict=True))
 
 
 def _finish(result: Sequence[tuple[Candidate, Figures]], eval_set: EvalSet, out: str) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from svc.demo.replies import Token, reply_tokens
+from svc.demo.replies import ReplyPiece, reply_tokens
 
 MODEL = "lexical"
 TOP_LOGPROBS = 20  # most alternatives at one position
@@ -167,7 +167,7 @@ def _schema(form: object) -> dict[str, Any] | None:
     return schema
 
 
-def _entry(token: Token, top: int) -> dict[str, Any]:
+def _entry(token: ReplyPiece, top: int) -> dict[str, Any]:
     """One token's entry of `logprobs.content`, its alternatives most probable first."""
     listed = [
         {

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 
 from svc.demo.lexicon import SYNONYMS, negated, plain_words, stem, stems, tone
-from svc.demo.reading import Question, letters
+from svc.demo.reading import PromptQuestion, letters
 
 ESCAPE = "none_of_these"
 ESCAPE_SCORE = 0.5  # wins when hardly a word is shared
@@ -68,7 +68,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Option:
+class _OptionTerms:
     """What an option is matched by: its stems and grams, rarer ones weighing more."""
 
     escape: bool
@@ -85,7 +85,7 @@ class _Option:
         return words / _root(self.stems) + GRAM_WEIGHT * grams / _root(self.grams)
 
 
-def distribution(question: Question, count: int, evidence: Evidence) -> list[float]:
+def distribution(question: PromptQuestion, count: int, evidence: Evidence) -> list[float]:
     """The probability of each of the `count` options from the top; they sum to 1."""
     scores = _scores(question, count, evidence)
     largest = max(scores)
@@ -94,13 +94,13 @@ def distribution(question: Question, count: int, evidence: Evidence) -> list[flo
     return [weight / total for weight in weights]
 
 
-def applies(question: Question, count: int, evidence: Evidence) -> list[float]:
+def applies(question: PromptQuestion, count: int, evidence: Evidence) -> list[float]:
     """The probability that each of the `count` options holds, each on its own."""
     scores = _scores(question, count, evidence)
     return [_sigmoid((score - ESCAPE_SCORE) / TEMPERATURE) for score in scores]
 
 
-def yes(question: Question, no_first: bool, evidence: Evidence) -> float:
+def yes(question: PromptQuestion, no_first: bool, evidence: Evidence) -> float:
     """The probability of yes; the answer that is named first gets the order's bonus."""
     roots, tones = _asked(question.instructions)
     met = (evidence.holds(r) * (-1 if r in evidence.negated else 1) for r in roots)
@@ -113,7 +113,7 @@ def yes(question: Question, no_first: bool, evidence: Evidence) -> float:
     return _sigmoid(YES_SLOPE * (share - YES_CENTRE) + bonus + in_favour - against)
 
 
-def _scores(question: Question, count: int, evidence: Evidence) -> list[float]:
+def _scores(question: PromptQuestion, count: int, evidence: Evidence) -> list[float]:
     texts = (question.options + ("",) * count)[:count]
     options = _profile(texts)
     scores = [option.score(evidence) + ORDER_BONUS / (1 + i) for i, option in enumerate(options)]
@@ -127,7 +127,9 @@ def _scores(question: Question, count: int, evidence: Evidence) -> list[float]:
     return [score + bonus for score, bonus in zip(scores, bonuses, strict=True)]
 
 
-def _example_bonuses(question: Question, answers: Sequence[str], evidence: Evidence) -> list[float]:
+def _example_bonuses(
+    question: PromptQuestion, answers: Sequence[str], evidence: Evidence
+) -> list[float]:
     """For each answer, how alike the input is to the examples that are solved with it."""
     bonuses = [0.0] * len(answers)
     for text, solution in question.examples:
@@ -147,12 +149,12 @@ def _asked(instructions: str) -> tuple[list[str], tuple[float | None, float | No
 
 
 @lru_cache(maxsize=64)
-def _profile(texts: tuple[str, ...]) -> tuple[_Option, ...]:
+def _profile(texts: tuple[str, ...]) -> tuple[_OptionTerms, ...]:
     words = [plain_words(text) for text in texts]
     roots = [set(stems(some) or map(stem, some)) for some in words]
     grams = [_grams(some) for some in roots]
     return tuple(
-        _Option(text.partition(": ")[0] == ESCAPE, stem_weights, gram_weights, tone(some))
+        _OptionTerms(text.partition(": ")[0] == ESCAPE, stem_weights, gram_weights, tone(some))
         for text, some, stem_weights, gram_weights in zip(
             texts, words, _rarity(roots), _rarity(grams), strict=True
         )

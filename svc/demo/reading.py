@@ -34,7 +34,7 @@ _EXAMPLE = re.compile(r"^Example input: (.*)\nExample answer: (.*)$", re.MULTILI
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PromptQuestion:
     """One question: its instructions, the options' texts from the top, and solved examples."""
 
     instructions: str
@@ -43,7 +43,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WantedLine:
     """A wanted line of a reply: one of `labels`, for a question or for one option of it."""
 
     question: int
@@ -55,9 +55,9 @@ class Line:
 class Sheet:
     """The questions by number, the lines of earlier answers, and the wanted form of reply."""
 
-    questions: dict[int, Question]
+    questions: dict[int, PromptQuestion]
     earlier: str
-    lines: tuple[Line, ...]
+    lines: tuple[WantedLine, ...]
     members: tuple[tuple[str, int, str], ...]  # name, question's number, form in words
 
 
@@ -122,7 +122,7 @@ def _read_sheet(text: str, guided: bool) -> Sheet:
     body, reply = _parts(f"\n\n{text}")
     reply, _, earlier = reply.partition(f"\n\n{_EARLIER}")
     lines = (
-        Line(int(number[:9]), _index(option), tuple(re.split(r", | or ", labels)))
+        WantedLine(int(number[:9]), _index(option), tuple(re.split(r", | or ", labels)))
         for number, option, labels in islice(_wanted(reply), MOST_LINES)
     )
     members = (
@@ -170,13 +170,13 @@ def _blocks(body: str) -> Iterator[str]:
         start = following
 
 
-def _read_question(block: str, guided: bool) -> Question:
+def _read_question(block: str, guided: bool) -> PromptQuestion:
     examples = tuple(_EXAMPLE.findall(block))
     lines = _EXAMPLE.sub("", block).strip().split("\n")
     first, options = _options(lines)
     if not options and guided and len(lines) > 1:
         first = len(lines) - 1  # the guidance is no part of the question
-    return Question(" ".join(lines[:first]), options, examples)
+    return PromptQuestion(" ".join(lines[:first]), options, examples)
 
 
 def _options(lines: Sequence[str]) -> tuple[int, tuple[str, ...]]:

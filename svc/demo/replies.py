@@ -11,7 +11,7 @@ from typing import Any
 
 from svc.demo import extraction, model
 from svc.demo.model import Evidence
-from svc.demo.reading import Question, Sheet, letters, read_prompt
+from svc.demo.reading import PromptQuestion, Sheet, letters, read_prompt
 
 SURE = 0.999  # share of the probability that falls on what the reply may be
 LEAST = 1e-6  # least probability of an alternative
@@ -21,14 +21,14 @@ CHUNK = 4  # characters of a token of a reply that is no label
 UNKNOWN = "I am a lexical matcher: I answer typed questions about an input, and do not chat."
 REASONING = "I compared the words of the input with those of each option."
 
-_NO_QUESTION = Question("", (), ())
+_NO_QUESTION = PromptQuestion("", (), ())
 _LISTED = re.compile(r"for each of ([^;]+?)(?:;|, the probability|$)")
 _LOW = re.compile(r"\bfrom (-?[\d.]{1,400}(?:e[+-]?\d{1,3})?)")
 _HIGH = re.compile(r"\b(?:at most|to) (-?[\d.]{1,400}(?:e[+-]?\d{1,3})?)")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ReplyPiece:
     """A piece of the reply with its alternatives, most probable first; the first is the piece."""
 
     alternatives: tuple[tuple[str, float], ...]
@@ -38,7 +38,7 @@ class Token:
         return self.alternatives[0][0]
 
 
-def reply_tokens(prompt: str, schema: dict[str, Any] | None) -> list[Token]:
+def reply_tokens(prompt: str, schema: dict[str, Any] | None) -> list[ReplyPiece]:
     """The reply to the last message of the user; with a `schema` it is JSON that keeps it."""
     text, sheet = read_prompt(prompt)
     evidence = Evidence(text)
@@ -92,14 +92,14 @@ _PLAINEST: dict[str | None, Any] = {"string": "", "number": 0, "integer": 0, "bo
 _PYTHON: dict[str | None, tuple[type, ...]] = {"string": (str,), "number": (int, float)}
 
 
-def _label_tokens(sheet: Sheet, evidence: Evidence) -> list[Token]:
+def _label_tokens(sheet: Sheet, evidence: Evidence) -> list[ReplyPiece]:
     several = {line.question for line in sheet.lines if line.option is not None}
     applying = {
         number: model.applies(question, len(question.options) or 1, evidence)
         for number, question in sheet.questions.items()
         if number in several
     }
-    tokens: list[Token] = []
+    tokens: list[ReplyPiece] = []
     for line in sheet.lines:
         if tokens:
             tokens.append(_token({"\n": 1.0}))
@@ -112,7 +112,9 @@ def _label_tokens(sheet: Sheet, evidence: Evidence) -> list[Token]:
     return tokens
 
 
-def _labelled(question: Question, labels: tuple[str, ...], evidence: Evidence) -> dict[str, float]:
+def _labelled(
+    question: PromptQuestion, labels: tuple[str, ...], evidence: Evidence
+) -> dict[str, float]:
     if set(labels) == {"yes", "no"}:
         return _yes_no(model.yes(question, labels[0] == "no", evidence))
     return dict(zip(labels, model.distribution(question, len(labels), evidence), strict=True))
@@ -122,7 +124,7 @@ def _yes_no(yes: float) -> dict[str, float]:
     return {"yes": yes, "no": 1 - yes}
 
 
-def _member(question: Question, form: str, evidence: Evidence) -> Any:
+def _member(question: PromptQuestion, form: str, evidence: Evidence) -> Any:
     """A question's member of a JSON reply, from the form's words."""
     if '"value"' in form:
         return _value(question, form, evidence)
@@ -136,7 +138,7 @@ def _member(question: Question, form: str, evidence: Evidence) -> Any:
     return {k: round(p, DECIMALS) for k, p in _labelled(question, labels, evidence).items()}
 
 
-def _top_labels(question: Question, form: str, evidence: Evidence) -> list[dict[str, Any]]:
+def _top_labels(question: PromptQuestion, form: str, evidence: Evidence) -> list[dict[str, Any]]:
     wanted = re.search(r"\d{1,3}", form)
     count = len(question.options) or 1
     shares = model.distribution(question, count, evidence)
@@ -145,7 +147,7 @@ def _top_labels(question: Question, form: str, evidence: Evidence) -> list[dict[
     return [{"label": label, "probability": round(p, DECIMALS)} for label, p in rows]
 
 
-def _value(question: Question, form: str, evidence: Evidence) -> dict[str, Any]:
+def _value(question: PromptQuestion, form: str, evidence: Evidence) -> dict[str, Any]:
     """What is found of a text, a number or a whole number, or the plainest guess in its place."""
     form = form.partition('"confidence"')[0]
     low, high = _bound(_LOW, form, -math.inf), _bound(_HIGH, form, math.inf)
@@ -176,10 +178,10 @@ def _bound(pattern: re.Pattern[str], form: str, default: float) -> float:
     return bound if math.isfinite(bound) else default
 
 
-def _token(shares: Mapping[str, float]) -> Token:
+def _token(shares: Mapping[str, float]) -> ReplyPiece:
     ranked = sorted(shares.items(), key=lambda row: -row[1])
-    return Token(tuple((text, max(SURE * p, LEAST)) for text, p in ranked))
+    return ReplyPiece(tuple((text, max(SURE * p, LEAST)) for text, p in ranked))
 
 
-def _chunks(text: str) -> list[Token]:
+def _chunks(text: str) -> list[ReplyPiece]:
     return [_token({text[i : i + CHUNK]: 1.0}) for i in range(0, len(text), CHUNK)]

@@ -113,7 +113,7 @@ class _Request:
     keep_alive: bool
 
 
-class _Refused(Exception):
+class _BadRequest(Exception):
     """A request that cannot be read; the connection ends with this status."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -135,7 +135,7 @@ class _Connection(socketserver.StreamRequestHandler):
         """Answer one request; False when the connection ends with it."""
         try:
             request = self._read()
-        except _Refused as refused:
+        except _BadRequest as refused:
             self._send(refused.status, ChatError(str(refused)).body(), keep_alive=False)
             self._drain()
             return False
@@ -154,15 +154,15 @@ class _Connection(socketserver.StreamRequestHandler):
                 return
 
     def _read(self) -> _Request | None:
-        """The next request, None when there is no further one. Raises `_Refused`."""
+        """The next request, None when there is no further one. Raises `_BadRequest`."""
         line = self.rfile.readline(LINE_BYTES)
         if not line:
             return None
         if not line.endswith(b"\n"):
-            raise _Refused(414, f"a request line of over {LINE_BYTES} bytes")
+            raise _BadRequest(414, f"a request line of over {LINE_BYTES} bytes")
         parts = line.decode("latin-1").split()
         if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
-            raise _Refused(400, "not an HTTP/1.1 request")
+            raise _BadRequest(400, "not an HTTP/1.1 request")
         headers = self._read_headers()
         body = self._read_body(headers)
         if body is None:
@@ -177,20 +177,20 @@ class _Connection(socketserver.StreamRequestHandler):
             if line in (b"\r\n", b"\n"):
                 return headers
             if not line.endswith(b"\n"):
-                raise _Refused(431, f"a header of over {LINE_BYTES} bytes, or cut off")
+                raise _BadRequest(431, f"a header of over {LINE_BYTES} bytes, or cut off")
             name, _colon, value = line.partition(b":")
             headers[name.lower()] = value.strip()
-        raise _Refused(431, f"over {HEADERS} headers")
+        raise _BadRequest(431, f"over {HEADERS} headers")
 
     def _read_body(self, headers: dict[bytes, bytes]) -> bytes | None:
         """The whole body, None when the caller went away before its end."""
         if b"transfer-encoding" in headers:
-            raise _Refused(411, "send a Content-Length")
+            raise _BadRequest(411, "send a Content-Length")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
-            raise _Refused(400, "Content-Length is no whole number")
+            raise _BadRequest(400, "Content-Length is no whole number")
         if len(length) > len(str(BODY_BYTES)) or int(length) > BODY_BYTES:
-            raise _Refused(413, f"the body is over {BODY_BYTES} bytes")
+            raise _BadRequest(413, f"the body is over {BODY_BYTES} bytes")
         if b"expect" in headers:
             self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         body = self.rfile.read(int(length))

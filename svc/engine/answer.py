@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svc.engine.plans import Finding
-from svc.learning.knowledge import Knowledge
+from svc.learning import Knowledge
 from svc.questions import Question
 from svc.records import Answer, Source
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from svc.deadline import Deadline
 from svc.engine import ladder, prompt
-from svc.engine.attempt import Attempt, Runner, Target, calls_needed
+from svc.engine.attempt import Attempt, CallTarget, Runner, calls_needed
 from svc.engine.cache import DecisionCache, cache_key
 from svc.engine.calls import CallPool, Outcome
 from svc.engine.debias import AUTO, DebiasMemory
@@ -18,10 +18,18 @@ from svc.engine.ladder import Climb, moves_on
 from svc.engine.plans import ModelResult
 from svc.engine.prompt import PromptInput
 from svc.errors import ApiError, ModelError, OutOfCalls
-from svc.providers.catalog import CHAT, Provider
-from svc.providers.failures import ProviderError, api_error_of
-from svc.providers.replies import Completion
-from svc.providers.traits import JSON_WAYS, Reason, TraitMemory, Traits, Way
+from svc.providers import (
+    CHAT,
+    JSON_WAYS,
+    Completion,
+    Provider,
+    ProviderError,
+    Reason,
+    TraitMemory,
+    Traits,
+    Way,
+    api_error_of,
+)
 from svc.records import Model
 from svc.terms import Mode
 from svc.usage import Counts, Usage
@@ -201,7 +209,7 @@ class Asker:
 
         `room` says that the model is known to need it.
         """
-        target = Target(ask.model, ask.strict, ask.project_key)
+        target = CallTarget(ask.model, ask.strict, ask.project_key)
         attempt = runner.attempt(way, orders, target, ask.material, room)
         if attempt.readings or room or not attempt.cut:
             return attempt

@@ -16,13 +16,22 @@ from svc.engine.label_reading import (
     shows_thought,
     without_thought,
 )
-from svc.engine.prompt import Label, PromptInput
+from svc.engine.prompt import PromptInput, ReplyLine
 from svc.errors import ApiError
-from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
-from svc.providers.failures import BadReply, Cut, ProviderError, Unanswerable
-from svc.providers.protocol import DecisionCall
-from svc.providers.replies import Completion
-from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Way
+from svc.providers import (
+    JSON_OBJECT,
+    JSON_SCHEMA,
+    JSON_WAYS,
+    LABEL_WAYS,
+    BadReply,
+    ChatCall,
+    Completion,
+    Cut,
+    DecisionCall,
+    ProviderError,
+    Unanswerable,
+    Way,
+)
 from svc.questions import LabelLine, LabelQuestion, Reading, Unreadable
 from svc.records import Model
 
@@ -35,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CallTarget:
     """The model that is asked, and what every call to it needs."""
 
     model: Model
@@ -63,7 +72,12 @@ class Runner:
     deadline: Deadline
 
     def attempt(
-        self, way: Way, orders: Sequence[bool], target: Target, material: PromptInput, room: bool
+        self,
+        way: Way,
+        orders: Sequence[bool],
+        target: CallTarget,
+        material: PromptInput,
+        room: bool,
     ) -> Attempt:
         """Ask in every order at the same time; `room` leaves output tokens for thought."""
         attempt = Attempt()
@@ -85,7 +99,7 @@ class Runner:
         attempt: Attempt,
         way: Way,
         outcomes: Sequence[Outcome],
-        target: Target,
+        target: CallTarget,
         material: PromptInput,
         order: bool,
     ) -> None:
@@ -115,23 +129,28 @@ def calls_needed(way: Way, material: PromptInput, orders: int) -> int:
 
 
 def _calls(
-    way: Way, target: Target, material: PromptInput, backwards: bool, room: bool
+    way: Way, target: CallTarget, material: PromptInput, backwards: bool, room: bool
 ) -> list[Call]:
     """The calls of one order: one, or one for each label."""
     if way is Way.DECISION:
         return [_call(target, _decision(material, target.strict, backwards))]
-    lines: list[Label | None] = [None]
+    lines: list[ReplyLine | None] = [None]
     if way is Way.SINGLE:
         lines = list(prompt.labels_of(material, backwards))
     return [_call(target, _chat(way, target, material, backwards, room, line)) for line in lines]
 
 
-def _call(target: Target, content: ChatCall | DecisionCall) -> Call:
+def _call(target: CallTarget, content: ChatCall | DecisionCall) -> Call:
     return Call(target.model, content, target.project_key)
 
 
 def _chat(
-    way: Way, target: Target, material: PromptInput, backwards: bool, room: bool, line: Label | None
+    way: Way,
+    target: CallTarget,
+    material: PromptInput,
+    backwards: bool,
+    room: bool,
+    line: ReplyLine | None,
 ) -> ChatCall:
     words = prompt.build(material, way, backwards=backwards, only=line)
     labels = way in LABEL_WAYS

@@ -18,12 +18,18 @@ from typing import Protocol, TypeAlias
 from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ENDING, ApiError, InternalError
-from svc.providers.bodies import ChatCall
-from svc.providers.failures import ParameterBounded, ParameterRefused, ProviderError
-from svc.providers.protocol import DecisionCall
-from svc.providers.refusals import LIMITS
-from svc.providers.replies import Completion
-from svc.providers.traits import NO_CORRECTIONS, Corrections, Traits
+from svc.providers import (
+    LIMITS,
+    NO_CORRECTIONS,
+    ChatCall,
+    Completion,
+    Corrections,
+    DecisionCall,
+    ParameterBounded,
+    ParameterRefused,
+    ProviderError,
+    Traits,
+)
 from svc.records import Model
 
 log = logging.getLogger(__name__)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from svc import limits
-from svc.questions import Question, Reading
-from svc.questions.labels import DECIMALS
+from svc.questions import DECIMALS, Question, Reading
 
 AUTO = "auto"
 

@@ -15,8 +15,8 @@ from svc.engine.plans import KINDS, Team
 from svc.engine.setup import KeyOf, Know, SetupMaker
 from svc.engine.stages import Answered
 from svc.flows import FlowPool
-from svc.learning.knowledge import nothing_known
-from svc.providers.routing import Router
+from svc.learning import nothing_known
+from svc.providers import Router
 from svc.records import Answer, Decision
 from svc.schemas import DecisionRequest
 

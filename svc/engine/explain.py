@@ -19,8 +19,7 @@ from svc.engine.setup import Setup
 from svc.engine.stages import Answered
 from svc.errors import ApiError
 from svc.flows import FlowPool, Job
-from svc.questions import Question, Reading
-from svc.questions.labels import DECIMALS
+from svc.questions import DECIMALS, Question, Reading
 from svc.records import Model
 from svc.schemas import DecisionRequest
 from svc.terms import Mode

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from svc.providers.replies import Completion, Token
+from svc.providers import Completion, Token
 from svc.questions import LabelLine, Unreadable
 
 LEAST_MASS = 0.05  # on valid labels, for a first position without a label to count as an answer
@@ -60,7 +60,7 @@ _EDGES = " \t\r\n\"'`*_([{.,:;)]}\u2018\u2019\u201c\u201d"
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _TextLine:
     """A line of a reply with text, and where in the whole reply it begins."""
 
     text: str
@@ -74,7 +74,7 @@ def read_lines(tokens: Sequence[Token], wanted: Sequence[Sequence[str]]) -> list
     """
     if simple := _one_token_lines(tokens, wanted):
         return simple
-    text = _Text(tokens)
+    text = _TokenText(tokens)
     every = tuple(dict.fromkeys(label for labels in wanted for label in labels))
     found = [line for line in text.lines() if _label_at(line.text, every) is not None]
     if len(found) != len(wanted):
@@ -96,7 +96,7 @@ def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
     """
     if simple := _one_token_lines(tokens, [labels]):
         return simple[0]
-    text, valid = _Text(tokens), tuple(labels)
+    text, valid = _TokenText(tokens), tuple(labels)
     lines = text.lines()
     if not lines:
         raise Unreadable("the reply holds no text but thought")
@@ -149,7 +149,7 @@ def without_thought(text: str) -> str:
     return "" if _THOUGHT_BEGINS.match(text) else text
 
 
-class _Text:
+class _TokenText:
     """The text of a reply's tokens, and which token stands at a place of it."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
@@ -164,7 +164,7 @@ class _Text:
             self._ends.append(end)
         self._text = "".join(parts)
 
-    def lines(self) -> list[_Line]:
+    def lines(self) -> list[_TextLine]:
         """The lines with text, behind any thought."""
         rest = without_thought(self._text)
         at = len(self._text) - len(rest)
@@ -172,7 +172,7 @@ class _Text:
         for line in rest.split("\n"):
             blank = len(line) - len(line.lstrip())
             if line.strip():
-                lines.append(_Line(line.strip()[:_LINE_CHARS], at + blank))
+                lines.append(_TextLine(line.strip()[:_LINE_CHARS], at + blank))
             at += len(line) + 1
         return lines
 
@@ -197,7 +197,7 @@ def _one_token_lines(
     return [_distribution(token, labels) for token, labels in rows]
 
 
-def _on_line(text: _Text, line: _Line, labels: tuple[str, ...]) -> LabelLine:
+def _on_line(text: _TokenText, line: _TextLine, labels: tuple[str, ...]) -> LabelLine:
     place = _label_at(line.text, labels)
     if place is None:
         raise Unreadable("a line of the reply is none of its labels")

@@ -6,15 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from svc.errors import ApiError
-from svc.providers.failures import (
+from svc.providers import (
+    JSON_WAYS,
+    LABEL_WAYS,
     BadReply,
     Cut,
     FormatRefused,
     NoLogprobs,
     NotThisWay,
     ProviderError,
+    Reason,
+    Rung,
+    TraitMemory,
+    Traits,
+    Way,
 )
-from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Reason, Rung, TraitMemory, Traits, Way
 from svc.terms import Mode
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc import limits
-from svc.engine.plans.base import grouped
+from svc.engine.plans import grouped
 from svc.errors import InvalidRequest
 from svc.schemas import DecisionRequest
 

@@ -9,8 +9,7 @@ from typing import Any
 from svc.engine.label_reading import without_thought
 from svc.engine.prompt import member
 from svc.jsontext import JsonObject
-from svc.questions import LabelLine, LabelQuestion, Question, Reading, Unreadable
-from svc.questions.verbal import BOTH
+from svc.questions import BOTH, LabelLine, LabelQuestion, Question, Reading, Unreadable
 
 JSON_STARTS = 50  # places tried before a reply counts as holding no JSON
 JSON_CHARS = 262_144  # of a reply that are looked at: many times what a model may write

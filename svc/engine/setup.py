@@ -10,13 +10,12 @@ from svc.deadline import Deadline
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger
 from svc.engine.plans import CHAIN, Plan
-from svc.learning.knowledge import Knowledge
+from svc.learning import Knowledge
 from svc.pins import LATEST, PINS, Pin
-from svc.providers.routing import Router
+from svc.providers import Router
 from svc.questions import Question
 from svc.records import Model
-from svc.schemas import DecisionRequest
-from svc.schemas.decision import DEFAULT_PROJECT
+from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.terms import Mode, Privacy
 
 Know = Callable[[str, Iterable[Question]], Knowledge]

@@ -8,11 +8,9 @@ from typing import Any
 
 from svc.engine import answer
 from svc.engine.decision_asker import Earlier
-from svc.engine.plans import Findings, Group
-from svc.engine.plans.base import grouped
-from svc.learning.knowledge import Knowledge
-from svc.questions import Question
-from svc.questions.conditions import ANSWER_MARK
+from svc.engine.plans import Findings, Group, grouped
+from svc.learning import Knowledge
+from svc.questions import ANSWER_MARK, Question
 from svc.records import SKIPPED, Answer, Source
 from svc.schemas import DecisionRequest
 

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
-from svc.batch.progress import Progress
-from svc.batch.workers import Workers
+from svc.batch import Progress, Workers
 from svc.evals.scoring import Scored
 
 J = TypeVar("J")

@@ -9,8 +9,7 @@ from typing import Any
 
 from svc import limits
 from svc.engine import planned_calls
-from svc.engine.plans.cascade import BELOW, CascadePlan
-from svc.engine.plans.council import CouncilPlan
+from svc.engine.plans import BELOW, CascadePlan, CouncilPlan
 from svc.evals.figures import Figures
 from svc.evals.sets import EvalRow, EvalSet, shuffled
 from svc.jsontext import JsonObject
@@ -82,7 +81,7 @@ def plans(models: Sequence[str]) -> list[Any]:
     return [*alone, {CouncilPlan.name: list(models)}, *cascades]
 
 
-def candidates(
+def candidates_for(
     eval_set: EvalSet, models: Sequence[str], shown: Sequence[JsonObject]
 ) -> list[Candidate]:
     """All candidates: with the question as it stands, and with the `shown` examples where it

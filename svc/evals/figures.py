@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from svc.evals.scoring import Scored
-from svc.stats import thresholds
-from svc.stats.scores import AUTOMATE_FROM, expected_calibration_error, reliability
+from svc.stats import AUTOMATE_FROM, expected_calibration_error, reliability, thresholds
 
 _Z = 1.959963984540054  # of a two-sided 95% interval
 
@@ -39,7 +38,7 @@ class Figures:
     confusion: Counter[tuple[str, str]]  # (label, answer), where these are few
 
 
-def figures(scored: Sequence[Scored]) -> Figures:
+def figures_of(scored: Sequence[Scored]) -> Figures:
     """The figures of some rows together."""
     answered = [one for one in scored if one.answered]
     confidences = np.array([one.confidence for one in answered], np.float64)

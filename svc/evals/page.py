@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from svc import files, jsontext
 from svc.assets import folder
 from svc.errors import SettingsError
-from svc.evals.figures import Figures, figures, wilson
+from svc.evals.figures import Figures, figures_of, wilson
 from svc.evals.runs import Run, SavedRow
 from svc.evals.sets import load_set
 from svc.phrases import reason
@@ -97,11 +97,11 @@ def natural(label: str) -> tuple[int, str]:
 def _run_part(run: Run, by_set: Mapping[str, Sequence[SavedRow]], sets: str) -> RunPart:
     everything = [row.scored for rows in by_set.values() for row in rows]
     parts = [_set_part(name, rows, sets) for name, rows in by_set.items()]
-    return RunPart(run.title, figures(everything), parts)
+    return RunPart(run.title, figures_of(everything), parts)
 
 
 def _set_part(name: str, rows: Sequence[SavedRow], sets: str) -> SetPart:
-    found = figures([row.scored for row in rows])
+    found = figures_of([row.scored for row in rows])
     labels = sorted({label for pair in found.confusion for label in pair}, key=natural)
     small = len(labels) <= MATRIX
     return SetPart(

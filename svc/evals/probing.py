@@ -12,7 +12,7 @@ from typing import Protocol
 
 from svc.engine.plans import ModelResult
 from svc.errors import ApiError
-from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Traits, Way
+from svc.providers import JSON_WAYS, LABEL_WAYS, Traits, Way
 from svc.terms import Mode
 
 STATES = (
@@ -81,7 +81,7 @@ class Tried:
     cost_usd: float
 
 
-class Target(Protocol):
+class ProbeTarget(Protocol):
     """One model that can be asked the questions about a state."""
 
     decides: bool  # whether it is a decision server
@@ -90,7 +90,7 @@ class Target(Protocol):
     def traits(self) -> Traits: ...
 
 
-def probe(target: Target, clock: Callable[[], float] = time.perf_counter) -> Probed:
+def probe(target: ProbeTarget, clock: Callable[[], float] = time.perf_counter) -> Probed:
     """Ask about every state; `clock` is in seconds.
 
     The first ask finds the way and pays for it; the figures are those of all that follow.
@@ -114,7 +114,7 @@ def probe(target: Target, clock: Callable[[], float] = time.perf_counter) -> Pro
 
 
 def _found(
-    target: Target, tried: list[Tried], latencies: list[float], failures: list[str]
+    target: ProbeTarget, tried: list[Tried], latencies: list[float], failures: list[str]
 ) -> Probed:
     """What the answers show; the first of them also paid for finding the way."""
     later = tried[1:] or tried
@@ -140,7 +140,7 @@ def _failed(failures: list[str]) -> str:
     return f"{len(failures)} of {len(STATES)} texts had no answer: {failures[0]}"
 
 
-def _verdict(target: Target, traits: Traits, last: ModelResult) -> Verdict:
+def _verdict(target: ProbeTarget, traits: Traits, last: ModelResult) -> Verdict:
     if target.decides:
         return Verdict.DECISION
     if last.mode is Mode.LOGPROBS:

@@ -18,13 +18,13 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc import jsontext
-from svc.batch.outputs import Appended, Output
+from svc.batch import Appended, Output
 from svc.engine.plans import named_kinds
 from svc.errors import ApiError, SettingsError
 from svc.evals.scoring import Scored
 from svc.evals.sets import EvalRow, EvalSet
 from svc.phrases import reason
-from svc.schemas.plan import PlanField
+from svc.schemas import PlanField
 
 # Every line begins so.
 _HEAD = b'{"set":'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from svc.batch.agreement import compare
+from svc.batch import compare
 from svc.errors import ApiError, QuotaSpent
 from svc.evals.sets import EvalRow
 from svc.records import Decision

@@ -1,1 +1,9 @@
 """What labels teach: calibrators, prediction sets, and the reports on both."""
+
+from __future__ import annotations
+
+from svc.learning.knowledge import Knowledge, Library, nothing_known
+from svc.learning.learner import Learner
+from svc.learning.reports import Reporter
+
+__all__ = ["Knowledge", "Learner", "Library", "Reporter", "nothing_known"]

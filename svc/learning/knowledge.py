@@ -13,13 +13,9 @@ from typing import Any
 import numpy as np
 
 from svc import limits
-from svc.questions import Question, Reading
-from svc.questions.base import to_digits
-from svc.questions.labels import DECIMALS
-from svc.stats import conformal
-from svc.stats.calibrators import Calibrator, from_parameters
-from svc.stats.tasks import TASKS
-from svc.store.labels import CalibrationState, Labels, TrainingData
+from svc.questions import DECIMALS, Question, Reading, to_digits
+from svc.stats import TASKS, Calibrator, conformal, from_parameters
+from svc.store import CalibrationState, Labels, TrainingData
 
 SCORES_KEPT = 256  # questions whose sorted scores stay in memory, at most 5,000 doubles each
 

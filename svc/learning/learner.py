@@ -17,12 +17,18 @@ from svc.learning.scheduler import Scheduler
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
 from svc.records import Source
-from svc.schemas.feedback import Feedback
-from svc.stats import acceptance
-from svc.stats.tasks import TASKS
+from svc.schemas import Feedback
+from svc.stats import TASKS, acceptance
+from svc.store import (
+    CalibrationState,
+    Labels,
+    NewLabel,
+    Place,
+    QuestionVersion,
+    QuestionVersions,
+    TrainingData,
+)
 from svc.store.decisions import Decisions, StoredDecision
-from svc.store.labels import CalibrationState, Labels, NewLabel, Place, TrainingData
-from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.terms import Privacy
 
 log = logging.getLogger(__name__)

@@ -14,13 +14,15 @@ from svc.errors import NotFound
 from svc.jsontext import JsonObject
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
-from svc.stats import drift, scores, thresholds
-from svc.stats.acceptance import held_out
-from svc.stats.calibrators import Floats, Ints, from_parameters
-from svc.stats.tasks import TASKS
-from svc.store.labels import CalibrationState, Labels, TrainingData
-from svc.store.question_versions import QuestionVersion, QuestionVersions
-from svc.store.weeks import Weeks
+from svc.stats import TASKS, Floats, Ints, drift, from_parameters, held_out, scores, thresholds
+from svc.store import (
+    CalibrationState,
+    Labels,
+    QuestionVersion,
+    QuestionVersions,
+    TrainingData,
+    Weeks,
+)
 
 
 class Reporter:
@@ -57,7 +59,7 @@ class Reporter:
         version, question = self._latest(project, key)
         now_ms = int(self._clock() * 1000)
         found = self._weeks.read(project, version.question_id, weeks, now_ms)
-        rows = [drift.Week(week.name, week.counts, week.confidence) for week in found]
+        rows = [drift.WeekTally(week.name, week.counts, week.confidence) for week in found]
         return {
             "project": project,
             "question": key,

@@ -13,10 +13,8 @@ from marshmallow import RAISE, Schema
 from marshmallow.fields import Field
 
 from svc import __version__
-from svc.questions import QuestionSchema
-from svc.questions.fields import Described
-from svc.schemas.decision import DecisionRequestSchema
-from svc.schemas.responses import DecisionResponseSchema, ResponseSchema
+from svc.questions import Described, QuestionSchema
+from svc.schemas import DecisionRequestSchema, DecisionResponseSchema, ResponseSchema
 from svc.shapes import Json, Named, ref
 
 _SCHEMAS = ref("")["$ref"]

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Example:
+class Exchange:
     """One exchange with a server; `request` is None where there is no body."""
 
     path: str
@@ -22,12 +22,12 @@ class Example:
 
 
 @cache
-def examples() -> tuple[Example, ...]:
+def examples() -> tuple[Exchange, ...]:
     """All of them, in an order in which they can be sent."""
     text = resources.files(__package__).joinpath("examples.json").read_text("utf-8")
-    return tuple(Example(**one) for one in json.loads(text))
+    return tuple(Exchange(**one) for one in json.loads(text))
 
 
-def of_route(path: str) -> list[Example]:
+def of_route(path: str) -> list[Exchange]:
     """Those of one route."""
     return [example for example in examples() if example.path == path]

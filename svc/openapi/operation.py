@@ -11,7 +11,7 @@ from marshmallow import Schema
 
 from svc import limits
 from svc.openapi import errors
-from svc.openapi.examples import Example, of_route
+from svc.openapi.examples import Exchange, of_route
 from svc.shapes import OBJECT, Json
 
 JSON = "application/json"
@@ -84,6 +84,6 @@ class Route:
         }
 
 
-def _examples(path: str, part: Callable[[Example], Any]) -> Json:
+def _examples(path: str, part: Callable[[Exchange], Any]) -> Json:
     shown = {one.name: {"summary": one.summary, "value": part(one)} for one in of_route(path)}
     return {"examples": shown} if shown else {}

@@ -1,1 +1,70 @@
 """Model providers: which there are, how an id finds one, and one bounded HTTP call to it."""
+
+from __future__ import annotations
+
+from svc.providers.admission import Admission
+from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
+from svc.providers.catalog import CHAT, Provider, build_catalog
+from svc.providers.client import Client
+from svc.providers.failures import (
+    BadReply,
+    Cut,
+    FormatRefused,
+    NoLogprobs,
+    NotThisWay,
+    ParameterBounded,
+    ParameterRefused,
+    ProviderError,
+    Unanswerable,
+    api_error_of,
+)
+from svc.providers.protocol import DecisionCall
+from svc.providers.refusals import LIMITS
+from svc.providers.replies import Completion, Token
+from svc.providers.routing import Router
+from svc.providers.traits import (
+    JSON_WAYS,
+    LABEL_WAYS,
+    NO_CORRECTIONS,
+    Corrections,
+    Reason,
+    Rung,
+    TraitMemory,
+    Traits,
+    Way,
+)
+
+__all__ = [
+    "CHAT",
+    "JSON_OBJECT",
+    "JSON_SCHEMA",
+    "JSON_WAYS",
+    "LABEL_WAYS",
+    "LIMITS",
+    "NO_CORRECTIONS",
+    "Admission",
+    "BadReply",
+    "ChatCall",
+    "Client",
+    "Completion",
+    "Corrections",
+    "Cut",
+    "DecisionCall",
+    "FormatRefused",
+    "NoLogprobs",
+    "NotThisWay",
+    "ParameterBounded",
+    "ParameterRefused",
+    "Provider",
+    "ProviderError",
+    "Reason",
+    "Router",
+    "Rung",
+    "Token",
+    "TraitMemory",
+    "Traits",
+    "Unanswerable",
+    "Way",
+    "api_error_of",
+    "build_catalog",
+]

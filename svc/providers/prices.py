@@ -67,7 +67,7 @@ LIST_PRICES: Mapping[str, Mapping[str, tuple[float, float]]] = {
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$", re.ASCII)
 
 
-class Usage(Protocol):
+class TokenUsage(Protocol):
     """The part of a completion that says what it used; counts are never negative."""
 
     @property
@@ -83,7 +83,7 @@ def undated(model_name: str) -> str:
     return _DATED.sub("", model_name)
 
 
-def cost_usd(provider: Provider, model_name: str, usage: Usage) -> float:
+def cost_usd(provider: Provider, model_name: str, usage: TokenUsage) -> float:
     """Dollars for one call: as the aggregator reports, else tokens times price, else 0."""
     if provider.aggregator:
         return usage.reported_cost or 0.0

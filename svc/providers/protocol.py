@@ -15,7 +15,7 @@ from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
 from svc.providers.replies import Completion
 from svc.providers.traits import Traits
-from svc.questions.plain import PlainQuestion
+from svc.questions import PlainQuestion
 
 SUM_SLACK = 0.02  # how far from 1 rounding may push the sum of a server's probabilities
 C = TypeVar("C")

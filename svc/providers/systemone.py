@@ -11,7 +11,7 @@ from svc.providers.failures import BadReply, Unanswerable
 from svc.providers.protocol import DecisionCall, Protocol, distribution, share
 from svc.providers.replies import Completion, read_usage
 from svc.providers.traits import Traits
-from svc.questions.plain import CHOICE, SCORE, PlainQuestion
+from svc.questions import CHOICE, SCORE, PlainQuestion
 
 _TYPES = {CHOICE: "choice", SCORE: "score"}  # any other is a yes/no question, `noul`
 

@@ -5,12 +5,39 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from svc.questions.base import LabelLine, LabelQuestion, Question, Reading, Unreadable
 from svc.questions.choice import ChoiceSchema
+from svc.questions.dependencies import UnsoundDependency, stages
+from svc.questions.kit import (
+    ANSWER_MARK,
+    BOTH,
+    CHOICE,
+    DECIMALS,
+    SCORE,
+    Anything,
+    Described,
+    Descriptions,
+    FlagField,
+    LabelLine,
+    LabelQuestion,
+    Levels,
+    NumberField,
+    PlainQuestion,
+    Question,
+    QuestionSchema,
+    Reading,
+    TextField,
+    Unreadable,
+    WholeField,
+    WordsField,
+    amount,
+    component,
+    object_schema,
+    one_line,
+    to_digits,
+)
 from svc.questions.multi import MultiSchema
 from svc.questions.noul import NoulSchema
 from svc.questions.number import IntegerSchema, NumberSchema
-from svc.questions.schema import QuestionSchema
 from svc.questions.score import ScoreSchema
 from svc.questions.text import TextSchema
 
@@ -40,13 +67,35 @@ def from_definition(definition: str) -> Question:
 
 
 __all__ = [
+    "ANSWER_MARK",
+    "BOTH",
+    "CHOICE",
+    "DECIMALS",
+    "SCORE",
     "TYPES",
+    "Anything",
+    "Described",
+    "Descriptions",
+    "FlagField",
     "LabelLine",
     "LabelQuestion",
+    "Levels",
+    "NumberField",
+    "PlainQuestion",
     "Question",
     "QuestionSchema",
     "Reading",
+    "TextField",
     "Unreadable",
+    "UnsoundDependency",
+    "WholeField",
+    "WordsField",
+    "amount",
+    "component",
     "from_definition",
+    "object_schema",
+    "one_line",
     "register",
+    "stages",
+    "to_digits",
 ]

@@ -11,13 +11,27 @@ from marshmallow import ValidationError, validates_schema
 
 from svc import limits
 from svc.phrases import listed
-from svc.questions.answers import ABSTAIN, CONFIDENCE, OF_OPTIONS, SET
-from svc.questions.base import Reading, object_schema, probability_schema
-from svc.questions.distribution import Lettered, option_text
-from svc.questions.fields import Descriptions, Flag
-from svc.questions.labels import argmax, one_line
-from svc.questions.plain import CHOICE, PlainQuestion
-from svc.questions.schema import Examples, QuestionSchema, coverage_field, min_confidence_field
+from svc.questions.kit import (
+    ABSTAIN,
+    CHOICE,
+    CONFIDENCE,
+    OF_OPTIONS,
+    SET,
+    Descriptions,
+    Examples,
+    FlagField,
+    Lettered,
+    PlainQuestion,
+    QuestionSchema,
+    Reading,
+    argmax,
+    coverage_field,
+    min_confidence_field,
+    object_schema,
+    one_line,
+    option_text,
+    probability_schema,
+)
 from svc.shapes import TEXT, Json, described, record
 from svc.terms import TaskKind
 
@@ -155,7 +169,7 @@ class ChoiceSchema(QuestionSchema):
             "mode."
         ),
     )
-    escape = Flag("Add the option `none_of_these`.")
+    escape = FlagField("Add the option `none_of_these`.")
     min_confidence = min_confidence_field()
     coverage = coverage_field()
     examples = Examples()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from svc import limits
 from svc.phrases import quoted
-from svc.questions.base import Question
+from svc.questions.kit import Question
 
 
 class UnsoundDependency(Exception):

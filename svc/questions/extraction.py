@@ -13,16 +13,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from svc.questions.answers import ABSTAIN
-from svc.questions.base import (
+from svc.questions.kit import (
+    ABSTAIN,
+    SHARES,
+    Examples,
+    FlagField,
     Question,
+    QuestionSchema,
     Reading,
+    Stated,
+    min_confidence_field,
+    number_of,
     object_schema,
     probability_schema,
 )
-from svc.questions.fields import Flag
-from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
-from svc.questions.verbal import SHARES, Stated, number_of
 from svc.shapes import PROBABILITY, Json, described, nullable, record
 from svc.terms import TaskKind
 
@@ -163,7 +167,7 @@ class Extraction(Question):
 
 
 class ExtractionSchema(QuestionSchema):
-    nullable = Flag("Let the value be null when the state has none.")
+    nullable = FlagField("Let the value be null when the state has none.")
     min_confidence = min_confidence_field()
     examples = Examples()
 

@@ -9,16 +9,32 @@ from typing import Any
 
 from svc import limits
 from svc.phrases import listed
-from svc.questions.answers import COVERAGE, OF_OPTIONS, RULED
-from svc.questions.base import LabelLine, LabelQuestion, Reading, Unreadable
-from svc.questions.distribution import lettered, option_text, probabilities_schema
-from svc.questions.fields import Descriptions, Number
-from svc.questions.labels import DECIMALS, complete, letters, one_line
+from svc.questions.kit import (
+    COVERAGE,
+    DECIMALS,
+    OF_OPTIONS,
+    RULED,
+    SHARES,
+    Descriptions,
+    LabelLine,
+    LabelQuestion,
+    NumberField,
+    PlainQuestion,
+    QuestionSchema,
+    Reading,
+    Stated,
+    Unreadable,
+    complete,
+    coverage_field,
+    lettered,
+    letters,
+    one_line,
+    option_text,
+    probabilities_schema,
+    stated,
+)
+from svc.questions.kit import YES_NO as PLAIN_YES_NO
 from svc.questions.noul import YES_NO
-from svc.questions.plain import YES_NO as PLAIN_YES_NO
-from svc.questions.plain import PlainQuestion
-from svc.questions.schema import QuestionSchema, coverage_field
-from svc.questions.verbal import SHARES, Stated, stated
 from svc.shapes import TEXT, Json, array, described, record
 from svc.terms import TaskKind
 
@@ -169,7 +185,9 @@ class MultiSchema(QuestionSchema):
         required=True,
         description="Option key to description, which may be empty; each is a yes or no.",
     )
-    threshold = Number(0, 1, description="Options with at least this probability are selected.")
+    threshold = NumberField(
+        0, 1, description="Options with at least this probability are selected."
+    )
     coverage = coverage_field(
         "Accepted and echoed, with `guaranteed: false`: feedback labels a multi as a whole."
     )

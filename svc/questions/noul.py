@@ -6,14 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from svc.questions.answers import RULED, SET
-from svc.questions.base import Question, Reading
-from svc.questions.distribution import Distribution
-from svc.questions.labels import DECIMALS
-from svc.questions.plain import YES_NO as PLAIN_YES_NO
-from svc.questions.plain import PlainQuestion
-from svc.questions.schema import Examples, QuestionSchema, coverage_field
-from svc.questions.verbal import Stated, number_of
+from svc.questions.kit import (
+    DECIMALS,
+    RULED,
+    SET,
+    Distribution,
+    Examples,
+    PlainQuestion,
+    Question,
+    QuestionSchema,
+    Reading,
+    Stated,
+    coverage_field,
+    number_of,
+)
+from svc.questions.kit import YES_NO as PLAIN_YES_NO
 from svc.shapes import FLAG, PROBABILITY, described, record
 from svc.terms import TaskKind
 

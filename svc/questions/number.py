@@ -11,7 +11,7 @@ from marshmallow import ValidationError, validates_schema
 
 from svc.jsontext import finite
 from svc.questions.extraction import Extraction, ExtractionSchema, answered, labelled
-from svc.questions.fields import Described
+from svc.questions.kit import Described
 from svc.shapes import NUMBER
 
 # The relative difference within which two numbers are the same.

@@ -10,13 +10,21 @@ from typing import Any
 
 from svc import limits
 from svc.jsontext import finite
-from svc.questions.answers import ABSTAIN, CONFIDENCE
-from svc.questions.base import Reading
-from svc.questions.distribution import Lettered
-from svc.questions.fields import Levels
-from svc.questions.labels import DECIMALS, argmax, one_line
-from svc.questions.plain import SCORE, PlainQuestion
-from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
+from svc.questions.kit import (
+    ABSTAIN,
+    CONFIDENCE,
+    DECIMALS,
+    SCORE,
+    Examples,
+    Lettered,
+    Levels,
+    PlainQuestion,
+    QuestionSchema,
+    Reading,
+    argmax,
+    min_confidence_field,
+    one_line,
+)
 from svc.shapes import AMOUNT, COUNT, PROBABILITY, array, described, record
 from svc.terms import TaskKind
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from svc import limits
 from svc.questions.extraction import Extraction, ExtractionSchema, answered, labelled
-from svc.questions.fields import Whole
+from svc.questions.kit import WholeField
 from svc.shapes import TEXT, WORDS, Json
 
 CHARS_PER_LABEL = 16  # of a text that takes about as many tokens as one label of a reply
@@ -55,4 +55,6 @@ class Text(Extraction):
 
 class TextSchema(ExtractionSchema):
     model = Text
-    max_length = Whole(*limits.TEXT_MAX_LENGTH, description="The most characters of the value.")
+    max_length = WholeField(
+        *limits.TEXT_MAX_LENGTH, description="The most characters of the value."
+    )

@@ -7,11 +7,51 @@ all else that is wrong is `InvalidRequest` (422), whose message names the questi
 from __future__ import annotations
 
 from svc.schemas.decision import (
+    DEFAULT_PROJECT,
+    MODES,
     DecisionRequest,
+    DecisionRequestSchema,
+    QuestionsField,
     State,
     load_decision,
     load_questions,
     with_state,
 )
+from svc.schemas.feedback import Feedback, FeedbackRequestSchema
+from svc.schemas.loading import load
+from svc.schemas.plan import PlanField, model_plan
+from svc.schemas.responses import (
+    DECISION_ID,
+    DecidedSchema,
+    DecisionResponseSchema,
+    ResponseSchema,
+    Shown,
+    answer,
+    any_answer,
+    columns,
+)
 
-__all__ = ["DecisionRequest", "State", "load_decision", "load_questions", "with_state"]
+__all__ = [
+    "DECISION_ID",
+    "DEFAULT_PROJECT",
+    "MODES",
+    "DecidedSchema",
+    "DecisionRequest",
+    "DecisionRequestSchema",
+    "DecisionResponseSchema",
+    "Feedback",
+    "FeedbackRequestSchema",
+    "PlanField",
+    "QuestionsField",
+    "ResponseSchema",
+    "Shown",
+    "State",
+    "answer",
+    "any_answer",
+    "columns",
+    "load",
+    "load_decision",
+    "load_questions",
+    "model_plan",
+    "with_state",
+]

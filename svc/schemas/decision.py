@@ -16,9 +16,16 @@ from svc.engine.plans import Plan
 from svc.errors import InvalidJson, InvalidRequest
 from svc.phrases import quoted
 from svc.pins import LATEST, NEWEST, PINS
-from svc.questions import TYPES, Question
-from svc.questions.dependencies import UnsoundDependency, stages
-from svc.questions.fields import Described, Flag, Words, amount
+from svc.questions import (
+    TYPES,
+    Described,
+    FlagField,
+    Question,
+    UnsoundDependency,
+    WordsField,
+    amount,
+    stages,
+)
 from svc.schemas.images import Images
 from svc.schemas.loading import load
 from svc.schemas.messages import describe
@@ -124,7 +131,7 @@ class StateField(Described[State]):
         return State(text, value if isinstance(value, dict) else None)
 
 
-class ProjectField(Words):
+class ProjectField(WordsField):
     """The name of a calibration namespace."""
 
     form = {  # noqa: RUF012
@@ -253,7 +260,7 @@ class DecisionRequestSchema(Schema):
         f"{limits.DEBIAS_PAIRS} pairs have shown that it makes no difference.",
         default=PINS[NEWEST].debias,
     )
-    think = Flag(
+    think = FlagField(
         "Let the model reason briefly before it answers; always in verbal mode.", default=False
     )
     project = ProjectField(
@@ -276,7 +283,7 @@ class DecisionRequestSchema(Schema):
         ),
         default=Privacy.STANDARD.value,
     )
-    explain = Flag(
+    explain = FlagField(
         "Add to each answer by how much its probability drops without each of at most "
         f"{limits.EXPLAIN_FIELDS} top-level fields of an object state; one more call a field. "
         "Not together with `depends_on`.",

@@ -7,8 +7,7 @@ from typing import Any
 
 from marshmallow import Schema, post_load
 
-from svc.questions import TYPES
-from svc.questions.fields import Anything, Text, Words
+from svc.questions import TYPES, Anything, TextField, WordsField
 from svc.shapes import Named
 
 
@@ -26,7 +25,7 @@ def any_label() -> Named:
     return Named("Label", {"anyOf": [schema.label for schema in TYPES.values()]})
 
 
-class Label(Anything):
+class LabelField(Anything):
     """A true answer to a question of whichever type."""
 
     form = {"$ref": any_label}  # noqa: RUF012
@@ -37,9 +36,9 @@ class FeedbackRequestSchema(Schema):
 
     error_messages = {"unknown": "unknown field"}  # noqa: RUF012
 
-    decision_id = Words("The `id` of the decision.", required=True)
-    question = Text("The key of the question in that decision.", required=True)
-    label = Label(
+    decision_id = WordsField("The `id` of the decision.", required=True)
+    question = TextField("The key of the question in that decision.", required=True)
+    label = LabelField(
         "The true answer, in the form that the question's type has; null only where the question "
         "is `nullable`.",
         required=True,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from marshmallow import ValidationError
 
 from svc import limits
-from svc.questions.fields import Described, amount
+from svc.questions import Described, amount
 from svc.shapes import TEXT, array
 
 _DATA = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,")

@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc.engine.plans import CHAIN, KINDS, Plan, PlanKind, named_kinds
-from svc.questions.fields import Described, amount
+from svc.questions import Described, amount
 from svc.shapes import WORDS, Json, Named, array, described, record
 
 

@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 
 from marshmallow import EXCLUDE, Schema
 
-from svc.questions import TYPES
-from svc.questions.fields import Anything
-from svc.questions.schema import component
+from svc.questions import TYPES, Anything, component
 from svc.records import FACTS
 from svc.shapes import (
     COUNT,

@@ -1,1 +1,8 @@
 """How requests arrive: gunicorn's settings, the checks before the start, and the worker."""
+
+from __future__ import annotations
+
+from svc.server.program import Program
+from svc.server.startup import listen, url
+
+__all__ = ["Program", "listen", "url"]

@@ -9,10 +9,9 @@ from typing import Any
 
 from svc.addresses import is_loopback
 from svc.errors import SettingsError
-from svc.providers.catalog import build_catalog
+from svc.providers import build_catalog
 from svc.settings import Settings
-from svc.store.database import Database
-from svc.store.keys import Keys
+from svc.store import ApiKeys, Database
 
 BACKLOG_CONNECTIONS = 2_048
 
@@ -38,7 +37,7 @@ def check(settings: Settings, addresses: Iterable[str]) -> None:
     build_catalog(settings)
     database = Database.open(settings.db)
     try:
-        guarded = settings.no_auth or Keys(database).exist()
+        guarded = settings.no_auth or ApiKeys(database).exist()
     finally:
         database.close()
     public = [address for address in addresses if not is_loopback(address)]

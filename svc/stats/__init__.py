@@ -3,3 +3,23 @@
 Throughout, `p` is a matrix of raw probabilities, a row for each labelled answer, and `truth` a
 vector of whole numbers; `tasks.py` says what they mean for each kind of question.
 """
+
+from __future__ import annotations
+
+from svc.stats.acceptance import held_out
+from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
+from svc.stats.scores import AUTOMATE_FROM, BINS, expected_calibration_error, reliability
+from svc.stats.tasks import TASKS
+
+__all__ = [
+    "AUTOMATE_FROM",
+    "BINS",
+    "TASKS",
+    "Calibrator",
+    "Floats",
+    "Ints",
+    "expected_calibration_error",
+    "from_parameters",
+    "held_out",
+    "reliability",
+]

@@ -13,7 +13,7 @@ _DIGITS = 6  # of everything shown; so 0.3 - 0.1 is not more than 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
+class WeekTally:
     """One week's answers: how many by top answer, and the sum of their confidences."""
 
     name: str
@@ -34,7 +34,7 @@ class Week:
         return round(self.confidence / self.decisions, _DIGITS)
 
 
-def report(weeks: Sequence[Week], *, mixed: bool) -> list[dict[str, Any]]:
+def report(weeks: Sequence[WeekTally], *, mixed: bool) -> list[dict[str, Any]]:
     """The report's weeks, the oldest first; the last one is compared with the mean of the others.
 
     Without `mixed` the top answers are not counted, and only confidence can drift. With nothing
@@ -54,7 +54,7 @@ def report(weeks: Sequence[Week], *, mixed: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _changes(latest: Week, earlier: Sequence[Week], mixed: bool) -> dict[str, Any]:
+def _changes(latest: WeekTally, earlier: Sequence[WeekTally], mixed: bool) -> dict[str, Any]:
     mix = _mix_change(latest, earlier) if mixed and earlier else None
     confidence = _confidence_change(latest, earlier) if earlier else None
     moved = (mix or 0.0) > MIX_MOVED or abs(confidence or 0.0) > CONFIDENCE_MOVED
@@ -62,7 +62,7 @@ def _changes(latest: Week, earlier: Sequence[Week], mixed: bool) -> dict[str, An
     return {"mix_change": mix, **changes} if mixed else changes
 
 
-def _mix_change(latest: Week, earlier: Sequence[Week]) -> float:
+def _mix_change(latest: WeekTally, earlier: Sequence[WeekTally]) -> float:
     """Half the sum of the distances to the mean of the earlier mixes."""
     mixes = [week.mix for week in earlier]
     tops = sorted({top for mix in (latest.mix, *mixes) for top in mix})
@@ -73,6 +73,6 @@ def _mix_change(latest: Week, earlier: Sequence[Week]) -> float:
     return round(math.fsum(distances) / 2, _DIGITS)
 
 
-def _confidence_change(latest: Week, earlier: Sequence[Week]) -> float:
+def _confidence_change(latest: WeekTally, earlier: Sequence[WeekTally]) -> float:
     mean = math.fsum(week.mean_confidence for week in earlier) / len(earlier)
     return round(latest.mean_confidence - mean, _DIGITS)

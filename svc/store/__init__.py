@@ -3,3 +3,35 @@
 `database.py` is the door: `Database` opens the file, writes through one thread (`writer.py`) and
 reads from a small pool (`readers.py`). Each further file keeps one kind of record on top of it.
 """
+
+from __future__ import annotations
+
+from svc.store.budget import CallBudget
+from svc.store.database import Database
+from svc.store.errors import ApiKeyRefused, UnknownDecision, UnreadableKey
+from svc.store.keys import PREFIX, ApiKey, ApiKeys
+from svc.store.labels import CalibrationState, Labels, NewLabel, Place, TrainingData
+from svc.store.project_keys import MASTER_KEY, ProjectKeys
+from svc.store.question_versions import QuestionVersion, QuestionVersions
+from svc.store.weeks import Weeks
+
+__all__ = [
+    "MASTER_KEY",
+    "PREFIX",
+    "ApiKey",
+    "ApiKeyRefused",
+    "ApiKeys",
+    "CalibrationState",
+    "CallBudget",
+    "Database",
+    "Labels",
+    "NewLabel",
+    "Place",
+    "ProjectKeys",
+    "QuestionVersion",
+    "QuestionVersions",
+    "TrainingData",
+    "UnknownDecision",
+    "UnreadableKey",
+    "Weeks",
+]

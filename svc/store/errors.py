@@ -12,7 +12,7 @@ class UnknownDecision(SvcError):
     """The project has no decision of this id."""
 
 
-class KeyRefused(SvcError):
+class ApiKeyRefused(SvcError):
     """There are API keys, and what was given is no active one of them."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from svc.store.database import Database
-from svc.store.errors import KeyRefused
+from svc.store.errors import ApiKeyRefused
 
 # What the text of a key begins with, and how many random bytes follow.
 PREFIX, KEY_BYTES = "svc_", 32
@@ -56,7 +56,7 @@ _CREATE = (
 _REVOKE = "UPDATE api_keys SET revoked_at = ifnull(revoked_at, ?) WHERE id = ?"
 
 
-class Keys:
+class ApiKeys:
     """Makes, finds and revokes keys; what another process changes counts at once."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
@@ -67,7 +67,7 @@ class Keys:
     def admit(self, text: str | None) -> ApiKey | None:
         """The active key with this text; None as long as the database holds no key at all.
 
-        Raises `KeyRefused` where there are keys, revoked ones too, and this is no active one.
+        Raises `ApiKeyRefused` where there are keys, revoked ones too, and this is no active one.
         Raises `StorageError`.
         """
         digest = None if text is None else _digest(text)
@@ -76,7 +76,7 @@ class Keys:
             return None
         if row["id"] is not None:
             return ApiKey(*row)
-        raise KeyRefused("the API key is missing, unknown or was revoked")
+        raise ApiKeyRefused("the API key is missing, unknown or was revoked")
 
     def exist(self) -> bool:
         """Whether there is any key, revoked ones included. Raises `StorageError`."""

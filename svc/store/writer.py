@@ -33,7 +33,7 @@ _BEGIN = "BEGIN IMMEDIATE"
 log = logging.getLogger(__name__)
 
 
-class _Job:
+class _Queued:
     """An item on its way to the writer, and what came of it.
 
     Those that shared a transaction wake each other one by one: when all wake at once, they fight
@@ -46,7 +46,7 @@ class _Job:
         self.handler, self.item = handler, item
         self.result: Any = None
         self.error: BaseException | None = None
-        self.next: _Job | None = None
+        self.next: _Queued | None = None
         self._done = threading.Lock()
         self._done.acquire()
         self._claim = threading.Lock()  # taken by whoever wakes the waiter, or by one who leaves
@@ -75,7 +75,7 @@ class _Job:
         return True
 
 
-def wake(job: _Job | None) -> None:
+def wake(job: _Queued | None) -> None:
     """Wake the first in line that still waits."""
     while job is not None and not job.wake():
         job = job.next
@@ -101,7 +101,7 @@ class Writer:
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._batch = batch
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # None is the last that it holds
+        self._jobs: SimpleQueue[_Queued | None] = SimpleQueue()  # None is the last that it holds
         self._gate = threading.Lock()  # so that nothing is put after the None
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -111,7 +111,7 @@ class Writer:
         """See `Database.write_grouped`."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("a write inside a write would wait for itself; use the connection")
-        job = _Job(handler, item)
+        job = _Queued(handler, item)
         with self._gate:
             if self._closed:
                 raise StorageError("the database is closed")
@@ -137,7 +137,7 @@ class Writer:
             self._settle([job for job in waiting if job is not None])
         self._finish()
 
-    def _settle(self, jobs: list[_Job]) -> None:
+    def _settle(self, jobs: list[_Queued]) -> None:
         """Commit and answer `jobs`; where one fails, halve them until it stands alone."""
         if not jobs:
             return
@@ -156,7 +156,7 @@ class Writer:
             self._settle(jobs[:half])
             self._settle(jobs[half:])
 
-    def _commit(self, connection: sqlite3.Connection, jobs: list[_Job]) -> BaseException | None:
+    def _commit(self, connection: sqlite3.Connection, jobs: list[_Queued]) -> BaseException | None:
         """Run and commit all of them, or none; what went wrong belongs to those who wait."""
         try:
             _run_all(connection, jobs)
@@ -202,7 +202,7 @@ class Writer:
         self._drop()
 
 
-def _run_all(connection: sqlite3.Connection, jobs: list[_Job]) -> None:
+def _run_all(connection: sqlite3.Connection, jobs: list[_Queued]) -> None:
     """Neighbours with the same handler go to it together."""
     for handler, group in groupby(jobs, key=attrgetter("handler")):
         together = list(group)
@@ -211,7 +211,7 @@ def _run_all(connection: sqlite3.Connection, jobs: list[_Job]) -> None:
             job.result = result
 
 
-def _fail(jobs: list[_Job], error: BaseException) -> None:
+def _fail(jobs: list[_Queued], error: BaseException) -> None:
     if isinstance(error, sqlite3.Error):
         log.error("the database refused a write: %s", error_name(error))
     for job in jobs:
@@ -219,7 +219,7 @@ def _fail(jobs: list[_Job], error: BaseException) -> None:
     _answer(jobs)
 
 
-def _answer(jobs: list[_Job]) -> None:
+def _answer(jobs: list[_Queued]) -> None:
     """Put them in line and wake the first."""
     for job, following in pairwise(jobs):
         job.next = following

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, g
 from svc import jsontext, limits
 from svc.errors import NotFound
 from svc.records import FACTS
-from svc.schemas.responses import (
+from svc.schemas import (
     DECISION_ID,
     DecidedSchema,
     ResponseSchema,
@@ -16,20 +16,20 @@ from svc.schemas.responses import (
     columns,
 )
 from svc.shapes import COUNT, SHA256, TEXT, array, mapping, nullable
+from svc.store import UnknownDecision
 from svc.store.decisions import AuditEntry, Decisions
-from svc.store.errors import UnknownDecision
 from svc.web import systemone
 from svc.web.decorators import fails, query, response
-from svc.web.query import ProjectQuerySchema, Text, Whole
+from svc.web.query import ProjectQuerySchema, QueryText, QueryWhole
 
 
 class AuditQuerySchema(ProjectQuerySchema):
-    limit = Whole(
+    limit = QueryWhole(
         *limits.AUDIT_PAGE,
         description="Entries on the page.",
         load_default=limits.AUDIT_PAGE_DEFAULT,
     )
-    before = Text("Only decisions older than this one: `next_before` of a page.")
+    before = QueryText("Only decisions older than this one: `next_before` of a page.")
 
 
 class AuditEntrySchema(DecidedSchema):

@@ -13,9 +13,8 @@ from flask import Flask, g, request
 from svc.addresses import is_local_host, is_loopback
 from svc.errors import Forbidden, RateLimited, Unauthorized
 from svc.ratelimit import Buckets, Exceeded
-from svc.schemas.decision import DEFAULT_PROJECT
-from svc.store.errors import KeyRefused
-from svc.store.keys import ApiKey, Keys
+from svc.schemas import DEFAULT_PROJECT
+from svc.store import ApiKey, ApiKeyRefused, ApiKeys
 from svc.web.decorators import routes
 
 _PASSED_ON = {  # what proxies add, and a caller on this machine does not
@@ -49,7 +48,7 @@ class Access:
         return self.only in (None, project)
 
 
-def register(app: Flask, keys: Keys, buckets: Buckets, no_auth: bool) -> None:
+def register(app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool) -> None:
     """Let only those into `app` who may ask, and put what they may do into `g.access`.
 
     With `no_auth`, and as long as there are no keys, that is everybody.
@@ -80,11 +79,11 @@ def register(app: Flask, keys: Keys, buckets: Buckets, no_auth: bool) -> None:
     app.before_request(admit)
 
 
-def _admitted(keys: Keys, text: str | None) -> ApiKey | None:
+def _admitted(keys: ApiKeys, text: str | None) -> ApiKey | None:
     """The key of the caller, None as long as there are no keys. Raises `Unauthorized`."""
     try:
         return keys.admit(text)
-    except KeyRefused:
+    except ApiKeyRefused:
         if text is None:
             raise Unauthorized("an API key is required: send Authorization: Bearer <key>") from None
         raise Unauthorized("the API key is unknown or was revoked") from None

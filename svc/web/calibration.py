@@ -5,10 +5,10 @@ from __future__ import annotations
 from flask import Blueprint, g
 
 from svc.jsontext import JsonObject
-from svc.learning.reports import Reporter
-from svc.schemas.responses import ResponseSchema, Shown
+from svc.learning import Reporter
+from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, NUMBER, PROBABILITY, TEXT, array, nullable
-from svc.stats.scores import AUTOMATE_FROM, BINS
+from svc.stats import AUTOMATE_FROM, BINS
 from svc.web.decorators import fails, query, response
 from svc.web.feedback import LabelledSchema
 from svc.web.query import QuestionQuerySchema

@@ -8,9 +8,7 @@ from flask import Blueprint, g
 
 from svc.engine.decide import Engine
 from svc.jsontext import JsonObject
-from svc.schemas import DecisionRequest
-from svc.schemas.decision import DecisionRequestSchema
-from svc.schemas.responses import DecisionResponseSchema
+from svc.schemas import DecisionRequest, DecisionRequestSchema, DecisionResponseSchema
 from svc.web.decorators import MODEL_FAILURES, body, fails, response
 
 

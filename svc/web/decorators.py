@@ -16,7 +16,7 @@ from flask import Flask, Response, request
 from marshmallow import Schema
 
 from svc.openapi import Description, Route
-from svc.schemas.loading import load
+from svc.schemas import load
 from svc.web.body import json_response, read_json
 from svc.web.query import can_refuse
 

@@ -6,15 +6,15 @@ from flask import Blueprint, g
 
 from svc import limits
 from svc.jsontext import JsonObject
-from svc.learning.reports import Reporter
-from svc.schemas.responses import ResponseSchema, Shown
+from svc.learning import Reporter
+from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
 from svc.web.decorators import fails, query, response
-from svc.web.query import QuestionQuerySchema, Whole
+from svc.web.query import QueryWhole, QuestionQuerySchema
 
 
 class DriftQuerySchema(QuestionQuerySchema):
-    weeks = Whole(
+    weeks = QueryWhole(
         *limits.DRIFT_WEEKS,
         description="How many weeks, the current one included.",
         load_default=limits.DRIFT_WEEKS_DEFAULT,

@@ -22,7 +22,7 @@ from svc.errors import (
     Unauthorized,
 )
 from svc.http import error_body
-from svc.store.errors import UnreadableKey
+from svc.store import UnreadableKey
 from svc.web.body import json_response, too_large_message
 
 log = logging.getLogger(__name__)

@@ -6,9 +6,8 @@ from flask import Blueprint, g
 
 from svc import limits
 from svc.jsontext import JsonObject
-from svc.learning.learner import Learner
-from svc.schemas.feedback import Feedback, FeedbackRequestSchema
-from svc.schemas.responses import DECISION_ID, ResponseSchema, Shown
+from svc.learning import Learner
+from svc.schemas import DECISION_ID, Feedback, FeedbackRequestSchema, ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, TEXT
 from svc.web.decorators import body, fails, response
 

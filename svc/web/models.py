@@ -6,7 +6,7 @@ from flask import Blueprint
 
 from svc.jsontext import JsonObject
 from svc.pins import LATEST, PINS
-from svc.schemas.responses import ResponseSchema, Shown
+from svc.schemas import ResponseSchema, Shown
 from svc.shapes import TEXT, array
 from svc.web.decorators import response
 

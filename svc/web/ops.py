@@ -7,10 +7,10 @@ from flask import Blueprint, Response, request
 from svc import __version__
 from svc.jsontext import JsonObject
 from svc.metrics import Metrics
-from svc.schemas.responses import ResponseSchema, Shown
+from svc.schemas import ResponseSchema, Shown
 from svc.shapes import TEXT
 from svc.web.decorators import open_to_all, query, response
-from svc.web.query import QuerySchema, Texts
+from svc.web.query import QuerySchema, QueryTexts
 
 PROMETHEUS = ("text/plain", "application/openmetrics-text")  # by the request's Accept
 
@@ -23,7 +23,7 @@ class HealthSchema(ResponseSchema):
 
 
 class MetricsQuerySchema(QuerySchema):
-    names = Texts("Only these samples.", data_key="name[]", load_default=None)
+    names = QueryTexts("Only these samples.", data_key="name[]", load_default=None)
 
 
 def blueprint(counted: Metrics) -> Blueprint:

@@ -7,13 +7,13 @@ from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, missing
 
-from svc.questions import fields
+from svc.questions import Anything, TextField, WholeField
 from svc.shapes import TEXT, array
 
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
 
-class Text(fields.Text):
+class QueryText(TextField):
     """Text; an empty one counts as not given."""
 
     def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -21,7 +21,7 @@ class Text(fields.Text):
         return super().deserialize(first, *args, **kwargs)
 
 
-class Key(Text):
+class QueryKey(QueryText):
     """A name that has to be given."""
 
     default_error_messages = {  # noqa: RUF012
@@ -30,13 +30,13 @@ class Key(Text):
     form = {**TEXT, "minLength": 1}  # noqa: RUF012
 
 
-class Texts(fields.Anything):
+class QueryTexts(Anything):
     """All texts given under one name."""
 
     form = array(TEXT)
 
 
-class Whole(fields.Whole):
+class QueryWhole(WholeField):
     """A whole number."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
@@ -54,15 +54,15 @@ class QuerySchema(Schema):
 
 
 class ProjectQuerySchema(QuerySchema):
-    project = Text(
+    project = QueryText(
         "The project; without it `default`, or the project of a key that is for one alone."
     )
 
 
 class QuestionQuerySchema(ProjectQuerySchema):
-    question = Key("A question's key.", required=True)
+    question = QueryKey("A question's key.", required=True)
 
 
 def can_refuse(schema: Schema) -> bool:
     """Whether a query can be one that `schema` refuses."""
-    return any(field.required or isinstance(field, Whole) for field in schema.fields.values())
+    return any(field.required or isinstance(field, QueryWhole) for field in schema.fields.values())

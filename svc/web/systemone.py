@@ -21,14 +21,18 @@ from svc.errors import InvalidJson, InvalidRequest
 from svc.jsontext import JsonObject
 from svc.phrases import quoted
 from svc.pins import LATEST
-from svc.questions import TYPES
-from svc.questions.fields import Descriptions, Levels
-from svc.questions.schema import component
+from svc.questions import TYPES, Descriptions, Levels, component
 from svc.records import Answer, Source
-from svc.schemas import DecisionRequest
-from svc.schemas.decision import DecisionRequestSchema, QuestionsField
-from svc.schemas.plan import PlanField, model_plan
-from svc.schemas.responses import DecisionResponseSchema, Shown, answer
+from svc.schemas import (
+    DecisionRequest,
+    DecisionRequestSchema,
+    DecisionResponseSchema,
+    PlanField,
+    QuestionsField,
+    Shown,
+    answer,
+    model_plan,
+)
 from svc.shapes import (
     COUNT,
     OBJECT,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.batch.inputs import LINE_BYTES, Line, open_input, read_lines
+from svc.batch.inputs import LINE_BYTES, InputLine, open_input, read_lines
 from svc.errors import InvalidJson, SettingsError, TooLarge
 
 
@@ -20,7 +20,7 @@ def test_every_line_is_a_value_whatever_ends_it() -> None:
 
 def test_lines_are_numbered_from_1_and_empty_ones_count() -> None:
     lines = list(read_lines(io.BytesIO(b"1\n\n3\n")))
-    assert lines == [Line(1, b"1"), Line(2, b""), Line(3, b"3")]
+    assert lines == [InputLine(1, b"1"), InputLine(2, b""), InputLine(3, b"3")]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
@@ -40,12 +40,12 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
 )
 def test_a_line_that_is_no_json_says_what_is_wrong(data: bytes, words: str) -> None:
     with pytest.raises(InvalidJson, match=words):
-        Line(1, data).parse()
+        InputLine(1, data).parse()
 
 
 def test_a_line_without_end_is_not_kept_and_the_next_one_is_read() -> None:
     long, short = read_lines(io.BytesIO(b"1" * (3 * LINE_BYTES) + b"\n2"))
-    assert (long.data, short) == (None, Line(2, b"2"))
+    assert (long.data, short) == (None, InputLine(2, b"2"))
     with pytest.raises(TooLarge, match="over 4,194,304 bytes"):
         long.parse()
 

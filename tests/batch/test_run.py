@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from svc.batch.inputs import Line
+from svc.batch.inputs import InputLine
 from svc.batch.progress import Progress
 from svc.batch.run import FAILURES, HELD, Kind, LineAnswer, Tally, answer_line, write_all
 from svc.errors import (
@@ -56,7 +56,7 @@ def run(
 
     output, tally = Lines(resumable=resumable), Tally(0, 0)
     results = (
-        answer_line(answer(outcome), Line(number, b"0"))
+        answer_line(answer(outcome), InputLine(number, b"0"))
         for number, outcome in enumerate(outcomes, start=1)
     )
     write_all(results, output, Progress(io.StringIO(), None, 0, drawn=False), tally)
@@ -125,7 +125,7 @@ def test_a_line_that_fails_in_an_unforeseen_way_says_nothing_of_it(
     def answer(_: Any) -> LineAnswer:
         raise KeyError("secret")
 
-    result = answer_line(answer, Line(7, b"0"))
+    result = answer_line(answer, InputLine(7, b"0"))
     assert result.kind is Kind.FAILED
     assert json.loads(result.data)["error"]["type"] == "internal_error"
     assert b"secret" not in result.data

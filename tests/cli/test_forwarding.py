@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.cli.forwarding import Forwarder, Refused
+from svc.cli.forwarding import Forwarder, NoAnswer
 from svc.errors import SettingsError
 from tests.scripted import Behaviour, Raw, Reply, ScriptedProvider, Silent, always, redirect
 
@@ -18,7 +18,7 @@ def why(behaviour: Behaviour, key: str | None = None) -> str:
     """What is said of a server that behaves so."""
     with ScriptedProvider(always(behaviour)) as server:
         url = f"http://127.0.0.1:{server.port}"
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(NoAnswer) as refused:
             Forwarder(url, key, answer_s=0.3).decide({})
     return str(refused.value)
 
@@ -59,7 +59,7 @@ def test_other_errors_have_the_servers_words() -> None:
 
 @pytest.mark.parametrize("value", [float("inf"), "\ud800"])
 def test_what_json_cannot_hold_is_refused_before_it_is_sent(value: Any) -> None:
-    with pytest.raises(Refused, match="cannot"):
+    with pytest.raises(NoAnswer, match="cannot"):
         Forwarder("http://127.0.0.1:1").decide({"state": value})
 
 

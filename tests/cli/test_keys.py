@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from svc.cli.main import main
 from svc.store.database import Database
-from svc.store.keys import ApiKey, Keys
+from svc.store.keys import ApiKey, ApiKeys
 
 ID, TEXT = re.compile(r"^id: +(key_\w+)$", re.M), re.compile(r"^key: (svc_[\w-]{43})$", re.M)
 
@@ -34,7 +34,7 @@ def create(db: Path, name: str, *options: str) -> tuple[str, str]:
 
 def stored(db: Path) -> list[ApiKey]:
     database = Database.open(db)
-    keys = Keys(database).all()
+    keys = ApiKeys(database).all()
     database.close()
     return keys
 

@@ -20,7 +20,7 @@ from mcp.types import CallToolResult
 
 from svc.openapi import decision_request
 from svc.store.database import Database
-from svc.store.keys import Keys
+from svc.store.keys import ApiKeys
 from tests.cli.processes import SVC, svc
 from tests.e2e.serving import ROOT, WAIT_S, Server, environment
 from tests.openapi.judge import strict_judge
@@ -125,7 +125,7 @@ def test_a_server_that_is_away_is_said_to_be() -> None:
 def test_a_missing_and_a_wrong_key_are_told_apart(tmp_path: Path) -> None:
     with Server(tmp_path / "svc.db", "--demo") as guarded:
         database = Database.open(str(tmp_path / "svc.db"))
-        key = Keys(database).create("agent", 600, None)
+        key = ApiKeys(database).create("agent", 600, None)
         database.close()
         assert key is not None
         assert "is missing" in refusal(decided(guarded.url))

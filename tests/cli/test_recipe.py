@@ -12,7 +12,7 @@ from svc import inprocess
 from svc.cli.main import main
 from svc.cli.recipe import recipes
 from svc.inprocess import InProcess
-from svc.questions.base import Question
+from svc.questions.kit.base import Question
 from svc.schemas import load_decision, load_questions
 from tests.cli.processes import svc
 

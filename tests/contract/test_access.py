@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 from svc.app import create_app
 from svc.bootstrap import build
 from svc.settings import load
-from svc.store.keys import Keys
+from svc.store.keys import ApiKeys
 from tests.scripted import Json, ScriptedProvider
 from tests.web.models import decision, replying
 
@@ -87,7 +87,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         services.close()
 
 
-def made_keys(keys: Keys) -> dict[str, str | None]:
+def made_keys(keys: ApiKeys) -> dict[str, str | None]:
     made = {
         name: keys.create(name, 100_000, project)
         for name, project in (("revoked", None), ("every project", None), ("one project", OWN))

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.engine.prompt import MARK_CHARS, Label, Prompt, PromptInput, build, key_parts, labels_of
+from svc.engine.prompt import (
+    MARK_CHARS,
+    Prompt,
+    PromptInput,
+    ReplyLine,
+    build,
+    key_parts,
+    labels_of,
+)
 from svc.pins import NEWEST, PINS
 from svc.providers.traits import JSON_WAYS, LABEL_WAYS, Way
 from svc.questions import TYPES
@@ -328,7 +336,7 @@ def test_svc_1_3_0_never_numbers_the_lines_that_it_wants() -> None:
 
 
 @pytest.mark.parametrize("label", labels_of(newest(), backwards=False), ids=str)
-def test_svc_1_3_0_shows_a_label_asked_alone_its_question_alone(label: Label) -> None:
+def test_svc_1_3_0_shows_a_label_asked_alone_its_question_alone(label: ReplyLine) -> None:
     text = shown(newest(), Way.SINGLE, only=label)
     assert text.count("Question") == 1
     assert text.startswith(f"Question: {QUESTIONS[label.question - 1].instructions}\n")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from svc.evals.candidates import Candidate, candidates, examples, plans, ranked, split
-from svc.evals.figures import figures
+from svc.evals.candidates import Candidate, candidates_for, examples, plans, ranked, split
+from svc.evals.figures import figures_of
 from svc.evals.scoring import Scored
 from svc.evals.sets import EvalRow, EvalSet, load_set
 from tests.evals.samples import LATE, PEOPLE, TEAM, rows, scored, write_set
@@ -58,7 +58,7 @@ def test_several_models_are_also_a_council_and_cascades() -> None:
 
 def test_every_plan_has_eight_candidates(tmp_path: Path) -> None:
     shown = [{"state": "Gone", "label": True}]
-    tried = candidates(made(tmp_path), ["a", "b"], shown)
+    tried = candidates_for(made(tmp_path), ["a", "b"], shown)
     ways = {(json.dumps(c.model), c.mode, c.debias, c.examples) for c in tried}
     assert len(tried) == len(ways) == 6 * 8
     assert {c.mode for c in tried} == {"auto", "verbal"}
@@ -67,7 +67,9 @@ def test_every_plan_has_eight_candidates(tmp_path: Path) -> None:
 
 
 def test_a_type_without_examples_has_four(tmp_path: Path) -> None:
-    tried = candidates(made(tmp_path, TOPICS, label=["price"]), ["a"], [{"state": 1, "label": []}])
+    tried = candidates_for(
+        made(tmp_path, TOPICS, label=["price"]), ["a"], [{"state": 1, "label": []}]
+    )
     assert len(tried) == 4 and {c.examples for c in tried} == {0}
 
 
@@ -89,7 +91,7 @@ def test_a_type_without_examples_has_four(tmp_path: Path) -> None:
 def test_the_bound_counts_members_orders_and_the_way_back_to_verbal(
     tmp_path: Path, question: Any, label: Any, model: str, calls: dict[str, int]
 ) -> None:
-    tried = candidates(made(tmp_path, question, label=label), list(model), [])
+    tried = candidates_for(made(tmp_path, question, label=label), list(model), [])
     plan = model if len(model) == 1 else {"council": list(model)}
     found = {
         f"{c.mode} {'both' if c.debias else 'one'}": c.most_calls for c in tried if c.model == plan
@@ -98,7 +100,7 @@ def test_the_bound_counts_members_orders_and_the_way_back_to_verbal(
 
 
 def test_the_best_is_right_most_often_then_best_calibrated_then_cheapest(tmp_path: Path) -> None:
-    one = candidates(made(tmp_path), ["a"], [])[0]
+    one = candidates_for(made(tmp_path), ["a"], [])[0]
     right, wrong = scored("a", "a", 0.7, cost_usd=0.0), scored("a", "b", 0.7)
     sure, dear = replace(right, confidence=1.0, cost_usd=9.0), replace(right, cost_usd=1.0)
     tried: dict[str, list[Scored]] = {
@@ -109,7 +111,7 @@ def test_the_best_is_right_most_often_then_best_calibrated_then_cheapest(tmp_pat
         "calibrated": [sure, sure, sure],
     }
     pairs: list[tuple[Candidate, Any]] = [
-        (replace(one, model=name), figures(found)) for name, found in tried.items()
+        (replace(one, model=name), figures_of(found)) for name, found in tried.items()
     ]
     names = [candidate.model for candidate, _ in ranked(pairs)]
     assert names[:3] == ["calibrated", "cheap", "dear"]
@@ -117,7 +119,7 @@ def test_the_best_is_right_most_often_then_best_calibrated_then_cheapest(tmp_pat
 
 
 def test_the_fields_are_those_of_a_request(tmp_path: Path) -> None:
-    one = candidates(made(tmp_path), ["a", "b"], [])[-1]
+    one = candidates_for(made(tmp_path), ["a", "b"], [])[-1]
     assert one.fields("late") == {
         "model": {"cascade": ["a", "b"], "escalate_below": 0.9},
         "mode": "verbal",

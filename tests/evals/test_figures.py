@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binomtest
 
-from svc.evals.figures import figures, wilson
+from svc.evals.figures import figures_of, wilson
 from svc.evals.scoring import Scored
 from tests.evals.samples import scored
 
@@ -15,7 +15,7 @@ def test_the_interval_is_wilsons(right: int, rows: int) -> None:
 
 
 def test_figures_of_answers_failures_and_skipped_questions() -> None:
-    found = figures(
+    found = figures_of(
         [
             scored("a", "a", 0.95, latency_ms=10.0),
             scored("a", "b", 0.9, latency_ms=20.0, brier=0.4),
@@ -37,10 +37,10 @@ def test_figures_of_answers_failures_and_skipped_questions() -> None:
 
 @pytest.mark.parametrize("rows", [[], [Scored(error="model_error: no")]])
 def test_nothing_answered_has_no_figures(rows: list[Scored]) -> None:
-    found = figures(rows)
+    found = figures_of(rows)
     assert (found.accuracy, found.ece, found.brier, found.automated) == (None,) * 4
     assert (found.median_ms, found.p95_ms, found.interval) == (None, None, (0.0, 1.0))
 
 
 def test_values_are_not_counted_in_pairs() -> None:
-    assert figures([scored("4", "5", comparable=False)]).confusion == {}
+    assert figures_of([scored("4", "5", comparable=False)]).confusion == {}

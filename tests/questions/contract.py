@@ -10,8 +10,8 @@ import pytest
 from marshmallow import ValidationError
 
 from svc.questions import TYPES, LabelLine, Question, Reading, Unreadable
-from svc.questions.base import GRID, Example
-from svc.questions.verbal import BOTH, PERCENT, SHARES
+from svc.questions.kit.base import GRID, Example
+from svc.questions.kit.verbal import BOTH, PERCENT, SHARES
 
 BOTH_ORDERS = pytest.mark.parametrize("backwards", [False, True], ids=["original", "reversed"])
 

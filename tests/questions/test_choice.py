@@ -6,7 +6,7 @@ import pytest
 from marshmallow import ValidationError
 
 from svc.questions import Reading, Unreadable
-from svc.questions.base import GRID
+from svc.questions.kit.base import GRID
 from tests.questions.contract import QuestionContract, line, load
 
 BODY: dict[str, Any] = {

@@ -6,8 +6,8 @@ import pytest
 from marshmallow import ValidationError
 
 from svc.questions import LabelLine, Reading
-from svc.questions.plain import PlainQuestion
-from svc.questions.verbal import PERCENT
+from svc.questions.kit.plain import PlainQuestion
+from svc.questions.kit.verbal import PERCENT
 from tests.questions.contract import QuestionContract, line, load
 
 BODY: dict[str, Any] = {"type": "noul", "instructions": "Is it spam?"}

@@ -9,7 +9,7 @@ from svc.errors import SettingsError
 from svc.server import startup
 from svc.settings import ProviderOverride, Settings
 from svc.store.database import Database
-from svc.store.keys import Keys
+from svc.store.keys import ApiKeys
 
 
 def test_a_public_address_needs_keys_or_no_auth(tmp_path: Path) -> None:
@@ -24,9 +24,9 @@ def test_a_public_address_needs_keys_or_no_auth(tmp_path: Path) -> None:
 def test_a_public_address_is_served_once_there_is_a_key(tmp_path: Path, revoked: bool) -> None:
     settings = Settings(db=str(tmp_path / "svc.db"))
     with contextlib.closing(Database.open(settings.db)) as database:
-        key = Keys(database).create("who", 600)
+        key = ApiKeys(database).create("who", 600)
         assert key is not None
-        assert not revoked or Keys(database).revoke(key.id)
+        assert not revoked or ApiKeys(database).revoke(key.id)
     startup.check(settings, ["0.0.0.0"])
 
 

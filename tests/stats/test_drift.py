@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from svc.stats.drift import Week, report
+from svc.stats.drift import WeekTally, report
 
 
-def week(name: str, confidence: float = 0.8, **counts: int) -> Week:
-    return Week(name, counts, confidence * sum(counts.values()))
+def week(name: str, confidence: float = 0.8, **counts: int) -> WeekTally:
+    return WeekTally(name, counts, confidence * sum(counts.values()))
 
 
 def test_the_latest_week_is_compared_with_the_mean_of_the_earlier_ones() -> None:
@@ -48,7 +48,7 @@ def test_answers_that_come_and_go_count() -> None:
 
 
 def test_extracted_values_drift_by_confidence_alone() -> None:
-    rows = report([Week("W1", {"": 4}, 3.6), Week("W2", {"": 2}, 1.0)], mixed=False)
+    rows = report([WeekTally("W1", {"": 4}, 3.6), WeekTally("W2", {"": 2}, 1.0)], mixed=False)
     assert rows[1] == {
         "week": "W2",
         "decisions": 2,

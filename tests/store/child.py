@@ -8,7 +8,7 @@ from svc.errors import StorageError
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.keys import Keys
+from svc.store.keys import ApiKeys
 from tests.store.records import record
 
 THREADS = 8
@@ -81,7 +81,7 @@ def fill(path: str) -> None:
 def make_keys(path: str, name: str, count: str) -> None:
     """Make API keys for `name` and a number; print their texts."""
     database = Database.open(path)
-    keys = Keys(database)
+    keys = ApiKeys(database)
     for n in range(int(count)):
         made = keys.create(f"{name}{n}", 60)
         assert made is not None

@@ -6,14 +6,14 @@ import threading
 import pytest
 
 from svc.store.database import Database
-from svc.store.errors import KeyRefused
-from svc.store.keys import Keys
+from svc.store.errors import ApiKeyRefused
+from svc.store.keys import ApiKeys
 from tests.store.processes import child, lines
 
 
 @pytest.fixture
 def keys(database):
-    return Keys(database, clock=lambda: 1_700_000_000.25)
+    return ApiKeys(database, clock=lambda: 1_700_000_000.25)
 
 
 def test_without_any_key_nobody_is_known_and_nobody_refused(keys):
@@ -43,7 +43,7 @@ def test_a_key_has_its_prefix_and_256_random_bits(keys):
 @pytest.mark.parametrize("text", [None, "", "svc_", "svc_unknown", "svc_\xe9", "x" * 8_000])
 def test_once_there_is_a_key_anything_else_is_unauthorized(keys, text):
     keys.create("ada", 60)
-    with pytest.raises(KeyRefused) as error:
+    with pytest.raises(ApiKeyRefused) as error:
         keys.admit(text)
     assert not text or text not in error.value.message
 
@@ -52,7 +52,7 @@ def test_a_key_is_not_admitted_by_its_hash_its_id_or_another_case(keys):
     made = keys.create("ada", 60)
     digest = hashlib.sha256(made.text.encode()).hexdigest()
     for text in (digest, made.id, made.text.swapcase(), made.text[:-1], made.text + " "):
-        with pytest.raises(KeyRefused):
+        with pytest.raises(ApiKeyRefused):
             keys.admit(text)
 
 
@@ -61,13 +61,13 @@ def test_a_revoked_key_is_refused_and_keys_stay_required(keys):
     assert keys.revoke(made.id)
     assert keys.exist()
     for text in (made.text, None):
-        with pytest.raises(KeyRefused):
+        with pytest.raises(ApiKeyRefused):
             keys.admit(text)
 
 
 def test_a_key_that_is_revoked_again_keeps_its_first_moment(database):
     moments = iter([1.0, 2.0, 3.0])
-    keys = Keys(database, clock=lambda: next(moments))
+    keys = ApiKeys(database, clock=lambda: next(moments))
     made = keys.create("ada", 60)
     assert keys.revoke(made.id) and keys.revoke(made.id)
     assert [key.revoked_at for key in keys.all()] == [2_000]
@@ -101,7 +101,7 @@ def test_of_several_who_take_a_name_at_once_one_gets_it(keys):
 
 def test_all_lists_the_oldest_first(database):
     moments = iter([3.0, 1.0, 2.0])
-    keys = Keys(database, clock=lambda: next(moments))
+    keys = ApiKeys(database, clock=lambda: next(moments))
     for name in ("c", "a", "b"):
         keys.create(name, 60)
     assert [key.name for key in keys.all()] == ["a", "b", "c"]
@@ -125,9 +125,9 @@ def test_what_another_process_makes_and_revokes_counts_at_once(path, database, k
     admitted = keys.admit(text)
     assert admitted.name == "ada0"
     other = Database.open(path)
-    other_keys = Keys(other)
+    other_keys = ApiKeys(other)
     assert other_keys.revoke(admitted.id)
-    with pytest.raises(KeyRefused):
+    with pytest.raises(ApiKeyRefused):
         keys.admit(text)
     other.close()
 
@@ -139,7 +139,7 @@ def test_two_processes_and_this_one_write_keys_and_decisions_at_the_same_time(pa
         child("add", path, "200") as deciding,
     ):
         database = Database.open(path)
-        keys = Keys(database)
+        keys = ApiKeys(database)
         own = [keys.create(f"c{n}", 60) for n in range(40)]
         made = [*lines(first), *lines(second), *(key.text for key in own)]
         assert len(lines(deciding)) == 200

@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from svc.metrics import Board, Metrics
 from svc.ratelimit import Buckets
 from svc.store.database import Database
-from svc.store.keys import Keys, NewKey
+from svc.store.keys import ApiKeys, NewKey
 from svc.web import auth, errors, hooks
 from svc.web.decorators import open_to_all
 from tests.web.conftest import Start
@@ -43,7 +43,7 @@ class World:
     """An application with one route, which says who asks."""
 
     def __init__(self, database: Database, no_auth: bool = False) -> None:
-        self.keys, self.clock = Keys(database), Clock()
+        self.keys, self.clock = ApiKeys(database), Clock()
         app = Flask("svc")
         hooks.register(app, 30, Metrics(Board()))
         auth.register(app, self.keys, Buckets(self.clock), no_auth)

@@ -10,23 +10,23 @@ from marshmallow import Schema, fields
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from svc import limits
-from svc.questions.fields import Words
+from svc.questions.kit.fields import WordsField
 from svc.schemas.responses import ResponseSchema, Shown
 from svc.shapes import TEXT
 from svc.web.decorators import body, fails, query, response
-from svc.web.query import QuerySchema, Whole
+from svc.web.query import QuerySchema, QueryWhole
 from tests.web.conftest import Start
 
 
 class EchoRequestSchema(Schema):
     """Words to say again."""
 
-    words = Words("What is said.", required=True)
+    words = WordsField("What is said.", required=True)
     loud = fields.Boolean(load_default=False)
 
 
 class EchoQuerySchema(QuerySchema):
-    times = Whole(1, 3, description="How often.", load_default=1)
+    times = QueryWhole(1, 3, description="How often.", load_default=1)
 
 
 class EchoResponseSchema(ResponseSchema):

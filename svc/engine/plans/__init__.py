@@ -7,12 +7,13 @@ from svc.engine.plans.base import (
     Findings,
     Group,
     ModelResult,
-    Option,
     Plan,
     PlanKind,
+    PlanOption,
     Team,
+    grouped,
 )
-from svc.engine.plans.cascade import CascadePlan
+from svc.engine.plans.cascade import BELOW, CascadePlan
 from svc.engine.plans.chain import ChainPlan
 from svc.engine.plans.council import CouncilPlan
 from svc.engine.plans.race import RacePlan
@@ -38,16 +39,20 @@ def named_kinds() -> list[PlanKind]:
 
 
 __all__ = [
+    "BELOW",
     "CHAIN",
     "KINDS",
+    "CascadePlan",
+    "CouncilPlan",
     "Finding",
     "Findings",
     "Group",
     "ModelResult",
-    "Option",
     "Plan",
     "PlanKind",
+    "PlanOption",
     "Team",
+    "grouped",
     "named_kinds",
     "register",
 ]

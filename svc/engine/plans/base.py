@@ -15,8 +15,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ApiError
 from svc.flows import FlowPool, Job
-from svc.questions import Question, Reading
-from svc.questions.fields import Number
+from svc.questions import NumberField, Question, Reading
 from svc.records import Model
 from svc.terms import Mode
 
@@ -105,10 +104,10 @@ class Team:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class PlanOption:
     """A further field of a plan kind: what it may be, when it is left out, what it means."""
 
-    field: Number
+    field: NumberField
     default: float
     help: str  # a sentence for the command line
     word: str  # what stands before its value where a plan is told in few words
@@ -124,7 +123,7 @@ class PlanKind(ABC):
     meaning: ClassVar[str]  # a sentence for the documentation of the API
     help: ClassVar[str]  # a sentence for the help of the command line
     members: ClassVar[tuple[int, int]] = (1, limits.MODEL_CALLS)  # fewest and most models
-    options: ClassVar[Mapping[str, Option]] = {}
+    options: ClassVar[Mapping[str, PlanOption]] = {}
 
     @abstractmethod
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:

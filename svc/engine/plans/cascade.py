@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from svc.deadline import Deadline
-from svc.engine.plans.base import Findings, Group, Option, PlanKind, Team, ask_each, found_by
+from svc.engine.plans.base import Findings, Group, PlanKind, PlanOption, Team, ask_each, found_by
 from svc.errors import ENDING, ApiError, together
-from svc.questions.fields import Number
+from svc.questions import NumberField
 
 BELOW = "escalate_below"
 DEFAULT_BELOW = 0.8
@@ -21,8 +21,8 @@ class CascadePlan(PlanKind):
     meaning = f"Cheapest first; questions with a confidence below `{BELOW}` go on."
     help = "Cheapest first, unsure questions go on."
     options = {  # noqa: RUF012 - a ClassVar, as its base says
-        BELOW: Option(
-            Number(0, 1), DEFAULT_BELOW, "Confidence below which a cascade goes on.", "below"
+        BELOW: PlanOption(
+            NumberField(0, 1), DEFAULT_BELOW, "Confidence below which a cascade goes on.", "below"
         )
     }
 

@@ -1,13 +1,13 @@
-"""The interface of a question type: one file beside this one holds one type.
+"""The interface of a question type: one file above this folder holds one type.
 
 A type says how it is checked (its schema), how it is asked (option lines and reply formats in
 both option orders), how a reply is read into a `Reading`, how readings are merged, how a reading
-becomes the answer's fields, and what a right label is. Nothing outside this folder asks which
+becomes the answer's fields, and what a right label is. Nothing outside `svc/questions/` asks which
 type a question has.
 
 A type also describes itself: the JSON schemas of its answer and of a true label, and how a page
 draws the answer. A new type is one file with a `Question` and its schema, and one line in
-`__init__.py`.
+`svc/questions/__init__.py`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from svc import jsontext
-from svc.questions.conditions import Condition, Rule
-from svc.questions.labels import DECIMALS
-from svc.questions.plain import PlainQuestion
-from svc.questions.verbal import SHARES, Stated
+from svc.questions.kit.conditions import Condition, Rule
+from svc.questions.kit.labels import DECIMALS
+from svc.questions.kit.plain import PlainQuestion
+from svc.questions.kit.verbal import SHARES, Stated
 from svc.shapes import Json
 from svc.terms import TaskKind
 

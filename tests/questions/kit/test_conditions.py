@@ -7,7 +7,7 @@ from marshmallow import ValidationError
 
 from svc.jsontext import Literal
 from svc.questions import Question
-from svc.questions.conditions import equal
+from svc.questions.kit.conditions import equal
 from tests.questions.contract import load
 
 NOUL: dict[str, Any] = {"type": "noul", "instructions": "Is it so?"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.questions.verbal import BOTH, PERCENT, SHARES, SURE, Stated, number_of, stated
+from svc.questions.kit.verbal import BOTH, PERCENT, SHARES, SURE, Stated, number_of, stated
 
 LABELS, NAMES = ("A", "B", "C"), ("billing", "Log in ", "none_of_these")
 

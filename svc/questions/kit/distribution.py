@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from svc.questions.base import (
+from svc.questions.kit.base import (
     LabelLine,
     LabelQuestion,
     Reading,
@@ -16,8 +16,8 @@ from svc.questions.base import (
     object_schema,
     probability_schema,
 )
-from svc.questions.labels import complete, letters, normalised, one_line, tidy
-from svc.questions.verbal import SHARES, Stated, stated
+from svc.questions.kit.labels import complete, letters, normalised, one_line, tidy
+from svc.questions.kit.verbal import SHARES, Stated, stated
 from svc.shapes import Json
 
 

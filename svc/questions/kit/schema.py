@@ -11,9 +11,9 @@ from marshmallow import Schema, ValidationError, post_load
 from marshmallow.fields import Field
 
 from svc import jsontext, limits
-from svc.questions.base import Example, Question
-from svc.questions.conditions import Rules, When
-from svc.questions.fields import Anything, Described, Flag, Number, Words, amount
+from svc.questions.kit.base import Example, Question
+from svc.questions.kit.conditions import Rules, When
+from svc.questions.kit.fields import Anything, Described, FlagField, NumberField, WordsField, amount
 from svc.shapes import TEXT, Json, Named, array, record
 
 
@@ -24,7 +24,7 @@ class Type(Anything):
         return {**TEXT, "const": self.parent.model.type, **super().json_schema()}
 
 
-class Keys(Described[tuple[str, ...]]):
+class QuestionKeysField(Described[tuple[str, ...]]):
     """A list of keys of other questions."""
 
     form = array(TEXT)
@@ -74,8 +74,8 @@ class QuestionSchema(Schema):
     model: ClassVar[type[Question]]
 
     type = Type("The type of the question.", required=True)
-    instructions = Words("The question in plain words.", required=True)
-    think = Flag("Let the model reason about this question in a verbal call of its own.")
+    instructions = WordsField("The question in plain words.", required=True)
+    think = FlagField("Let the model reason about this question in a verbal call of its own.")
     when = When(
         "Ask only when every field named here has this value, or one of these values; otherwise "
         'the answer is `{"skipped": true}`. A field is a top-level field of an object state, or '
@@ -85,7 +85,7 @@ class QuestionSchema(Schema):
         f"Up to {limits.RULES} rules: the first whose conditions all hold gives the answer, with "
         "no model call. Fields are named as in `when`."
     )
-    depends_on = Keys(
+    depends_on = QuestionKeysField(
         "Keys of questions that are answered first and whose answers this one sees; at most "
         f"{limits.STAGES} stages in all."
     )
@@ -148,12 +148,12 @@ _COVERAGE = (
 )
 
 
-def coverage_field(about: str = _COVERAGE) -> Number:
+def coverage_field(about: str = _COVERAGE) -> NumberField:
     """The probability with which a conformal set is to hold the true answer."""
-    return Number(0, 1, exclusive=True, description=about)
+    return NumberField(0, 1, exclusive=True, description=about)
 
 
-def min_confidence_field() -> Number:
+def min_confidence_field() -> NumberField:
     """The threshold under which an answer abstains."""
     about = "The answer has `abstain: true` when its confidence is below this."
-    return Number(0, 1, description=about)
+    return NumberField(0, 1, description=about)

@@ -11,7 +11,7 @@ from marshmallow import ValidationError
 from svc import limits
 from svc.jsontext import Literal, finite
 from svc.phrases import quoted
-from svc.questions.fields import Described, amount
+from svc.questions.kit.fields import Described, amount
 from svc.shapes import Json, Named, array, mapping, record
 
 # A field name that starts with it reads another question's answer.

@@ -56,7 +56,7 @@ class Anything(Described[Any]):
         return value
 
 
-class Text(Described[str]):
+class TextField(Described[str]):
     """Text, which may be empty."""
 
     form = TEXT
@@ -67,7 +67,7 @@ class Text(Described[str]):
         return value
 
 
-class Flag(Described[bool]):
+class FlagField(Described[bool]):
     """`true` or `false`."""
 
     form = FLAG
@@ -78,7 +78,7 @@ class Flag(Described[bool]):
         return value
 
 
-class Number(Described[float]):
+class NumberField(Described[float]):
     """A finite number within `low` and `high`, both included unless `exclusive`."""
 
     def __init__(self, low: float, high: float, exclusive: bool = False, **kwargs: Any) -> None:
@@ -97,7 +97,7 @@ class Number(Described[float]):
         return number
 
 
-class Whole(Described[int]):
+class WholeField(Described[int]):
     """A whole number within `low` and `high`, both included."""
 
     def __init__(self, low: int, high: int, **kwargs: Any) -> None:
@@ -112,7 +112,7 @@ class Whole(Described[int]):
         return int(number)
 
 
-class Words(Text):
+class WordsField(TextField):
     """Text that is not blank."""
 
     form = WORDS
