@@ -87,9 +87,9 @@ def read_lines(tokens: Sequence[Token], wanted: Sequence[Sequence[str]]) -> list
     label_lines = [line for line in text.lines() if _label_at(line.text, every) is not None]
     if len(label_lines) != len(wanted):
         raise Unreadable(f"the reply has {len(label_lines)} label lines instead of {len(wanted)}")
-    for place, line in enumerate(label_lines, 1):
+    for position, line in enumerate(label_lines, 1):
         number = _NUMBER.match(line.text)
-        if number and int(number[1]) != place:
+        if number and int(number[1]) != position:
             raise Unreadable("the reply's lines are numbered in another order")
     rows = zip(label_lines, wanted, strict=True)
     return [_on_line(text, line, tuple(labels)) for line, labels in rows]
@@ -273,17 +273,17 @@ def _distribution(token: Token, labels: Sequence[str]) -> LabelLine:
         raise Unreadable("the alternatives' probabilities sum to more than 1")
     position = _positions(tuple(labels))
     in_parts = _label_of(token.text[:_TOKEN_CHARS]) not in position
-    found: dict[int, float] = {}
+    by_label: dict[int, float] = {}
     for text, probability in zip(alternatives, probabilities, strict=True):
         label = _label_of(text) if len(text) <= _TOKEN_CHARS else ""
         index = position.get(label)
         if index is None and in_parts:
             index = _begun(label, position)
         if index is not None:
-            found[index] = found.get(index, 0.0) + probability
-    left = max(0.0, 1.0 - total) / max(1, len(labels) - len(found))
+            by_label[index] = by_label.get(index, 0.0) + probability
+    left = max(0.0, 1.0 - total) / max(1, len(labels) - len(by_label))
     # The alternatives are the most probable tokens: none that is missing is more probable.
-    return LabelLine(found, min(left, *probabilities), min(1.0, math.fsum(found.values())))
+    return LabelLine(by_label, min(left, *probabilities), min(1.0, math.fsum(by_label.values())))
 
 
 @lru_cache(maxsize=1_024)

@@ -145,11 +145,11 @@ def _is_first_fit_due(state: CalibrationState) -> bool:
 
 
 def _label(
-    decision: StoredDecision, key: str, version: QuestionVersion, p: list[float], given: Any
+    decision: StoredDecision, key: str, version: QuestionVersion, p: list[float], value: Any
 ) -> NewLabel:
     question = from_definition(version.definition)
     try:
-        label = question.check_label(given)
+        label = question.check_label(value)
     except ValueError as error:
         raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
     return NewLabel(

@@ -31,13 +31,13 @@ def complete(
     that are negative or not finite count as missing. Returns `count` numbers that sum to 1, or
     None when nothing usable is stated.
     """
-    known = {i: p for i, p in stated.items() if 0 <= i < count and p >= 0 and math.isfinite(p)}
-    total = sum(known.values())
+    usable = {i: p for i, p in stated.items() if 0 <= i < count and p >= 0 and math.isfinite(p)}
+    total = sum(usable.values())
     if not total > 0 or not math.isfinite(total):
         return None
-    missing = count - len(known)
+    missing = count - len(usable)
     rest = min(bound, max(0.0, 1.0 - total) / missing) if missing else 0.0
-    filled = [known.get(index, rest) for index in range(count)]
+    filled = [usable.get(index, rest) for index in range(count)]
     return normalised(filled)
 
 

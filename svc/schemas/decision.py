@@ -87,8 +87,8 @@ class OneOf(Described[str]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if not isinstance(value, str) or value not in self.names:
-            given = f" {quoted(value)}" if isinstance(value, str) else ""
-            raise ValidationError(f"unknown {self.name}{given}; allowed: {', '.join(self.names)}")
+            name = f" {quoted(value)}" if isinstance(value, str) else ""
+            raise ValidationError(f"unknown {self.name}{name}; allowed: {', '.join(self.names)}")
         return value
 
 
