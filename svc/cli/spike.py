@@ -113,8 +113,8 @@ class _ModelInProcess:
 
     def ask(self, state: str) -> Tried:
         ledger = Ledger(limits.MODEL_CALLS)
-        asked = self._engine.ask(self._model, self._questions, state, ledger)
-        return Tried(asked, limits.MODEL_CALLS - ledger.left, ledger.cost_usd)
+        result = self._engine.ask(self._model, self._questions, state, ledger)
+        return Tried(result, limits.MODEL_CALLS - ledger.left, ledger.cost_usd)
 
     def traits(self) -> Traits:
         return self._engine.client.traits.of(self._model.id)

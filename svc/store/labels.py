@@ -73,7 +73,7 @@ class CalibrationState:
 class TrainingData:
     """The most recent labels of one exact question, oldest first."""
 
-    learned: CalibrationState
+    state: CalibrationState
     p: list[list[float]]  # raw readings
     truth: list[int]
 
@@ -91,8 +91,8 @@ class Labels:
         """
         return self._database.write_grouped(_add_all, (label, json.dumps(list(label.p))))
 
-    def learned(self, project: str, digests: Iterable[bytes]) -> dict[bytes, CalibrationState]:
-        """What is known of these exact questions, those nobody labelled left out.
+    def states(self, project: str, digests: Iterable[bytes]) -> dict[bytes, CalibrationState]:
+        """The state of each of these exact questions that has labels, by its digest.
 
         Raises `StorageError`.
         """
@@ -100,18 +100,18 @@ class Labels:
         rows = self._database.rows(_find(wanted), project, *wanted)
         return {row[0]: CalibrationState(*row[1:]) for row in rows}
 
-    def lesson(self, place: Place, most: int) -> TrainingData | None:
+    def training_data(self, place: Place, most: int) -> TrainingData | None:
         """The `most` recent labels, None without any. Raises `StorageError`."""
         project, digest = place
         with self._database.read() as connection:
             found = connection.execute(_find([digest]), (project, digest)).fetchone()
             if found is None:
                 return None
-            learned = CalibrationState(*found[1:])
-            rows = connection.execute(_RECENT, (project, learned.question_id, most)).fetchall()
+            state = CalibrationState(*found[1:])
+            rows = connection.execute(_RECENT, (project, state.question_id, most)).fetchall()
         rows.reverse()
         p: list[list[float]] = json.loads("[" + ",".join(row["p"] for row in rows) + "]")
-        return TrainingData(learned, p, [row["truth"] for row in rows])
+        return TrainingData(state, p, [row["truth"] for row in rows])
 
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.

@@ -146,7 +146,7 @@ def test_a_config_freezes_the_prompt_and_its_name_is_told() -> None:
             fields = {} if config is None else {"config": config}
             response = made.decide(asking(**fields))
             assert response["config"] == (NEWEST if config in (None, "svc-latest") else config)
-        texts = [user_text(call) for call in made.client.asked("m")]
+        texts = [user_text(call) for call in made.client.calls_to("m")]
     beginnings = ["Question: "] * 4 + ["Questions:"] * 2 + ["Input:\ns\n"] * 2
     assert [text.startswith(words) for text, words in zip(texts, beginnings, strict=True)] == [
         True

@@ -1,4 +1,4 @@
-"""A question as decision servers take it: a choice by name, ordered levels, or yes and no."""
+"""A question as decision servers take it: named options, ordered levels, or yes and no."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ CHOICE, SCORE, YES_NO = "choice", "score", "yes_no"
 
 @dataclass(frozen=True, slots=True)
 class PlainQuestion:
-    """One question of one distribution; its answer is a probability for each of its labels.
+    """A question whose answer is one distribution: a probability for each of its labels.
 
-    `options` are names with descriptions, in the order shown; levels, lowest first, have no
-    description; yes and no has none. `positions` says where each stands among the labels of the
-    question that this was made from: of yes and no, yes stands first.
+    `options` are names with descriptions, in the order shown. Levels stand lowest first and have
+    empty descriptions; a yes/no question has no options. `positions` says which label of the
+    original question each option is; for a yes/no question it is empty, and yes comes first.
     """
 
     kind: str
