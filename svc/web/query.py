@@ -22,7 +22,7 @@ class Text(fields.Text):
 
 
 class Key(Text):
-    """A name that has to be given."""
+    """A name that must be given."""
 
     default_error_messages = {  # noqa: RUF012
         "required": "is required in the query, such as ?question=..."
