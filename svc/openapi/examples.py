@@ -23,11 +23,11 @@ class Example:
 
 @cache
 def examples() -> tuple[Example, ...]:
-    """All of them, in an order in which they can be sent."""
+    """All examples, in an order in which they can be sent."""
     text = resources.files(__package__).joinpath("examples.json").read_text("utf-8")
     return tuple(Example(**one) for one in json.loads(text))
 
 
 def of_route(path: str) -> list[Example]:
-    """Those of one route."""
+    """The examples of one route."""
     return [example for example in examples() if example.path == path]
