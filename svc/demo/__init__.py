@@ -1,7 +1,7 @@
 """The demonstration model and its OpenAI-compatible server: a program of its own.
 
-It is not a language model but a lexical matcher: it compares words. It is for trying the service
-out, and for tests and benchmarks without a provider's key.
+It is a lexical matcher and no language model: it compares words. It is for trying the service
+out, for tests and for benchmarks without a provider's key.
 """
 
 from __future__ import annotations
