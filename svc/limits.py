@@ -6,8 +6,8 @@ Times are in seconds, lengths in characters. A pair is the least and the most th
 from __future__ import annotations
 
 # A request. The length of a state that is not a text is that of its compact JSON. The length of
-# questions is that of all keys, instructions, options, levels and examples together. The
-# size of a body is in MiB, and is the default of --max-body-mb.
+# questions is that of all keys, instructions, options, levels and examples together. The size of a
+# body is in MiB, and is the default of --max-body-mb.
 STATE_CHARS = 150_000
 QUESTIONS = 64
 QUESTION_TEXT_CHARS = 100_000
@@ -24,7 +24,7 @@ REQUEST_DEADLINE_S = 120.0
 SHUTDOWN_GRACE_S = 30
 
 # A choice, without its escape option. One with more options than the second figure is asked
-# verbally, and its reply names so many labels.
+# verbally, and its reply names as many labels as the third.
 CHOICE_OPTIONS = (2, 255)
 LOGPROBS_OPTIONS = 20
 VERBAL_TOP_LABELS = 5
@@ -48,7 +48,7 @@ IMAGE_BYTES = 5 * 1024 * 1024
 # The top-level fields of a state whose influence on an answer can be explained.
 EXPLAIN_FIELDS = 12
 
-# So many sets of questions stay checked for the next request, each with at most so much JSON.
+# The sets of questions that stay checked for the next request, and the most JSON of such a set.
 QUESTIONS_KEPT = 256
 QUESTIONS_KEPT_CHARS = 20_000
 
@@ -68,7 +68,7 @@ KEY_RPM = 600
 RPM = (1, 1_000_000)
 BURST_S = 10.0
 
-# A call is tried again so often after 429, 5xx or a broken connection. The pause before retry n is
+# The further attempts at a call after 429, 5xx or a broken connection. The pause before retry n is
 # about the base times 2**n. The cap is the longest pause that no Retry-After demanded.
 CALL_RETRIES = 2
 RETRY_BASE_S = 0.25
@@ -80,12 +80,12 @@ REPLY_BYTES = 4 * 1024 * 1024
 # The alternatives that are requested at each position of a reply.
 TOP_LOGPROBS = 20
 
-# A calibrator or a conformal set needs so many labels. While there is no calibrator, a fit is tried
-# each time so many more labels came.
+# The labels that a calibrator or a conformal set needs. While there is no calibrator, a fit is tried
+# again whenever the second number of labels was added.
 MIN_LABELS = 30
 TRY_EVERY = 10
 
-# A fit of at most so many labels is tried before the response to the label is sent.
+# A fit of more labels is tried only after the response to the label was sent.
 FITTED_AT_ONCE = 1_000
 
 # The time between two fits of a calibrator, and the labels that a fit, a report or a prediction set
@@ -104,9 +104,9 @@ DRIFT_WEEKS_DEFAULT = 8
 # The decisions that are remembered for each mode, the default of --cache-size.
 CACHE_SIZE = 1000
 
-# debias: "auto" leaves out the reversed order after so many paired answers, of which the given
-# share must agree. The top probabilities of an agreeing pair lie no further apart than the
-# tolerance. Each time after so many requests the full pair is asked again.
+# The paired answers after which debias: "auto" leaves out the reversed order, and the share of them
+# that must agree. The top probabilities of an agreeing pair lie no further apart than the tolerance.
+# The last request of each group of this size asks the full pair again.
 DEBIAS_PAIRS = 20
 DEBIAS_AGREEMENT = 0.95
 DEBIAS_TOLERANCE = 0.1
