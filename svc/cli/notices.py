@@ -1,4 +1,4 @@
-"""What a command says on standard error beside its work."""
+"""Messages of a command on standard error."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ import click
 
 
 def notice(text: str) -> None:
-    """A line, unless nobody takes it: the work is done all the same."""
+    """Print a line; where nobody reads it, the command goes on all the same."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)

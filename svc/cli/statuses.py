@@ -4,5 +4,5 @@ from __future__ import annotations
 
 # Something failed, or not everything was answered.
 FAILED = 1
-# After Ctrl-C: by custom 128 and the signal's number.
+# The usual status after Ctrl-C, which is 128 plus the signal's number.
 INTERRUPTED = 130

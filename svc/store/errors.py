@@ -1,4 +1,4 @@
-"""What the store refuses. It knows no HTTP: who asked it says what that means for a caller.
+"""What the store refuses. It knows no HTTP: its callers decide which status an error has.
 
 A database that does not take or give a record is `svc.errors.StorageError` throughout.
 """
@@ -13,7 +13,7 @@ class UnknownDecision(SvcError):
 
 
 class ApiKeyRefused(SvcError):
-    """There are API keys, and what was given is no active one of them."""
+    """There are API keys, and the given one is not an active one of them."""
 
 
 class UnreadableKey(SvcError):

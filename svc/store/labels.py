@@ -11,7 +11,8 @@ from typing import Any
 
 from svc.store.database import Database
 
-Place = tuple[str, bytes]  # a project, and the digest of an exact question
+# A project, and the digest of an exact question.
+Place = tuple[str, bytes]
 
 _LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id"
 _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
@@ -59,22 +60,27 @@ class NewLabel:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationState:
-    """What a project's labels taught about one exact question."""
+    """What a project's labels taught about one exact question.
 
-    labels: int  # how many there are
-    revision: int  # how many were ever given, counting those that replaced one
-    tried: int  # the revision that the last fit has seen
-    fitted_at: int | None  # unix milliseconds of the last fit
-    calibrator: str | None  # JSON of the one in effect
+    `labels` counts the labels there are, and `revision` all that were ever given, with those that
+    replaced another. `tried` is the revision that the last fit used, and `fitted_at` its time in
+    unix milliseconds. `calibrator` is the JSON of the one in effect.
+    """
+
+    labels: int
+    revision: int
+    tried: int
+    fitted_at: int | None
+    calibrator: str | None
     question_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """The most recent labels of one exact question, oldest first."""
+    """The most recent labels of one exact question, oldest first; `p` are raw readings."""
 
     state: CalibrationState
-    p: list[list[float]]  # raw readings
+    p: list[list[float]]
     truth: list[int]
 
 
@@ -116,13 +122,13 @@ class Labels:
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.
 
-        Of several who ask one is told so. Raises `StorageError`.
+        Of several callers only one gets True. Raises `StorageError`.
         """
         values = {**_named(place), "now": now_ms, "interval": interval_ms}
         return self._database.write(partial(_update, _CLAIM, values))
 
     def keep(self, place: Place, revision: int, now_ms: int, calibrator: str | None) -> bool:
-        """Note that a fit has seen `revision`, and its calibrator; None leaves the one in effect.
+        """Store that a fit used `revision`, and its calibrator; None leaves the one in effect.
 
         Returns whether this was the newest fit; an older one changes nothing.
         Raises `StorageError`.
@@ -131,7 +137,7 @@ class Labels:
         return self._database.write(partial(_update, _KEEP, values))
 
     def stale(self) -> list[Place]:
-        """Where labels came in after the last fit of a calibrator. Raises `StorageError`."""
+        """The places with labels newer than the last fit of a calibrator. Raises `StorageError`."""
         with self._database.read() as connection:
             return [(row["project"], row["digest"]) for row in connection.execute(_STALE)]
 

@@ -37,7 +37,7 @@ def register(app: Flask) -> None:
 
 
 def error_response(error: ApiError) -> Response:
-    """The response for one of the project's own errors; of those within, only the log has words."""
+    """The response for one of the project's own errors; those within are only logged."""
     if isinstance(error, InternalError):
         log.error("%s: %s", type(error).__name__, error.message)
     response = json_response(error_body(error), error.status)

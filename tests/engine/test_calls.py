@@ -461,8 +461,8 @@ def test_several_failures_are_one_error(failures: list[Any], kind: type[ApiError
 def test_the_one_error_has_the_words_of_all_each_once() -> None:
     failures = [NoCredit(), Refused(), NoCredit(), Unanswerable("it has no such questions")]
     assert api_error_of(failures).message.split("; ") == [
-        f"{NoCredit.told} ({NoCredit.advice})",
-        f"{Refused.told} ({Refused.advice})",
+        f"{NoCredit.public_message} ({NoCredit.advice})",
+        f"{Refused.public_message} ({Refused.advice})",
         "it has no such questions",
     ]
     gone = api_error_of([ModelUnavailable("a is gone"), ModelUnavailable("b is gone")])

@@ -11,7 +11,7 @@ from svc.store.readers import Readers
 
 @pytest.fixture
 def readers(database, path):
-    pool = Readers(partial(connections.reading, path), size=2, wait=0.01)
+    pool = Readers(partial(connections.reading, path), size=2, wait_s=0.01)
     yield pool
     pool.close()
 

@@ -41,7 +41,7 @@ class Bench:
         self.path = path
         self.failures: dict[str, int] = {}
         self.opened: list[Failing] = []
-        self.writer = Writer(self._connect, batch=64, patience=patience)
+        self.writer = Writer(self._connect, batch=64, patience_s=patience)
 
     def _connect(self) -> Failing:
         connection = Failing(connections.writing(self.path), self.failures)
