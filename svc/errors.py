@@ -2,7 +2,7 @@
 
     SvcError
     ├── SettingsError            stops the start; one line that names the variable or option
-    ├── UnknownDecision, ApiKeyRefused, UnreadableKey: the store's own, see `svc/store/errors.py`
+    ├── StorageError, UnknownDecision and others: the store's own, see `svc/store/errors.py`
     └── ApiError                 has the HTTP status and the `type` that the caller sees
         ├── InvalidJson          400  invalid_json
         ├── Unauthorized         401  unauthorized
@@ -16,7 +16,6 @@
         ├── RateLimited          429  rate_limited, always with `retry_after`
         │   └── QuotaSpent            the daily budget of calls is spent, and the decision ends
         ├── InternalError        500  internal_error
-        │   └── StorageError          the database would not take a record
         ├── ModelError           502  model_error
         │   └── OutOfCalls            the request has made all the model calls it may
         ├── ModelUnavailable     502  model_unavailable
@@ -143,10 +142,6 @@ class QuotaSpent(RateLimited):
 
 class InternalError(ApiError):
     """Something failed on the server that the caller did not cause."""
-
-
-class StorageError(InternalError):
-    """The database would not take or give a record."""
 
 
 class ModelError(ApiError):

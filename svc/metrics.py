@@ -25,7 +25,7 @@ from prometheus_client.core import (
 from prometheus_flask_exporter import PrometheusMetrics
 
 from svc import errors
-from svc.errors import StorageError
+from svc.errors import SvcError
 from svc.records import Decision, Source
 from svc.sharing import ProcessLock
 from svc.usage import Counts
@@ -150,7 +150,7 @@ class Metrics:
     def _remaining(self, quota: Callable[[], int]) -> Iterator[Metric]:
         try:
             left = quota()
-        except StorageError:
+        except SvcError:
             log.warning("the daily quota could not be read for the metrics")
             return
         text = "Calls to the aggregator that SVC_DAILY_LIMIT still allows this UTC day."

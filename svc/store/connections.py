@@ -8,7 +8,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from svc.errors import StorageError
+from svc.store.errors import StorageError
 
 # The longest wait for another process that holds the file.
 BUSY_TIMEOUT_S = 5.0

@@ -1,11 +1,12 @@
-"""What the store refuses. It knows no HTTP: its callers decide which status an error has.
-
-A database that does not take or give a record is `svc.errors.StorageError` throughout.
-"""
+"""What the store refuses. It knows no HTTP: its callers decide which status an error has."""
 
 from __future__ import annotations
 
 from svc.errors import SvcError
+
+
+class StorageError(SvcError):
+    """The database would not take or give a record."""
 
 
 class UnknownDecision(SvcError):

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Iterator
 from queue import Empty, LifoQueue
 
-from svc.errors import StorageError
 from svc.store.connections import error_name, storage_error
+from svc.store.errors import StorageError
 
 # The most connections that read; each holds a page cache of its own.
 READERS = 8

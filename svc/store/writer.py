@@ -13,7 +13,6 @@ from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from svc.errors import StorageError
 from svc.store.connections import (
     BUSY_TIMEOUT_S,
     error_name,
@@ -21,6 +20,7 @@ from svc.store.connections import (
     primary_code,
     storage_error,
 )
+from svc.store.errors import StorageError
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

@@ -17,7 +17,6 @@ from svc.errors import (
     ModelError,
     ModelUnavailable,
     RateLimited,
-    StorageError,
     Timeout,
 )
 from svc.providers.bodies import ChatCall
@@ -447,7 +446,7 @@ def test_a_pause_holds_no_thread_of_the_pool() -> None:
         ([BadReply(), ServerTrouble()], ModelError),
         ([Throttled(), Gone()], ModelError),
         ([Gone(), BadReply()], ModelError),
-        ([Throttled(), StorageError("x")], ModelError),
+        ([Throttled(), InternalError("x")], ModelError),
         ([InternalError("x")], InternalError),
         ([KeyRefused(), NoCredit()], ModelError),
         ([Unanswerable("x")], ModelError),

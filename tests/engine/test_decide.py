@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from svc.deadline import Deadline
-from svc.errors import InvalidRequest, ModelError, StorageError, Timeout
+from svc.errors import InvalidRequest, ModelError, Timeout
 from svc.pins import NEWEST
 from svc.providers.failures import Refused
 from svc.records import Answer, Decision
 from svc.schemas import load_decision
+from svc.store import StorageError
 from tests.engine.fakes import World, answering, failing, world
 from tests.engine.models import (
     CHOICE,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from svc.errors import StorageError
 from svc.learning.learner import Learner
 from svc.questions import TYPES
 from svc.records import AskedQuestion
 from svc.schemas.feedback import Feedback
+from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.labels import CalibrationState, Labels, Place, TrainingData

@@ -4,8 +4,7 @@ from functools import partial
 
 import pytest
 
-from svc.errors import StorageError
-from svc.store import connections
+from svc.store import StorageError, connections
 from svc.store.readers import Readers
 
 

@@ -5,8 +5,7 @@ from functools import partial
 
 import pytest
 
-from svc.errors import StorageError
-from svc.store import connections
+from svc.store import StorageError, connections
 from svc.store.database import Database
 from svc.store.writer import Writer
 from tests.store.holding import TIMEOUT_S, held_up, until
