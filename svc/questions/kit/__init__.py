@@ -13,7 +13,7 @@ from svc.questions.kit.base import (
     probability_schema,
     to_digits,
 )
-from svc.questions.kit.conditions import ANSWER_MARK
+from svc.questions.kit.conditions import ANSWER_MARK, ConditionValues
 from svc.questions.kit.distribution import (
     Distribution,
     Lettered,
@@ -59,6 +59,7 @@ __all__ = [
     "SHARES",
     "YES_NO",
     "Anything",
+    "ConditionValues",
     "Described",
     "Descriptions",
     "Distribution",

@@ -126,16 +126,16 @@ class Question(ABC):
     @cached_property
     def dependencies(self) -> frozenset[str]:
         """Keys of the questions whose answers this one needs."""
-        keys = (condition.question for condition in self._conditions)
+        keys = (condition.question for condition in self.conditions)
         return frozenset([*self.depends_on, *(key for key in keys if key is not None)])
 
     @property
     def needs_object(self) -> bool:
         """Whether a condition reads a field of the state."""
-        return any(condition.question is None for condition in self._conditions)
+        return any(condition.question is None for condition in self.conditions)
 
     @property
-    def _conditions(self) -> list[Condition]:
+    def conditions(self) -> list[Condition]:
         """All conditions of the question, those of its rules included."""
         return [*self.when, *(condition for rule in self.rules for condition in rule.conditions)]
 
@@ -322,7 +322,8 @@ class Question(ABC):
             for example in self.examples
             for text in (example.state_text, self.label_text(example.label, backwards=False))
         ]
-        return [self.instructions, *self.own_texts, *examples]
+        conditions = [condition.text for condition in self.conditions]
+        return [self.instructions, *self.own_texts, *examples, *conditions]
 
     @property
     @abstractmethod
