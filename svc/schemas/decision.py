@@ -267,7 +267,7 @@ class DecisionRequestSchema(Schema):
     mode = ModeField(
         "Where probabilities come from: the log-probabilities of the model's tokens, or a JSON "
         "reply in which the model states them. `auto` tries the first, then the second. `logprobs` "
-        "cannot answer text, number and integer questions, choices of over "
+        "cannot answer questions whose value is read from the input, choices of over "
         f"{limits.LOGPROBS_OPTIONS} options, or anything with `think`.",
         default=PINS[NEWEST].mode,
     )

@@ -6,7 +6,7 @@ becomes the answer's fields, and what a right label is. Nothing outside `svc/que
 type a question has.
 
 A type also describes itself: the JSON schemas of its answer and of a true label, and how a page
-draws the answer. A new type is one file with a `Question` and its schema, and one line in
+draws the answer. A new type is one file with a `Question` and its schema, and two lines in
 `svc/questions/__init__.py`.
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc import limits
-from svc.jsontext import Literal, dumps, finite
+from svc.jsontext import JsonObject, Literal, dumps, finite
 from svc.phrases import quoted
 from svc.questions.kit.fields import Described, amount
 from svc.shapes import Json, Named, array, mapping, record
@@ -21,7 +21,7 @@ DEEPEST = 32
 _MISSING = object()
 
 
-class ConditionValues(dict[str, Any]):
+class ConditionValues(JsonObject):
     """What conditions test: state fields, and answers under their `@key`.
 
     A value is casefolded once, however many conditions look into it.
