@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.banking import data_folder
 from benchmarks.bayes import NaiveBayes
-from svc.stats.calibrators import Floats, Ints, log_odds, sigmoid, softmax
+from svc.stats.calibrators import Floats, Ints, sigmoid, softmax
 from svc.stats.tasks import TASKS, Task
 
 # What a served calibrator is judged on; never seen by a fit.
