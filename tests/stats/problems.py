@@ -20,6 +20,21 @@ def classes(seed: int) -> tuple[Floats, Ints]:
     return softmax(logits * random.uniform(0.3, 4)), truth
 
 
+def options(seed: int, *, verbal: bool) -> tuple[Floats, Ints]:
+    """2 to 255 options; in words the five most probable ones alone, to two digits."""
+    random = np.random.default_rng(seed)
+    n, k = int(random.integers(30, 200)), int(random.integers(2, 256))
+    logits = random.normal(scale=random.uniform(0.3, 4), size=(n, k))
+    truth = np.array([random.choice(k, p=row) for row in softmax(logits)])
+    p = softmax(logits * random.uniform(0.1, 8))
+    if verbal:
+        fifth = np.sort(p, axis=1)[:, -min(5, k)][:, None]
+        p = np.where(p >= fifth, np.round(p, 2), 0.0)
+        p = np.where(p.sum(axis=1, keepdims=True) > 0, p, 1.0)
+        p /= p.sum(axis=1, keepdims=True)
+    return p, truth
+
+
 def binary(seed: int) -> tuple[Floats, Ints]:
     """P(yes), off by a slope and an offset."""
     random = np.random.default_rng(seed)
