@@ -19,8 +19,8 @@ def model(sharper: float, n: int, seed: int) -> tuple[Floats, Ints]:
     """Four classes; log-odds are `sharper` times the true ones."""
     random = np.random.default_rng([seed, int(sharper * 10)])
     logits = random.normal(scale=1.5, size=(n, 4))
-    truth = (random.random(n)[:, None] > problems.softmax(logits).cumsum(axis=1)).sum(axis=1)
-    return problems.softmax(logits * sharper), np.minimum(truth, 3)
+    truth = problems.drawn(random, problems.softmax(logits))
+    return problems.softmax(logits * sharper), truth
 
 
 def mixed(one: tuple[Floats, Ints], other: tuple[Floats, Ints]) -> tuple[Floats, Ints, list[str]]:
