@@ -50,7 +50,11 @@ class Knowledge:
         calibrator = self.calibrator(question)
         if calibrator is None or not reading.answered:
             return reading
-        return replace(reading, probabilities=calibrator.one(reading.probabilities))
+        # A calibrator knows options by the order of the definition, a reading by the request's.
+        p = reading.probabilities
+        order = [int(place) for place in question.in_definition_order(range(len(p)))]
+        found = dict(zip(order, calibrator.one([p[place] for place in order]), strict=True))
+        return replace(reading, probabilities=tuple([found[place] for place in range(len(p))]))
 
     def confidence(self, question: Question, reading: Reading) -> float:
         """How sure the calibrated reading is of its top answer, rounded as callers see it."""

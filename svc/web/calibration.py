@@ -17,10 +17,13 @@ SHARE = nullable(PROBABILITY)
 
 
 class TemperatureSchema(ResponseSchema):
-    """Of choice and score: p' is p^(1/t), normalised."""
+    """Of choice and score: p' is p^(1/t), times e^bias where there is one, normalised."""
 
     kind = Shown({"const": "temperature"})
     t = Shown(NUMBER)
+    bias = Shown(
+        array(NUMBER), "One per option or level, in the definition's order.", optional=True
+    )
 
 
 class PlattSchema(ResponseSchema):
