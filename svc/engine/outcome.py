@@ -71,5 +71,7 @@ def _asked_question(key: str, question: Question, finding: Finding | None) -> As
     if finding is None:
         return AskedQuestion(*exact, None)
     reading = finding.reading
-    raw = question.stored(reading), question.tally(reading), question.confidence(reading)
-    return AskedQuestion(*exact, *raw)
+    kept = question.stored(reading)
+    if finding.members:
+        kept = {**kept, "members": finding.members}
+    return AskedQuestion(*exact, kept, question.tally(reading), question.confidence(reading))

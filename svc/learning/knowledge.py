@@ -13,15 +13,20 @@ from typing import Any
 import numpy as np
 
 from svc import limits
+from svc.learning import councils
 from svc.questions import Question, Reading
 from svc.questions.base import to_digits
 from svc.questions.labels import DECIMALS
 from svc.stats import conformal
 from svc.stats.calibrators import Calibrator, from_parameters
+from svc.stats.opinions import Pool
 from svc.stats.tasks import TASKS
-from svc.store.labels import CalibrationState, Labels, TrainingData
+from svc.store.labels import CalibrationState, Labels, Place, TrainingData
 
 SCORES_KEPT = 256  # questions whose sorted scores stay in memory, at most 5,000 doubles each
+
+# What a question's scores were made of: the labels, and the pools that merged them.
+_Version = tuple[int, str | None]
 
 Scores = Callable[[Question, CalibrationState], Sequence[float]]
 
@@ -45,6 +50,11 @@ class Knowledge:
         if learned is None or learned.calibrator is None:
             return None
         return _parsed(learned.calibrator)
+
+    def pool(self, question: Question, models: tuple[str, ...]) -> Pool | None:
+        """What labels taught of these models' say on this exact question, as one council."""
+        learned = self.learned.get(question.digest)
+        return None if learned is None else councils.in_effect(learned.pools, models)
 
     def calibrated(self, question: Question, reading: Reading) -> Reading:
         """The reading as the project's feedback has shaped it."""
@@ -88,7 +98,7 @@ class Library:
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
-        self._scores: OrderedDict[tuple[str, bytes], tuple[int, Sequence[float]]] = OrderedDict()
+        self._scores: OrderedDict[Place, tuple[_Version, Sequence[float]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
@@ -110,13 +120,14 @@ class Library:
     ) -> Sequence[float]:
         place = (project, question.digest)
         with self._lock:
-            revision, scores = self._scores.get(place, (0, ()))
-        if revision == learned.revision:
+            version, scores = self._scores.get(place, ((0, None), ()))
+        if version == (learned.revision, learned.pools):
             return scores
         lesson = self._labels.lesson(place, limits.LABELS_READ)
-        scores = [] if lesson is None else _scores_of(question, lesson)
+        merged = None if lesson is None else councils.merged(lesson, learned.pools)
+        scores = [] if merged is None else _scores_of(question, merged)
         with self._lock:
-            self._scores[place] = (learned.revision, scores)
+            self._scores[place] = ((learned.revision, learned.pools), scores)
             self._scores.move_to_end(place)
             if len(self._scores) > SCORES_KEPT:
                 self._scores.popitem(last=False)

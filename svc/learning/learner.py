@@ -13,6 +13,8 @@ import numpy as np
 
 from svc import limits
 from svc.errors import InvalidRequest, NotFound
+from svc.jsontext import JsonObject
+from svc.learning import councils
 from svc.learning.scheduler import Scheduler
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
@@ -103,7 +105,7 @@ class Learner:
                 f"question {quoted(key)}: the value was not kept under privacy: strict, "
                 "so no label can be compared with it"
             )
-        return _label(decision, key, version, stored.reading["p"], feedback.label)
+        return _label(decision, key, version, stored.reading, feedback.label)
 
     def _until_refit(self, learned: CalibrationState) -> float:
         """Seconds until the next fit may be; at most the whole interval, should clocks jump."""
@@ -124,11 +126,15 @@ class Learner:
         lesson = self._labels.lesson(place, limits.LABELS_READ)
         if lesson is None:
             return False
-        question = self._versions.get(lesson.learned.question_id)
-        calibrator = _fitted(lesson, from_definition(question.definition)) if question else None
+        known, version = lesson.learned, self._versions.get(lesson.learned.question_id)
+        assert version is not None  # a foreign key holds it
+        question = from_definition(version.definition)
+        pools = councils.fitted(lesson, question)
+        calibrator = _fitted(councils.merged(lesson, pools), question)
         text = None if calibrator is None else json.dumps(calibrator)
-        self._labels.keep(place, lesson.learned.revision, self._now_ms(), text)
-        return text is not None or lesson.learned.calibrator is not None
+        self._labels.keep(place, known.revision, self._now_ms(), text, pools)
+        stays = known.calibrator is not None and known.pools == pools
+        return text is not None or stays
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
@@ -141,7 +147,7 @@ def _is_try(learned: CalibrationState) -> bool:
 
 
 def _label(
-    decision: StoredDecision, key: str, version: QuestionVersion, p: list[float], given: Any
+    decision: StoredDecision, key: str, version: QuestionVersion, reading: JsonObject, given: Any
 ) -> NewLabel:
     question = from_definition(version.definition)
     try:
@@ -156,7 +162,8 @@ def _label(
         question_id=version.question_id,
         label=label,
         truth=question.truth(label, decision.answers[key].fields),
-        p=question.evidence(p),
+        p=question.evidence(reading["p"]),
+        members=reading.get("members"),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from svc import limits
 from svc.errors import NotFound
 from svc.jsontext import JsonObject
+from svc.learning import councils
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
 from svc.stats import drift, scores, thresholds
@@ -42,6 +43,8 @@ class Reporter:
         version, question = self._latest(project, key)
         lesson = self._labels.lesson((project, version.digest), limits.LABELS_READ)
         learned = None if lesson is None else lesson.learned
+        if lesson is not None:
+            lesson = councils.merged(lesson, lesson.learned.pools)
         return {
             "project": project,
             "question": key,
@@ -49,6 +52,7 @@ class Reporter:
             "labels": 0 if learned is None else learned.labels,
             "min_labels": limits.MIN_LABELS,
             "calibrator": _calibrator(learned),
+            "pool": None if learned is None else councils.shown(learned.pools),
             **_figures(question, learned, *_arrays(lesson)),
         }
 

@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 
 from svc.questions.answers import ABSTAIN
 from svc.questions.base import (
+    Opinions,
     Question,
     Reading,
     object_schema,
     probability_schema,
+    to_digits,
 )
 from svc.questions.fields import Flag
 from svc.questions.schema import Examples, QuestionSchema, min_confidence_field
@@ -27,6 +29,9 @@ from svc.shapes import PROBABILITY, Json, described, nullable, record
 from svc.terms import TaskKind
 
 NO_ANSWER = Reading((0.0,), answered=False)
+
+# What a member of a council said, and its share of the council.
+Vote = tuple[Reading, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,16 +110,30 @@ class Extraction(Question):
 
         Members without a valid value have no say in it, but count in the share.
         """
-        sides: list[list[Reading]] = []
-        for reading in [one for one in readings if one.answered] or readings:
-            side = next((s for s in sides if self._agree(s[0].value, reading.value)), None)
+        return self._elected([(reading, 1 / len(readings)) for reading in readings])
+
+    def weigh(self, readings: Sequence[Reading | None], pool: Opinions) -> tuple[Reading, float]:
+        """The value whose members count most, at their weighted confidence."""
+        shares = pool.shares([reading is not None for reading in readings])
+        rows = zip(readings, shares, strict=True)
+        return self._elected([(one, share) for one, share in rows if one is not None])
+
+    def opinion(self, reading: Reading, blended: Reading) -> Sequence[float]:
+        """Its confidence in the value that was answered, 0 in one that it did not give."""
+        agrees = reading.answered and self._agree(reading.value, blended.value)
+        return to_digits(reading.probabilities) if agrees else (0.0,)
+
+    def _elected(self, votes: Sequence[Vote]) -> tuple[Reading, float]:
+        sides: list[list[Vote]] = []
+        for vote in [one for one in votes if one[0].answered] or votes:
+            side = next((s for s in sides if self._agree(s[0][0].value, vote[0].value)), None)
             if side is None:
-                sides.append([reading])
+                sides.append([vote])
             else:
-                side.append(reading)
-        winner = max(sides, key=lambda side: (len(side), _mean_confidence(side)))
-        share = len(winner) / len(readings)
-        return replace(winner[0], probabilities=(_mean_confidence(winner) * share,)), share
+                side.append(vote)
+        winner = max(sides, key=_weight)
+        confidence = _weight(winner)[1]
+        return replace(winner[0][0], probabilities=(confidence,)), len(winner) / len(votes)
 
     def _agree(self, value: Any, other: Any) -> bool:
         if value is None or other is None:
@@ -180,5 +199,9 @@ def answered(value: Json) -> Json:
     return record({"value": described(nullable(value), about), "confidence": sure}, ABSTAIN)
 
 
-def _mean_confidence(readings: Sequence[Reading]) -> float:
-    return math.fsum(reading.probabilities[0] for reading in readings) / len(readings)
+def _weight(side: Sequence[Vote]) -> tuple[float, float]:
+    """What the side counts, and the confidence that it adds to its value."""
+    return (
+        math.fsum(share for _, share in side),
+        math.fsum(share * reading.probabilities[0] for reading, share in side),
+    )

@@ -19,6 +19,13 @@ SALT_BYTES = 32
 SMALLEST_BYTES = 512  # of a SQLite database: one page
 _NO_DATABASE = "it is no SQLite database"
 
+# What members of councils said, for labels to teach weights: in a label JSON, an object by model
+# with the raw probabilities, null where a call failed; in what was learned a JSON array of pools.
+_COUNCILS = """
+ALTER TABLE labels ADD COLUMN members TEXT;
+ALTER TABLE learned ADD COLUMN pools TEXT;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -27,7 +34,7 @@ def shipped() -> tuple[Migration, ...]:
     edited: a change is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema,)
+    return (schema, _COUNCILS)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:

@@ -18,6 +18,7 @@ from svc.flows import FlowPool, Job
 from svc.questions import Question, Reading
 from svc.questions.fields import Number
 from svc.records import Model
+from svc.stats.opinions import Pool
 from svc.terms import Mode
 
 
@@ -63,6 +64,8 @@ class Finding:
     modes: tuple[Mode, ...]  # in which each of them answered
     original: Reading  # the first model's, of the first order that answered
     extra: Mapping[str, Any] = field(default_factory=dict)  # fields that the plan adds
+    # What each member of a council said, by model; None where its call failed.
+    members: Mapping[str, Sequence[float] | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -83,10 +86,14 @@ class GroupAsker(Protocol):
     def ask(self, model: Model, group: Group, deadline: Deadline) -> ModelResult: ...
 
 
-class Confidence(Protocol):
-    """How sure the calibrated reading of a question is of its top answer."""
+class Learned(Protocol):
+    """What labels taught: how sure a calibrated reading is, and what members of a council count.
+
+    Of models that answer together, in the order given; None where nothing was learned of them.
+    """
 
     def confidence(self, question: Question, reading: Reading) -> float: ...
+    def pool(self, question: Question, models: tuple[str, ...]) -> Pool | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ class Team:
 
     models: tuple[Model, ...]
     asking: GroupAsker
-    knowledge: Confidence
+    knowledge: Learned
     options: Mapping[str, float]
     flows: FlowPool
 
