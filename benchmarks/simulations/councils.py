@@ -28,7 +28,7 @@ from svc.stats.calibrators import Floats, Ints
 from svc.stats.opinions import Pool
 
 LABELS = (30, 60, 100, 300, 600)
-SPLITS, DRAWS = 4, 20
+SPLITS, DRAWS = 20, 100
 INTENTS, LEARNT = 10, 600
 FRESH = 2_000
 # Of a planted world: how much of the truth a member's log-odds hold, and how sharp they are.
@@ -141,36 +141,47 @@ def _planted(k: int, members: Sequence[Member], shared: float = 0.0) -> Callable
 
 
 def _mixed(split: int) -> Rows:
-    """Two that know much, one of them too sure, and three that know little, each in its own way."""
+    """Two that learnt different messages, one of them too sure, and three that know little."""
     p, truth = _members(split)
-    return p[:, :5], truth
+    return p[:, 1:6], truth
 
 
 def _strong_and_weak(split: int) -> Rows:
     """A strong one, and two that saw few messages and are all the surer."""
     p, truth = _members(split)
-    return p[:, [0, 5, 6]], truth
+    return p[:, [0, 6, 7]], truth
 
 
 @lru_cache(maxsize=SPLITS)
 def _members(split: int) -> Rows:
     rows = _shuffled(split)
     known, asked = rows[:LEARNT], rows[LEARNT:]
-    letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True)
+    half = LEARNT // 2
     models = [
-        _learnt(make_pipeline(letters, LogisticRegression(C=30.0)), known),
-        _learnt(
-            make_pipeline(CountVectorizer(ngram_range=(1, 2)), MultinomialNB(alpha=0.1)), known
-        ),
-        _learnt(make_pipeline(TfidfVectorizer(), LogisticRegression(C=3.0)), known[:100]),
-        _learnt(make_pipeline(CountVectorizer(max_features=60), MultinomialNB()), known),
-        _learnt(make_pipeline(CountVectorizer(), MultinomialNB(alpha=0.01)), known[:60]),
-        _learnt(make_pipeline(CountVectorizer(), MultinomialNB(alpha=1e-3)), known[60:100]),
-        _learnt(make_pipeline(CountVectorizer(), MultinomialNB(alpha=1e-3)), known[100:140]),
+        _learnt(_logistic(_letters(), 30.0), known),
+        _learnt(_logistic(_letters(), 10.0), known[:half]),
+        _learnt(_bayes(CountVectorizer(ngram_range=(1, 2)), 0.1), known[half:]),
+        _learnt(_logistic(TfidfVectorizer(), 3.0), known[:100]),
+        _learnt(_bayes(CountVectorizer(max_features=60), 1.0), known),
+        _learnt(_bayes(CountVectorizer(), 0.01), known[:60]),
+        _learnt(_bayes(CountVectorizer(), 1e-3), known[60:100]),
+        _learnt(_bayes(CountVectorizer(), 1e-3), known[100:140]),
     ]
     intents = sorted({intent for _, intent in known})
     p = np.stack([_asked(model, asked, intents) for model in models], axis=1)
     return p, np.array([intents.index(intent) for _, intent in asked])
+
+
+def _letters() -> TfidfVectorizer:
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True)
+
+
+def _logistic(features: TfidfVectorizer, c: float) -> Pipeline:
+    return make_pipeline(features, LogisticRegression(C=c))
+
+
+def _bayes(features: CountVectorizer, alpha: float) -> Pipeline:
+    return make_pipeline(features, MultinomialNB(alpha=alpha))
 
 
 def _learnt(model: Pipeline, rows: Sequence[tuple[str, str]]) -> Pipeline:

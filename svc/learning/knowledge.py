@@ -14,12 +14,10 @@ import numpy as np
 
 from svc import limits
 from svc.learning import councils
-from svc.questions import Question, Reading
-from svc.questions.base import to_digits
+from svc.questions import Opinions, Question, Reading, to_digits
 from svc.questions.labels import DECIMALS
 from svc.stats import conformal
 from svc.stats.calibrators import Calibrator, from_parameters
-from svc.stats.opinions import Pool
 from svc.stats.tasks import TASKS
 from svc.store.labels import CalibrationState, Labels, Place, TrainingData
 
@@ -51,7 +49,7 @@ class Knowledge:
             return None
         return _parsed(learned.calibrator)
 
-    def pool(self, question: Question, models: tuple[str, ...]) -> Pool | None:
+    def pool(self, question: Question, models: tuple[str, ...]) -> Opinions | None:
         """What labels taught of these models' say on this exact question, as one council."""
         learned = self.learned.get(question.digest)
         return None if learned is None else councils.in_effect(learned.pools, models)

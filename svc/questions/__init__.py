@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from svc.questions.base import LabelLine, LabelQuestion, Question, Reading, Unreadable
+from svc.questions.base import (
+    LabelLine,
+    LabelQuestion,
+    Opinions,
+    Question,
+    Reading,
+    Unreadable,
+    to_digits,
+)
 from svc.questions.choice import ChoiceSchema
 from svc.questions.multi import MultiSchema
 from svc.questions.noul import NoulSchema
@@ -43,10 +51,12 @@ __all__ = [
     "TYPES",
     "LabelLine",
     "LabelQuestion",
+    "Opinions",
     "Question",
     "QuestionSchema",
     "Reading",
     "Unreadable",
     "from_definition",
     "register",
+    "to_digits",
 ]

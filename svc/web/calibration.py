@@ -18,7 +18,6 @@ from svc.shapes import (
     nullable,
     one_of,
 )
-from svc.stats.opinions import KINDS
 from svc.stats.scores import AUTOMATE_FROM, BINS
 from svc.web.decorators import fails, query, response
 from svc.web.feedback import LabelledSchema
@@ -59,7 +58,7 @@ class PoolSchema(ResponseSchema):
     """How the answers of a council's members are weighed."""
 
     kind = Shown(
-        one_of(KINDS),
+        one_of(("arithmetic", "geometric")),
         "`arithmetic`: the weighted mean of probabilities; `geometric`: the product of their "
         "powers, normalised.",
     )

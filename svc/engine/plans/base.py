@@ -15,10 +15,9 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ApiError
 from svc.flows import FlowPool, Job
-from svc.questions import Question, Reading
+from svc.questions import Opinions, Question, Reading
 from svc.questions.fields import Number
 from svc.records import Model
-from svc.stats.opinions import Pool
 from svc.terms import Mode
 
 
@@ -93,7 +92,7 @@ class Learned(Protocol):
     """
 
     def confidence(self, question: Question, reading: Reading) -> float: ...
-    def pool(self, question: Question, models: tuple[str, ...]) -> Pool | None: ...
+    def pool(self, question: Question, models: tuple[str, ...]) -> Opinions | None: ...
 
 
 @dataclass(frozen=True, slots=True)
