@@ -17,9 +17,9 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from svc import jsontext
 from svc.questions.kit.conditions import Condition, Rule
@@ -73,6 +73,16 @@ class Example:
 
     state_text: str
     label: Any
+
+
+class Opinions(Protocol):
+    """How much each member of a council counts, as labels taught it; None stands for one missing.
+
+    Those that have a say share it, so that the shares sum to 1.
+    """
+
+    def one(self, members: Sequence[Sequence[float] | None]) -> tuple[float, ...]: ...
+    def shares(self, present: Sequence[bool]) -> tuple[float, ...]: ...
 
 
 class Unreadable(Exception):
@@ -208,8 +218,24 @@ class Question(ABC):
     def blend(self, readings: Sequence[Reading]) -> tuple[Reading, float]:
         """The mean of a council's readings, and the share whose top answer is the mean's."""
         mean = self.merge(readings)
-        top = self.top(mean)
-        return mean, sum(self.top(reading) == top for reading in readings) / len(readings)
+        return mean, self._agreement(mean, readings)
+
+    def weigh(self, readings: Sequence[Reading | None], pool: Opinions) -> tuple[Reading, float]:
+        """The same by what labels taught of each member; None stands for one whose call failed."""
+        there = [reading for reading in readings if reading is not None]
+        # As they are stored: so a row is pooled alike when it is learned from.
+        rounded = [None if one is None else to_digits(one.probabilities) for one in readings]
+        pooled = replace(self.merge(there), probabilities=pool.one(rounded))
+        return pooled, self._agreement(pooled, there)
+
+    def opinion(self, reading: Reading, blended: Reading) -> Sequence[float]:
+        """What a member of a council said of the blended answer, as it is kept for learning."""
+        return to_digits(self.in_definition_order(reading.probabilities))
+
+    def _agreement(self, blended: Reading, readings: Sequence[Reading]) -> float:
+        top = self.top(blended)
+        agreeing = [reading for reading in readings if self.top(reading) == top]
+        return len(agreeing) / len(readings)
 
     # --- how a reading becomes an answer ---
 
