@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,7 +26,7 @@ TRAINED = 350
 INTENTS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class World:
     """How confidences are drawn, and how often answers of a confidence are right."""
 
@@ -43,9 +44,13 @@ class World:
 
     def above(self, threshold: float) -> tuple[float, float]:
         """The accuracy of answers at or above a threshold, and their share."""
-        confidence = np.round(self.draw(np.random.default_rng(0), 100_000), SHOWN)
-        reached = confidence[confidence >= threshold]
-        return float(self.accuracy(reached).mean()), len(reached) / len(confidence)
+        reached = self.population[self.population >= threshold]
+        return float(self.accuracy(reached).mean()), len(reached) / len(self.population)
+
+    @cached_property
+    def population(self) -> Floats:
+        """Confidences of many answers."""
+        return np.round(self.draw(np.random.default_rng(0), 20_000), SHOWN)
 
 
 def _even(random: Random, n: int) -> Floats:

@@ -19,7 +19,7 @@ from svc.stats.calibrators import Floats, Ints
 # How far the true share is thought to lie on the way from the target to 1, and how much of the
 # wealth is bet on it. They are spaced for samples of up to 5,000 answers.
 PLACES = np.array([0.1, 0.2, 0.4, 0.7, 1.0])
-SHARES = np.array([0.1, 0.25, 0.25, 0.2, 0.2])
+SHARES = np.array([0.05, 0.25, 0.3, 0.3, 0.1])
 # The logarithm of what is left to a gambler who bet everything and lost.
 _RUIN = -1e6
 

@@ -36,19 +36,24 @@ that changes it was fitted on the same labels, which the proof does not cover; t
 `benchmarks/simulations/promises.py` has the share of false promises with a refit at every look.
 
 **Withdrawal.** Wealth once reached counts, unless it has been lost since; so a promise does not
-come and go with chance. When the answers at or above a threshold become worse
-(`recency.py`), the labels from before that are left out and the walk begins anew.
+come and go with chance. But the latest labels must not speak against it: the ratio of the
+likelihoods that accuracy above the threshold fell under the target, and that it is as before, is
+summed over the labels since which it may have fallen (the Shiryaev-Roberts statistic; E-detectors,
+Shin, Ramdas and Rinaldo 2023). When the sum is large, only labels since the likeliest of these
+count, for every threshold. They begin with a run of wrong answers, so this makes promises rarer,
+not more often false. What changed for good is found by `recency.py`, whose callers leave out the
+labels from before.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from svc.stats import betting, recency
+from svc.stats import betting
 from svc.stats.calibrators import Floats, Ints
 from svc.stats.tasks import SHOWN
 
@@ -61,25 +66,26 @@ FIRST = 32
 STARTS = ((4, 0.15), (8, 0.35), (16, 0.2), (32, 0.3))
 # Wealth is looked up after so many labels, each time this much more, and now.
 LOOKS = 1.1
-# A change for the worse is found by mistake in 5% of the projects with so many labels.
-WITHDRAWN_FALSELY = 1_000
+# Labels among which accuracy may have fallen, and how far under the target it is looked for.
+LATEST = 400
+FALL = 0.05
+# The sum of likelihood ratios that withdraws a promise. Where nothing changed, it is reached once
+# in at least about so many labels.
+AGAINST = 2_000.0
 # A promise is not plausible that needs more labels.
 PLAUSIBLE = 100_000
-# How often what was found may be left out for what came after it.
-_RESTARTS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
     """What labels say of a target."""
 
-    target: float
     # The lowest confidence that keeps it, None when no promise can be made.
     min_confidence: float | None
-    # The place of the first label that counts; 0, unless answers became worse.
-    since: int
     # About how many more labels it takes: 0 when promised, None when it is not plausible.
     labels_needed: int | None
+    # The place of the first label that counts: 0, unless accuracy fell.
+    since: int = 0
 
 
 def report(
@@ -88,7 +94,7 @@ def report(
     """For each target the lowest `min_confidence` that keeps it, and the share it automates.
 
     Labels are in the order in which they came, and weigh one over their chance of being drawn.
-    Rows that are not `ordered` are never searched for a change.
+    Where rows are not `ordered`, nothing is made of which are the latest.
     """
     shown = np.round(confidence, SHOWN)
     weight = np.ones(len(shown)) if weight is None else weight
@@ -106,17 +112,15 @@ def lowest(
 def promise(
     target: float, confidence: Floats, correct: Ints, weight: Floats, *, ordered: bool = True
 ) -> Promise:
-    """What may be promised now; labels from before a change for the worse are left out."""
-    since = 0
-    for _ in range(_RESTARTS):
-        walk = _walk(target, confidence[since:], correct[since:], weight[since:])
-        if walk.min_confidence is None or not ordered:
+    """What may be promised now."""
+    since, found = 0, _walk(target, confidence, correct, weight)
+    while ordered and found.min_confidence is not None:
+        fall = _fall(target, found.min_confidence, confidence[since:], correct[since:])
+        if fall is None:
             break
-        worse = _worse(walk.min_confidence, confidence[since:], correct[since:])
-        if worse is None:
-            break
-        since += worse
-    return Promise(target, walk.min_confidence, since, walk.labels_needed)
+        since += fall
+        found = _walk(target, confidence[since:], correct[since:], weight[since:])
+    return replace(found, since=since)
 
 
 def fewest(target: float) -> int:
@@ -128,18 +132,19 @@ def _row(
     target: float, confidence: Floats, correct: Ints, weight: Floats, ordered: bool
 ) -> dict[str, Any]:
     found = promise(target, confidence, correct, weight, ordered=ordered)
-    row = {
+    reason, share = None, None
+    if found.min_confidence is None:
+        reason = _why_not(target, len(correct) - found.since, found.labels_needed)
+    else:
+        share = float(weight[confidence >= found.min_confidence].sum() / weight.sum())
+    return {
         "target": target,
         "min_confidence": found.min_confidence,
-        "automated": None,
-        "reason": _why_not(target, len(correct) - found.since, found.labels_needed),
+        "automated": share,
+        "reason": reason,
         "labels_needed": found.labels_needed,
         "since": found.since,
     }
-    if found.min_confidence is None:
-        return row
-    reached, counted = confidence[found.since :] >= found.min_confidence, weight[found.since :]
-    return row | {"automated": float(counted[reached].sum() / counted.sum()), "reason": None}
 
 
 def _why_not(target: float, labels: int, needed: int | None) -> str:
@@ -150,36 +155,29 @@ def _why_not(target: float, labels: int, needed: int | None) -> str:
     return f"needs about {needed:,} more labels"
 
 
-@dataclass(frozen=True, slots=True)
-class _Walked:
-    min_confidence: float | None
-    labels_needed: int | None
-
-
-def _walk(target: float, confidence: Floats, correct: Ints, weight: Floats) -> _Walked:
-    """The walk down, on labels among which nothing changed."""
+def _walk(target: float, confidence: Floats, correct: Ints, weight: Floats) -> Promise:
+    """What labels promise among which accuracy did not fall."""
     if len(confidence) < FIRST:
-        return _Walked(None, max(fewest(target) - len(confidence), 1))
+        return Promise(None, max(fewest(target) - len(confidence), 1))
     starts, parts = _starts(confidence)
     wrong = confidence[correct == 0]
     tested = np.union1d(wrong[wrong <= starts[0]], starts)[::-1]
     logs = _logs(target, tested, confidence, correct, weight)
     wealth = betting.mixed(logs)
-    grown = np.where(wealth[-1] >= 0, wealth.max(axis=0), -np.inf)
     places = np.searchsorted(-tested, -starts)
-    end = _end_of_walk(grown, places, parts)
+    end = _end_of_walk(np.where(wealth[-1] >= 0, wealth.max(axis=0), -np.inf), places, parts)
     if end is None:
         needed = -np.log(ERROR * parts) - wealth[-1, places]
-        return _Walked(None, _more_labels(logs[:, -1, places], needed, len(confidence)))
+        return Promise(None, _more_labels(logs[:, -1, places], needed, len(confidence)))
     failed = tested[end] if end < len(tested) else -math.inf
-    return _Walked(float(confidence[confidence > failed].min()), 0)
+    return Promise(float(confidence[confidence > failed].min()), 0)
 
 
 def _starts(confidence: Floats) -> tuple[Floats, Floats]:
     """The thresholds at which walks start, the strictest first, and their parts of `ERROR`."""
     ranked = np.sort(confidence[:FIRST])[::-1]
     values, owners = np.unique([-ranked[rank - 1] for rank, _ in STARTS], return_inverse=True)
-    parts: Floats = np.bincount(owners, weights=[part for _, part in STARTS])
+    parts = np.bincount(owners, weights=[part for _, part in STARTS]).astype(np.float64)
     return np.asarray(-values, np.float64), parts
 
 
@@ -223,9 +221,23 @@ def _more_labels(logs: Floats, needed: Floats, labels: int) -> int | None:
     return max(1, math.ceil(float((needed[plausible] / growth[plausible]).min())))
 
 
-def _worse(threshold: float, confidence: Floats, correct: Ints) -> int | None:
-    """The place from which on answers that reach a threshold are worse, None when they are not."""
+def _fall(target: float, threshold: float, confidence: Floats, correct: Ints) -> int | None:
+    """The place since which answers that reach a threshold are likely to be worse, or None."""
     (reached,) = np.nonzero(confidence >= threshold)
-    surprise = recency.surprise(confidence[reached], correct[reached])
-    found = recency.changes(surprise, recency.RISE, WITHDRAWN_FALSELY)
-    return int(reached[found[-1]]) if found else None
+    late = reached[reached >= len(confidence) - LATEST]
+    usual = 1 - _usual_accuracy(target, correct[reached[: len(reached) - len(late)]])
+    fallen = 1 - target + FALL
+    right, wrong = math.log((1 - fallen) / (1 - usual)), math.log(fallen / usual)
+    since = np.cumsum(np.where(correct[late] == 1, right, wrong)[::-1])[::-1]
+    if np.exp(since).sum() < AGAINST:
+        return None
+    return max(1, int(late[since.argmax()]))
+
+
+def _usual_accuracy(target: float, correct: Ints) -> float:
+    """An accuracy drawn to the target, which it is at the least.
+
+    It is never so high that a wrong answer or two would speak of a fall.
+    """
+    shrunk = (float(correct.sum()) + FIRST * target) / (len(correct) + FIRST)
+    return min(max(shrunk, target), 1 - (1 - target) / 3)
