@@ -34,6 +34,8 @@ right less often.
 A calibrator that keeps the order of confidences changes nothing at all, as only order counts. One
 that changes it was fitted on the same labels, which the proof does not cover; the simulation
 `benchmarks/simulations/promises.py` has the share of false promises with a refit at every look.
+A caller who reads the most recent labels only has other first ones each time, so the proof holds
+until the oldest labels fall out.
 
 **Withdrawal.** Wealth once reached counts, unless it has been lost since; so a promise does not
 come and go with chance. But the latest labels must not speak against it: the ratio of the
@@ -41,7 +43,7 @@ likelihoods that accuracy above the threshold fell under the target, and that it
 summed over the labels since which it may have fallen (the Shiryaev-Roberts statistic; E-detectors,
 Shin, Ramdas and Rinaldo 2023). When the sum is large, only labels since the likeliest of these
 count, for every threshold. They begin with a run of wrong answers, so this makes promises rarer,
-not more often false. What changed for good is found by `recency.py`, whose callers leave out the
+not more often false. Weights have no say in it. What changed for good is found by `recency.py`, whose callers leave out the
 labels from before.
 """
 
