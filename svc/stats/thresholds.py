@@ -43,8 +43,8 @@ likelihoods that accuracy above the threshold fell under the target, and that it
 summed over the labels since which it may have fallen (the Shiryaev-Roberts statistic; E-detectors,
 Shin, Ramdas and Rinaldo 2023). When the sum is large, only labels since the likeliest of these
 count, for every threshold. They begin with a run of wrong answers, so this makes promises rarer,
-not more often false. Weights have no say in it. What changed for good is found by `recency.py`, whose callers leave out the
-labels from before.
+not more often false. Weights have no say in it. What changed for good is found by `recency.py`,
+whose callers leave out the labels from before.
 """
 
 from __future__ import annotations
