@@ -186,7 +186,7 @@ def variance(groups: Sequence[Moments]) -> float:
     squares = math.fsum(
         squares - 2 * mean * group.total + group.count * mean**2 for group, squares in known
     )
-    return squares / max(measured - 1, 1)
+    return max(squares, 0.0) / max(measured - 1, 1)
 
 
 def _worst_skew(room: float, spread: float) -> float:
