@@ -65,7 +65,8 @@ class Project:
         if not self.spread:
             return mix
         strength = 0.25 / self.spread**2 - 1
-        return random.dirichlet(np.maximum(mix * strength, 1e-3))
+        drawn: Floats = random.dirichlet(np.maximum(mix * strength, 1e-3))
+        return drawn
 
     def _part(self, random: Random, mix: Floats, n: int) -> Week:
         counts = random.multinomial(n, mix)
@@ -101,7 +102,9 @@ QUIET = (
     Project("yes/no, 1,000 a week", even(2), 1_000),
     Project("yes/no, 1,000 a week, no squares", even(2), 1_000, squares=False),
     Project("5 options, 20 a week, very sure", long_tailed(5), 20, very_sure),
-    Project("5 options, 3 to 300 a week, very sure", long_tailed(5), 60, very_sure, volume="uneven"),
+    Project(
+        "5 options, 3 to 300 a week, very sure", long_tailed(5), 60, very_sure, volume="uneven"
+    ),
     Project("77 options, 300 a week", even(77), 300),
     Project("77 options, long-tailed, 300 a week", long_tailed(77), 300, very_sure),
 )
@@ -170,7 +173,9 @@ def flagged(decisions: int, path: Sequence[float], seed: int) -> list[set[str]]:
 def run(repetitions: int, seed: int) -> None:
     """Print the tables."""
     print(f"Drift: {repetitions} projects a row, from seed {seed}\n")
-    print("| a year without drift | with an alarm | of the mix, confidence, slow ones | read daily |")
+    print(
+        "| a year without drift | with an alarm | of the mix, confidence, slow ones | read daily |"
+    )
     print("|---|---|---|---|")
     for project in (*QUIET, *OVERDISPERSED):
         print(_quiet_row(project, repetitions, seed))
@@ -191,7 +196,10 @@ def _quiet_row(project: Project, repetitions: int, seed: int) -> str:
 
 SHIFT = ("10 points in one week, after 8 of none", [0.0] * 8 + [0.1])
 SLOW = ("3 points a week for 8 weeks, from the first on", [0.03 * week for week in range(8)])
-AFTER = ("3 points a week for 8 weeks, after a quiet month", [0.0] * 4 + [0.03 * w for w in range(1, 9)])
+AFTER = (
+    "3 points a week for 8 weeks, after a quiet month",
+    [0.0] * 4 + [0.03 * w for w in range(1, 9)],
+)
 STEP = ("25 points that stay, after 8 weeks", [0.0] * 8 + [0.25] * 12)
 
 

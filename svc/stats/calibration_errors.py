@@ -105,7 +105,7 @@ def bins_of(probability: Floats) -> Ints:
 def _filled(probability: Floats, happened: Ints, shares: Floats) -> _Filled:
     bins = bins_of(probability)
     share, expected, rate, squares = (
-        np.bincount(bins, weights=values, minlength=BINS)
+        np.bincount(bins, weights=values, minlength=BINS).astype(np.float64)
         for values in (shares, shares * probability, shares * happened, shares**2)
     )
     there = share > 0

@@ -19,8 +19,10 @@ from svc.stats.calibrators import Floats, Ints
 # Every cell that is expected to hold this many is large enough for the chi-square approximation,
 # also in the far tail that a yearly rate needs.
 LARGE = 20
+# Of small counts in many columns, p-values above this are near enough by chi-square.
+ORDINARY = 0.1
 # Monte Carlo stops after the first of these numbers of tables with enough as far apart.
-TABLES = (100, 1_000, 20_000)
+TABLES = (200, 2_000, 20_000)
 ENOUGH = 20
 # A bound below this is reported as the p-value: tables drawn at random could not tell it anyway.
 NEGLIGIBLE = 1e-5
@@ -41,9 +43,10 @@ class Moments:
 def counts_p_value(one: Sequence[int], other: Sequence[int]) -> float:
     """How often chance alone would set two rows of counts at least so far apart.
 
-    Pearson's chi-square where all expected counts are large, else exact given the margins:
-    Fisher's test for two columns, and Monte Carlo tables ranked by the likelihood ratio for more
-    (Besag and Clifford, Sequential Monte Carlo p-values, 1991), with a fixed seed.
+    Pearson's chi-square where all expected counts are large or nothing is out of the ordinary,
+    else exact given the margins: Fisher's test for two columns, and Monte Carlo tables ranked by
+    the likelihood ratio for more (Besag and Clifford, Sequential Monte Carlo p-values, 1991), with
+    a fixed seed.
     """
     columns = [pair for pair in zip(one, other, strict=True) if any(pair)]
     if len(columns) < 2 or not all(map(sum, zip(*columns, strict=True))):
@@ -55,10 +58,13 @@ def counts_p_value(one: Sequence[int], other: Sequence[int]) -> float:
 @lru_cache(maxsize=4_096)
 def _counts_p_value(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     table = np.array([one, other], dtype=np.int64)
+    tail = chi_square_tail(_pearson(table), len(one) - 1)
     if _expected(table).min() >= LARGE:
-        return chi_square_tail(_pearson(table), len(one) - 1)
+        return tail
     if len(one) == 2:
         return _fisher(table)
+    if tail > ORDINARY:
+        return tail
     bound = _entropy_bound(table)
     return bound if bound < NEGLIGIBLE else _monte_carlo(table)
 

@@ -98,11 +98,11 @@ def _rate(decisions: Decisions, option: int, p: Floats, true: Ints, shares: Floa
     )
     labels, rows = float(shares @ true), effective(shares)
     guessed = float(shares @ p)
-    misses: Floats = true - labels
-    guesses: Floats = p - guessed
+    misses = np.subtract(true, labels, dtype=np.float64)
+    guesses = p - guessed
     # Of the labels' spread, what they have because not every decision is labelled can be told
     # from the probabilities; what is left would stay, were all of them labelled.
-    drawn: Floats = shares**2 * _unlabelled(shares, decisions.count)
+    drawn = shares**2 * _unlabelled(shares, decisions.count)
     kept = float((shares**2 - drawn) @ misses**2)
     power = _power(drawn, misses, guesses) if rows >= FEWEST else 0.0
     spread = kept + float(drawn @ (misses - power * guesses) ** 2) * _fit_cost(rows)
