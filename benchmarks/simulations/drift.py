@@ -113,6 +113,7 @@ OVERDISPERSED = (
     Project("yes/no, 1,000 a week, weeks differ by 1 point", even(2), 1_000, spread=0.01),
     Project("yes/no, 1,000 a week, weeks differ by 3 points", even(2), 1_000, spread=0.03),
 )
+READ_DAILY = (QUIET[0], QUIET[2])
 MONDAY = Project("a Monday with ten decisions, weeks of 100", even(5), 100)
 
 
@@ -183,15 +184,14 @@ def run(repetitions: int, seed: int) -> None:
     print(f"| {MONDAY.name} | {false / repetitions:.1%} | | |")
     print("\n| drift of a yes/no | decisions a week | flagged |\n|---|---|---|")
     for row in _power_rows(repetitions, seed):
-        print(row)
+        print(row, flush=True)
 
 
-def _quiet_row(project: Project, repetitions: int, seed: int) -> str:
-    years = [year(project, seed + one) for one in range(repetitions)]
-    daily = [year(project, seed + one, daily=True) for one in range(repetitions // 5)]
+def _quiet_row(project: Project, repetitions: int, seed: int, *, daily: bool = False) -> str:
+    years = [year(project, seed + one, daily=daily) for one in range(repetitions)]
     each = " / ".join(f"{np.mean([name in raised for raised in years]):.1%}" for name in TESTS)
-    false, looked = np.mean([bool(raised) for raised in years]), np.mean(list(map(bool, daily)))
-    return f"| {project.name} | {false:.1%} | {each} | {looked:.1%} |"
+    name = project.name + ", read daily" * daily
+    return f"| {name} | {np.mean([bool(raised) for raised in years]):.1%} | {each} |"
 
 
 SHIFT = ("10 points in one week, after 8 of none", [0.0] * 8 + [0.1])

@@ -164,7 +164,8 @@ def means_p_value(one: Sequence[Moments], other: Sequence[Moments]) -> float:
     """
     (n, mean), (m, other_mean) = summed(one), summed(other)
     common, spread = summed([*one, *other])[1], variance([*one, *other])
-    if not (n and m) or spread <= 0:
+    # Equal values differ by what rounding makes of their sums.
+    if not (n and m) or spread <= 0 or abs(mean - other_mean) < _TIES:
         return 1.0
     error = math.sqrt(spread * (1 / n + 1 / m))
     # A gap upwards is made by high values of the smaller group, or by low ones of the larger.
