@@ -46,13 +46,13 @@ class Project:
         """One week as it stands at the end of each of its days."""
         mix = self._of_this_week(random, self.mix if mix is None else mix)
         sizes = self._sizes(random)
-        parts = [self._part(random, mix, int(size)) for size in sizes]
+        parts = [self.part(random, mix, int(size)) for size in sizes]
         return list(accumulate(parts, _added))
 
     def week(self, random: Random, mix: Floats | None = None) -> Week:
         """The whole of it."""
         chosen = self._of_this_week(random, self.mix if mix is None else mix)
-        return self._part(random, chosen, int(self._sizes(random).sum()))
+        return self.part(random, chosen, int(self._sizes(random).sum()))
 
     def _sizes(self, random: Random) -> Ints:
         mean = self.decisions
@@ -68,7 +68,7 @@ class Project:
         drawn: Floats = random.dirichlet(np.maximum(mix * strength, 1e-3))
         return drawn
 
-    def _part(self, random: Random, mix: Floats, n: int) -> Week:
+    def part(self, random: Random, mix: Floats, n: int) -> Week:
         counts = random.multinomial(n, mix)
         values = self.confidences(random, n)
         named = {str(top): int(count) for top, count in enumerate(counts) if count}
@@ -90,8 +90,9 @@ def even(options: int) -> Floats:
 
 def long_tailed(options: int) -> Floats:
     """Shares as of the intents of a real service: by Zipf's law."""
-    shares = 1 / np.arange(1, options + 1)
-    return shares / shares.sum()
+    shares: Floats = 1 / np.arange(1, options + 1)
+    shares /= shares.sum()
+    return shares
 
 
 QUIET = (
@@ -149,7 +150,7 @@ def mondays(seed: int) -> bool:
     random = np.random.default_rng(seed)
     before: list[Week] = []
     for _ in range(WEEKS_A_YEAR):
-        ten = MONDAY._part(random, MONDAY.mix, 10)
+        ten = MONDAY.part(random, MONDAY.mix, 10)
         if any(alarms([*before, ten], finished=False).values()):
             return True
         before.append(MONDAY.week(random))
@@ -174,14 +175,14 @@ def flagged(decisions: int, path: Sequence[float], seed: int) -> list[set[str]]:
 def run(repetitions: int, seed: int) -> None:
     """Print the tables."""
     print(f"Drift: {repetitions} projects a row, from seed {seed}\n")
-    print(
-        "| a year without drift | with an alarm | of the mix, confidence, slow ones | read daily |"
-    )
-    print("|---|---|---|---|")
+    print("| a year | with an alarm | of mix / confidence / slow mix / slow confidence |")
+    print("|---|---|---|")
     for project in (*QUIET, *OVERDISPERSED):
-        print(_quiet_row(project, repetitions, seed))
+        print(_quiet_row(project, repetitions, seed), flush=True)
+    for project in READ_DAILY:
+        print(_quiet_row(project, repetitions, seed, daily=True), flush=True)
     false = sum(mondays(seed + one) for one in range(repetitions))
-    print(f"| {MONDAY.name} | {false / repetitions:.1%} | | |")
+    print(f"| {MONDAY.name} | {false / repetitions:.1%} | |", flush=True)
     print("\n| drift of a yes/no | decisions a week | flagged |\n|---|---|---|")
     for row in _power_rows(repetitions, seed):
         print(row, flush=True)

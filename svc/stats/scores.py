@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from svc.jsontext import JsonObject
-from svc.stats.calibration_errors import BINS, CalibrationError, bins_of, calibration_error
+from svc.stats.calibration_errors import BINS as BINS
+from svc.stats.calibration_errors import CalibrationError, bins_of, calibration_error
 from svc.stats.calibrators import Floats, Ints
 from svc.stats.intervals import Interval, bounded_mean, normalised
 from svc.stats.tasks import SHOWN, Task
