@@ -80,6 +80,15 @@ def test_the_bound_on_a_small_p_value_is_one() -> None:
 
 def test_a_change_beyond_doubt_needs_no_tables() -> None:
     assert counts_p_value([0, 0, 30], [300, 280, 10]) < 1e-5
+    before = np.arange(1, 78) * 3
+    now = before[::-1] // 10
+    assert counts_p_value(now.tolist(), before.tolist()) == homogeneity.NEGLIGIBLE
+
+
+@pytest.mark.parametrize("freedom", [2, 3, 10, 76, 254])
+def test_beyond_doubt_is_beyond_what_is_negligible(freedom: int) -> None:
+    limit = freedom + homogeneity.BEYOND_DOUBT * np.sqrt(2 * freedom)
+    assert stats.chi2.sf(limit, freedom) < homogeneity.NEGLIGIBLE
 
 
 @pytest.mark.parametrize(
