@@ -207,16 +207,23 @@ def estimate(world: World, target: float, labels: int, random: Random) -> float 
     return None
 
 
+_WORLDS = (answers.calibrated(), answers.alike(0.95), answers.slope(0.93))
+
+
 def withdrawn(repetitions: int = REPETITIONS // 2) -> Iterable[str]:
     """Labels until a promise of 0.9 is withdrawn, after 1,000 labels and a fall of ten points."""
-    for number, world in enumerate((answers.calibrated(), answers.alike(0.95), answers.slope(0.93))):
+    for number, world in enumerate(
+        (answers.calibrated(), answers.alike(0.95), answers.slope(0.93))
+    ):
         random = np.random.default_rng([6, number])
         delays = [d for _ in range(repetitions) if (d := withdrawal(world, random)) is not None]
         yield (
             f"{world.name}: within 200 {np.mean(np.array(delays) <= 200):.0%}, "
             f"median {np.median(delays):.0f}, 90% {np.quantile(delays, 0.9):.0f} ({len(delays)})"
         )
-    for number, world in enumerate((answers.calibrated(), answers.alike(0.95), answers.slope(0.93))):
+    for number, world in enumerate(
+        (answers.calibrated(), answers.alike(0.95), answers.slope(0.93))
+    ):
         random = np.random.default_rng([6, 9, number])
         false = np.mean([_withdrawn_falsely(world, random) for _ in range(repetitions // 2)])
         yield f"{world.name}, unchanged: withdrawn at some of 99 looks {false:.1%}"

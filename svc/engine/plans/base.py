@@ -66,8 +66,8 @@ class Finding:
 
     `models` are those whose answers went into the reading, and `modes` are the modes in which they
     answered. `original` is the first model's reading of the first option order that was answered.
-    `extra` are answer fields that the plan adds. `members` are the probabilities of each member of a
-    council, by its id, and None where its call failed.
+    `extra` are answer fields that the plan adds. `members` are the probabilities of each member of
+    a council, by its id, and None where its call failed.
     """
 
     reading: Reading
