@@ -20,6 +20,14 @@ class Privacy(StrEnum):
     STRICT = "strict"
 
 
+class Sampling(StrEnum):
+    """How the decision of a label came to be labelled."""
+
+    RANDOM = "random"
+    QUEUE = "queue"
+    OTHER = "other"
+
+
 class TaskKind(StrEnum):
     """What a label of a question is: a class, yes or no, or whether its value is right."""
 

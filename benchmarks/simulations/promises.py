@@ -16,8 +16,9 @@ import numpy as np
 from benchmarks.simulations import answers
 from benchmarks.simulations.answers import Random, World
 from svc.stats import betting, recency, thresholds
-from svc.stats.calibrators import Floats, Ints, fit_temperature
+from svc.stats.calibrators import Floats, Ints
 from svc.stats.conformal import quantile
+from svc.stats.fitting import fit_temperature
 from svc.stats.tasks import SHOWN, TASKS
 from svc.terms import TaskKind
 

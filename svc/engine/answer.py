@@ -15,12 +15,12 @@ def by_models(
     knowledge: Knowledge, question: Question, finding: Finding, extra: Mapping[str, Any]
 ) -> Answer:
     """The answer that models gave, calibrated by the project's labels, with the `extra` fields."""
-    reading = knowledge.calibrated(question, finding.reading)
+    reading = knowledge.calibrated(question, finding)
     fields = {
         **question.answer(reading),
-        "calibrated": knowledge.calibrator(question) is not None,
+        "calibrated": knowledge.calibrator(question, finding) is not None,
         **finding.extra,
-        **knowledge.coverage(question, finding.reading),
+        **knowledge.coverage(question, finding),
         **extra,
     }
     return Answer(

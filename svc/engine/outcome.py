@@ -73,7 +73,7 @@ def _asked_question(key: str, question: Question, finding: Finding | None) -> As
     if finding is None:
         return AskedQuestion(*wording, None)
     reading = finding.reading
-    kept = question.stored(reading)
+    kept = {**question.stored(reading), "by": finding.answered_by}
     if finding.members:
         kept = {**kept, "members": finding.members}
     return AskedQuestion(*wording, kept, question.tally(reading), question.confidence(reading))

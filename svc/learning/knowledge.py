@@ -2,61 +2,84 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from svc import limits
-from svc.learning import councils
+from svc.engine.plans import Finding
+from svc.learning import councils, fits
+from svc.learning.labelled import Labelled, labelled
 from svc.questions import DECIMALS, Opinions, Question, Reading, to_digits
-from svc.stats import TASKS, Calibrator, conformal, from_parameters
-from svc.store import CalibrationState, Labels, Place, TrainingData
+from svc.stats import TASKS, Calibrator, Floats, conformal
+from svc.store import CalibrationState, Labels, Place
 
-# For how many questions the sorted scores stay in memory, each at most 5,000 doubles.
+# For how many questions the scores stay in memory, each at most 5,000 doubles and as many weights.
 SCORES_KEPT = 256
 
 # What a question's scores were made of: the labels, and the pools that merged them.
 _Version = tuple[int, str | None]
 
-Scores = Callable[[Question, CalibrationState], Sequence[float]]
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The nonconformity scores of a question's labels, with the weight and the group of each."""
+
+    scores: Floats
+    weights: Floats | None
+    groups: Sequence[str]
+
+    def limit(self, group: str, coverage: float) -> float | None:
+        """The score up to which options are in a set; None where nothing can be promised.
+
+        A group with too few labels of its own shares those of all, unless it has none at all: of
+        a model that was never labelled nothing is known.
+        """
+        own = np.array([one == group for one in self.groups])
+        if len(own) < limits.MIN_LABELS or not own.any():
+            return None
+        rows = own if own.sum() >= limits.MIN_LABELS else np.ones(len(own), dtype=bool)
+        weights = None if self.weights is None else self.weights[rows]
+        return conformal.weighted_quantile(self.scores[rows], coverage, weights)
 
 
-def _no_scores(question: Question, state: CalibrationState) -> Sequence[float]:
-    return ()
+NO_SCORES = Scores(np.zeros(0), None, ())
+ScoresOf = Callable[[Question, CalibrationState], Scores]
+
+
+def _no_scores(question: Question, state: CalibrationState) -> Scores:
+    return NO_SCORES
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     """What is known about the questions of one request; by default nothing.
 
-    `states` are by digest of the question. `scores` gives the scores of a question's labels, in
-    ascending order.
+    `states` are by digest of the question. `scores` gives the scores of a question's labels.
     """
 
     states: Mapping[bytes, CalibrationState] = field(default_factory=dict)
-    scores: Scores = _no_scores
+    scores: ScoresOf = _no_scores
 
-    def calibrator(self, question: Question) -> Calibrator | None:
-        """The calibrator that is in effect for this exact question."""
+    def calibrator(self, question: Question, finding: Finding) -> Calibrator | None:
+        """The calibrator that is in effect for this exact question and who answered it."""
         state = self.states.get(question.digest)
         if state is None or state.calibrator is None:
             return None
-        return _parsed(state.calibrator)
+        return fits.parsed(state.calibrator).of(finding.answered_by)
 
     def pool(self, question: Question, models: tuple[str, ...]) -> Opinions | None:
         """What labels taught of these models' say on this exact question, as one council."""
         state = self.states.get(question.digest)
         return None if state is None else councils.in_effect(state.pools, models)
 
-    def calibrated(self, question: Question, reading: Reading) -> Reading:
-        """The reading as the calibrator changes it, if there is one."""
-        calibrator = self.calibrator(question)
+    def calibrated(self, question: Question, finding: Finding) -> Reading:
+        """The finding's reading as the calibrator changes it, if there is one."""
+        reading, calibrator = finding.reading, self.calibrator(question, finding)
         if calibrator is None or not reading.answered:
             return reading
         # A calibrator knows options by the order of the definition, a reading by the request's.
@@ -65,24 +88,26 @@ class Knowledge:
         found = dict(zip(order, calibrator.one([p[place] for place in order]), strict=True))
         return replace(reading, probabilities=tuple([found[place] for place in range(len(p))]))
 
-    def confidence(self, question: Question, reading: Reading) -> float:
+    def confidence(self, question: Question, finding: Finding) -> float:
         """How sure the calibrated reading is of its top answer, rounded as callers see it."""
-        return round(question.confidence(self.calibrated(question, reading)), DECIMALS)
+        return round(question.confidence(self.calibrated(question, finding)), DECIMALS)
 
-    def coverage(self, question: Question, reading: Reading) -> Mapping[str, Any]:
+    def coverage(self, question: Question, finding: Finding) -> Mapping[str, Any]:
         """The answer fields for the requested coverage, with the set that holds the true answer."""
         if question.coverage is None:
             return {}
         state = self.states.get(question.digest)
         # Rounded as they are stored, so that a probability equals the score that was made of it.
+        reading = finding.reading
         rounded = replace(reading, probabilities=to_digits(reading.probabilities))
         candidates = question.candidates(rounded)
         if state is None or state.labels < limits.MIN_LABELS or not candidates:
             return question.unguaranteed
-        scores = self.scores(question, state)
-        chosen = conformal.prediction_set(
-            [p for _, p in candidates], conformal.quantile(scores, question.coverage)
-        )
+        limit = self.scores(question, state).limit(finding.answered_by, question.coverage)
+        if limit is None:
+            return question.unguaranteed
+        p = [probability for _, probability in candidates]
+        chosen = conformal.options_within(p, [limit] * len(p))
         members = [candidates[index][0] for index in chosen]
         return {"coverage": question.coverage, "guaranteed": True, "set": members}
 
@@ -100,7 +125,7 @@ class Library:
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
-        self._scores: OrderedDict[Place, tuple[_Version, Sequence[float]]] = OrderedDict()
+        self._scores: OrderedDict[Place, tuple[_Version, Scores]] = OrderedDict()
         self._lock = threading.Lock()
 
     def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
@@ -112,34 +137,28 @@ class Library:
         if not states:
             return NOTHING_KNOWN
 
-        def scores(question: Question, state: CalibrationState) -> Sequence[float]:
-            return self._sorted_scores(project, question, state)
+        def scores(question: Question, state: CalibrationState) -> Scores:
+            return self._scores_of(project, question, state)
 
         return Knowledge(states, scores)
 
-    def _sorted_scores(
-        self, project: str, question: Question, state: CalibrationState
-    ) -> Sequence[float]:
-        project_question = (project, question.digest)
+    def _scores_of(self, project: str, question: Question, state: CalibrationState) -> Scores:
+        project_question, wanted = (project, question.digest), (state.revision, state.pools)
         with self._lock:
-            version, scores = self._scores.get(project_question, ((0, None), ()))
-        if version == (state.revision, state.pools):
+            version, scores = self._scores.get(project_question, ((0, None), NO_SCORES))
+        if version == wanted:
             return scores
         data = self._labels.training_data(project_question, limits.LABELS_READ)
-        scores = [] if data is None else _scores_of(question, councils.merged(data, state.pools))
+        if data is not None:
+            scores = _scores(labelled(data, question, state.pools))
         with self._lock:
-            self._scores[project_question] = ((state.revision, state.pools), scores)
+            self._scores[project_question] = (wanted, scores)
             self._scores.move_to_end(project_question)
             if len(self._scores) > SCORES_KEPT:
                 self._scores.popitem(last=False)
         return scores
 
 
-@lru_cache(maxsize=4_096)
-def _parsed(calibrator: str) -> Calibrator:
-    return from_parameters(json.loads(calibrator))
-
-
-def _scores_of(question: Question, data: TrainingData) -> list[float]:
-    p, truth = np.array(data.p), np.array(data.truth)
-    return sorted(TASKS[question.task].nonconformity(p, truth).tolist())
+def _scores(rows: Labelled) -> Scores:
+    true = TASKS[rows.question.task].true_probabilities(rows.p, rows.truth)
+    return Scores(conformal.log_scores(true), rows.weights, rows.groups)

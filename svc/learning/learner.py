@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from svc import limits
 from svc.errors import InvalidRequest, NotFound
 from svc.jsontext import JsonObject
-from svc.learning import councils
+from svc.learning import councils, fits
+from svc.learning.labelled import labelled
 from svc.learning.scheduler import Scheduler
 from svc.phrases import quoted
-from svc.questions import Question, from_definition
+from svc.questions import from_definition
 from svc.records import Source
 from svc.schemas import Feedback
-from svc.stats import TASKS, acceptance
 from svc.store import (
     CalibrationState,
     Labels,
@@ -28,7 +24,6 @@ from svc.store import (
     Place,
     QuestionVersion,
     QuestionVersions,
-    TrainingData,
 )
 from svc.store.decisions import Decisions, StoredDecision
 from svc.terms import Privacy
@@ -78,9 +73,9 @@ class Learner:
         label = self._checked(decision, feedback)
         state, new = self._labels.add(label)
         project_question = (label.project, label.digest)
-        if state.calibrator is not None:
+        if state.teaches:
             self._refits.schedule(project_question, self._until_refit_s(state))
-            return Counted(state.labels, True)
+            return Counted(state.labels, state.calibrator is not None)
         fitted = False
         if new and _is_first_fit_due(state):
             if state.labels <= self._at_once:
@@ -113,7 +108,7 @@ class Learner:
                 f"question {quoted(key)}: the value was not kept under privacy: strict, "
                 "so no label can be compared with it"
             )
-        return _label(decision, key, version, stored.reading, feedback.label)
+        return _label(decision, version, stored.reading, feedback, self._now_ms())
 
     def _until_refit_s(self, state: CalibrationState) -> float:
         """Seconds until the next fit is allowed; at most the interval, even if clocks jump."""
@@ -141,11 +136,18 @@ class Learner:
         assert version is not None
         question = from_definition(version.definition)
         pools = councils.fitted(data, question)
-        calibrator = _fitted(councils.merged(data, pools), question)
-        text = None if calibrator is None else json.dumps(calibrator)
-        self._labels.keep(project_question, state.revision, self._now_ms(), text, pools)
-        stays = state.calibrator is not None and state.pools == pools
-        return text is not None or stays
+        rows = labelled(data, question, pools)
+        calibrator = rows.fits(again=fits.parsed(state.calibrator).pooled.calibrator is not None)
+        changed_at = None if rows.change is None else data.created_at[rows.change]
+        self._labels.keep(
+            project_question,
+            state.revision,
+            self._now_ms(),
+            calibrator.dumps(),
+            pools,
+            changed_at,
+        )
+        return calibrator.any
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
@@ -158,11 +160,15 @@ def _is_first_fit_due(state: CalibrationState) -> bool:
 
 
 def _label(
-    decision: StoredDecision, key: str, version: QuestionVersion, reading: JsonObject, value: Any
+    decision: StoredDecision,
+    version: QuestionVersion,
+    reading: JsonObject,
+    feedback: Feedback,
+    now_ms: int,
 ) -> NewLabel:
-    question = from_definition(version.definition)
+    key, question = feedback.question, from_definition(version.definition)
     try:
-        label = question.check_label(value)
+        label = question.check_label(feedback.label)
     except ValueError as error:
         raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
     return NewLabel(
@@ -174,15 +180,9 @@ def _label(
         label=label,
         truth=question.truth(label, decision.answers[key].fields),
         p=question.evidence(reading["p"]),
+        answered_by=reading.get("by", f"{decision.facts.model} {decision.facts.mode}"),
+        created_at=now_ms,
+        sampled=feedback.sampled,
+        chance=feedback.chance,
         members=reading.get("members"),
     )
-
-
-def _fitted(data: TrainingData, question: Question) -> Mapping[str, Any] | None:
-    """The parameters of a calibrator that clearly beats none."""
-    if not question.calibrates:
-        return None
-    again = data.state.calibrator is not None
-    p, truth = np.array(data.p), np.array(data.truth)
-    calibrator = acceptance.fit(TASKS[question.task], p, truth, again=again)
-    return None if calibrator is None else calibrator.parameters

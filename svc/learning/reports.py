@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
+from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from svc import limits
 from svc.errors import NotFound
 from svc.jsontext import JsonObject
-from svc.learning import councils
+from svc.learning import councils, fits, sampling
+from svc.learning.fits import Fits
+from svc.learning.labelled import Labelled, labelled, unlabelled
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
-from svc.stats import TASKS, Floats, Ints, drift, from_parameters, held_out, scores, thresholds
-from svc.store import (
-    CalibrationState,
-    Labels,
-    QuestionVersion,
-    QuestionVersions,
-    TrainingData,
-    Weeks,
-)
+from svc.stats import TASKS, Fitted, Floats, drift, scores, thresholds
+from svc.store import Labels, QuestionVersion, QuestionVersions, Weeks
 
 
 class Reporter:
@@ -45,29 +39,45 @@ class Reporter:
         version, question = self._latest(project, key)
         data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
         state = None if data is None else data.state
-        if data is not None:
-            data = councils.merged(data, data.state.pools)
+        in_effect = fits.parsed(None if state is None else state.calibrator)
+        pools = None if state is None else state.pools
+        rows = unlabelled(question) if data is None else labelled(data, question, pools)
         return {
             "project": project,
             "question": key,
             "type": question.type,
             "labels": 0 if state is None else state.labels,
             "min_labels": limits.MIN_LABELS,
-            "calibrator": _calibrator(state),
-            "pool": None if state is None else councils.shown(state.pools),
-            **_figures(question, state, *_arrays(data)),
+            "calibrator": _shown(in_effect.pooled),
+            "models": _by_model(in_effect, rows),
+            "pool": councils.shown(pools),
+            "changed_at": None if state is None else state.changed_at,
+            **_figures(rows, in_effect),
+            "sampling": sampling.report(data),
         }
 
     def drift(self, project: str, key: str, weeks: int) -> JsonObject:
         """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
         version, question = self._latest(project, key)
         now_ms = int(self._clock() * 1000)
-        stored = self._weeks.read(project, version.question_id, weeks, now_ms)
-        rows = [drift.WeekTally(week.name, week.counts, week.confidence) for week in stored]
+        stored = self._weeks.read(project, version.question_id, limits.DRIFT_WEEKS[1], now_ms)
+        year = [
+            drift.WeekTally(week.name, week.counts, week.confidence, week.squares)
+            for week in stored
+        ]
+        shown = [
+            tally for week, tally in zip(stored, year, strict=True) if week.is_within(weeks, now_ms)
+        ]
+        # The latest week with decisions is over, unless it is this one.
+        finished = not (stored and stored[-1].is_within(1, now_ms))
+        mixed = question.tallies
         return {
             "project": project,
             "question": key,
-            "weeks": drift.report(rows, mixed=question.tallies),
+            "weeks": drift.report(shown, mixed=mixed),
+            "test": drift.latest_significance(year, mixed=mixed, finished=finished)
+            if year
+            else None,
         }
 
     def _latest(self, project: str, key: str) -> tuple[QuestionVersion, Question]:
@@ -77,32 +87,61 @@ class Reporter:
         return version, from_definition(version.definition)
 
 
-def _calibrator(state: CalibrationState | None) -> Any:
-    if state is None or state.calibrator is None:
+def _shown(fitted: Fitted) -> JsonObject | None:
+    """A calibrator and the number of labels it was fitted on."""
+    if fitted.calibrator is None:
         return None
-    return json.loads(state.calibrator)
+    return {**fitted.calibrator.parameters, "labels": fitted.labels}
 
 
-def _arrays(data: TrainingData | None) -> tuple[Floats, Ints]:
-    if data is None:
-        return np.zeros((0, 1)), np.zeros(0, dtype=np.int64)
-    return np.array(data.p), np.array(data.truth)
+def _by_model(in_effect: Fits, rows: Labelled) -> list[JsonObject]:
+    """An entry for each of those who answered, the one with the most labels first."""
+    groups = Counter(rows.groups).most_common()
+    entries = []
+    for group, labels in groups:
+        model, _, mode = group.rpartition(" ")
+        fitted = in_effect.by_group.get(group, in_effect.pooled)
+        entry = {"model": model, "mode": mode, "labels": labels, "own": fitted.own}
+        entries.append({**entry, "calibrator": _shown(fitted)})
+    return entries
 
 
-def _figures(
-    question: Question, state: CalibrationState | None, p: Floats, truth: Ints
-) -> JsonObject:
+def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
     """Scores before and after calibration, and what may be automated as things are now.
 
-    The thresholds are on the scale of the calibrator in effect, as callers compare them with its
-    confidences. `after` comes from calibrators that were fitted to half of the labels each, whose
-    confidences are others.
+    The thresholds are on the scale of the calibrators in effect, as callers compare them with
+    their confidences, and of the labels since the answers changed. `after` comes from calibrators
+    that were fitted to half of the labels each; where none is in effect, it is `before`.
     """
-    task, parameters = TASKS[question.task], _calibrator(state)
-    after = held_out(task, p, truth) if question.calibrates else p
-    now = p if parameters is None else task.calibrated(from_parameters(parameters), p)
+    task, now = TASKS[rows.question.task], rows.calibrated(in_effect)
+    since = rows.change or 0
+    weights = None if rows.sampling is None else rows.sampling[since:]
+    after = rows.held_out(in_effect)
     return {
-        "before": scores.summary(task, p, truth),
-        "after": scores.summary(task, after, truth),
-        "thresholds": thresholds.report(task.confidence(now), task.correct(now, truth)),
+        "before": scores.summary(task, rows.p, rows.truth),
+        "after": scores.summary(task, after, rows.truth),
+        "thresholds": thresholds.report(
+            task.confidence(now)[since:], task.correct(now, rows.truth)[since:], weights
+        ),
+        "uncertainty": {
+            "before": scores.uncertainty(task, rows.p, rows.truth, rows.sampling) or None,
+            "after": scores.uncertainty(task, after, rows.truth, rows.sampling) or None,
+        },
+        **_by_option(rows, after),
+    }
+
+
+def _by_option(rows: Labelled, p: Floats) -> JsonObject:
+    """How each option does, by its name; for questions that have options."""
+    names = rows.question.option_names
+    if not names or not len(rows.truth):
+        return {"options": [], "confusion": []}
+    columns = p if p.shape[1] > 1 else np.hstack([1 - p, p])
+    options = scores.by_option(columns, rows.truth, rows.sampling)
+    pairs = scores.confusion(columns, rows.truth)
+    return {
+        "options": [{"option": name, **entry} for name, entry in zip(names, options, strict=True)],
+        "confusion": [
+            {**pair, "true": names[pair["true"]], "answer": names[pair["answer"]]} for pair in pairs
+        ],
     }

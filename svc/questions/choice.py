@@ -122,6 +122,11 @@ class Choice(Lettered):
     def definition(self) -> Mapping[str, Any]:
         return {"options": dict(self.options), "escape": self.escape}
 
+    @property
+    def option_names(self) -> list[str]:
+        """As `in_definition_order` has their probabilities."""
+        return [*sorted(key for key, _ in self.options), *self.keys[len(self.options) :]]
+
     def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
         """The probabilities sorted by option, with the escape option last."""
         by_key = sorted(zip(self.options, probabilities, strict=False))

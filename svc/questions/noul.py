@@ -87,6 +87,11 @@ class Noul(Distribution):
     def definition(self) -> Mapping[str, Any]:
         return {}
 
+    @property
+    def option_names(self) -> list[str]:
+        """No and yes, as a label that is a truth value is written."""
+        return ["false", "true"]
+
     def truth(self, label: bool, answer: Mapping[str, Any]) -> int:
         return int(label)
 

@@ -75,6 +75,11 @@ class Score(Lettered):
     def definition(self) -> Mapping[str, Any]:
         return {"levels": list(self.levels)}
 
+    @property
+    def option_names(self) -> list[str]:
+        """The numbers of the levels."""
+        return [str(level) for level in range(len(self.levels))]
+
     def truth(self, label: int, answer: Mapping[str, Any]) -> int:
         return label
 

@@ -5,19 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from marshmallow import Schema, post_load
+from marshmallow import Schema, ValidationError, post_load
 
-from svc.questions import TYPES, Anything, TextField, WordsField
-from svc.shapes import Named
+from svc.jsontext import finite
+from svc.questions import TYPES, Anything, NumberField, TextField, WordsField
+from svc.shapes import Named, one_of
+from svc.terms import Sampling
+
+# A rarer draw would make one label weigh as much as all others.
+LEAST_CHANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A true answer to one question; the question itself checks whether it allows the label."""
+    """A true answer to one question; the question itself checks whether it allows the label.
+
+    `sampled` and `chance` say how the decision came to be labelled.
+    """
 
     decision_id: str
     question: str
     label: Any
+    sampled: Sampling | None = None
+    chance: float | None = None
 
 
 def any_label() -> Named:
@@ -29,6 +39,31 @@ class LabelField(Anything):
     """A true answer to a question of whichever type."""
 
     form = {"$ref": any_label}  # noqa: RUF012
+
+
+class SamplingField(TextField):
+    """One of the ways in which decisions come to be labelled."""
+
+    form = one_of(Sampling)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        if value not in list(Sampling):
+            raise ValidationError(f"must be one of {', '.join(Sampling)}")
+        return Sampling(value)
+
+
+class ChanceField(NumberField):
+    """A probability above 0."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__(0.0, 1.0, description=description)
+        self.form = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
+        chance = finite(value)
+        if chance is None or not LEAST_CHANCE <= chance <= 1:
+            raise ValidationError(f"must be a number from {LEAST_CHANCE:g} to 1")
+        return chance
 
 
 class FeedbackRequestSchema(Schema):
@@ -43,6 +78,15 @@ class FeedbackRequestSchema(Schema):
         "is `nullable`.",
         required=True,
         allow_none=True,
+    )
+
+    sampled = SamplingField(
+        "How the decision came to be labelled: drawn at `random` among all, handed out by the "
+        "review `queue`, or picked for any `other` reason. What labels of the last kind cannot "
+        "promise, the calibration report says."
+    )
+    chance = ChanceField(
+        "The chance with which the decision was drawn for labelling; labels weigh one over it."
     )
 
     @post_load

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from svc.stats.acceptance import held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
+from svc.stats.pooling import Fitted, fit_groups
 from svc.stats.scores import AUTOMATE_FROM, BINS, expected_calibration_error, reliability
 from svc.stats.tasks import TASKS
 
@@ -16,9 +17,11 @@ __all__ = [
     "BINS",
     "TASKS",
     "Calibrator",
+    "Fitted",
     "Floats",
     "Ints",
     "expected_calibration_error",
+    "fit_groups",
     "from_parameters",
     "held_out",
     "reliability",

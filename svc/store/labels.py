@@ -20,12 +20,12 @@ Members = Mapping[str, Sequence[float] | None]
 # The JSON of a reading, and of what the members of a council said.
 _Texts = tuple[str, str | None]
 
-_LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools"
+_LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools, changed_at"
 _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
 _DROP = "DELETE FROM labels WHERE decision_seq = ? AND key = ?"
 _ADD = (
-    "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, p, members) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, answered_by, "
+    "sampled, chance, created_at, p, members) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _COUNT = (
     "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES (?, ?, ?, 1, 1) "
@@ -33,8 +33,8 @@ _COUNT = (
     f"RETURNING {_LEARNED}"
 )
 _RECENT = (
-    "SELECT p, truth, members FROM labels WHERE project = ? AND question_id = ? "
-    "ORDER BY id DESC LIMIT ?"
+    "SELECT p, truth, members, answered_by, sampled, chance, created_at FROM labels "
+    "WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
 )
 _CLAIM = (
     "UPDATE learned SET fitted_at = :now WHERE project = :project AND digest = :digest "
@@ -42,12 +42,13 @@ _CLAIM = (
 )
 _KEEP = (
     "UPDATE learned SET tried = :revision, fitted_at = :now, "
-    # A calibrator was fitted on what the pools of its time gave, and goes with them.
-    "calibrator = iif(pools IS :pools, coalesce(:calibrator, calibrator), :calibrator), "
-    "pools = :pools "
+    "calibrator = :calibrator, pools = :pools, changed_at = :changed_at "
     "WHERE project = :project AND digest = :digest AND tried <= :revision"
 )
-_STALE = "SELECT project, digest FROM learned WHERE calibrator IS NOT NULL AND tried < revision"
+_STALE = (
+    "SELECT project, digest FROM learned "
+    "WHERE (calibrator IS NOT NULL OR pools IS NOT NULL) AND tried < revision"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ class NewLabel:
     """A true answer for one question of a decision.
 
     `truth` is the label as the question's task has it, `p` the raw reading in definition order.
+    `answered_by` names the answering models and the mode. `sampled` and `chance` say how the
+    decision came to be labelled, and are None where nobody said. `created_at` is in unix
+    milliseconds.
     """
 
     decision_seq: int
@@ -65,6 +69,10 @@ class NewLabel:
     label: Any
     truth: int
     p: Sequence[float]
+    answered_by: str
+    created_at: int
+    sampled: str | None = None
+    chance: float | None = None
     members: Members | None = None
 
 
@@ -74,7 +82,8 @@ class CalibrationState:
 
     `labels` counts the labels there are, and `revision` all that were ever given, with those that
     replaced another. `tried` is the revision that the last fit used, and `fitted_at` its time in
-    unix milliseconds. `calibrator` is the JSON of the one in effect.
+    unix milliseconds. `calibrator` is the JSON of those in effect, `pools` that of the pools of
+    councils. `changed_at` is the time of the label with which the answers changed.
     """
 
     labels: int
@@ -84,16 +93,29 @@ class CalibrationState:
     calibrator: str | None
     question_id: int
     pools: str | None = None
+    changed_at: int | None = None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether anything that was learned is in effect."""
+        return self.calibrator is not None or self.pools is not None
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """The most recent labels of one exact question, oldest first; `p` are raw readings."""
+    """The most recent labels of one exact question, oldest first; `p` are raw readings.
+
+    The other lists are as in `NewLabel`; a time that was not noted is None.
+    """
 
     state: CalibrationState
     p: list[list[float]]
     truth: list[int]
     members: list[Members | None]
+    answered_by: list[str]
+    sampled: list[str | None]
+    chance: list[float | None]
+    created_at: list[int | None]
 
 
 class Labels:
@@ -132,7 +154,9 @@ class Labels:
         rows.reverse()
         p: list[list[float]] = _listed(row["p"] for row in rows)
         members: list[Members | None] = _listed(row["members"] or "null" for row in rows)
-        return TrainingData(state, p, [row["truth"] for row in rows], members)
+        columns = ("answered_by", "sampled", "chance", "created_at")
+        further = [[row[name] for row in rows] for name in columns]
+        return TrainingData(state, p, [row["truth"] for row in rows], members, *further)
 
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.
@@ -149,14 +173,14 @@ class Labels:
         now_ms: int,
         calibrator: str | None,
         pools: str | None = None,
+        changed_at: int | None = None,
     ) -> bool:
-        """Note that a fit has seen `revision`, its calibrator and its pools.
+        """Note that a fit has seen `revision`, and what it found; None where it found nothing.
 
-        No calibrator leaves the one in effect, unless the pools have changed under it.
         Returns whether this was the newest fit; an older one changes nothing.
         Raises `StorageError`.
         """
-        fitted = {"calibrator": calibrator, "pools": pools}
+        fitted = {"calibrator": calibrator, "pools": pools, "changed_at": changed_at}
         values = {**_named(place), "revision": revision, "now": now_ms, **fitted}
         return self._database.write(partial(_update, _KEEP, values))
 
@@ -177,7 +201,8 @@ def _add(
 ) -> tuple[CalibrationState, bool]:
     new = not connection.execute(_DROP, (label.decision_seq, label.key)).rowcount
     place = (label.decision_seq, label.key, label.project, label.question_id)
-    connection.execute(_ADD, (*place, json.dumps(label.label), label.truth, *texts))
+    origin = (label.answered_by, label.sampled, label.chance, label.created_at)
+    connection.execute(_ADD, (*place, json.dumps(label.label), label.truth, *origin, *texts))
     count = (label.project, label.digest, label.question_id, int(new))
     return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
 

@@ -31,6 +31,22 @@ ALTER TABLE labels ADD COLUMN members TEXT;
 ALTER TABLE learned ADD COLUMN pools TEXT;
 """
 
+# Where a label comes from: the answering models and the mode; how its decision came to be labelled
+# and with which chance, both NULL where nobody said; and when, in unix milliseconds. What was
+# learned has the time of the label with which the answers changed. A week has the sum of the
+# squared confidences; NULL where it began before they were counted.
+_PROVENANCE = """
+ALTER TABLE labels ADD COLUMN answered_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE labels ADD COLUMN sampled TEXT;
+ALTER TABLE labels ADD COLUMN chance REAL;
+ALTER TABLE labels ADD COLUMN created_at INTEGER;
+UPDATE labels SET (answered_by, created_at) = (
+    SELECT model || ' ' || mode, created_at FROM decisions WHERE seq = decision_seq
+);
+ALTER TABLE learned ADD COLUMN changed_at INTEGER;
+ALTER TABLE weeks ADD COLUMN squares REAL;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -39,7 +55,7 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema, _COUNCILS)
+    return (schema, _COUNCILS, _PROVENANCE)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:

@@ -16,12 +16,13 @@ _FIRST_MONDAY = date(1969, 12, 29)
 _DAYS_BEFORE_UNIX_TIME = 3
 
 _ADD = (
-    "INSERT INTO weeks (project, question_id, week, top, decisions, confidence) "
-    "VALUES (?, ?, ?, ?, 1, ?) ON CONFLICT DO UPDATE SET "
-    "decisions = decisions + 1, confidence = confidence + excluded.confidence"
+    "INSERT INTO weeks (project, question_id, week, top, decisions, confidence, squares) "
+    "VALUES (?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET "
+    "decisions = decisions + 1, confidence = confidence + excluded.confidence, "
+    "squares = squares + excluded.squares"
 )
 _SINCE = (
-    "SELECT week, top, decisions, confidence FROM weeks "
+    "SELECT week, top, decisions, confidence, squares FROM weeks "
     "WHERE project = ? AND question_id = ? AND week > ? AND week <= ? ORDER BY week, top"
 )
 
@@ -31,12 +32,17 @@ class Week:
     """The answers to one question in an ISO week.
 
     `counts` has the decisions by top answer, with all extracted values under "". `confidence` is
-    the sum of theirs.
+    the sum of theirs, `squares` that of their squares, None where not all were counted.
     """
 
     number: int
     counts: dict[str, int]
     confidence: float
+    squares: float | None = 0.0
+
+    def is_within(self, weeks: int, now_ms: int) -> bool:
+        """Whether it is one of the last `weeks` weeks, this one included."""
+        return self.number > number(now_ms) - weeks
 
     @property
     def name(self) -> str:
@@ -61,10 +67,12 @@ class Weeks:
         with self._database.read() as connection:
             rows = connection.execute(_SINCE, place).fetchall()
         by_number: dict[int, Week] = {}
-        for week_number, top, decisions, confidence in rows:
+        for week_number, top, decisions, confidence, squares in rows:
             week = by_number.setdefault(week_number, Week(week_number, {}, 0.0))
             week.counts[top] = decisions
             week.confidence += confidence
+            known = week.squares is not None and squares is not None
+            week.squares = week.squares + squares if known else None
         return list(by_number.values())
 
 
@@ -77,5 +85,8 @@ def add(
     connection: sqlite3.Connection, week: int, answers: Iterable[tuple[str, int, str, float]]
 ) -> None:
     """Count `answers` of one week: (project, question row, top answer, its raw probability)."""
-    rows = [(project, row, week, top, confidence) for project, row, top, confidence in answers]
+    rows = [
+        (project, row, week, top, confidence, confidence**2)
+        for project, row, top, confidence in answers
+    ]
     connection.executemany(_ADD, rows)

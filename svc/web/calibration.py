@@ -10,6 +10,7 @@ from svc.schemas import ResponseSchema, Shown
 from svc.shapes import (
     AMOUNT,
     COUNT,
+    FLAG,
     NUMBER,
     PROBABILITY,
     TEXT,
@@ -31,6 +32,7 @@ class TemperatureSchema(ResponseSchema):
 
     kind = Shown({"const": "temperature"})
     t = Shown(NUMBER)
+    labels = Shown(COUNT, "The labels that it was fitted on.")
     bias = Shown(
         array(NUMBER), "One per option or level, in the definition's order.", optional=True
     )
@@ -42,6 +44,7 @@ class PlattSchema(ResponseSchema):
     kind = Shown({"const": "platt"})
     a = Shown(NUMBER)
     b = Shown(NUMBER)
+    labels = Shown(COUNT, "The labels that it was fitted on.")
 
 
 class CalibratorSchema(ResponseSchema):
@@ -80,6 +83,77 @@ class ReliabilityBinSchema(ResponseSchema):
     accuracy = Shown(SHARE, "The share of them that were right.")
 
 
+class OwnCalibratorSchema(ResponseSchema):
+    """What makes the probabilities of one answering model true."""
+
+    model = Shown(TEXT, "Its full id; those of a council joined by `+`.")
+    mode = Shown(TEXT, "How its probabilities were read.")
+    labels = Shown(COUNT, "The labels of its answers.")
+    own = Shown(FLAG, "Whether it was fitted for this model, and not for all together.")
+    calibrator = Shown(nullable(CalibratorSchema))
+
+
+class IntervalSchema(ResponseSchema):
+    """An estimate with its 95% interval."""
+
+    estimate = Shown(NUMBER)
+    low = Shown(NUMBER)
+    high = Shown(NUMBER)
+
+
+class CalibrationErrorSchema(ResponseSchema):
+    """Expected calibration error beside what chance makes of none."""
+
+    observed = Shown(PROBABILITY)
+    by_chance = Shown(PROBABILITY, "What a perfectly calibrated model shows with these labels.")
+    p = Shown(PROBABILITY, "How often a perfectly calibrated model shows as much.")
+    corrected = Shown(IntervalSchema, "The error without chance.")
+
+
+class UncertainScoresSchema(ResponseSchema):
+    """How far the scores may be off, for want of labels."""
+
+    accuracy = Shown(IntervalSchema)
+    brier = Shown(IntervalSchema)
+    ece = Shown(nullable(CalibrationErrorSchema))
+
+
+class UncertaintySchema(ResponseSchema):
+    """The same of `before` and `after`; null without labels."""
+
+    before = Shown(nullable(UncertainScoresSchema))
+    after = Shown(nullable(UncertainScoresSchema))
+
+
+class OptionScoresSchema(ResponseSchema):
+    """How one option or level does, held out."""
+
+    option = Shown(TEXT)
+    labels = Shown(COUNT, "The labels that name it.")
+    answers = Shown(COUNT, "The labelled decisions that were answered with it.")
+    probability = Shown(PROBABILITY, "Its mean probability.")
+    share = Shown(IntervalSchema, "Its share of the labels.")
+    ece = Shown(nullable(CalibrationErrorSchema), "Of its own probability.")
+    precision = Shown(nullable(IntervalSchema))
+    recall = Shown(nullable(IntervalSchema))
+    f1 = Shown(nullable(PROBABILITY))
+
+
+class ConfusionSchema(ResponseSchema):
+    """How many labels of one option got one answer."""
+
+    true = Shown(TEXT)
+    answer = Shown(TEXT)
+    count = Shown(COUNT)
+
+
+class SamplingSchema(ResponseSchema):
+    """How labels came about."""
+
+    labels = Shown(mapping(COUNT), "By `sampled` of the feedback, `unknown` without it.")
+    meaning = Shown(nullable(TEXT), "What that leaves to be promised.")
+
+
 class ScoresSchema(ResponseSchema):
     """Null where there are no labels to say it."""
 
@@ -98,6 +172,10 @@ class ThresholdSchema(ResponseSchema):
     min_confidence = Shown(SHARE, "From here on that accuracy is promised, with 95% certainty.")
     automated = Shown(SHARE, "The share of answers that reach it.")
     reason = Shown(nullable(TEXT), "Why there is no such threshold.")
+    labels_needed = Shown(
+        nullable(COUNT), "About how many more labels it takes; null where none suffice."
+    )
+    since = Shown(COUNT, "The place of the first label that counts, since accuracy fell; else 0.")
 
 
 class CalibrationReportSchema(LabelledSchema):
@@ -111,10 +189,22 @@ class CalibrationReportSchema(LabelledSchema):
         nullable(PoolSchema),
         "Of the council that has the most labels; null while members count alike.",
     )
+    models = Shown(array(OwnCalibratorSchema), "An entry for each answering model and mode.")
+    changed_at = Shown(
+        nullable(COUNT),
+        "When the answers changed, in milliseconds since the epoch: labels from before count "
+        "little. Null where they did not.",
+    )
     before = Shown(ScoresSchema, "Of the raw probabilities.")
     after = Shown(
-        ScoresSchema, "Held out: each half of the labels calibrated by a fit on the other half."
+        ScoresSchema,
+        "Held out: each half of the labels calibrated by a fit on the other half. Without a "
+        "calibrator in effect it is `before`.",
     )
+    uncertainty = Shown(UncertaintySchema)
+    options = Shown(array(OptionScoresSchema), "Of choice, score and noul questions.")
+    confusion = Shown(array(ConfusionSchema), "Pairs without any labels are left out.")
+    sampling = Shown(SamplingSchema)
     thresholds = Shown(array(ThresholdSchema))
 
 

@@ -38,12 +38,37 @@ class DriftWeekSchema(ResponseSchema):
     drift = Shown(FLAG, "Whether either has moved further than it may.", optional=True)
 
 
+class ComparisonSchema(ResponseSchema):
+    """What was compared, and how often chance alone would have done it."""
+
+    change = Shown(NUMBER, "Of a mix the total-variation distance, of confidence the difference.")
+    by_chance = Shown(NUMBER, "The size of the change that chance alone makes on average.")
+    p = Shown(PROBABILITY, "How often chance alone makes a change as large.")
+    yearly = Shown(
+        PROBABILITY, "`p` with all tests of a year allowed for; an alarm has 0.05 or less."
+    )
+    alarm = Shown(FLAG)
+
+
+class DriftTestSchema(ResponseSchema):
+    """The latest week with decisions, tested; false alarms come in 5% of years, over all weeks."""
+
+    week = Shown({"type": "string", "pattern": "^[0-9]{4}-W[0-9]{2}$"}, "ISO, UTC.")
+    finished = Shown(FLAG, "Whether the week is over; one that is not has fewer tests.")
+    mix = Shown(nullable(ComparisonSchema), "Against all earlier weeks of a year together.")
+    confidence = Shown(nullable(ComparisonSchema), "The same of mean raw confidence.")
+    slow_mix = Shown(nullable(ComparisonSchema), "The latest four weeks against the first four.")
+    slow_confidence = Shown(nullable(ComparisonSchema), "The same of mean raw confidence.")
+    alarm = Shown(FLAG, "Whether any of them is an alarm.")
+
+
 class DriftReportSchema(ResponseSchema):
     """Oldest week first; weeks without decisions are left out."""
 
     project = Shown(TEXT)
     question = Shown(TEXT)
     weeks = Shown(array(DriftWeekSchema))
+    test = Shown(nullable(DriftTestSchema), "Null before the first decision.")
 
 
 def blueprint(reporter: Reporter) -> Blueprint:

@@ -77,6 +77,16 @@ class Finding:
     extra: Mapping[str, Any] = field(default_factory=dict)
     members: Mapping[str, Sequence[float] | None] = field(default_factory=dict)
 
+    @property
+    def answered_by(self) -> str:
+        """The answering models and the mode in one word each, as labels are grouped by.
+
+        A council is the same whoever of it failed.
+        """
+        models = sorted(self.members) or [model.id for model in self.models]
+        mode = Mode.VERBAL if Mode.VERBAL in self.modes else Mode.LOGPROBS
+        return f"{'+'.join(models)} {mode}"
+
 
 @dataclass(slots=True)
 class Findings:
@@ -103,7 +113,7 @@ class Learned(Protocol):
     each of the models counts that answer together, in their order, None while they count alike.
     """
 
-    def confidence(self, question: Question, reading: Reading) -> float: ...
+    def confidence(self, question: Question, finding: Finding) -> float: ...
     def pool(self, question: Question, models: tuple[str, ...]) -> Opinions | None: ...
 
 

@@ -60,5 +60,5 @@ def _escalated(team: Team, group: Group, deadline: Deadline) -> Findings:
 
 
 def _is_unsure(team: Team, key: str, findings: Findings, group: Group) -> bool:
-    reading = findings.by_key[key].reading
-    return team.knowledge.confidence(group.questions[key], reading) < team.options[BELOW]
+    finding = findings.by_key[key]
+    return team.knowledge.confidence(group.questions[key], finding) < team.options[BELOW]

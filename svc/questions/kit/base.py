@@ -326,6 +326,11 @@ class Question(ABC):
         """What a prediction set may hold, with probabilities; empty for a type without sets."""
         return []
 
+    @property
+    def option_names(self) -> list[str]:
+        """The options or levels that a label can name, in the order of `definition`; else none."""
+        return []
+
     def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
         """Probabilities in the order of `definition`; the same unless options have keys."""
         return probabilities

@@ -1,0 +1,111 @@
+"""Labels as statistics take them: merged by today's pools, grouped, and weighted.
+
+A label weighs one over its chance to have been asked for, and less where the answers have changed
+since it was given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from svc.learning import councils
+from svc.learning.fits import Fits
+from svc.questions import Question
+from svc.stats import TASKS, Floats, Ints, fit_groups, held_out, recency
+from svc.store import TrainingData
+
+# No label weighs more than so many times the usual one: a few rare ones would decide everything.
+# What is cut off makes figures lean a little to the labels that were likely to be asked for.
+HEAVIEST = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The labels of an exact question, oldest first.
+
+    `groups` are the answering models and modes. `sampling` has one over the chance of each label to
+    have been asked for; `weights` are less for labels from before a change. Both are None where
+    all labels count alike. `change` is the place of the first label since the answers changed,
+    None where they did not.
+    """
+
+    question: Question
+    p: Floats
+    truth: Ints
+    groups: list[str]
+    sampling: Floats | None
+    change: int | None
+
+    @property
+    def weights(self) -> Floats | None:
+        """What each label counts for how answers are now."""
+        if self.change is None:
+            return self.sampling
+        recent = recency.weights(len(self.truth), self.change)
+        return recent if self.sampling is None else recent * self.sampling
+
+    def calibrated(self, fits: Fits) -> Floats:
+        """The probabilities as callers see them while `fits` are in effect."""
+        task, p = TASKS[self.question.task], self.p.copy()
+        groups = np.array(self.groups, dtype=np.str_)
+        for group in sorted(set(self.groups)):
+            calibrator = fits.of(group)
+            if calibrator is not None:
+                p[groups == group] = task.calibrated(calibrator, self.p[groups == group])
+        return p
+
+    def held_out(self, in_effect: Fits) -> Floats:
+        """The same, each half of the labels calibrated by fits on the other half."""
+        task, p = TASKS[self.question.task], self.p.copy()
+        groups = np.array(self.groups, dtype=np.str_)
+        pooled = in_effect.pooled.calibrator
+        if pooled is not None:
+            p = held_out(task, self.p, self.truth, self.weights, like=pooled)
+        for group, fitted in in_effect.by_group.items():
+            mine = groups == group
+            if fitted.own and mine.any():
+                weights = None if self.weights is None else self.weights[mine]
+                like = fitted.calibrator
+                p[mine] = held_out(task, self.p[mine], self.truth[mine], weights, like=like)
+            elif fitted.calibrator is None:
+                p[mine] = self.p[mine]
+        return p
+
+    def fits(self, again: bool) -> Fits:
+        """The calibrators that held-out labels speak for; `again` says that there were some."""
+        if not self.question.calibrates:
+            return Fits()
+        task = TASKS[self.question.task]
+        pooled = fit_groups(
+            task, self.p, self.truth, self.groups, weights=self.weights, again=again
+        )
+        return Fits(pooled.pooled, pooled.by_group)
+
+
+def labelled(data: TrainingData, question: Question, pools: str | None) -> Labelled:
+    """The arrays and weights of stored labels."""
+    merged = councils.merged(data, pools)
+    p, truth = np.array(merged.p), np.array(merged.truth)
+    task = TASKS[question.task]
+    surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
+    change = recency.latest(surprises)
+    return Labelled(question, p, truth, merged.answered_by, sampling_weights(data.chance), change)
+
+
+def unlabelled(question: Question) -> Labelled:
+    """Where there are no labels yet."""
+    return Labelled(question, np.zeros((0, 1)), np.zeros(0, dtype=np.int64), [], None, None)
+
+
+def sampling_weights(chances: list[float | None]) -> Floats | None:
+    """One over each chance, around 1; a label whose chance is not known weighs 1."""
+    if not any(chances):
+        return None
+    inverse = np.array([1 / chance if chance else np.nan for chance in chances])
+    known = ~np.isnan(inverse)
+    inverse[known] /= inverse[known].mean()
+    inverse[~known] = 1.0
+    weights: Floats = np.minimum(inverse, HEAVIEST)
+    return weights
