@@ -82,7 +82,7 @@ def test_a_change_beyond_doubt_needs_no_tables() -> None:
     assert counts_p_value([0, 0, 30], [300, 280, 10]) < 1e-5
     before = np.arange(1, 78) * 3
     now = before[::-1] // 6
-    assert counts_p_value(now.tolist(), before.tolist()) == homogeneity.NEGLIGIBLE
+    assert counts_p_value(now.tolist(), before.tolist()) <= homogeneity.NEGLIGIBLE
 
 
 @pytest.mark.parametrize("options", [3, 10, 77])
