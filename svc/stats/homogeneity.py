@@ -26,9 +26,8 @@ TABLES = (200, 2_000, 20_000)
 ENOUGH = 20
 # A bound below this is reported as the p-value: tables drawn at random could not tell it anyway.
 NEGLIGIBLE = 1e-5
-# So many standard deviations above the mean a chi-square variable of two or more degrees of
-# freedom lies with a probability below `NEGLIGIBLE`; 12 of them: 2e-6.
-BEYOND_DOUBT = 12
+# By how much the tail of a fitted chi-square must fall short of `NEGLIGIBLE` to be trusted.
+_TRUST = 0.1
 SEED = 20_260_114
 _TIES = 1e-9
 _NORMAL = NormalDist()
@@ -143,9 +142,17 @@ def _monte_carlo(table: Ints) -> float:
         tables = wanted
         if further >= ENOUGH:
             break
-        if reached > drawn_entropies.mean() + BEYOND_DOUBT * drawn_entropies.std():
+        if _beyond_doubt(reached, drawn_entropies, len(columns) - 1):
             return NEGLIGIBLE
     return (further + 1) / (tables + 1)
+
+
+def _beyond_doubt(reached: float, drawn: Floats, freedom: int) -> bool:
+    """Whether a chi-square of the drawn tables' mean and spread never comes so far."""
+    spread = float(drawn.std())
+    z = (reached - float(drawn.mean())) / spread if spread > 0 else 0.0
+    tail = chi_square_tail(freedom + z * math.sqrt(2 * freedom), freedom)
+    return z > 0 and tail < _TRUST * NEGLIGIBLE
 
 
 def _entropies(rows: Ints, columns: Ints) -> Floats:
