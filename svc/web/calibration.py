@@ -65,6 +65,10 @@ class ThresholdSchema(ResponseSchema):
     min_confidence = Shown(SHARE, "From here on that accuracy is promised, with 95% certainty.")
     automated = Shown(SHARE, "The share of answers that reach it.")
     reason = Shown(nullable(TEXT), "Why there is no such threshold.")
+    labels_needed = Shown(
+        nullable(COUNT), "About how many more it takes: 0 when it is there, null if not plausible."
+    )
+    since = Shown(COUNT, "The place of the first label that counts; not 0 when accuracy fell.")
 
 
 class CalibrationReportSchema(LabelledSchema):
