@@ -9,7 +9,7 @@ from typing import Any
 
 from svc.questions import TYPES, QuestionSchema, Reading, register
 from svc.questions.kit.distribution import Lettered
-from svc.questions.kit.labels import argmax
+from svc.questions.kit.lettering import argmax
 from svc.questions.kit.plain import CHOICE, PlainQuestion
 from svc.shapes import PROBABILITY, mapping, one_of, record
 

@@ -33,7 +33,7 @@ from svc.questions.kit.fields import (
     WordsField,
     amount,
 )
-from svc.questions.kit.labels import DECIMALS, argmax, complete, letters, one_line
+from svc.questions.kit.lettering import DECIMALS, argmax, complete, letters, one_line
 from svc.questions.kit.plain import CHOICE, SCORE, YES_NO, PlainQuestion
 from svc.questions.kit.schema import (
     Examples,

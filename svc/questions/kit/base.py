@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from svc import jsontext
 from svc.questions.kit.conditions import Condition, Rule
-from svc.questions.kit.labels import DECIMALS
+from svc.questions.kit.lettering import DECIMALS
 from svc.questions.kit.plain import PlainQuestion
 from svc.questions.kit.verbal import SHARES, Stated
 from svc.shapes import Json

@@ -11,7 +11,7 @@ from typing import Any
 
 from svc.demo import extraction, model
 from svc.demo.model import Evidence
-from svc.demo.reading import PromptQuestion, Sheet, letters, read_prompt
+from svc.demo.prompt_reading import PromptQuestion, Sheet, letters, read_prompt
 
 SURE = 0.999  # share of the probability that falls on what the reply may be
 LEAST = 1e-6  # least probability of an alternative
