@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 from svc import jsontext
 from svc.questions.kit.conditions import Condition, Rule
 from svc.questions.kit.lettering import DECIMALS
-from svc.questions.kit.plain import PlainQuestion
 from svc.questions.kit.verbal import SHARES, Stated
 from svc.shapes import Json
 from svc.terms import TaskKind
@@ -71,6 +70,25 @@ class Example:
 
     state_text: str
     label: Any
+
+
+# A question as decision servers take it: a choice by name, ordered levels, or yes and no.
+CHOICE, SCORE, YES_NO = "choice", "score", "yes_no"
+
+
+@dataclass(frozen=True, slots=True)
+class PlainQuestion:
+    """One question of one distribution; its answer is a probability for each of its labels.
+
+    `options` are names with descriptions, in the order shown; levels, lowest first, have no
+    description; yes and no has none. `positions` says where each stands among the labels of the
+    question that this was made from: of yes and no, yes stands first.
+    """
+
+    kind: str
+    instructions: str
+    options: tuple[tuple[str, str], ...] = ()
+    positions: tuple[int, ...] = ()
 
 
 class Unreadable(Exception):
