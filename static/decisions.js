@@ -95,17 +95,25 @@ function openDecision(entry) {
 }
 
 function decisionFacts(entry) {
+  const { id, created_at, project, api_key, model, mode, config, privacy, latency_ms, cost_usd,
+    cached, state_hash, images, answers, ...further } = entry;
   return [
-    ["Time", time(entry.created_at)],
-    ["Project", entry.project],
-    ["API key", entry.api_key ?? "none"],
-    ["Model", entry.model],
-    ["Mode", entry.mode],
-    ["Config", entry.config],
-    ["Privacy", entry.privacy],
-    ["Latency", entry.cached ? "from the cache" : milliseconds(entry.latency_ms)],
-    ["Cost", dollars(entry.cost_usd)],
-    ["State hash", el("code", {}, entry.state_hash)],
-    ...(entry.images ?? []).map((hash) => ["Image hash", el("code", {}, hash)]),
+    ["Time", time(created_at)],
+    ["Project", project],
+    ["API key", api_key ?? "none"],
+    ["Model", model],
+    ["Mode", mode],
+    ["Config", config],
+    ["Privacy", privacy],
+    ["Latency", cached ? "from the cache" : milliseconds(latency_ms)],
+    ["Cost", dollars(cost_usd)],
+    ["State hash", el("code", {}, state_hash)],
+    ...(images ?? []).map((hash) => ["Image hash", el("code", {}, hash)]),
+    ...Object.entries(further).map(([name, value]) => [label(name), String(value)]),
   ];
+}
+
+// The name of a column in words.
+function label(name) {
+  return name[0].toUpperCase() + name.slice(1).replaceAll("_", " ");
 }

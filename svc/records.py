@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Self
 
 from svc.jsontext import JsonObject
+from svc.pins import PINS
+from svc.shapes import AMOUNT, FLAG, SHA256, TEXT, Json, nullable, one_of
+from svc.terms import Mode, Privacy
 
-REDACTED = "[redacted]"  # what the audit log holds for an extracted value under privacy: strict
+# What the audit log holds in place of an extracted value under `privacy: strict`.
+REDACTED = "[redacted]"
+
+# The modes that a request may ask for, all but auto: an answer was read in one of them.
+ANSWERED_MODES = (Mode.LOGPROBS.value, Mode.VERBAL.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,11 @@ class AskedQuestion:
     confidence: float = 0.0
 
 
+def column(form: Json, description: str = "", **kwargs: Any) -> Any:
+    """A column of a decision: its JSON schema, and what it means to readers of the audit log."""
+    return field(metadata={"form": form, "description": description}, **kwargs)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFacts:
     """The part of a decision that has a column each in the database, in the audit log's order.
@@ -90,20 +102,22 @@ class DecisionFacts:
     A new column is a field here and a step in the database's migrations.
     """
 
-    project: str
-    api_key: str | None  # the key's id
-    state_hash: bytes  # salted SHA-256
-    model: str
-    mode: str
-    config: str
-    privacy: str
-    latency_ms: float
-    cost_usd: float
-    cached: bool
+    project: str = column(TEXT, "The calibration namespace used.")
+    api_key: str | None = column(nullable(TEXT), "The id of the key, where there are keys.")
+    state_hash: bytes = column(SHA256, "Salted SHA-256 of the state, which itself is not kept.")
+    model: str = column(TEXT, "The full ids of the models that answered, joined by commas.")
+    mode: str = column(
+        one_of(ANSWERED_MODES), "The mode that answered; `verbal` when any question was."
+    )
+    config: str = column(one_of(PINS), "The pinned config used.")
+    privacy: str = column(one_of(privacy.value for privacy in Privacy))
+    latency_ms: float = column(AMOUNT, "Milliseconds over all model calls; 0 when cached.")
+    cost_usd: float = column(AMOUNT, "What the models cost, in dollars; 0 when cached.")
+    cached: bool = column(FLAG, "Whether every call was served from the cache.")
 
 
-# The names of the columns, in the same order.
-FACTS = tuple(column.name for column in fields(DecisionFacts))
+# The columns by name, in the same order.
+FACTS = {one.name: one for one in fields(DecisionFacts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

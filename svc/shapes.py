@@ -31,6 +31,7 @@ NUMBER: Json = {"type": "number"}
 AMOUNT: Json = {"type": "number", "minimum": 0}
 PROBABILITY: Json = {"type": "number", "minimum": 0, "maximum": 1}
 OBJECT: Json = {"type": "object"}
+SHA256: Json = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
 def ref(name: str) -> Json:

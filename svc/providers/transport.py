@@ -242,8 +242,10 @@ class Transport:
     def send(
         self, method: str, path: str, key: str | None, body: bytes | None, timeout_s: float
     ) -> Reply:
-        """One exchange, inside a watchdog's block; `timeout_s` bounds each socket operation.
+        """One exchange, inside a watchdog's block; a connection is made within `timeout_s`.
 
+        What comes after is bounded by the watchdog alone: a socket with a time limit of its own
+        would ask the system before each operation whether it has to wait, and so be slower.
         Raises what requests and urllib3 raise, `TooLong` and `Encoded`.
         """
         request = self._prepare(method, path)
@@ -251,7 +253,7 @@ class Transport:
             request.headers["Authorization"] = f"Bearer {key}"
         request.prepare_body(body, None)
         with self._session.send(
-            request, stream=True, timeout=timeout_s, allow_redirects=False
+            request, stream=True, timeout=(timeout_s, None), allow_redirects=False
         ) as response:
             data = _read(response.raw)
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()

@@ -28,6 +28,7 @@ from svc.schemas.responses import (
     Shown,
     answer,
     any_answer,
+    columns,
 )
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "State",
     "answer",
     "any_answer",
+    "columns",
     "load",
     "load_decision",
     "load_questions",

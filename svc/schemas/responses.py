@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 
 from marshmallow import EXCLUDE, Schema
 
-from svc.pins import PINS
 from svc.questions import TYPES, Anything, component
+from svc.records import FACTS
 from svc.shapes import (
-    AMOUNT,
     COUNT,
     FLAG,
     NUMBER,
@@ -23,13 +22,9 @@ from svc.shapes import (
     Named,
     described,
     mapping,
-    one_of,
     record,
 )
-from svc.terms import Mode
 
-# Of those that a request may ask for, all but auto: an answer was read in one of them.
-MODES = (Mode.LOGPROBS.value, Mode.VERBAL.value)
 DECISION_ID: Json = {"type": "string", "pattern": "^dec_[0-9A-HJKMNP-TV-Z]{26}$"}
 # What any answer may have, whatever its type.
 _ADDED = {
@@ -91,17 +86,18 @@ def answer(kind: str) -> Json:
     }
 
 
+def columns(*names: str) -> dict[str, Shown]:
+    """How these columns of a decision are shown."""
+    return {name: Shown(**FACTS[name].metadata) for name in names}
+
+
 class DecidedSchema(ResponseSchema):
     """What is shown of a decision wherever one is."""
 
+    class Meta(ResponseSchema.Meta):
+        include = columns("model", "mode", "latency_ms", "cost_usd", "cached", "project", "config")
+
     id = Shown(DECISION_ID, "Unique, and sortable by time.")
-    model = Shown(TEXT, "The full ids of the models that answered, joined by commas.")
-    mode = Shown(one_of(MODES), "The mode that answered; `verbal` when any question was.")
-    latency_ms = Shown(AMOUNT, "Milliseconds over all model calls; 0 when cached.")
-    cost_usd = Shown(AMOUNT, "What the models cost, in dollars; 0 when cached.")
-    cached = Shown(FLAG, "Whether every call was served from the cache.")
-    project = Shown(TEXT, "The calibration namespace used.")
-    config = Shown(one_of(PINS), "The pinned config used.")
 
 
 class DecisionResponseSchema(DecidedSchema):

@@ -26,9 +26,6 @@ STALL_S = 10.0
 BODY_S = 20.0
 BODY_BYTES_PER_S = 1_000
 
-# The time for a caller to take in one response.
-SEND_S = 60.0
-
 # What is still taken in from a refused caller: 64 MiB at most, and for so long.
 DRAIN_READ_BYTES = 65_536
 DRAIN_READS = 1_024
@@ -62,7 +59,8 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         self._in_head = True
         if self._is_judgeable():
             return True
-        self.sock.setblocking(False)
+        if self.sock.gettimeout() != 0:
+            self.sock.setblocking(False)
         try:
             data = self.sock.recv(HEAD_BYTES)
         except BlockingIOError:
@@ -86,7 +84,6 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         self._due_at = self._began_at + BODY_S
         self._last_due_at = self._began_at + limits.REQUEST_DEADLINE_S
         self._set_sending(True)
-        self.sock.settimeout(SEND_S)
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
@@ -118,7 +115,6 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
             data: bytes = super().chunk(size_hint)
         finally:
             self._waits_for_body = False
-            self.sock.settimeout(SEND_S)
         if self._body_is_cut:
             raise TimeoutError("the body takes too long, and others wait")
         self._due_at += len(data) / BODY_BYTES_PER_S

@@ -35,6 +35,7 @@ from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
 from svc.server.forks import unblock_stop_signals
 from svc.server.request_reading import BodyReader, CallerReader
+from svc.server.sending import SEND_S, ResponseSocket
 from svc.sharing import WorkerLoads
 
 log = logging.getLogger(__name__)
@@ -152,6 +153,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """In a thread: answer one request, or say that its head is not there yet."""
         if not conn.initialized:
             conn.init()
+            conn.sock = ResponseSocket(conn.sock)
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
             return _DEFER
@@ -179,7 +181,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         reader.arrived = conn.arrived
         self._readers[conn.sock] = reader
         try:
-            again = bool(super().handle_request(req, conn))
+            with conn.sock.gathering(SEND_S):
+                again = bool(super().handle_request(req, conn))
             reader.drain(req.body)
         except TimeoutError as error:
             raise ConnectionResetError(errno.ECONNRESET, "the caller is too slow") from error

@@ -13,16 +13,14 @@ from svc.schemas import (
     ResponseSchema,
     Shown,
     any_answer,
+    columns,
 )
-from svc.shapes import COUNT, TEXT, Json, array, mapping, nullable, one_of
+from svc.shapes import COUNT, SHA256, TEXT, array, mapping, nullable
 from svc.store import UnknownDecision
 from svc.store.decisions import AuditEntry, Decisions
-from svc.terms import Privacy
 from svc.web import systemone
 from svc.web.decorators import fails, query, response
 from svc.web.query import ProjectQuerySchema, QueryText, QueryWhole
-
-HASH: Json = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
 class AuditQuerySchema(ProjectQuerySchema):
@@ -37,15 +35,15 @@ class AuditQuerySchema(ProjectQuerySchema):
 class AuditEntrySchema(DecidedSchema):
     """A decision as it was stored."""
 
+    class Meta(ResponseSchema.Meta):
+        include = columns(*FACTS)
+
     created_at = Shown(COUNT, "Milliseconds since the epoch.")
-    api_key = Shown(nullable(TEXT), "The id of the key, where there are keys.")
-    state_hash = Shown(HASH, "Salted SHA-256 of the state, which itself is not kept.")
-    privacy = Shown(one_of(tuple(privacy.value for privacy in Privacy)))
     answers = Shown(
         mapping({"anyOf": [any_answer, systemone.any_answer]}),
         "As returned, without extracted values under `privacy: strict`.",
     )
-    images = Shown(array(HASH), "Salted SHA-256 of each image as sent.", optional=True)
+    images = Shown(array(SHA256), "Salted SHA-256 of each image as sent.", optional=True)
 
 
 class AuditPageSchema(ResponseSchema):

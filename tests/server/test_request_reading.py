@@ -150,7 +150,7 @@ def test_a_thread_is_sending_from_the_head_on_until_the_application_is_asked(lin
     assert line.reader.waited() == 2
 
 
-def test_a_body_and_a_response_have_their_own_limits_of_standing_still() -> None:
+def test_a_body_has_its_own_limit_of_standing_still() -> None:
     class Still:
         given: ClassVar[list[float]] = []
 
@@ -164,7 +164,7 @@ def test_a_body_and_a_response_have_their_own_limits_of_standing_still() -> None
     reader = CallerReader(sock)
     reader.begin_body()
     assert reader.chunk() == b"x"
-    assert sock.given == [request_reading.SEND_S, request_reading.STALL_S, request_reading.SEND_S]
+    assert sock.given == [request_reading.STALL_S]
 
 
 def test_draining_ends_after_its_time_however_much_still_comes(line: Line) -> None:

@@ -1,0 +1,94 @@
+"""Responses that leave in one piece."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from svc.server.sending import GATHERED_BYTES, ResponseSocket
+
+Ends = tuple[ResponseSocket, socket.socket]
+
+
+class Counting(ResponseSocket):
+    """Counts the calls that send."""
+
+    calls = 0
+
+    def send(self, *args: object) -> int:
+        type(self).calls += 1
+        return super().send(*args)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    ours, theirs = socket.socketpair()
+    with ResponseSocket(ours) as sending, theirs:
+        yield sending, theirs
+
+
+def test_head_and_body_leave_in_one_call() -> None:
+    ours, theirs = socket.socketpair()
+    with Counting(ours) as sending, theirs:
+        with sending.gathering(1.0):
+            sending.sendall(b"head ")
+            sending.sendall(b"body")
+        assert theirs.recv(100) == b"head body"
+        assert Counting.calls == 1
+
+
+def test_nothing_leaves_of_a_response_that_failed(ends: Ends) -> None:
+    sending, theirs = ends
+    with pytest.raises(KeyError), sending.gathering(1.0):
+        sending.sendall(b"head")
+        raise KeyError
+    sending.sendall(b"after")
+    assert theirs.recv(100) == b"after"
+
+
+def test_an_empty_response_sends_nothing(ends: Ends) -> None:
+    sending, theirs = ends
+    with sending.gathering(1.0):
+        pass
+    theirs.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        theirs.recv(1)
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, 5.0, None])
+def test_a_response_larger_than_the_systems_buffers_arrives_whole(
+    ends: Ends, timeout_s: float | None
+) -> None:
+    sending, theirs = ends
+    sending.settimeout(timeout_s)
+    body = bytes(range(256)) * 20_000
+    arrived = bytearray()
+
+    def read() -> None:
+        while len(arrived) < len(body):
+            arrived.extend(theirs.recv(GATHERED_BYTES))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with sending.gathering(10.0):
+        for start in range(0, len(body), 10_000):
+            sending.sendall(body[start : start + 10_000])
+    reader.join()
+    assert arrived == body
+
+
+def test_a_caller_that_does_not_read_is_given_up_after_the_limit(ends: Ends) -> None:
+    sending, _ = ends
+    sending.setblocking(False)
+    with pytest.raises(TimeoutError), sending.gathering(0.05):
+        sending.sendall(b"x" * 10_000_000)
+
+
+def test_the_time_limit_of_the_socket_it_takes_over_stays() -> None:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(3.0)
+    with ResponseSocket(ours) as sending, theirs:
+        assert sending.gettimeout() == 3.0
