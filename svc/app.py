@@ -30,7 +30,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app = Flask("svc", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = services.settings.max_body_mb * MEGABYTE
     app.url_map.strict_slashes = False
-    app.url_map.merge_slashes = False  # no redirects: a caller would post to another URL
+    # Merging slashes would redirect, and callers do not send a body again to another URL.
+    app.url_map.merge_slashes = False
     app.extensions["svc"] = services
     hooks.register(app, deadline_s, services.metrics)
     auth.register(app, services.keys, services.shared.buckets, services.settings.no_auth)

@@ -1,4 +1,4 @@
-"""The folders that stand outside the package and that an installed wheel carries all the same."""
+"""The folders that stand outside the package, although an installed wheel contains them too."""
 
 from __future__ import annotations
 

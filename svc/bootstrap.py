@@ -31,20 +31,20 @@ log = logging.getLogger(__name__)
 
 
 class SharedCalls:
-    """What processes that ask models have in common; made before they are forked."""
+    """What processes that ask models share; made before they are forked."""
 
     def __init__(self) -> None:
         self.buckets = Buckets()
         self.traits = TraitMemory()
 
     def close(self) -> None:
-        """Let go of it in this process."""
+        """Release it in this process."""
         self.traits.close()
         self.buckets.close()
 
 
 class Shared(SharedCalls):
-    """What the processes of one server have in common; made before they are forked."""
+    """What the processes of one server share; made before they are forked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Shared(SharedCalls):
         self.worker_loads = WorkerLoads()
 
     def close(self) -> None:
-        """Let go of it in this process."""
+        """Release it in this process."""
         self.worker_loads.close()
         self.usage.close()
         self.board.close()
@@ -64,7 +64,7 @@ class Shared(SharedCalls):
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """What makes decisions, wherever it runs."""
+    """The parts that make decisions, in a server and in a command alike."""
 
     catalog: Mapping[str, Provider]
     client: Client
@@ -75,7 +75,7 @@ class Core:
     engine: Engine
 
     def close(self) -> None:
-        """Stop in order: the client first, which cuts off what is under way."""
+        """Stop in order: the client first, which cuts off the calls under way."""
         self.client.close()
         self.calls.close()
         self.flows.close()
@@ -83,7 +83,7 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the application works with; made in the process that serves, after the fork."""
+    """The parts of the application; made in the process that serves, after the fork."""
 
     settings: Settings
     shared: Shared
@@ -96,7 +96,7 @@ class Services:
     metrics: Metrics
 
     def close(self) -> None:
-        """Stop in order: the calls under way, what waits on them, the writer with its queue."""
+        """Stop in order: the calls under way, what waits for them, the writer with its queue."""
         self.core.close()
         self.learner.close()
         self.database.close()
@@ -116,10 +116,11 @@ def assemble(
     knowledge: Know = nothing_known,
     project_key: KeyOf = lambda _project: None,
 ) -> Core:
-    """The engine and all that it asks models with, for a server and for a command alike.
+    """The engine and the parts it needs to ask models, for a server and for a command alike.
 
-    `take` counts a call against the daily limit, see `Admission`; the rest is what the parts of
-    the same names take. Raises `SettingsError` for what cannot be used.
+    `take` counts a call against the daily limit, see `Admission`. The other arguments go to the
+    parts that have an argument of this name. Raises `SettingsError` for settings that cannot be
+    used.
     """
     catalog = build_catalog(settings)
     client = Client(catalog, call_threads, traits=shared.traits)
@@ -134,9 +135,9 @@ def assemble(
 
 
 def build(settings: Settings, shared: Shared | None = None) -> Services:
-    """Start what `settings` ask for; without `shared` this process is the only one.
+    """Start what `settings` configure; without `shared` this process is the only one.
 
-    Raises `SettingsError` for what cannot be used.
+    Raises `SettingsError` for settings that cannot be used.
     """
     shared = shared or Shared()
     database = Database.open(settings.db, turn=shared.write_lock)
@@ -171,7 +172,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
 
 
 def _quota(budget: CallBudget, limit: int | None) -> Callable[[], int] | None:
-    """Reads how many calls today's budget still holds."""
+    """A function that reads how many calls today's budget still has, None without a limit."""
     if limit is None:
         return None
     return lambda: max(0, limit - budget.spent(datetime.now(UTC).date().isoformat()))

@@ -1,4 +1,4 @@
-"""How long a request may still take, handed down from its arrival to its last call."""
+"""How long a request may still take, passed on from its arrival to its last call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svc.errors import Timeout
 
 
 class Deadline:
-    """A moment on the monotonic clock that every wait below it respects, or an earlier end."""
+    """A time on the monotonic clock at which every wait for a request ends; it may end earlier."""
 
     __slots__ = ("_cancelled", "_clock", "_lock", "_on_cancel", "at")
 
@@ -32,11 +32,11 @@ class Deadline:
             raise Timeout("the request exceeded its deadline")
 
     def branch(self) -> Deadline:
-        """The same moment, to be cancelled on its own."""
+        """A deadline at the same time that can be cancelled on its own."""
         return Deadline(self.left(), self._clock)
 
     def cancel(self) -> None:
-        """End everything that waits below: nobody needs it any more."""
+        """End every wait under this deadline, because nobody needs the result any more."""
         with self._lock:
             self._cancelled = True
             callbacks = list(self._on_cancel)

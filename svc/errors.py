@@ -2,7 +2,7 @@
 
     SvcError
     ├── SettingsError            stops the start; one line that names the variable or option
-    ├── UnknownDecision, ApiKeyRefused, UnreadableKey: the store's own, see `svc/store/errors.py`
+    ├── StorageError, UnknownDecision and others: the store's own, see `svc/store/errors.py`
     └── ApiError                 has the HTTP status and the `type` that the caller sees
         ├── InvalidJson          400  invalid_json
         ├── Unauthorized         401  unauthorized
@@ -16,7 +16,6 @@
         ├── RateLimited          429  rate_limited, always with `retry_after`
         │   └── QuotaSpent            the daily budget of calls is spent, and the decision ends
         ├── InternalError        500  internal_error
-        │   └── StorageError          the database would not take a record
         ├── ModelError           502  model_error
         │   └── OutOfCalls            the request has made all the model calls it may
         ├── ModelUnavailable     502  model_unavailable
@@ -63,7 +62,7 @@ class ApiError(SvcError):
 
 
 class InvalidJson(ApiError):
-    """This is no valid HTTP, its body no JSON object, or a mode or question type is unknown."""
+    """The HTTP is invalid, the body is not a JSON object, or a mode or question type is unknown."""
 
     status = 400
     type = "invalid_json"
@@ -84,7 +83,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """There is no such route, decision or question, or it is not the caller's to see."""
+    """There is no such route, decision or question, or the caller may not see it."""
 
     status = 404
     type = "not_found"
@@ -126,7 +125,7 @@ class InvalidRequest(ApiError):
 
 
 class RateLimited(ApiError):
-    """A limit of the key, of a provider, or of the day is spent."""
+    """A rate limit of the key or of a provider, or the daily budget of calls, is used up."""
 
     status = 429
     type = "rate_limited"
@@ -138,15 +137,11 @@ class RateLimited(ApiError):
 
 
 class QuotaSpent(RateLimited):
-    """The daily budget of calls is spent, and the decision is to end with it."""
+    """The daily budget of calls is spent, which ends the decision."""
 
 
 class InternalError(ApiError):
-    """Something failed here that is not the caller's doing."""
-
-
-class StorageError(InternalError):
-    """The database would not take or give a record."""
+    """Something failed on the server that the caller did not cause."""
 
 
 class ModelError(ApiError):
@@ -174,7 +169,7 @@ class Timeout(ApiError):
     type = "timeout"
 
 
-# What ends a decision at once: no other model and no other way of asking would mend it.
+# These end a decision at once, because no other model and no other way of asking could help.
 ENDING = (Timeout, InternalError, QuotaSpent)
 
 

@@ -1,4 +1,4 @@
-"""Files as a whole: JSON is read from one, and text written, all of it or none."""
+"""Whole files: JSON is read from one, and text is written either completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_json(path: Path) -> Any:
 
 
 def check_writable(path: Path) -> None:
-    """Find out whether `replace` can write there; changes nothing. Raises `OSError`."""
+    """Check whether `replace` can write there, without changing it. Raises `OSError`."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not _special(path):
@@ -33,10 +33,10 @@ def check_writable(path: Path) -> None:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write `text`; whatever goes wrong, a file that was there is as it was. Raises `OSError`.
+    """Write `text` in place of the file, which is unchanged after a failure. Raises `OSError`.
 
-    A symbolic link stays one, and the file it leads to keeps its mode. What is no regular file, as
-    a device or a pipe, is written to.
+    A symbolic link stays one, and the file it leads to keeps its mode. A device or a pipe, which is
+    not a regular file, is written to directly.
     """
     data = text.encode("utf-8", "replace")
     if _special(path):
@@ -59,7 +59,7 @@ def _target(path: Path) -> Path:
 
 
 def _special(path: Path) -> bool:
-    """Whether something is there that is no regular file."""
+    """Whether the path exists and is not a regular file."""
     try:
         return not stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -67,7 +67,7 @@ def _special(path: Path) -> bool:
 
 
 def _new_beside(target: Path) -> Path:
-    """An empty file of a name that nobody uses, in the same folder."""
+    """A new empty file in the same folder, under an unused name."""
     new = target.with_name(f".{secrets.token_hex(8)}.new")
     new.touch(exist_ok=False)
     return new

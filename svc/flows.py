@@ -1,7 +1,7 @@
 """Jobs that run at the same time, each in a thread of its own above the threads of calls.
 
-A flow waits on calls, a call waits on nothing, and only a request's thread starts flows: so no
-load can make them wait on each other in a circle.
+A flow waits for calls, a call waits for nothing, and only a request's thread starts flows. So they
+cannot wait for each other in a circle, whatever the load.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ class Race(Generic[T]):
 
     def __init__(self, jobs: int, valid: Callable[[T], bool], lane: Deadline) -> None:
         self.lane = lane
-        self.winner: tuple[int, T] | None = None  # once it ended, the first outcome at all
+        # The first valid outcome. Where the race ends without one, the first outcome.
+        self.winner: tuple[int, T] | None = None
         self.failures: list[ApiError] = []
         self.running = True
         self._valid, self._left = valid, jobs
 
     def finish(self, index: int, outcome: T | BaseException) -> None:
-        """Take in one job's outcome; raises what no other job would mend."""
+        """Take in one job's outcome; raises an error that ends the whole request."""
         if not self.running:
-            return  # a loser
+            # The race is decided, and this job lost it.
+            return
         self._left -= 1
         self.running = self._left > 0
         if isinstance(outcome, ApiError) and not isinstance(outcome, ENDING):
@@ -55,14 +57,14 @@ class FlowPool:
     def run(self, jobs: Sequence[Job[T]], deadline: Deadline) -> list[T | ApiError]:
         """The outcome of each job, all run at the same time; the last in the caller's thread.
 
-        Raises one of `ENDING` as soon as a job does: no other job would mend it.
+        Raises one of `ENDING` as soon as a job does, since no other job could make up for it.
         """
         if not jobs:
             return []
         futures = [self._threads.submit(_outcome, job, deadline) for job in jobs[:-1]]
         last = _outcome(jobs[-1], deadline)
         try:
-            return [*(f.result(timeout=max(0.0, deadline.left())) for f in futures), last]
+            return [*(future.result(timeout=max(0.0, deadline.left())) for future in futures), last]
         except TimeoutError:
             raise Timeout("the request exceeded its deadline") from None
 
@@ -71,7 +73,8 @@ class FlowPool:
     ) -> list[Race[T]]:
         """Run all jobs of all races at the same time; each ends with its first valid outcome.
 
-        Losers are cut off and not waited for. Raises `Timeout` when the deadline passes first.
+        The other jobs are cut off and not waited for. Raises `Timeout` when the deadline passes
+        first.
         """
         finished: SimpleQueue[tuple[Race[T], int, T | BaseException]] = SimpleQueue()
         running = [Race[T](len(jobs), valid, deadline.branch()) for jobs in races]
@@ -111,5 +114,5 @@ def _report(
 ) -> None:
     try:
         finished.put((race, index, job(race.lane)))
-    except BaseException as error:  # noqa: BLE001 - carried over to the thread that waits
+    except BaseException as error:  # noqa: BLE001 - passed on to the thread that waits
         finished.put((race, index, error))

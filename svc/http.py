@@ -6,8 +6,8 @@ from svc.errors import ApiError, InternalError
 
 REQUEST_ID = "x-request-id"
 
-# The key of the WSGI environment for the moment when a request's head had come, in seconds on the
-# monotonic clock.
+# The key of the WSGI environment for the time at which a request's head was complete, in seconds on
+# the monotonic clock.
 ARRIVED = "svc.arrived"
 
 # Every response has these headers, unless it says something else under the same name. The names
@@ -23,7 +23,7 @@ SECURITY_HEADERS = {
 
 
 def error_body(error: ApiError) -> dict[str, dict[str, str]]:
-    """The JSON of an error's response; what an internal error says is for the log alone."""
+    """The JSON of an error's response, without the message of an internal error."""
     message = error.message
     if isinstance(error, InternalError):
         message = "something failed on the server; its log has the request id"

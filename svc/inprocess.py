@@ -33,16 +33,22 @@ from svc.store import ids
 from svc.terms import Mode
 
 DEMO_MODEL = "@demo/lexical"
-LOG_LEVEL = "error"  # unless SVC_LOG_LEVEL is set: failures are part of the output
-# Of the mark around a state. Nothing is stored here, and a run that is made again is to show its
-# models the same prompts; the mark is long enough that no state can hold its own.
+
+# The level where SVC_LOG_LEVEL is not set, because failures are part of a command's output.
+LOG_LEVEL = "error"
+
+# The salt of the mark around a state. It is fixed, so that a repeated run shows its models the same
+# prompts; nothing is stored here, and the mark is too long for a state to contain its own.
 SALT = b"svc in process"
+
 _DAY_S = 86_400
-_ORDERS = 2  # calls of one asking, debiased
+
+# A debiased question is asked in so many option orders.
+_ORDERS = 2
 
 
 class Ids:
-    """A journal that keeps nothing and gives out ids."""
+    """A journal that stores nothing and only assigns ids."""
 
     def __init__(self) -> None:
         self._last: bytes | None = None
@@ -65,8 +71,8 @@ class RunBudget:
     def take(self, day: str, limit: int) -> bool:
         """Count one call of `day`.
 
-        Raises `QuotaSpent` when it is spent: an answer that lacks an option order or a model for
-        want of calls would not be what a later run gives.
+        Raises `QuotaSpent` when the limit is reached. An answer that lacks an option order or a
+        model for want of calls would differ from that of a later run.
         """
         with self._lock:
             spent = self._spent.get(day, 0)
@@ -81,9 +87,11 @@ class InProcess:
     """Makes decisions like a server with the same environment; used by any number of threads."""
 
     def __init__(self, core: Core, settings: Settings) -> None:
-        self.catalog = core.catalog  # the configured providers by name
+        # The configured providers by name.
+        self.catalog = core.catalog
         self.client = core.client
-        self.config = settings.latest_config  # the pin that decisions are made under
+        # The pin that decisions are made under.
+        self.config = settings.latest_config
         self.budgeted = settings.daily_limit is not None
         self._router, self._asker, self._engine = core.router, core.asker, core.engine
         self._under_way: set[Deadline] = set()
@@ -91,9 +99,9 @@ class InProcess:
         self._lock = threading.Lock()
 
     def settle(self, fields: Mapping[str, Any]) -> JsonObject:
-        """`fields` of a request with `model` filled in, every id of which can be asked.
+        """The `fields` of a request with `model` filled in; the provider of every id is known.
 
-        Raises `ApiError`: what would be wrong with every request is best found before the first.
+        Raises `ApiError`, so that what is wrong with every request is found before the first.
         """
         settled = dict(fields)
         if "model" not in settled:
@@ -104,10 +112,10 @@ class InProcess:
         return settled
 
     def at_once(self, request: DecisionRequest, wanted: int) -> int:
-        """How many of the `wanted` decisions at once no rate limit keeps waiting for too long.
+        """How many of the `wanted` decisions to make at once, so that rate limits delay none much.
 
         The calls under way at a provider are at most those of a minute, half of a deadline.
-        Raises `InvalidRequest` when a single one needs more calls than it may make.
+        Raises `InvalidRequest` when one decision needs more calls than it may make.
         """
         orders = _ORDERS if request.debias else 1
         named = request.plan.models if request.plan else ()
@@ -127,7 +135,7 @@ class InProcess:
     def decide(self, request: DecisionRequest) -> Decision:
         """The decision on a request.
 
-        Raises `ApiError`; of these `QuotaSpent` when the daily budget did not suffice, also where
+        Raises `ApiError`. That is `QuotaSpent` when the daily budget did not suffice, even where
         an answer with fewer option orders or models would have been possible.
         """
         with self._deadline() as deadline:
@@ -145,9 +153,9 @@ class InProcess:
         Raises `ApiError`.
         """
         material = PromptInput(PINS[self.config], questions, state)
-        wanted = ModelRequest(model, material, Mode.AUTO, True, DEFAULT_PROJECT, strict=False)
+        request = ModelRequest(model, material, Mode.AUTO, True, DEFAULT_PROJECT, strict=False)
         with self._deadline() as deadline:
-            return self._asker.ask(wanted, ledger, deadline)
+            return self._asker.ask(request, ledger, deadline)
 
     def cut(self) -> None:
         """End every decision under way, and those to come, with `Timeout`."""
@@ -175,7 +183,7 @@ class InProcess:
 def engine(demo: bool, concurrency: int, shared: SharedCalls | None = None) -> Iterator[InProcess]:
     """The engine by the environment's settings, for `concurrency` decisions at once.
 
-    `shared` holds what is kept together with other processes. Raises `SettingsError` for what
+    `shared` is what this process shares with others. Raises `SettingsError` for settings that
     cannot be used.
     """
     settings = load(os.environ)

@@ -15,7 +15,7 @@ JsonObject = dict[str, Any]
 
 
 class Literal:
-    """A number that no Python number holds exactly; it leaves as it came."""
+    """A number that no Python number represents exactly; it is written as it was read."""
 
     __slots__ = ("text",)
 
@@ -26,7 +26,7 @@ class Literal:
         return float(self.text)
 
     def __eq__(self, other: object) -> bool:
-        """As written: that 1e400 is also 10e399 would take a number that holds both."""
+        """Compare the texts; that 1e400 equals 10e399 is not found out."""
         return isinstance(other, Literal) and self.text == other.text
 
     def __hash__(self) -> int:
@@ -67,7 +67,7 @@ def loads(data: bytes, what: str = "the body", one_line: bool = False) -> Any:
 def finite(value: Any) -> float | int | None:
     """The number that a JSON value is, or None for anything else (booleans, NaN, infinities).
 
-    Of a number with more digits than a float holds it is the nearest float.
+    For a number with more digits than a float holds it is the nearest float.
     """
     if isinstance(value, Literal):
         value = float(value)
@@ -81,7 +81,7 @@ def finite(value: Any) -> float | int | None:
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON with every number as it came. Raises `RecursionError` when nested too deeply."""
+    """Compact JSON with numbers as they were read. Raises `RecursionError` at too deep nesting."""
     try:
         return _encode(value)
     except TypeError:
@@ -90,7 +90,7 @@ def dumps(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A value as a model is shown it: text as it is, anything else as `dumps` writes it."""
+    """A value as a model reads it: text as it is, anything else as `dumps` writes it."""
     return value if isinstance(value, str) else dumps(value)
 
 
@@ -129,13 +129,13 @@ def _parse_int(text: str) -> int | Literal:
 
 
 def _refuse_constant(what: str, name: str) -> NoReturn:
-    raise InvalidJson(f"{what} is not JSON: {name} is no JSON number")
+    raise InvalidJson(f"{what} is not JSON: {name} is not a JSON number")
 
 
 def _refuse_surrogates(value: Any, what: str) -> None:
     try:
         dumps(value).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidJson(f"{what} holds half of a surrogate pair") from None
+        raise InvalidJson(f"{what} contains half of a surrogate pair") from None
     except RecursionError:
         raise InvalidJson(f"{what} is nested too deeply") from None

@@ -1,7 +1,7 @@
 """The server's log: one line an event, as text or JSON, that no caller can forge or fill.
 
-Nothing that came with a request is logged but its id, method, path and status; of an unforeseen
-exception its type and place are, never its message, which may quote what it choked on.
+Of a request only the id, method, path and status are logged. Of an unforeseen exception only its
+type and place are, because its message may quote the data that caused it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any
 
-FIELDS = "svc"  # attribute of a log record that holds further fields of the line
+# The attribute of a log record that holds further fields of the line.
+FIELDS = "svc"
 
 
 class TextFormatter(logging.Formatter):
@@ -47,8 +48,10 @@ def configure(as_json: bool, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings quote addresses
-    # Nothing of this is shown; https://docs.python.org/3/howto/logging.html#optimization
+    # Its warnings quote addresses.
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    # No format shows these, and without them logging is faster. The source of this is
+    # https://docs.python.org/3/howto/logging.html#optimization.
     logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
@@ -70,7 +73,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A value that could pass for further fields stands in quotes."""
+    """The value, in quotes where it could be taken for further fields."""
     return json.dumps(text, ensure_ascii=False) if " " in text or '"' in text else text
 
 

@@ -1,8 +1,8 @@
 """What the server counts, over all of its processes, in the format of Prometheus.
 
-The numbers lie in memory that forked processes share: each process writes a row of its own, and
-whichever is scraped sums them up. The rows of processes that ended stay, so a counter never falls
-while the server runs.
+The numbers stand in memory that forked processes share: each process writes a row of its own, and
+the one that is scraped sums them up. The rows of processes that ended stay, so that a counter never
+falls while the server runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from prometheus_client.core import (
 from prometheus_flask_exporter import PrometheusMetrics
 
 from svc import errors
-from svc.errors import StorageError
+from svc.errors import SvcError
 from svc.records import Decision, Source
 from svc.sharing import ProcessLock
 from svc.usage import Counts
@@ -33,24 +33,35 @@ from svc.usage import Counts
 # Upper bounds of the duration's buckets, in seconds: from a cached answer to the deadline.
 BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 STATUSES = range(100, 600)
-SHOWN = {200, *errors.statuses()}  # always
-COUNTERS = {  # in the order of their columns
+
+# Prometheus sees no increase in a counter that first appears above 0, so these are always shown.
+SHOWN = {200, *errors.statuses()}
+
+# In the order of their columns.
+COUNTERS = {
     "svc_decisions": "Decisions answered.",
     "svc_cache_hits": "Decisions answered from the decision cache alone.",
     "svc_answers": "Answers in these decisions, without those of skipped questions.",
     "svc_abstains": "Answers whose confidence was below the question's min_confidence.",
 }
-# Counters of single models: name, help, and where the number stands.
+
+# The counters of each model: name, help text, and the number.
 _OF_MODELS: tuple[tuple[str, str, Callable[[Counts], float]], ...] = (
     ("svc_model_calls", "Calls to models, retries not counted.", lambda counts: counts.calls),
     ("svc_model_failures", "Calls that gave no completion.", lambda counts: counts.failures),
     ("svc_model_cost_dollars", "Dollars that calls cost.", lambda counts: counts.cost_usd),
 )
-ROWS = 512  # processes; later ones share the rows of those that ended long ago
-_SECONDS = len(COUNTERS)  # columns of a row: the counters, the sum of seconds ...
-_BUCKETS = _SECONDS + 1  # ... decisions by duration, the last above all bounds ...
-_STATUSES = _BUCKETS + len(BUCKETS) + 1  # ... responses by status
+
+# The rows of processes. Later processes share the rows of those that ended long ago.
+ROWS = 512
+
+# The columns of a row are the counters, the sum of seconds, decisions by duration (the last column
+# is for those above all bounds), and responses by status.
+_SECONDS = len(COUNTERS)
+_BUCKETS = _SECONDS + 1
+_STATUSES = _BUCKETS + len(BUCKETS) + 1
 _COLUMNS = _STATUSES + len(STATUSES)
+
 log = logging.getLogger(__name__)
 
 
@@ -60,23 +71,24 @@ class Board:
     def __init__(self) -> None:
         self._lock = ProcessLock()
         numbers = memoryview(mmap.mmap(-1, (1 + ROWS * _COLUMNS) * 8)).cast("d")
-        self._given, self._rows = numbers[:1], numbers[1:]
+        # The first number counts the processes so far.
+        self._processes, self._rows = numbers[:1], numbers[1:]
 
     def new_row(self) -> memoryview[float]:
         """A row for this process alone, all zeros."""
         with self._lock:
-            at = int(self._given[0]) % ROWS * _COLUMNS
-            self._given[0] += 1
-        return self._rows[at : at + _COLUMNS]
+            start = int(self._processes[0]) % ROWS * _COLUMNS
+            self._processes[0] += 1
+        return self._rows[start : start + _COLUMNS]
 
     def sums(self) -> list[float]:
         """The sum of each column."""
-        rows = min(int(self._given[0]), ROWS)
+        rows = min(int(self._processes[0]), ROWS)
         numbers = self._rows[: rows * _COLUMNS].tolist()
         return [sum(numbers[column::_COLUMNS]) for column in range(_COLUMNS)]
 
     def close(self) -> None:
-        """Let go of it in this process."""
+        """Release it in this process."""
         self._lock.close()
 
 
@@ -89,9 +101,9 @@ class Metrics:
         quota: Callable[[], int] | None = None,
         models: Callable[[], Mapping[str, Counts]] = dict,
     ) -> None:
-        """`quota` reads how many calls the daily limit still allows; without it there is none.
+        """`quota` reads how many calls the daily limit still allows, None without a limit.
 
-        `models` reads what each model was asked and answered.
+        `models` reads the counts of each model.
         """
         self._board, self._row, self._quota = board, board.new_row(), quota
         self._models = models
@@ -120,12 +132,12 @@ class Metrics:
             self._row[_STATUSES + status - STATUSES.start] += 1
 
     def render(self, accept: str | None = None, names: list[str] | None = None) -> tuple[str, str]:
-        """The text for an `Accept` header, of these samples' `names` or all; and its type."""
+        """The text of the samples `names`, or of all, for an `Accept` header; and its type."""
         text, content_type = self._exporter.generate_metrics(accept, names)
         return str(text), str(content_type)
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics as the Prometheus client asks for them."""
+        """The metrics, in the form in which the Prometheus client collects them."""
         sums = self._board.sums()
         for column, (name, text) in enumerate(COUNTERS.items()):
             yield CounterMetricFamily(name, text, sums[column])
@@ -138,7 +150,7 @@ class Metrics:
     def _remaining(self, quota: Callable[[], int]) -> Iterator[Metric]:
         try:
             left = quota()
-        except StorageError:
+        except SvcError:
             log.warning("the daily quota could not be read for the metrics")
             return
         text = "Calls to the aggregator that SVC_DAILY_LIMIT still allows this UTC day."
@@ -180,6 +192,6 @@ def _by_model(counts: Mapping[str, Counts]) -> Iterator[Metric]:
 def _responses(sums: list[float]) -> Metric:
     family = CounterMetricFamily("svc_http_responses", "HTTP responses.", labels=["status"])
     for status, count in zip(STATUSES, sums[_STATUSES:], strict=True):
-        if count or status in SHOWN:  # what first appears above 0 is no increase to Prometheus
+        if count or status in SHOWN:
             family.add_metric([str(status)], count)
     return family

@@ -1,4 +1,4 @@
-"""Names, and what the system says, as our messages write them."""
+"""Names and system errors, in the form in which messages show them."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def listed(names: Sequence[str]) -> str:
 
 
 def reason(error: OSError) -> str:
-    """What the system says is wrong, in lower case as our own messages are."""
+    """The system's reason for an error, in lower case like the project's own messages."""
     return (error.strerror or type(error).__name__).lower()

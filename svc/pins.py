@@ -1,4 +1,4 @@
-"""Configs: each freezes a prompt template and the default mode, debias and model."""
+"""Configs: each fixes a prompt template and the default mode, debias and model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from svc.terms import Mode
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One pinned config; nothing in it may change once it is released."""
+    """One pinned config; nothing in it may change once it is released.
+
+    `release_date` is an ISO date. `model` is an id without a prefix, used when the aggregator is
+    configured. A `delimited` prompt has the state between marks and a line of guidance for each
+    question. With `questions_first` providers can cache the part of the prompt that repeats. A
+    `cued` prompt says "only the letter", ends with a cue, and has secret marks around the state.
+    """
 
     name: str
     description: str
-    release_date: str  # ISO date
-    model: str  # plain id, used when the aggregator is configured
-    delimited: bool  # the state stands between marks and each question has a line of guidance
-    questions_first: bool  # so that providers can cache the part of the prompt that repeats
-    cued: bool = False  # says "only the letter", ends with a cue, and the state's mark is secret
+    release_date: str
+    model: str
+    delimited: bool
+    questions_first: bool
+    cued: bool = False
     mode: Mode = Mode.AUTO
     debias: bool = True
 
@@ -62,4 +68,6 @@ PINS = {
     )
 }
 NEWEST = "svc-1.3.0"
-LATEST = "svc-latest"  # the name that stands for the operator's choice
+
+# This name stands for the operator's choice.
+LATEST = "svc-latest"

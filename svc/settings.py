@@ -1,7 +1,7 @@
 """The environment and the flags of `svc serve`, read once into one frozen `Settings`.
 
-An empty variable counts as not set; a flag wins over its variable. Anything out of range stops
-the start with one line that names the variable or option.
+An empty variable counts as not set, and a flag wins over its variable. A value that is not allowed
+stops the start with one line that names the variable or option.
 """
 
 from __future__ import annotations
@@ -18,12 +18,17 @@ from svc import limits
 from svc.errors import SettingsError
 from svc.pins import LATEST, NEWEST, PINS
 
-CACHE_SIZES = (0, 10_000_000)  # decisions; 0 remembers none
-BODY_MBS = (1, 1_024)  # MiB
-WORKERS = (1, 64)  # processes that answer requests
-DAILY_LIMITS = (1, 1_000_000_000)  # calls a day
-PRICES = (0.0, 1_000_000.0)  # dollars per million tokens
-KINDS = ("chat", "systemone", "decisions")  # what a provider's server speaks
+# The least and the most that is allowed: decisions in the cache (with 0 it is off), MiB of a body,
+# processes that answer requests, calls a day, and dollars per million tokens.
+CACHE_SIZES = (0, 10_000_000)
+BODY_MBS = (1, 1_024)
+WORKERS = (1, 64)
+DAILY_LIMITS = (1, 1_000_000_000)
+PRICES = (0.0, 1_000_000.0)
+
+# The protocols of providers' servers.
+KINDS = ("chat", "systemone", "decisions")
+
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -42,25 +47,37 @@ _PROVIDER = re.compile(r"SVC_PROVIDER_([A-Z0-9_]+)_(URL|KEY|RPM|TIMEOUT|PRICE|KI
 _INTEGER = re.compile(r"[0-9]{1,15}")
 _DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{0,15})?|\.[0-9]{1,15}")
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?")
-_VISIBLE = re.compile(r"[!-~]+")  # what may stand in a URL or in a header, without blanks
+
+# The characters that a URL or a header may contain, without blanks.
+_VISIBLE = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderOverride:
-    """What `SVC_PROVIDER_<NAME>_...` says of one provider; None where it says nothing."""
+    """The variables `SVC_PROVIDER_<NAME>_...` of one provider, None where one is not set.
+
+    `rpm` is in calls a minute. `timeout_s` bounds one call. `price` is in dollars per million
+    tokens, of input and of output. `kind` is one of `KINDS`. `top_logprobs` alternatives are
+    requested at each position.
+    """
 
     url: str | None = None
     key: str | None = field(default=None, repr=False)
-    rpm: int | None = None  # calls a minute
-    timeout_s: float | None = None  # seconds for one call
-    price: tuple[float, float] | None = None  # dollars per million tokens: input, output
-    kind: str | None = None  # one of `KINDS`
-    top_logprobs: int | None = None  # alternatives asked for at each position
+    rpm: int | None = None
+    timeout_s: float | None = None
+    price: tuple[float, float] | None = None
+    kind: str | None = None
+    top_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that is decided before the start; secrets are left out of its repr."""
+    """Everything that is decided before the start; secrets are left out of its repr.
+
+    `workers` are processes that answer requests. `provider_url`, `rpm` (calls a minute) and
+    `daily_limit` (calls a UTC day) are the aggregator's. `providers` are by lower-case name, and
+    `api_keys` holds every variable that ends with `_API_KEY`.
+    """
 
     host: str = "127.0.0.1"
     port: int = 7777
@@ -70,20 +87,20 @@ class Settings:
     latest_config: str = NEWEST
     no_auth: bool = False
     max_body_mb: int = limits.BODY_MB
-    workers: int = 1  # processes that answer requests
-    provider_url: str | None = None  # the aggregator's base URL
-    rpm: int | None = None  # the aggregator's calls a minute
-    daily_limit: int | None = None  # the aggregator's calls a UTC day
+    workers: int = 1
+    provider_url: str | None = None
+    rpm: int | None = None
+    daily_limit: int | None = None
     log: str = "text"
     log_level: str = "info"
     master_key: str | None = field(default=None, repr=False)
-    providers: Mapping[str, ProviderOverride] = field(default_factory=dict)  # by lowercase name
-    api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # every *_API_KEY
+    providers: Mapping[str, ProviderOverride] = field(default_factory=dict)
+    api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """One value that is set, and the name it was set by."""
+    """One value that is set, and the name of its variable or option."""
 
     name: str
     text: str
@@ -137,7 +154,7 @@ class _Value:
         return key
 
     def url(self) -> str:
-        """A base URL without a slash at its end; a URL that may hold a secret is not shown."""
+        """A base URL without a slash at its end; messages hide a URL that may contain a secret."""
         hidden = any(mark in self.text for mark in "@?#")
         try:
             parts = urlsplit(self.text)
@@ -148,7 +165,8 @@ class _Value:
                 and _is_host(parts.hostname or "")
                 and parts.port != 0
             )
-        except ValueError:  # a port or an IPv6 address that is none
+        except ValueError:
+            # The port or the IPv6 address is malformed.
             good = False
         if not good:
             self.fail(
@@ -233,7 +251,7 @@ def _variables(source: _FlagsAndEnvironment) -> dict[str, object]:
 
 
 def _overrides(environ: Mapping[str, str]) -> dict[str, ProviderOverride]:
-    found: dict[str, dict[str, object]] = {}
+    by_provider: dict[str, dict[str, object]] = {}
     for variable, text in sorted(environ.items()):
         if not text or not variable.startswith("SVC_PROVIDER_") or variable == "SVC_PROVIDER_URL":
             continue
@@ -244,8 +262,8 @@ def _overrides(environ: Mapping[str, str]) -> dict[str, ProviderOverride]:
                 "SVC_PROVIDER_<NAME>_URL, _KEY, _KIND, _RPM, _TIMEOUT, _PRICE or _TOP_LOGPROBS"
             )
         name, value = match[1].lower(), _Value(variable, text)
-        found.setdefault(name, {}).update(_override(match[2], value))
-    return {name: ProviderOverride(**given) for name, given in found.items()}  # type: ignore[arg-type]
+        by_provider.setdefault(name, {}).update(_override(match[2], value))
+    return {name: ProviderOverride(**given) for name, given in by_provider.items()}  # type: ignore[arg-type]
 
 
 def _override(suffix: str, value: _Value) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Small JSON schemas that the others are made of.
+"""Small JSON schemas of which the others are made.
 
 Wherever a schema may stand, and behind `$ref`, there may also be a marshmallow schema, a `Named`,
 or a function that gives one of them later: `svc.openapi` makes a component of it and refers to it.
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Named:
-    """A JSON schema that the OpenAPI document holds once, as the component `name`."""
+    """A JSON schema that the OpenAPI document contains once, as the component `name`."""
 
     name: str
     schema: Json
@@ -72,7 +72,7 @@ def record(properties: Json, optional: Json | None = None, **more: Any) -> Json:
 
 
 def nullable(schema: Any) -> Json:
-    """The same or null."""
+    """The same schema, or null."""
     if isinstance(schema, dict) and "type" in schema:
         return {**schema, "type": [schema["type"], "null"]}
     return {"anyOf": [schema, {"type": "null"}]}

@@ -10,7 +10,7 @@ import tempfile
 import time
 import weakref
 
-# Further workers share one row.
+# Any workers beyond this number share the last row.
 MAX_WORKERS = 1_024
 
 # The pause before a lock is tried again that was refused as a deadlock.
@@ -20,7 +20,7 @@ DEADLOCK_RETRY_S = 0.001
 class ProcessLock:
     """A lock that processes forked after it was made share; in each, for one thread at a time.
 
-    It is the operating system's, so it ends with the process that holds it, however that ends.
+    The operating system releases it when the process that holds it ends, in whatever way.
     """
 
     def __init__(self) -> None:
@@ -34,8 +34,9 @@ class ProcessLock:
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX)
             except OSError as error:
-                # The kernel knows processes alone: where one thread of each holds what another
-                # thread of the other one waits for, it sees a deadlock that is none.
+                # The kernel knows only processes, not threads. Where one thread of each of two
+                # processes holds a lock that another thread of the other one waits for, it wrongly
+                # sees a deadlock.
                 if error.errno != errno.EDEADLK:
                     raise
                 time.sleep(DEADLOCK_RETRY_S)
@@ -47,10 +48,10 @@ class ProcessLock:
 
 
 class FairLock:
-    """A lock of processes that nobody has twice in a row while another waits.
+    """A lock of processes that none gets twice in a row while another waits for it.
 
-    Who waits for the lock holds the gate. A process that has just released the lock has to pass the
-    gate again, so it cannot overtake who stands there.
+    The process that is next in line holds the gate while it waits for the lock. A process that has
+    just released the lock must pass the gate again, so it cannot overtake the one that waits.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class FairLock:
         self._lock.__exit__()
 
     def close(self) -> None:
-        """Let go of it in this process."""
+        """Release it in this process."""
         self._gate.close()
         self._lock.close()
 
@@ -72,7 +73,7 @@ class FairLock:
 class WorkerLoads:
     """How many connections each worker has, for all of them to see.
 
-    A worker that is gone, however it ended, counts for nothing.
+    A worker that has ended, in whatever way, is not counted.
     """
 
     def __init__(self) -> None:
@@ -93,18 +94,18 @@ class WorkerLoads:
         for row in range(0, len(self._rows), 2):
             pid = self._rows[row]
             if pid == 0:
-                # Rows are taken from the first on, so nobody ever came so far.
+                # Rows are taken in order, so that no later one was ever taken.
                 break
             if row != self._own and _is_running(pid):
                 loads.append(self._rows[row + 1])
         return min(loads, default=None)
 
     def close(self) -> None:
-        """Let go of it in this process."""
+        """Release it in this process."""
         self._lock.close()
 
     def _take_row(self) -> int:
-        """The first row of no running process; in a crowd beyond all rows, the last."""
+        """The first row that no running process has, or the last row where all are taken."""
         with self._lock:
             rows = range(0, len(self._rows), 2)
             row = next((row for row in rows if not _is_running(self._rows[row])), rows[-1])
@@ -113,7 +114,7 @@ class WorkerLoads:
 
 
 def _is_running(pid: int) -> bool:
-    """Whether there is such a process; 0 is none."""
+    """Whether there is such a process; 0 stands for no process."""
     if pid == 0:
         return False
     try:

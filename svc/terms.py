@@ -21,7 +21,7 @@ class Privacy(StrEnum):
 
 
 class TaskKind(StrEnum):
-    """What the labels of a question tell: its class, yes or no, or whether its value is right."""
+    """What a label of a question is: a class, yes or no, or whether its value is right."""
 
     CLASSES = "classes"
     YES_NO = "yes_no"

@@ -1,7 +1,7 @@
-"""What every model was asked, what that took, and how well it keeps to labels, over all processes.
+"""Each model's calls, tokens and cost, and how well it keeps to labels, over all processes.
 
-As with the metrics, each process writes numbers of its own into memory that all of them share,
-and whichever is asked sums them up.
+As with the metrics, each process writes its own numbers into memory that all of them share, and
+any of them can sum them up.
 """
 
 from __future__ import annotations
@@ -14,25 +14,36 @@ from typing import NamedTuple
 
 from svc.sharing import ProcessLock
 
-PROCESSES = 128  # whose numbers are kept; later ones share the places of those that ended long ago
-MODELS = 64  # of one process, whose ids callers choose; the last place counts all the others
-OTHERS = "other"  # stands for the models that found no place of their own
-_NAME_BYTES = 320  # of a model's id
+# The processes whose numbers are kept. Later ones share the places of those that ended long ago.
+PROCESSES = 128
+
+# The models of one process. Callers choose their ids, so the last place counts all the others.
+MODELS = 64
+OTHERS = "other"
+
+# A place holds a model's id and its numbers.
+_NAME_BYTES = 320
 _NUMBERS = struct.Struct("=7d")
-_PLACE = _NAME_BYTES + _NUMBERS.size
-_GIVEN = 8  # bytes at the start that count how many processes there were
+_PLACE_BYTES = _NAME_BYTES + _NUMBERS.size
+
+# The memory begins with the number of processes so far.
+_COUNT_BYTES = 8
 
 
 class Counts(NamedTuple):
-    """The sums of one model."""
+    """The sums of one model.
+
+    `mass` is the sum, over the given number of label `readings`, of the probability that fell on
+    valid labels.
+    """
 
     calls: float = 0.0
     failures: float = 0.0
     input_tokens: float = 0.0
     output_tokens: float = 0.0
     cost_usd: float = 0.0
-    mass: float = 0.0  # sum over label readings of the probability that fell on valid labels
-    readings: float = 0.0  # how many these are
+    mass: float = 0.0
+    readings: float = 0.0
 
     def plus(self, other: Counts) -> Counts:
         return Counts(*map(add, self, other))
@@ -43,30 +54,31 @@ class UsageBoard:
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
-        self._memory = mmap.mmap(-1, _GIVEN + PROCESSES * MODELS * _PLACE)
+        self._memory = mmap.mmap(-1, _COUNT_BYTES + PROCESSES * MODELS * _PLACE_BYTES)
 
     def open(self) -> Usage:
         """The places of this process alone."""
         with self._lock:
-            given = int.from_bytes(self._memory[:_GIVEN], "little")
-            self._memory[:_GIVEN] = (given + 1).to_bytes(_GIVEN, "little")
-        start = _GIVEN + given % PROCESSES * MODELS * _PLACE
-        return Usage(memoryview(self._memory)[start : start + MODELS * _PLACE])
+            processes = int.from_bytes(self._memory[:_COUNT_BYTES], "little")
+            self._memory[:_COUNT_BYTES] = (processes + 1).to_bytes(_COUNT_BYTES, "little")
+        start = _COUNT_BYTES + processes % PROCESSES * MODELS * _PLACE_BYTES
+        return Usage(memoryview(self._memory)[start : start + MODELS * _PLACE_BYTES])
 
     def sums(self) -> dict[str, Counts]:
         """The counts of each model, over all processes."""
-        given = min(PROCESSES, int.from_bytes(self._memory[:_GIVEN], "little"))
-        found: dict[str, Counts] = {}
-        for place in range(given * MODELS):
-            at = _GIVEN + place * _PLACE
-            if self._memory[at]:
-                name = self._memory[at : at + _NAME_BYTES].rstrip(b"\0").decode("utf-8", "replace")
-                counts = Counts(*_NUMBERS.unpack_from(self._memory, at + _NAME_BYTES))
-                found[name] = found.get(name, Counts()).plus(counts)
-        return found
+        processes = min(PROCESSES, int.from_bytes(self._memory[:_COUNT_BYTES], "little"))
+        sums: dict[str, Counts] = {}
+        for place in range(processes * MODELS):
+            offset = _COUNT_BYTES + place * _PLACE_BYTES
+            if self._memory[offset]:
+                numbers_at = offset + _NAME_BYTES
+                model_id = _text(self._memory[offset:numbers_at])
+                counts = Counts(*_NUMBERS.unpack_from(self._memory, numbers_at))
+                sums[model_id] = sums.get(model_id, Counts()).plus(counts)
+        return sums
 
     def close(self) -> None:
-        """Let go of it in this process."""
+        """Release it in this process."""
         self._lock.close()
 
 
@@ -75,31 +87,41 @@ class Usage:
 
     def __init__(self, places: memoryview | None = None) -> None:
         """`places` are shared with other processes; without them nobody else sees the counts."""
-        self._places = places if places is not None else memoryview(bytearray(MODELS * _PLACE))
-        self._at: dict[str, int] = {}
+        self._places = (
+            places if places is not None else memoryview(bytearray(MODELS * _PLACE_BYTES))
+        )
+        # Where the place of each model begins.
+        self._offsets: dict[str, int] = {}
         self._lock = threading.Lock()
-        for place in range(MODELS):  # of a process that ended; its counts go on
-            at = place * _PLACE
-            if self._places[at]:
-                name = bytes(self._places[at : at + _NAME_BYTES]).rstrip(b"\0")
-                self._at[name.decode("utf-8", "replace")] = at
+        # A process that ended may have had these places before. Its counts go on.
+        for place in range(MODELS):
+            offset = place * _PLACE_BYTES
+            if self._places[offset]:
+                model_id = _text(bytes(self._places[offset : offset + _NAME_BYTES]))
+                self._offsets[model_id] = offset
 
     def add(self, model_id: str, counts: Counts) -> None:
-        """Add to what is counted of a model."""
+        """Add to the counts of a model."""
         with self._lock:
-            at = self._at.get(model_id)
-            if at is None:  # ids that no model answers to take no place
-                at = self._place(model_id if counts.calls > counts.failures else OTHERS)
-            old = _NUMBERS.unpack_from(self._places, at + _NAME_BYTES)
-            _NUMBERS.pack_into(self._places, at + _NAME_BYTES, *map(add, old, counts))
+            offset = self._offsets.get(model_id)
+            if offset is None:
+                # An id of which every call failed may name no model, and gets no place.
+                offset = self._place(model_id if counts.calls > counts.failures else OTHERS)
+            old = _NUMBERS.unpack_from(self._places, offset + _NAME_BYTES)
+            _NUMBERS.pack_into(self._places, offset + _NAME_BYTES, *map(add, old, counts))
 
     def _place(self, model_id: str) -> int:
-        """A new place for a model, or the one of all others when there is none left."""
+        """The offset of a new place for a model, or of the shared one where none is left."""
         name = model_id.encode("utf-8", "replace")
-        if len(self._at) >= MODELS - 1 or len(name) > _NAME_BYTES:
+        if len(self._offsets) >= MODELS - 1 or len(name) > _NAME_BYTES:
             model_id, name = OTHERS, OTHERS.encode()
-        if model_id not in self._at:
-            at = len(self._at) * _PLACE
-            self._places[at : at + len(name)] = name
-            self._at[model_id] = at
-        return self._at[model_id]
+        if model_id not in self._offsets:
+            offset = len(self._offsets) * _PLACE_BYTES
+            self._places[offset : offset + len(name)] = name
+            self._offsets[model_id] = offset
+        return self._offsets[model_id]
+
+
+def _text(name: bytes) -> str:
+    """A model's id out of the bytes of its place."""
+    return name.rstrip(b"\0").decode("utf-8", "replace")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.errors import StorageError
 from svc.metrics import BUCKETS, ROWS, Board, Metrics
 from svc.records import SKIPPED, Answer, Decision, Source
+from svc.store import StorageError
 from tests.openapi.judge import document
 from tests.store.records import record
 

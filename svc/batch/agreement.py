@@ -21,9 +21,9 @@ from svc.terms import TaskKind
 
 
 def check_labels(questions: Mapping[str, Question], labels: Any, name: str) -> dict[str, Any]:
-    """The labels of a line as they are kept; a question may have none.
+    """The labels of a line after their check; a question may have none.
 
-    Raises `InvalidRequest` for what is no object of question key to valid answer.
+    Raises `InvalidRequest` unless it is an object of question key to valid answer.
     """
     if not isinstance(labels, dict):
         raise InvalidRequest(f"{name}: must be an object of question key to true answer")
@@ -40,7 +40,7 @@ def check_labels(questions: Mapping[str, Question], labels: Any, name: str) -> d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """An answer beside its label; a skipped question has the label alone."""
+    """An answer and its label; a skipped question has only the label."""
 
     label: str
     answer: str = ""
@@ -50,7 +50,7 @@ class Comparison:
     skipped: bool = False
 
     def line(self) -> dict[str, Any]:
-        """What an output line has of it."""
+        """Its fields in an output line."""
         if self.skipped:
             return {"label": self.label, "skipped": True}
         fields = asdict(self)
@@ -62,27 +62,27 @@ def compare(
     questions: Mapping[str, Question], labels: Mapping[str, Any], decision: Decision
 ) -> dict[str, Comparison]:
     """A comparison for each labelled question."""
-    asked = {one.key: one for one in decision.questions}
+    outcomes = {outcome.key: outcome for outcome in decision.questions}
     return {
-        key: _compared(questions[key], label, decision.answers[key], asked[key])
+        key: _compared(questions[key], label, decision.answers[key], outcomes[key])
         for key, label in labels.items()
     }
 
 
-def _compared(question: Question, label: Any, answer: Answer, asked: AskedQuestion) -> Comparison:
+def _compared(question: Question, label: Any, answer: Answer, outcome: AskedQuestion) -> Comparison:
     if answer.source is Source.SKIPPED:
         return Comparison(label=question.named(label), skipped=True)
     if answer.source is Source.RULE:
         p, confidence = question.stored(question.certain(answer.top))["p"], 1.0
-        said = question.named(answer.top)
+        given = question.named(answer.top)
     else:
-        said = asked.top if question.tallies else question.named(answer.top)
-        p, confidence = asked.reading["p"], asked.confidence
+        given = outcome.top if question.tallies else question.named(answer.top)
+        p, confidence = outcome.reading["p"], outcome.confidence
     task = TASKS[question.task]
     row, truth = np.array([question.evidence(p)]), np.array([question.truth(label, answer.fields)])
     return Comparison(
         label=question.named(label),
-        answer=said,
+        answer=given,
         agrees=bool(task.correct(row, truth)[0]),
         confidence=round(confidence, 6),
         brier=round(float(task.briers(row, truth)[0]), 6),
@@ -111,14 +111,14 @@ class Agreement:
         if compared.skipped:
             self.skipped += 1
             return
-        label, said, confidence = compared.label, compared.answer, compared.confidence
+        label, answer, confidence = compared.label, compared.answer, compared.confidence
         self.confidences.append(confidence)
         self.agreeing.append(compared.agrees)
         self.brier += compared.brier
         if self.confusable:
-            self.confusion[label, said] += 1
+            self.confusion[label, answer] += 1
         if not compared.agrees:
-            heapq.heappush(self.disagreements, (confidence, -line, label, said))
+            heapq.heappush(self.disagreements, (confidence, -line, label, answer))
             if len(self.disagreements) > self.examples_kept:
                 heapq.heappop(self.disagreements)
 
@@ -137,7 +137,7 @@ class Agreement:
         return thresholds.report(*self._arrays())
 
     def reaching(self, low: float) -> tuple[int, int]:
-        """How many answers are at least as sure as `low`, and how many of them agree."""
+        """How many answers have a confidence of at least `low`, and how many of them agree."""
         confidences, agreeing = self._arrays()
         return int((confidences >= low).sum()), int(agreeing[confidences >= low].sum())
 
@@ -145,7 +145,7 @@ class Agreement:
     def examples(self) -> list[tuple[int, float, str, str]]:
         """The surest disagreements: line, confidence, label, answer."""
         ordered = sorted(self.disagreements, reverse=True)
-        return [(-line, confidence, label, said) for confidence, line, label, said in ordered]
+        return [(-line, confidence, label, answer) for confidence, line, label, answer in ordered]
 
     def _arrays(self) -> tuple[Floats, Ints]:
         return np.array(self.confidences), np.array(self.agreeing, np.int64)
@@ -158,16 +158,16 @@ def add_up(
 
     Raises `SettingsError` for a line that is damaged.
     """
-    found = {
+    agreements = {
         key: Agreement(examples, confusable=question.task is not TaskKind.RIGHTNESS)
         for key, question in questions.items()
     }
     for number, text in enumerate(lines, 1):
         try:
             for key, compared in json.loads(text).get("compared", {}).items():
-                found[key].add(number, Comparison(**compared))
+                agreements[key].add(number, Comparison(**compared))
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             raise SettingsError(
-                f"line {number} of the output is damaged; --restart begins anew"
+                f"line {number} of the output is damaged; --restart starts again"
             ) from None
-    return found
+    return agreements

@@ -1,4 +1,4 @@
-"""Work done in further processes: one interpreter keeps no more than one core busy."""
+"""Work in further processes, because one interpreter uses no more than one core."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Work = Callable[[Any], Any]
 
 
 class ChildWork(Protocol):
-    """What does the work of a child."""
+    """The object that does the work of a child."""
 
     @property
     def work(self) -> Work: ...
@@ -32,11 +32,11 @@ Opened = Callable[[int], AbstractContextManager[ChildWork]]
 
 
 class ChildLost(SvcError):
-    """A process that did part of the work is gone."""
+    """A process that did part of the work has ended."""
 
 
 class Children:
-    """Forked processes, each with a connection for every item that it has at once."""
+    """Forked processes, each with a connection for every item that it works on at once."""
 
     def __init__(self) -> None:
         self._pids: list[int] = []
@@ -104,7 +104,7 @@ def forked(threads: Sequence[int], opened: Opened) -> Iterator[Children]:
 
 
 def _serve(control: Connection, connections: Sequence[Connection], opened: Opened) -> NoReturn:
-    """The whole life of a child, which ends when its parent says so or is no more."""
+    """Run a child, which ends when its parent says so or has ended."""
     try:
         with opened(len(connections)) as worker:
             for connection in connections:
@@ -112,14 +112,14 @@ def _serve(control: Connection, connections: Sequence[Connection], opened: Opene
                     target=_answer, args=(connection, worker.work), daemon=True
                 ).start()
             control.poll(None)
-            # From inside the block: what is under way must not be told that it ends.
+            # The process ends inside the block, so that the work under way is not closed first.
             os._exit(0)
     finally:
         os._exit(1)
 
 
 def _answer(connection: Connection, work: Work) -> None:
-    # The connection ends when the parent has what it wanted, or is no more.
+    # The connection ends when the parent needs no more results, or has ended.
     with suppress(EOFError, OSError):
         while True:
             connection.send(work(connection.recv()))

@@ -18,7 +18,7 @@ from svc.phrases import reason
 
 # The name of standard input or output on the command line.
 STANDARD = "-"
-# The longest line, in bytes: twice what the largest state takes with every character escaped.
+# Twice the length of the largest state with every character escaped.
 LINE_BYTES = 4 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 
@@ -41,9 +41,10 @@ class InputLine:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An opened input: its lines, how many there are where that is known, and what tells it apart.
+    """An opened input: its lines, their number where it is known, and a digest.
 
-    A regular file is told by all of it; what can be read but once, by its first line.
+    The digest is of a whole regular file. Where an input can be read only once, it is of the first
+    line.
     """
 
     lines: Iterator[InputLine]
@@ -53,11 +54,11 @@ class Input:
 
     @property
     def status(self) -> os.stat_result:
-        """Tells the file apart, whatever its name."""
+        """The status of the file, which identifies it whatever its name is."""
         return os.fstat(self.stream.fileno())
 
     def close(self) -> None:
-        """Close the file below its buffer, whose lock is held by whoever still waits for input."""
+        """Close the file below its buffer, whose lock a thread that waits for input may hold."""
         self.stream.raw.close()
 
 
@@ -77,7 +78,7 @@ def open_input(path: str) -> Input:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[InputLine]:
-    """Every line without its end; a byte order mark before the first is none of it."""
+    """Every line without its line break, and without a byte order mark before the first."""
     for number in itertools.count(1):
         data = stream.readline(LINE_BYTES + 1)
         if not data:
@@ -93,7 +94,7 @@ def read_lines(stream: BinaryIO) -> Iterator[InputLine]:
 
 
 def _survey(stream: BinaryIO) -> tuple[int, str]:
-    """Lines and digest of a whole file, which is at its start again afterwards."""
+    """The number of lines and the digest of a whole file, which is then at its start again."""
     lines, digest, last = 0, hashlib.sha256(), b"\n"
     while chunk := stream.read(_CHUNK_BYTES):
         lines += chunk.count(b"\n")

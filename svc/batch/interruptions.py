@@ -1,4 +1,4 @@
-"""Signals that are acted on between two steps of the main thread, never inside one."""
+"""Handles signals between two steps of the main thread, never inside one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Interruptions:
     """A block in which the handlers of SIGINT and SIGTERM wait for the next `check`.
 
     A handler that raises wherever the main thread happens to be could leave a lock taken or a
-    line uncounted. The second signal does not wait: whoever sends it has waited enough.
+    line uncounted. The second signal does not wait, because its sender has waited enough.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        """`wake` ends what the main thread waits for; it is called inside a signal handler."""
+        """`wake` ends a wait of the main thread; it is called inside a signal handler."""
         self._wake = wake
         self._pending: int | None = None
         self._handlers: dict[int, Any] = {}
@@ -40,7 +40,7 @@ class Interruptions:
             signal.signal(number, handler)
 
     def check(self) -> None:
-        """Act on the signal that came, if one did; raises what its handler does."""
+        """Call the handler of a signal that came, if one did; raises what the handler raises."""
         if self._pending is not None:
             self._handlers[self._pending](self._pending, None)
 

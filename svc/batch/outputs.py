@@ -1,7 +1,8 @@
-"""Output files that a later run goes on with, and standard output.
+"""Output files that a later run continues, and standard output.
 
-Beside `out.jsonl` stands `out.jsonl.run.json`, which says what began it. Lines are appended in one
-piece, by one process at a time; what an interruption left of a line is cut and done again.
+Beside `out.jsonl` stands `out.jsonl.run.json`, which says which run began it. Lines are appended
+whole, by one process at a time. An incomplete line after an interruption is cut off and written
+again.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from svc.errors import SettingsError
 from svc.phrases import reason
 
 RUN_SUFFIX = ".run.json"
-_ANEW = "--restart begins anew and overwrites it, another -o leaves it alone"
+_ANEW = "--restart starts again and overwrites it, another -o leaves it as it is"
 
-# What began an output: its questions, input, model and so on.
+# What identifies the run of an output: its questions, input, model and so on.
 Run = Mapping[str, Any]
 
 
 class Output(Protocol):
     """Where result lines go.
 
-    `lines` stood there before, of which `errors` tell of an error; `resumable` is whether a later
-    run can go on.
+    It had so many `lines` before, of which so many have `errors`. `resumable` says that a later run
+    can continue it.
     """
 
     lines: int
@@ -39,16 +40,16 @@ class Output(Protocol):
     resumable: bool
 
     def write(self, data: bytes) -> None:
-        """Write whole lines. Raises `SettingsError` when they cannot be."""
+        """Write whole lines. Raises `SettingsError` when that is impossible."""
 
     def close(self) -> None: ...
 
 
 def open_output(path: str, run: Run, restart: bool, read: Sequence[os.stat_result] = ()) -> Output:
-    """An output that continues what `run` began, or begins; with `restart` it begins in any case.
+    """The output of `run`, which is continued where it exists, unless `restart` is set.
 
-    Raises `SettingsError` when something else began it, another process is writing it, or it is
-    one of the files that are `read`, by whatever names.
+    Raises `SettingsError` when another run began it, another process is writing it, or it is one
+    of the input files, which `read` identifies.
     """
     name = "standard output" if path == STANDARD else f"output {path!r}"
     fd = os.dup(1) if path == STANDARD else _opened(path)
@@ -67,7 +68,7 @@ def open_output(path: str, run: Run, restart: bool, read: Sequence[os.stat_resul
 
 @dataclass(slots=True)
 class Stream:
-    """What can only be written once: a pipe, a terminal."""
+    """An output that can only be written once, such as a pipe or a terminal."""
 
     fd: int
     name: str
@@ -90,7 +91,7 @@ class Stream:
 
 
 class Appended(Stream):
-    """A file that a later run goes on with."""
+    """A file that a later run can continue."""
 
     def close(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a plain line now and then elsewhere."""
+"""The progress of a run: a bar on a terminal, elsewhere a plain line now and then."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-# Seconds between two showings.
+# The time between two updates.
 TERMINAL_S, PLAIN_S = 0.1, 10.0
-# Characters of the bar.
+# The length of the bar in characters.
 _BAR = 20
-# Columns of a terminal that does not say how many it has.
+# The assumed width where a terminal does not tell its own.
 _WIDTH = 80
-# The fewest columns that hold a bar beside the words.
+# A narrower terminal has no space for a bar beside the words.
 _ROOM = 50
 _CLEAR = "\r\x1b[K"
 
@@ -31,7 +31,7 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
         unit: str = "lines",
     ) -> None:
-        """`total` of a unit in all, of which `done` were there before; `drawn`: as a bar."""
+        """`done` of the `total` units were there before; `drawn` shows a bar."""
         self._stream, self._total, self._before, self._drawn = stream, total, done, drawn
         self._clock, self._unit = clock, unit
         self._started = clock()

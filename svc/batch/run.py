@@ -1,4 +1,4 @@
-"""The run over all lines: results in order, error lines, and when to stop before the end."""
+"""A run over all lines: results in order, error lines, and when to stop before the end."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from svc.errors import ApiError, InternalError, QuotaSpent
 
 log = logging.getLogger(__name__)
 
-# After so many failures of the models in a row the run stops: this is an outage.
+# After so many failures of the models in a row the run stops, because this is an outage.
 FAILURES = 10
-# The most lines that wait until it is known whether an outage began before them.
+# The most lines that are held back until it is known whether an outage began before them.
 HELD = 1_000
-# The lowest status of an error that the line is not to blame for.
+# The lowest status of an error that the line did not cause.
 _MODELS_FAULT = 429
 
 
 @dataclass(frozen=True, slots=True)
 class LineAnswer:
-    """What is written of a line that was answered, and what that cost in dollars."""
+    """The fields that are written for an answered line, and its cost in dollars."""
 
     fields: Mapping[str, Any]
     cost_usd: float
@@ -36,10 +36,10 @@ AnswerLine = Callable[[Any], LineAnswer]
 
 
 class Kind(Enum):
-    """What came of a line.
+    """The outcome of a line.
 
-    It is refused where it is itself at fault, and failed where no model answered; with the quota
-    the daily budget of calls is spent.
+    It is refused where the line itself is invalid, and failed where no model answered. With the
+    quota the daily budget of calls is used up.
     """
 
     ANSWERED = "answered"
@@ -50,7 +50,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a line, and the line to be written of it."""
+    """The outcome of a line, and the output line for it."""
 
     kind: Kind
     data: bytes
@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a run; `lines` and `errors` are all in the output, also of earlier runs.
+    """The counts of a run; `lines` and `errors` include those of earlier runs in the output.
 
     `unanswered` are the error lines of this run for which no model answered, and `stopped` says
     why it ended before its input did.
@@ -75,13 +75,13 @@ class Tally:
 
 
 def answer_line(answer: AnswerLine, line: InputLine) -> Result:
-    """Answer one line; whatever goes wrong is a result too."""
+    """Answer one line; every failure is a result too."""
     try:
         answered = answer(line.parse())
     except ApiError as error:
         return _error_line(line, error)
     except Exception:
-        # What goes wrong with one line must not end the run.
+        # A failure of one line must not end the run.
         log.exception("line %d failed in an unforeseen way", line.number)
         return _error_line(line, InternalError("svc itself failed at this line, not a model"))
     return Result(Kind.ANSWERED, _encoded(line, answered.fields), cost_usd=answered.cost_usd)
@@ -90,9 +90,9 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
 def write_all(results: Iterable[Result], output: Output, progress: Progress, tally: Tally) -> None:
     """Write every result, in order, until the quota or too many failures in a row stop it.
 
-    Failures are held back until a line after them is answered: those of an outage are never
-    written, so that a later run does them. `tally` is true at any moment. Raises `SettingsError`
-    when the output cannot be written.
+    Failures are held back until a line after them is answered. Those of an outage are not written,
+    so that a later run answers these lines. `tally` is correct at any moment. Raises
+    `SettingsError` when the output cannot be written.
     """
     failures = 0
     for result in results:
@@ -104,7 +104,7 @@ def write_all(results: Iterable[Result], output: Output, progress: Progress, tal
         if failures == FAILURES:
             tally.stopped = (
                 f"no model answered {FAILURES} lines in a row, the last time: {result.message} "
-                "(SVC_LOG_LEVEL=warning tells more)"
+                "(SVC_LOG_LEVEL=warning shows more)"
             )
             return
         if not failures or len(tally.held) >= HELD:

@@ -12,12 +12,12 @@ from typing import Generic, Self, TypeVar
 
 from svc.batch.interruptions import Interruptions
 
-T = TypeVar("T")
-R = TypeVar("R")
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 
-# How many results a worker may be ahead of the first that is missing.
+# So many results for each thread may wait for the first one that is missing.
 AHEAD = 16
-# Seconds of one wait: Python sees a signal that came just before a wait only when that ends.
+# The length of one wait. A signal that came just before a wait is handled only after it.
 LOOK_S = 0.5
 
 
@@ -26,30 +26,34 @@ class _Raised:
     error: BaseException
 
 
-class Workers(Generic[T, R]):
+class Workers(Generic[ItemT, ResultT]):
     """Threads that take the next item themselves, at most a window ahead of the slowest.
 
-    A context manager and an iterator of results. Leaving the block ends what is under way. A
-    signal that comes inside the block is acted on before the next result.
+    A context manager and an iterator of results. Leaving the block ends the work under way.
+    A signal that comes inside the block is handled before the next result.
     """
 
     def __init__(
-        self, items: Iterator[T], work: Callable[[T], R], threads: int, cut: Callable[[], None]
+        self,
+        items: Iterator[ItemT],
+        work: Callable[[ItemT], ResultT],
+        threads: int,
+        cut: Callable[[], None],
     ) -> None:
         """`cut` makes every `work` under way end soon."""
         self._items, self._work, self._cut = items, work, cut
         # Held while an item is taken.
         self._lock = threading.Lock()
         self._taken = 0
-        # Whether nothing further is taken.
+        # Whether no further item is taken.
         self._ended = False
         self._reading = False
         self._room = threading.Semaphore(threads * AHEAD)
-        self._done: SimpleQueue[tuple[int, R | _Raised] | None] = SimpleQueue()
+        self._done: SimpleQueue[tuple[int, ResultT | _Raised] | None] = SimpleQueue()
         self._interruptions = Interruptions(wake=lambda: self._done.put(None))
         self._threads = [
-            threading.Thread(target=self._run, name=f"svc-row-{n}", daemon=True)
-            for n in range(threads)
+            threading.Thread(target=self._run, name=f"svc-row-{number}", daemon=True)
+            for number in range(threads)
         ]
 
     def __enter__(self) -> Self:
@@ -69,9 +73,9 @@ class Workers(Generic[T, R]):
         finally:
             self._interruptions.__exit__(kind, error, trace)
 
-    def __iter__(self) -> Iterator[R]:
-        """The results, each as soon as it and all before it are there. Raises what `work` did."""
-        early: dict[int, R | _Raised] = {}
+    def __iter__(self) -> Iterator[ResultT]:
+        """The results, each as soon as it and all before it are there. Raises errors of `work`."""
+        early: dict[int, ResultT | _Raised] = {}
         given = 0
         while not (self._ended and given == self._taken):
             arrival = self._arrival()
@@ -90,12 +94,12 @@ class Workers(Generic[T, R]):
         self._ended = True
         self._room.release(len(self._threads))
         self._cut()
-        # A thread may wait for input that never comes; none is waited for then.
+        # While a thread reads the input, which may never come, no thread is waited for.
         if not self._reading:
             for thread in self._threads:
                 thread.join()
 
-    def _arrival(self) -> tuple[int, R | _Raised] | None:
+    def _arrival(self) -> tuple[int, ResultT | _Raised] | None:
         while True:
             with suppress(Empty):
                 return self._done.get(timeout=LOOK_S)
@@ -110,7 +114,7 @@ class Workers(Generic[T, R]):
             place, item = taken
             self._done.put((place, self._outcome(item)))
 
-    def _take(self) -> tuple[int, T] | None:
+    def _take(self) -> tuple[int, ItemT] | None:
         """The next item and its place, None at the end; the caller holds the lock."""
         self._reading = True
         try:
@@ -118,7 +122,7 @@ class Workers(Generic[T, R]):
         except StopIteration:
             self._end(None)
             return None
-        except BaseException as error:  # noqa: BLE001 - carried over to who iterates
+        except BaseException as error:  # noqa: BLE001 - passed on to the thread that iterates
             self._taken += 1
             self._end((self._taken - 1, _Raised(error)))
             return None
@@ -127,14 +131,14 @@ class Workers(Generic[T, R]):
         self._taken += 1
         return self._taken - 1, item
 
-    def _outcome(self, item: T) -> R | _Raised:
+    def _outcome(self, item: ItemT) -> ResultT | _Raised:
         try:
             return self._work(item)
-        except BaseException as error:  # noqa: BLE001 - carried over to who iterates
+        except BaseException as error:  # noqa: BLE001 - passed on to the thread that iterates
             return _Raised(error)
 
-    def _end(self, last: tuple[int, R | _Raised] | None) -> None:
-        """Nothing further: wake who iterates, and the threads that wait for room."""
+    def _end(self, last: tuple[int, ResultT | _Raised] | None) -> None:
+        """Take no further item: wake the thread that iterates, and those that wait for room."""
         self._ended = True
         self._done.put(last)
         self._room.release(len(self._threads))

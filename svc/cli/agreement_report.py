@@ -17,29 +17,31 @@ PAIRS = 10
 _CELL = 16
 
 
-def report(key: str, found: Agreement, excerpts: Mapping[int, str]) -> list[str]:
+def report(key: str, agreement: Agreement, excerpts: Mapping[int, str]) -> list[str]:
     """The lines about one question; `excerpts` are states by line number."""
-    skipped = f", {found.skipped:,} skipped" if found.skipped else ""
-    if not found.answers:
+    skipped = f", {agreement.skipped:,} skipped" if agreement.skipped else ""
+    if not agreement.answers:
         return [f"{key}: no label to compare with{skipped}"]
-    agreeing = sum(found.agreeing)
-    share = agreeing / found.answers
-    lines = [f"{key}: {share:.1%} agree, {agreeing:,} of {found.answers:,}{skipped}"]
-    lines.append(f"  calibration: ECE {found.ece:.3f}, Brier {found.brier / found.answers:.3f}")
-    lines += _automation(found)
-    if found.confusable:
-        lines += _confusion(found)
-    lines += _disagreements(found, excerpts)
+    agreeing = sum(agreement.agreeing)
+    share = agreeing / agreement.answers
+    lines = [f"{key}: {share:.1%} agree, {agreeing:,} of {agreement.answers:,}{skipped}"]
+    lines.append(
+        f"  calibration: ECE {agreement.ece:.3f}, Brier {agreement.brier / agreement.answers:.3f}"
+    )
+    lines += _automation(agreement)
+    if agreement.confusable:
+        lines += _confusion(agreement)
+    lines += _disagreements(agreement, excerpts)
     return lines
 
 
-def _automation(found: Agreement) -> list[str]:
+def _automation(agreement: Agreement) -> list[str]:
     head, rows = ("confidence", "answers", "of them agree"), []
     for low in THRESHOLDS:
-        answers, agreeing = found.reaching(low)
+        answers, agreeing = agreement.reaching(low)
         agree = f"{agreeing / answers:.1%}" if answers else "-"
-        rows.append((f"{low:.2f}", f"{answers / found.answers:.1%}", agree))
-    promises = [f"  {_promise(promise)}" for promise in found.promises]
+        rows.append((f"{low:.2f}", f"{answers / agreement.answers:.1%}", agree))
+    promises = [f"  {_promise(promise)}" for promise in agreement.promises]
     return ["  automated from this confidence on:", *_indented(table(head, rows)), *promises]
 
 
@@ -50,32 +52,33 @@ def _promise(promise: Mapping[str, Any]) -> str:
     return f"{promise['target']:.0%} right: {kept} automated (95% sure)"
 
 
-def _confusion(found: Agreement) -> list[str]:
-    labels = sorted({label for pair in found.confusion for label in pair})
+def _confusion(agreement: Agreement) -> list[str]:
+    labels = sorted({label for pair in agreement.confusion for label in pair})
     if len(labels) > MATRIX:
-        return _confused_pairs(found)
+        return _confused_pairs(agreement)
     head = ["label \\ answer", *map(_cut, labels)]
     rows = []
     for label in labels:
-        counts = (f"{found.confusion[label, said]:,}" for said in labels)
+        counts = (f"{agreement.confusion[label, answer]:,}" for answer in labels)
         rows.append([_cut(label), *counts])
     return ["  confusion:", *_indented(table(head, rows))]
 
 
-def _confused_pairs(found: Agreement) -> list[str]:
-    wrong = [(pair, n) for pair, n in found.confusion.most_common() if pair[0] != pair[1]]
+def _confused_pairs(agreement: Agreement) -> list[str]:
+    confusions = agreement.confusion.most_common()
+    wrong = [(pair, count) for pair, count in confusions if pair[0] != pair[1]]
     if not wrong:
         return []
-    rows = [(_cut(label), _cut(said), f"{n:,}") for (label, said), n in wrong[:PAIRS]]
+    rows = [(_cut(label), _cut(answer), f"{count:,}") for (label, answer), count in wrong[:PAIRS]]
     lines = table(("label", "answer", "times"), rows, text={0, 1})
     return ["  most frequent confusions:", *_indented(lines)]
 
 
-def _disagreements(found: Agreement, excerpts: Mapping[int, str]) -> Iterator[str]:
-    if found.examples:
+def _disagreements(agreement: Agreement, excerpts: Mapping[int, str]) -> Iterator[str]:
+    if agreement.examples:
         yield "  surest disagreements:"
-    for line, confidence, label, said in found.examples:
-        words = f"label {_cut(label)}, answer {_cut(said)} at {confidence:.2f}"
+    for line, confidence, label, answer in agreement.examples:
+        words = f"label {_cut(label)}, answer {_cut(answer)} at {confidence:.2f}"
         yield f"    line {line:,}: {words}" + (f": {excerpts[line]}" if line in excerpts else "")
 
 

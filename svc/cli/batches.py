@@ -1,4 +1,4 @@
-"""What `svc map` and `svc shadow` share: their options, and a run from its input to its summary."""
+"""The parts that `svc map` and `svc shadow` share: their options, and a run with its summary."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from svc.schemas import DecisionRequest, load_decision, load_questions
 
 # How many lines are under way at once, unless the command says otherwise.
 CONCURRENCY = 16
-# The most lines at once: each takes threads and sockets for its calls.
+# The most lines at once, because each needs threads and sockets for its calls.
 MOST_AT_ONCE = 256
-# Lines at once that one process takes; with more of them a fast provider would wait for us.
+# One process works on so many lines at once. With more, a fast provider would wait for it.
 LINES_A_PROCESS = 32
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,14 +70,14 @@ _OPTIONS = (
         metavar="N",
         help="Lines under way at once.",
     ),
-    click.option("--restart", is_flag=True, help="Begin anew, over what the output holds."),
+    click.option("--restart", is_flag=True, help="Start again and overwrite the output."),
     click.argument("source", metavar="INPUT"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The files of a run, and how it goes over them."""
+    """The files of a run, and how many lines it works on at once."""
 
     questions: str
     output: str
@@ -111,9 +111,9 @@ def run(
 ) -> None:
     """Go over the input, write a line for each of its lines, and print a summary.
 
-    `answering` gives what answers the value of a line, `finish` comes after the summary, and
-    `record` is kept with the output beside what tells every run apart. Ends the command with a
-    status unless all went well.
+    `answering` makes the function that answers the value of a line, and `finish` is called after
+    the summary. `record` is stored beside the output with the other facts that identify the run.
+    Ends the command with a status unless all went well.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
@@ -152,12 +152,13 @@ def _run(
         plan = _planned(batch, asking, questions)
         answering_lines = stack.enter_context(_answering_lines(plan, asking.demo, answering))
         digest = hashlib.sha256(jsontext.dumps(questions).encode()).hexdigest()
-        told = {"questions": digest, "input": source.sha256, "config": plan.config}
-        began = {**told, **plan.fields, **record}
-        read = (os.stat(batch.questions), source.status)
-        output = stack.enter_context(closing(open_output(batch.output, began, batch.restart, read)))
+        identity = {"questions": digest, "input": source.sha256, "config": plan.config}
+        identity |= {**plan.fields, **record}
+        inputs = (os.stat(batch.questions), source.status)
+        output = open_output(batch.output, identity, batch.restart, inputs)
+        stack.enter_context(closing(output))
         status = _go(source, output, answering_lines, sum(plan.threads))
-    # The status of an interruption is above.
+    # An interrupted run has a higher status.
     if status <= FAILED:
         finish(plan.request)
     return status
@@ -167,8 +168,8 @@ def _run(
 class _BatchSetup:
     """What is settled before the first line.
 
-    `fields` are those of every request, `request` has a state that is none of the input's, and
-    `threads` is how many lines each process has at once.
+    `fields` are those of every request. `request` has an empty state in place of one of the input.
+    `threads` says how many lines each process works on at once.
     """
 
     fields: JsonObject
@@ -178,13 +179,13 @@ class _BatchSetup:
 
 
 def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _BatchSetup:
-    """Settle how lines are asked; leaves no thread running."""
+    """Settle how lines are answered; leaves no thread running."""
     with inprocess.engine(asking.demo, 1) as engine:
         fields = engine.settle(asking.fields)
         request = load_decision({**fields, "questions": questions, "state": {}})
         at_once = engine.at_once(request, batch.concurrency)
         processes = 1 if engine.budgeted else min(os.cpu_count() or 1, _processes(at_once))
-        threads = [len(range(n, at_once, processes)) for n in range(processes)]
+        threads = [len(range(first, at_once, processes)) for first in range(processes)]
         return _BatchSetup(fields, request, engine.config, threads)
 
 
@@ -194,7 +195,7 @@ def _processes(at_once: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """What turns lines into results, and ends that."""
+    """The function that turns a line into a result, and the one that ends this work."""
 
     work: Callable[[InputLine], Result]
     cut: Callable[[], None]
@@ -202,7 +203,7 @@ class _Lines:
 
 @contextmanager
 def _answering_lines(plan: _BatchSetup, demo: bool, answering: Answering) -> Iterator[_Lines]:
-    """In this process, or in several where one could not ask as fast as is wanted."""
+    """Answer lines in this process, or in several where one would be too slow."""
 
     @contextmanager
     def here(threads: int, shared: SharedCalls) -> Iterator[_Lines]:
@@ -218,14 +219,14 @@ def _answering_lines(plan: _BatchSetup, demo: bool, answering: Answering) -> Ite
                 yield _Lines(children.work, children.cut)
 
 
-def _go(source: Input, output: Output, by: _Lines, threads: int) -> int:
+def _go(source: Input, output: Output, answering: _Lines, threads: int) -> int:
     """Write all lines; the exit status."""
     lines = _left(source, output)
     tally, status = Tally(output.lines, output.errors), 0
     drawn = sys.stderr.isatty() and (output.resumable or not sys.stdout.isatty())
     progress = Progress(sys.stderr, source.total, output.lines, drawn)
     try:
-        with Workers(lines, by.work, threads, by.cut) as results:
+        with Workers(lines, answering.work, threads, answering.cut) as results:
             write_all(results, output, progress, tally)
     except KeyboardInterrupt as interrupt:
         tally.stopped, status = "interrupted", _status(interrupt)
@@ -236,7 +237,7 @@ def _go(source: Input, output: Output, by: _Lines, threads: int) -> int:
     changed = not tally.stopped and source.total not in (None, tally.lines)
     if changed:
         notice(
-            f"The input was changed meanwhile: it had {source.total:,} lines at first, "
+            f"The input changed during the run: it had {source.total:,} lines at first, "
             f"{tally.lines:,} at the end."
         )
     _summarise(output, progress, tally)
@@ -248,8 +249,8 @@ def _left(source: Input, output: Output) -> Iterator[InputLine]:
     there = sum(1 for _ in itertools.islice(source.lines, output.lines))
     if there < output.lines:
         raise SettingsError(
-            f"the output has {output.lines:,} lines, the input only {there:,}; --restart begins "
-            "anew"
+            f"the output has {output.lines:,} lines, the input only {there:,}; --restart starts "
+            "again"
         )
     return source.lines
 
@@ -263,10 +264,10 @@ def _summarise(output: Output, progress: Progress, tally: Tally) -> None:
     if tally.unanswered and output.resumable:
         notice(
             f"{tally.unanswered:,} of the lines have an error because no model answered; only "
-            "--restart asks about them again, and about all others."
+            "--restart answers them again, together with all others."
         )
     if tally.stopped:
-        again = "; the same command goes on from there" if output.resumable else ""
+        again = "; the same command continues from there" if output.resumable else ""
         notice(f"Stopped after line {tally.lines:,}: {tally.stopped}{again}.")
     notice(", ".join(words))
 
@@ -276,5 +277,5 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 
 
 def _status(interrupt: KeyboardInterrupt) -> int:
-    """The exit status by custom: 128 and the signal's number."""
+    """The usual exit status: 128 plus the signal's number."""
     return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)

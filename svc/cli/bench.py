@@ -1,4 +1,4 @@
-"""`svc bench`: how well models answer questions whose true answers are known."""
+"""`svc bench`: how well models answer questions with known true answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Examples:
 @click.argument("sets", nargs=-1, metavar="[SETS]...")
 @eval_options.folder
 @eval_options.per_set
-@click.option("--save", metavar="FILE", help="Append scored rows, and go on from those in it.")
+@click.option("--save", metavar="FILE", help="Append scored rows, and skip those already in it.")
 @eval_options.concurrency
 @model_options
 def command(
@@ -51,13 +51,14 @@ def command(
       {"question": {...}, "rows": [{"state": ..., "label": ...}, ...]}
 
     with a question as POST /v1/decide takes it and labels as POST /v1/feedback takes them. All
-    sets of the folder are asked unless some are named. The table shows how many answers are right
-    and within which bounds that is known, how true the probabilities are (ECE, Brier score), what
-    could be automated at a confidence of 0.9 and how right that would be, cost and latency.
+    sets of the folder are scored unless some are named. The table shows the share of right answers
+    with its 95% interval, how well the probabilities match reality (ECE, Brier score), the share
+    that could be automated at a confidence of 0.9 and how many of these are right, cost and
+    latency.
 
-    With --save the same command goes on after any interruption: rows that FILE holds with the
-    same question, label, models, mode and debias are not asked again, failed ones are. A spent
-    SVC_DAILY_LIMIT, or ten failures in a row, stop it.
+    With --save the same command continues after any interruption: rows that are in FILE with the
+    same question, label, models, mode and debias are not scored again, unless they failed. The
+    command stops when SVC_DAILY_LIMIT is reached, or after ten failures in a row.
 
     The exit status is 0 when every row was answered, 1 when not, 2 for a wrong command line and
     130 after Ctrl-C.
@@ -75,7 +76,7 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _AskedRow:
-    """A row, and the request that it is asked with."""
+    """A row, and the request about it without its state."""
 
     request: DecisionRequest
     eval_set: EvalSet
@@ -84,7 +85,7 @@ class _AskedRow:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What is to be asked, and what is known of it: `scored`, by set and row."""
+    """The rows of a run, and the scores that are known so far, by set and row."""
 
     run: Run
     jobs: list[_AskedRow]
@@ -92,12 +93,12 @@ class _Bench:
     scored: dict[tuple[str, int], Scored] = field(default_factory=dict)
 
     def by_set(self) -> dict[str, list[Scored]]:
-        """What is known, by set; of a set that was not reached, nothing."""
-        found: dict[str, list[Scored]] = {job.eval_set.name: [] for job in self.jobs}
+        """The known scores by set; a set that was not reached has none."""
+        scores: dict[str, list[Scored]] = {job.eval_set.name: [] for job in self.jobs}
         for job in self.jobs:
             if (place := (job.eval_set.name, job.row.number)) in self.scored:
-                found[job.eval_set.name].append(self.scored[place])
-        return found
+                scores[job.eval_set.name].append(self.scored[place])
+        return scores
 
     def add(self, job: _AskedRow, scored: Scored) -> None:
         self.scored[job.eval_set.name, job.row.number] = scored
@@ -125,13 +126,13 @@ def _prepared(
         raise SettingsError("no eval set can be asked in this way")
     bench = _Bench(run, jobs, saved)
     for job in jobs:
-        if saved and (found := saved.find(run, job.eval_set, job.row)):
-            bench.add(job, found)
+        if saved and (scored := saved.find(run, job.eval_set, job.row)):
+            bench.add(job, scored)
     return bench
 
 
 def _go(bench: _Bench, engine: InProcess, concurrency: int) -> int:
-    """Ask what is not known yet; the exit status."""
+    """Score the rows that have no score yet; returns the exit status."""
     left = [job for job in bench.jobs if (job.eval_set.name, job.row.number) not in bench.scored]
     if known := len(bench.jobs) - len(left):
         notice(f"{known:,} of {len(bench.jobs):,} rows were scored before")
@@ -144,19 +145,19 @@ def _go(bench: _Bench, engine: InProcess, concurrency: int) -> int:
     except KeyboardInterrupt:
         stopped, status = "interrupted", INTERRUPTED
     if stopped:
-        again = "; the same command goes on from there" if bench.saved else ""
+        again = "; the same command continues from there" if bench.saved else ""
         notice(f"Stopped after {len(bench.scored):,} rows: {stopped}{again}.")
     failed = any(scored.error for scored in bench.scored.values())
     return status if stopped or failed else 0
 
 
 def _ask(bench: _Bench, jobs: Sequence[_AskedRow], engine: InProcess, threads: int) -> str:
-    """Ask the jobs; why it stopped before the last one, or nothing."""
+    """Score the jobs; returns why it stopped before the last one, or an empty text."""
 
     def work(job: _AskedRow) -> Scored:
         scored = score(engine.decide, job.request, job.row)
         if not scored.error:
-            # At once, since it is paid for, whatever comes of the rows before it.
+            # It is paid for, so it is saved at once and does not wait for the rows before it.
             bench.keep(job, scored)
         return scored
 
@@ -168,5 +169,5 @@ def _ask(bench: _Bench, jobs: Sequence[_AskedRow], engine: InProcess, threads: i
             if scored.error:
                 bench.keep(job, scored)
             if failures == FAILURES:
-                return f"{FAILURES} failures in a row (SVC_LOG_LEVEL=warning tells more)"
+                return f"{FAILURES} failures in a row (SVC_LOG_LEVEL=warning shows more)"
     return ""

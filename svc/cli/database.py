@@ -1,4 +1,4 @@
-"""What the commands that work on the database share: its option, and names they put into it."""
+"""What commands that work on the database share: its option, and the check of names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ option = click.option(
 def opened(path: str, create: bool = False) -> Iterator[Database]:
     """The database, closed after the block.
 
-    Raises `SettingsError` for what is no database of ours, and unless `create` for no file at all.
+    Raises `SettingsError` for any other file, and unless `create` where there is no file.
     """
     # The one line of the error says what is wrong; the log need not repeat it.
     logging.getLogger("svc").addHandler(logging.NullHandler())

@@ -1,4 +1,4 @@
-"""Decisions of a running server, asked for over HTTP, with errors that say what to do."""
+"""Decisions of a running server over HTTP, with errors that say what to do."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from svc.jsontext import JsonObject
 from svc.settings import Settings
 
 URL = f"http://{Settings().host}:{Settings().port}"
-# Seconds for an answer: the server's own deadline passes first.
+# The time for an answer, so long that the server's own deadline passes first.
 ANSWER_S = limits.REQUEST_DEADLINE_S + 10
-# Seconds for the connection.
+# The time for the connection.
 CONNECT_S = 10.0
 
 
 class NoAnswer(Exception):
-    """There is no answer; the message says why, and what to do."""
+    """The server gave no answer; the message says why, and what to do."""
 
 
 class Forwarder:
-    """Asks one server; used by several threads."""
+    """Sends requests to one server; used by several threads."""
 
     def __init__(self, url: str, key: str | None = None, answer_s: float = ANSWER_S) -> None:
         """`answer_s` is how long an answer may take, in seconds.
 
-        Raises `SettingsError` for a URL or a key of another form.
+        Raises `SettingsError` for a malformed URL or key.
         """
         self._url, self._key = _checked(url), key
         if key is not None and not (key.isascii() and key.isprintable()):
@@ -43,7 +43,7 @@ class Forwarder:
         try:
             request = jsontext.dumps(body).encode()
         except (ValueError, RecursionError):
-            raise NoAnswer("The arguments hold what JSON in UTF-8 cannot.") from None
+            raise NoAnswer("The arguments cannot be written as JSON in UTF-8.") from None
         response = self._post(request)
         text = response.content.decode(errors="replace")
         try:
@@ -57,7 +57,7 @@ class Forwarder:
     def _post(self, body: bytes) -> requests.Response:
         try:
             with requests.Session() as session:
-                # A proxy of the environment has no business between this machine and itself.
+                # A request from this machine to itself must not go through a proxy.
                 session.trust_env = not is_local_host(urlsplit(self._url).netloc)
                 return session.post(
                     f"{self._url}/v1/decide",
@@ -72,7 +72,7 @@ class Forwarder:
         except requests.Timeout:
             raise NoAnswer(
                 f"The server at {self._url} did not answer in time; try again with fewer "
-                "questions, or look whether it and its models are reachable."
+                "questions, or check whether it and its models are reachable."
             ) from None
         except (requests.RequestException, OSError):
             raise NoAnswer(
@@ -86,7 +86,7 @@ class Forwarder:
         return request
 
     def _why(self, response: requests.Response, answer: Any) -> str:
-        """What an answer that is no decision means for the caller."""
+        """What any answer but a decision means for the caller."""
         status = response.status_code
         if status == 401:
             sent = "was refused" if self._key else "is missing"
@@ -97,12 +97,12 @@ class Forwarder:
         error = answer.get("error") if isinstance(answer, dict) else None
         message = error.get("message") if isinstance(error, dict) else None
         if not isinstance(message, str):
-            return f"What answers at {self._url} is no svc server (status {status}); see --url."
+            return f"The server at {self._url} is not an svc server (status {status}); see --url."
         if status in (400, 422):
-            return f"The server refused the request; mend it and ask again: {message}"
+            return f"The server refused the request; correct it and try again: {message}"
         if status == 429:
             after = response.headers.get("Retry-After", "a few")
-            return f"The server is at a limit; ask again in {after} seconds: {message}"
+            return f"The server is at a limit; try again in {after} seconds: {message}"
         return f"The server answered with an error (status {status}): {message}"
 
 

@@ -32,8 +32,8 @@ Examples:
 def command() -> None:
     """Make, list and revoke API keys.
 
-    Once there is a key, even a revoked one, every request needs one. A running server knows at
-    once of what is done here.
+    Once there is a key, even a revoked one, every request needs one. Changes apply to a running
+    server at once.
     """
 
 
@@ -47,10 +47,10 @@ def command() -> None:
     metavar="N",
     help="Requests a minute.",
 )
-@click.option("--project", metavar="P", help="The only project that it works for.")
+@click.option("--project", metavar="P", help="The only project that the key is for.")
 @database.option
 def create(name: str, rpm: int, project: str | None, db: str) -> None:
-    """Make a key and print it, this once."""
+    """Make a key and print it, which is possible only now."""
     database.check_name("--name", name)
     if project is not None:
         database.check_name("--project", project)
@@ -64,7 +64,7 @@ def create(name: str, rpm: int, project: str | None, db: str) -> None:
             f"--name {name!r} is taken, perhaps by a revoked key; `svc keys list` shows all names"
         )
     click.echo(f"id:  {key.id}\nkey: {key.text}")
-    notice("Keep the key now: it is not shown again.")
+    notice("Save the key now: it is not shown again.")
 
 
 @command.command("list", epilog="Example: svc keys list --db svc.db")
@@ -80,7 +80,7 @@ def show(db: str) -> None:
 @click.argument("key_id", metavar="ID")
 @database.option
 def revoke(key_id: str, db: str) -> None:
-    """Refuse a key from now on; this cannot be taken back."""
+    """Refuse a key from now on; this cannot be undone."""
     if key_id.strip().startswith(PREFIX):
         raise SettingsError("this is a key, not its id; `svc keys list` shows the ids")
     with database.opened(db) as opened:

@@ -60,7 +60,7 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run a command; in standalone mode whatever fails ends with one line and a status."""
+        """Run a command; in standalone mode every failure ends with one line and a status."""
         run: Callable[..., Any] = super().main
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
@@ -81,12 +81,12 @@ class Commands(click.Group):
             _fail(_words(error))
         except Exception as error:
             log.debug("a command failed", exc_info=error)
-            _fail(f"svc itself failed, which is a mistake in it ({type(error).__name__})")
+            _fail(f"svc itself failed, which is a bug ({type(error).__name__})")
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def _advice(error: click.ClickException) -> str:
-    """Click's words, and where the right ones stand."""
+    """Click's message, and how to get help."""
     message = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return message
@@ -99,33 +99,33 @@ def _advice(error: click.ClickException) -> str:
 
 
 def _words(error: OSError) -> str:
-    """What the system refused, without the traceback's words."""
+    """The system's error, with the file that it is about."""
     name = f"{error.filename!r}: " if error.filename else ""
     return name + reason(error)
 
 
 def _fail(message: str, status: int = FAILED) -> NoReturn:
-    """One line on standard error, then the end."""
+    """Print one line on standard error and exit."""
     notice(f"Error: {' '.join(message.split())}")
     try:
         sys.stdout.flush()
     except OSError:
-        # The interpreter would try again at its end, and complain.
+        # The interpreter would try again when it exits, and print an error.
         _write_to_nobody()
     sys.exit(status)
 
 
 def _prepare_streams() -> None:
-    """Make every text printable: it may have been paid for.
+    """Make every text printable, because results may have been paid for.
 
-    Of streams that were closed by whoever started this, messages are lost and results an error.
+    Where the starting process closed a stream, messages are lost, but results are an error.
     """
     for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.open(os.devnull, mode), "w"))  # noqa: SIM115
         if isinstance(stream, io.TextIOWrapper):
-            # What the terminal's encoding lacks becomes a question mark.
+            # A character that the terminal's encoding lacks becomes a question mark.
             stream.reconfigure(errors="replace")
 
 

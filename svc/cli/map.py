@@ -29,19 +29,19 @@ Examples:
 def command(batch: Batch, asking: ModelOptions) -> None:
     """Answer questions about every line of a file.
 
-    Each line of INPUT is one JSON state, - reads standard input. Each line of the output is, in
-    the same order, its decision as POST /v1/decide returns it, with the number of the line; or,
-    where the line is at fault or no model answered, the error:
+    Each line of INPUT is one JSON state, and - reads standard input. Each line of the output is,
+    in the same order, its decision as POST /v1/decide returns it, with the number of the line; or
+    an error, where the line is invalid or no model answered:
 
     \b
       {"line": 1, "id": "dec_...", "model": ..., "answers": {...}}
       {"line": 2, "error": {"type": "invalid_json", "message": "..."}}
 
-    The same command goes on after any interruption, behind the last line written. Another input,
-    model or questions than those that began the output, as FILE.run.json records them, are
-    refused; what is piped in is told apart by its first line only. A spent SVC_DAILY_LIMIT, which
-    counts the calls of one run, or models that answer none of ten lines in a row, or of the last
-    ones, stop the run with those lines unwritten.
+    After any interruption the same command continues behind the last line written. It refuses
+    another input, model or questions than those that the output was begun with, which
+    FILE.run.json records; of input from a pipe only the first line is compared. The run stops when
+    SVC_DAILY_LIMIT is reached, which counts the calls of one run, and when the models answer none
+    of ten lines in a row or none of the last lines. These lines are not written.
 
     The exit status is 0 when every line was answered, 1 when not, 2 for a wrong command line and
     130 after Ctrl-C. SVC_LOG_LEVEL=warning shows what providers said of failed calls.

@@ -59,12 +59,12 @@ def command(url: str, api_key: str | None) -> None:
     # The thread that reads the input would not notice a KeyboardInterrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_module("svc.cli.toolserver").serve(asker.decide)
-    # The client is gone, so what was still asked for it is not waited for.
+    # The client is gone, so that nobody waits for the calls under way.
     os._exit(0)
 
 
 def _installed() -> bool:
-    """Whether the package that this works with is here; it is large and not imported for that."""
+    """Whether the mcp package is installed; it is large, so that it is not imported to find out."""
     try:
         return int(version("mcp").partition(".")[0]) >= _OLDEST
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What a command says beside its work: lines on standard error, and its exit status.
+"""Messages of a command on standard error, and its exit status.
 
 There are also the statuses 0, and 2 for wrong usage, which is click's own.
 """
@@ -11,11 +11,11 @@ import click
 
 # Something failed, or not everything was answered.
 FAILED = 1
-# After Ctrl-C: by custom 128 and the signal's number.
+# The usual status after Ctrl-C, which is 128 plus the signal's number.
 INTERRUPTED = 130
 
 
 def notice(text: str) -> None:
-    """A line, unless nobody takes it: the work is done all the same."""
+    """Print a line; where nobody reads it, the command goes on all the same."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)

@@ -1,4 +1,4 @@
-"""The options that say how models are asked, shared by every command that asks them.
+"""The options of how models are asked, shared by every command that asks them.
 
 @click.command("map")
 @model_options
@@ -27,7 +27,9 @@ demo_option = click.option(
     is_flag=True,
     help=f"Start the demonstration model; {DEMO_MODEL} answers unless models are named.",
 )
-_MODEL = "model"  # the option of a chain
+
+# The option of a chain, which is the plan without a name of its own.
+_MODEL = "model"
 
 
 def _options() -> list[Callable[[F], F]]:
@@ -47,7 +49,7 @@ def _options() -> list[Callable[[F], F]]:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How models are to be asked.
+    """How models are asked.
 
     `fields` are those of `POST /v1/decide`: `mode`, `debias`, and `model` where one is named.
     """
@@ -80,7 +82,7 @@ def model_ids(text: str) -> list[str]:
 
 
 def _plan(given: Mapping[str, Any], default: str | None) -> Any:
-    """The plan as the request field `model` has it. Raises `UsageError` for what is none."""
+    """The value of the request field `model`. Raises `UsageError` for an invalid one."""
     kinds = [kind for kind in named_kinds() if given[kind.name] is not None]
     named = [*([_MODEL] if given[_MODEL] is not None else []), *(kind.name for kind in kinds)]
     if len(named) > 1:

@@ -27,8 +27,8 @@ Examples:
 def command() -> None:
     """Set and remove the projects' own aggregator keys.
 
-    They are encrypted with the secret in SVC_MASTER_KEY, which the server has to be started with
-    as well. A running server knows at once of what is done here.
+    They are encrypted with the secret in SVC_MASTER_KEY, with which the server must be started as
+    well. Changes apply to a running server at once.
     """
 
 
@@ -49,7 +49,7 @@ def set_key(project: str, db: str) -> None:
 @click.argument("project")
 @database.option
 def remove(project: str, db: str) -> None:
-    """Forget the key of PROJECT; its requests use the server's own again."""
+    """Remove the key of PROJECT; its requests use the server's own key again."""
     with database.opened(db) as opened:
         known = ProjectKeys(opened, None).remove(project)
     if not known:
@@ -58,9 +58,9 @@ def remove(project: str, db: str) -> None:
 
 
 def _read_key() -> str:
-    """The key: typed unseen on a terminal, or all of a pipe."""
+    """The key: typed on a terminal without being shown, or the content of a pipe."""
     if sys.stdin is None:
-        # Whoever started this closed it.
+        # The starting process closed it.
         text = ""
     elif sys.stdin.isatty():
         text = str(click.prompt("Aggregator key", hide_input=True, err=True))
@@ -70,7 +70,7 @@ def _read_key() -> str:
     key = text.strip()
     if not 0 < len(key) <= KEY_CHARS or not all("!" <= char <= "~" for char in key):
         raise SettingsError(
-            f"standard input holds no key; allowed: one line of 1 to {KEY_CHARS:,} visible ASCII "
+            f"standard input has no key; allowed: one line of 1 to {KEY_CHARS:,} visible ASCII "
             "characters"
         )
     return key

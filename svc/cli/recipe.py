@@ -1,4 +1,4 @@
-"""`svc recipe`: ready-made questions, to be used as they are or as a start."""
+"""`svc recipe`: ready-made questions, for use as they are or after changes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ def show_all() -> None:
 @click.argument("name", metavar="NAME")
 def show(name: str) -> None:
     """Print the questions of a recipe as JSON."""
-    found = recipes()
-    if name not in found:
-        raise SettingsError(f"there is no recipe {name[:100]!r}; there are: {', '.join(found)}")
-    click.echo(json.dumps(found[name]["questions"], indent=2, ensure_ascii=False))
+    all_recipes = recipes()
+    if name not in all_recipes:
+        names = ", ".join(all_recipes)
+        raise SettingsError(f"there is no recipe {name[:100]!r}; there are: {names}")
+    click.echo(json.dumps(all_recipes[name]["questions"], indent=2, ensure_ascii=False))
 
 
 def recipes() -> dict[str, JsonObject]:

@@ -22,33 +22,33 @@ Examples:
 
 @click.command("report", epilog=EXAMPLES)
 @eval_options.folder
-@click.option("--html", metavar="FILE", help="Write a page with diagrams, too.")
+@click.option("--html", metavar="FILE", help="Also write a page with diagrams.")
 @click.argument("file", metavar="FILE")
 def command(folder: str, html: str | None, file: str) -> None:
     """Print a saved bench run again, without asking any model.
 
-    FILE is what `svc bench --save` wrote. Of rows that were scored several times, the last one
+    FILE was written by `svc bench --save`. Where a row was scored several times, the last score
     counts; runs with different models, modes or debias have a table each.
 
-    The page that --html writes needs nothing but itself: reliability diagrams, confusion
+    The page that --html writes needs no other file. It has reliability diagrams, confusion
     matrices, what could be automated at which confidence, and the surest mistakes with their
     states, as far as the eval sets in DIR still have them.
     """
     if html is not None and os.path.realpath(html) == os.path.realpath(file):
         raise click.UsageError("--html names the file that is read.")
-    found = runs.by_run(runs.read(file))
-    if not found:
+    saved_runs = runs.by_run(runs.read(file))
+    if not saved_runs:
         raise SettingsError(
-            f"file {file!r}: it holds no scored row; name a file that `svc bench --save` wrote"
+            f"file {file!r}: it has no scored row; name a file that `svc bench --save` wrote"
         )
     tables = [
         score_table(run, {name: [row.scored for row in rows] for name, rows in by_set.items()})
-        for run, by_set in found
+        for run, by_set in saved_runs
     ]
     click.echo("\n\n".join("\n".join(lines) for lines in tables))
     if html is not None:
         # Imported here, since tables do not need the template engine.
         from svc.evals.page import write_page
 
-        write_page(html, found, folder)
+        write_page(html, saved_runs, folder)
         notice(f"wrote {html}")

@@ -16,7 +16,7 @@ _NOTE = (
     "automated: share with a confidence of at least 0.9; right then: how many of these are right"
 )
 OVERALL = "overall"
-# How many different failures are told.
+# How many different failures are listed.
 _MESSAGES = 5
 
 
@@ -30,23 +30,25 @@ def score_table(run: Run, by_set: Mapping[str, Sequence[Scored]]) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def _row(name: str, found: Figures) -> tuple[str, ...]:
+def _row(name: str, total: Figures) -> tuple[str, ...]:
     return (
         name,
-        f"{found.rows:,}",
-        percent(found.accuracy),
-        span(found.interval),
-        decimal(found.ece),
-        decimal(found.brier),
-        percent(found.automated),
-        percent(found.accuracy_when_automated),
-        dollars(found.cost_usd),
-        milliseconds(found.median_ms),
-        milliseconds(found.p95_ms),
-        f"{found.failed:,}",
+        f"{total.rows:,}",
+        percent(total.accuracy),
+        span(total.interval),
+        decimal(total.ece),
+        decimal(total.brier),
+        percent(total.automated),
+        percent(total.accuracy_when_automated),
+        dollars(total.cost_usd),
+        milliseconds(total.median_ms),
+        milliseconds(total.p95_ms),
+        f"{total.failed:,}",
     )
 
 
 def _failures(scored: Iterable[Scored]) -> list[str]:
     counts = Counter(one.error for one in scored if one.error)
-    return [f"failed, {n:,} rows: {message}" for message, n in counts.most_common(_MESSAGES)]
+    return [
+        f"failed, {count:,} rows: {message}" for message, count in counts.most_common(_MESSAGES)
+    ]

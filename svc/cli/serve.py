@@ -1,4 +1,4 @@
-"""`svc serve`: everything that can be wrong is found before the first process starts."""
+"""`svc serve`: what is wrong with the settings is found before the first process starts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     SVC_LATEST_CONFIG, SVC_NO_AUTH, SVC_MAX_BODY_MB and SVC_WORKERS.
     """
     if demo and flags["model"] is None:
-        # Whatever SVC_MODEL says: it may cost money.
+        # SVC_MODEL is ignored, because that model may cost money.
         flags["model"] = DEMO_MODEL
     settings = load(os.environ, **flags)
     logs.configure(settings.log == "json", settings.log_level)
@@ -85,9 +85,9 @@ def command(demo: bool, **flags: str | bool | None) -> None:
 def _application(
     settings: Settings, model: DemoServer | None, shared: Shared | None
 ) -> WSGIApplication:
-    """In a worker: the application, beside its own demonstration model if there is to be one.
+    """In a worker: the application, beside its own demonstration model where one is wanted.
 
-    The model ends with the worker's process, after the last request has.
+    The model ends with the worker's process, after the last request.
     """
     if model is not None:
         model.start()

@@ -1,4 +1,4 @@
-"""`svc shadow`: answers beside the labels that people gave, and how far they agree."""
+"""`svc shadow`: compares answers with the labels that people gave."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def command(batch: Batch, asking: ModelOptions, name: str, examples: int) -> Non
 
     with a label as POST /v1/feedback takes it: an option key, a level's index, true or false, a
     list of option keys, or the value. A question may be without a label. The output has a line for
-    each of them, as svc map writes it, with `compared`: label, answer, whether they agree, and the
-    answer's confidence. The same command goes on after any interruption; an input that is piped in
-    is told apart by its first line only.
+    each line of INPUT, as svc map writes it, with `compared`: label, answer, whether they agree,
+    and the answer's confidence. The same command continues after any interruption; of input from a
+    pipe only the first line is compared.
 
-    At the end stands for each question how often the answers agree with the labels, how well
-    their confidence is calibrated, what could be automated at which threshold, which answers are
-    taken for which, and the surest disagreements.
+    A report at the end shows for each question how often the answers agree with the labels, how
+    well their confidence is calibrated, what could be automated at which threshold, which answers
+    are confused with which, and the surest disagreements.
     """
     if batch.output == STANDARD:
-        raise click.UsageError("-o must name a file, for the report at the end reads it again.")
+        raise click.UsageError("-o must name a file, because the report at the end reads it again.")
     run(
         batch,
         asking,
@@ -87,21 +87,21 @@ def _answer(name: str, engine: InProcess, request: DecisionRequest, line: Any) -
     labels = check_labels(request.questions, line[name], name)
     decision = engine.decide(with_state(request, line["state"]))
     compared = compare(request.questions, labels, decision)
-    told = {key: comparison.line() for key, comparison in compared.items()}
-    return LineAnswer({**decision.response(), "compared": told}, decision.cost_usd)
+    comparisons = {key: comparison.line() for key, comparison in compared.items()}
+    return LineAnswer({**decision.response(), "compared": comparisons}, decision.cost_usd)
 
 
 def _report(batch: Batch, examples: int, request: DecisionRequest) -> None:
     with open(batch.output, "rb") as lines:
-        found = add_up(lines, request.questions, examples)
-    shown = {number for agreement in found.values() for number, *_ in agreement.examples}
+        agreements = add_up(lines, request.questions, examples)
+    shown = {number for agreement in agreements.values() for number, *_ in agreement.examples}
     excerpts = _excerpts(batch.source, shown)
-    for key, agreement in found.items():
+    for key, agreement in agreements.items():
         click.echo("\n".join(["", *report(key, agreement, excerpts)]))
 
 
 def _excerpts(path: str, numbers: set[int]) -> dict[int, str]:
-    """The states of some lines, cut short; none of an input that can be read but once."""
+    """The states of some lines, cut short; none where the input can be read only once."""
     if path == STANDARD or not Path(path).is_file():
         return {}
     with closing(open_input(path)) as source:

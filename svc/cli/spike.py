@@ -1,4 +1,4 @@
-"""`svc spike`: in which way each model can be asked, and what that takes."""
+"""`svc spike`: in which way each model can be asked, and the time and cost of that."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from svc.schemas import load_questions
 
 # How many models are under way at the same time.
 AT_ONCE = 8
-# How many models are checked of a provider that has no usual ones.
+# How many models are checked where a provider has no usual ones.
 LISTED = 5
 _HEAD = (
     "model",
@@ -54,15 +54,15 @@ Examples:
 def command(models: Sequence[str], demo: bool) -> None:
     """Check in which way each model can be asked.
 
-    Each model is asked two questions about six short texts, in both option orders, as a decision
-    in mode auto is: first for label probabilities of all questions in one call, then of each in a
-    call of its own, then for JSON bound to a schema, JSON at all, and JSON in words alone. Without
-    MODELS these are the usual ones of every provider that is configured, and the first five of
-    every other that lists some.
+    Each model is asked two questions about six short texts, in both option orders, as in a
+    decision in mode auto: first for label probabilities of all questions in one call, then of each
+    in a call of its own, then for JSON bound to a schema, for any JSON, and for JSON requested in
+    words alone. Without MODELS these are the usual models of every configured provider, or the
+    first five that a provider without usual models lists.
 
-    The table says which of these works; how much of the probability fell on valid labels, by
-    median and 10th percentile; whether the model needs room to think; and what a decision then
-    takes: time, calls and dollars per 1,000. The last column says why no better way works, or
+    The table shows which of these ways works; how much of the probability fell on valid labels, by
+    median and 10th percentile; whether the model needs tokens for thought; and the latency of a
+    decision, and calls and dollars per 1,000. The last column says why no better way works, or
     what to do where none does.
 
     The exit status is 0 when any model answered, 1 when none did. SVC_LOG_LEVEL=warning shows
@@ -103,7 +103,7 @@ def _probe(engine: InProcess, model_id: str) -> Probed:
 
 
 class _ModelInProcess:
-    """One model, asked as a decision of this process asks it."""
+    """One model, which is asked like in a decision of this process."""
 
     def __init__(self, engine: InProcess, model: Model) -> None:
         self._engine, self._model = engine, model
@@ -112,8 +112,8 @@ class _ModelInProcess:
 
     def ask(self, state: str) -> Tried:
         ledger = Ledger(limits.MODEL_CALLS)
-        asked = self._engine.ask(self._model, self._questions, state, ledger)
-        return Tried(asked, limits.MODEL_CALLS - ledger.left, ledger.cost_usd)
+        result = self._engine.ask(self._model, self._questions, state, ledger)
+        return Tried(result, limits.MODEL_CALLS - ledger.left, ledger.cost_usd)
 
     def traits(self) -> Traits:
         return self._engine.client.traits.of(self._model.id)
@@ -121,16 +121,16 @@ class _ModelInProcess:
 
 def _usual_models(engine: InProcess) -> list[str]:
     """The ids that are checked when none are named; says which providers did not answer."""
-    found: list[str] = []
+    model_ids: list[str] = []
     silent = []
     for provider in engine.catalog.values():
         try:
-            found += _models_of(engine, provider)
+            model_ids += _models_of(engine, provider)
         except ProviderError:
             silent.append(provider.name)
     if silent:
         notice(f"no list of models from: {', '.join(silent)}")
-    return found
+    return model_ids
 
 
 def _models_of(engine: InProcess, provider: Provider) -> list[str]:
@@ -145,7 +145,7 @@ def _models_of(engine: InProcess, provider: Provider) -> list[str]:
 def _show(models: Sequence[str], probed: Sequence[Probed]) -> None:
     rows = [_row(model, one) for model, one in zip(models, probed, strict=True)]
     head, *lines = table(_HEAD, rows, _TEXT)
-    # None is for colours on a terminal alone.
+    # With None click prints colours only on a terminal.
     colour = False if os.environ.get("NO_COLOR") else None
     click.secho(head, bold=True, color=colour)
     for line, one in zip(lines, probed, strict=True):

@@ -1,4 +1,4 @@
-"""Tables as commands print them, and figures as their cells show them."""
+"""Tables that commands print, and the figures in their cells."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def width(text: str) -> int:
 
 
 def printable(text: str) -> str:
-    """Without what a terminal would act on; a saved file may hold anything."""
+    """The text without control characters, which a saved file may contain."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def percent(share: float | None) -> str:
-    """`85.0%`, or a dash where there is nothing to be shared."""
+    """A share such as `85.0%`, or a dash where it is unknown."""
     return "-" if share is None else f"{share:.1%}"
 
 
 def span(interval: tuple[float, float]) -> str:
-    """`73.9-91.9%`."""
+    """An interval such as `73.9-91.9%`."""
     return f"{100 * interval[0]:.1f}-{100 * interval[1]:.1f}%"
 
 
@@ -53,12 +53,12 @@ def decimal(number: float | None) -> str:
 
 
 def dollars(amount: float) -> str:
-    """`$0.0012`."""
+    """An amount such as `$0.0012`."""
     return f"${amount:,.4f}"
 
 
 def milliseconds(duration: float | None) -> str:
-    """`12 ms` or `1.2 s`."""
+    """A duration such as `12 ms` or `1.2 s`, or a dash."""
     if duration is None:
         return "-"
     return f"{duration:.0f} ms" if duration < 1_000 else f"{duration / 1_000:.1f} s"

@@ -66,5 +66,5 @@ def _text(text: str) -> types.TextContent:
 
 
 def _failed(why: str) -> types.CallToolResult:
-    """An error that the model behind the client sees."""
+    """An error that the client's model reads."""
     return types.CallToolResult(content=[_text(why)], is_error=True)

@@ -17,20 +17,20 @@ from typing import IO, Any
 from svc.assets import folder
 from svc.settings import Settings
 
-# Seconds for the server to say where it listens, and again to answer there.
+# The time for the server to print its address, and again to answer there.
 START_S = 30.0
-# Seconds for an answer: a little over the deadline of a request.
+# The time for an answer, a little more than the deadline of a request.
 ANSWER_S = 130.0
-# Seconds for the server to end: a little over its own limit for that.
+# The time for the server to end, a little more than its own limit for that.
 END_S = 40.0
-# Seconds between two looks.
+# The pause between two attempts to reach the server.
 POLL_S = 0.05
 NEXT = {
     "state": "My parcel has not arrived.",
     "questions": {"late": {"type": "noul", "instructions": "Is the parcel late?"}},
 }
 
-# The server is on this machine, wherever the environment's proxies are.
+# The server is on this machine, so that no proxy of the environment is used.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -62,7 +62,7 @@ def main() -> int:
 def start(database: str) -> subprocess.Popen[str]:
     """`svc serve --demo` on the usual port, or on a free one where that is taken.
 
-    Its session is its own: Ctrl-C reaches this process alone, which then ends the server.
+    It has its own session, so that Ctrl-C reaches only this process, which then ends the server.
     """
     command = [sys.executable, "-m", "svc.cli.main", "serve", "--demo"]
     command += ["--addr", f"{Settings().host}:{_port()}", "--db", database]
@@ -98,7 +98,7 @@ def wait(output: IO[str]) -> str:
 
 
 def show(url: str) -> None:
-    """Ask the server at `url` the sample, and print both sides. Raises `TourError`."""
+    """Send the sample to the server at `url`, and print request and answer."""
     sample = json.loads((folder("templates") / "demo_request.json").read_text("utf-8"))
     print(f"\nPOST {url}/v1/decide\n{_pretty(sample)}\n", flush=True)
     answer = _fetch(f"{url}/v1/decide", json.dumps(sample).encode())
@@ -118,7 +118,7 @@ def _pretty(value: Any) -> str:
 
 
 def end(server: subprocess.Popen[str]) -> None:
-    """Stop the server and wait for its end, which it bounds itself."""
+    """Stop the server and wait for its end, for which it has a limit of its own."""
     # A further Ctrl-C must not interrupt the stop that is under way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server.terminate()

@@ -38,9 +38,9 @@ from svc.inprocess import DEMO_MODEL, InProcess
 from svc.limits import COUNCIL
 from svc.phrases import reason
 
-# The fewest rows of a set: 4 of them are for examples, which are at most half.
+# The fewest rows of a set: 4 rows are for examples, and these are at most half.
 FEWEST_ROWS = 8
-# More model calls than these take --yes.
+# More model calls than these need --yes.
 FREE_CALLS = 200
 _HEAD = (
     *("model", "mode", "orders", "examples", "accuracy", "95% interval", "ECE"),
@@ -66,7 +66,7 @@ Examples:
     default="tuned.json",
     show_default=True,
     metavar="FILE",
-    help="Where the best one goes.",
+    help="Where the best candidate is written.",
 )
 @click.option("--yes", is_flag=True, help=f"Make more than {FREE_CALLS} model calls.")
 @eval_options.concurrency
@@ -83,10 +83,10 @@ def command(
 ) -> None:
     """Find the best way to ask the question of an eval set.
 
-    Each model alone and, with two or more, all of them as a council and as cascades that escalate
-    below 0.7, 0.8 and 0.9; in mode auto and verbal; in both option orders and in one; with the
-    question as it stands and with four examples: 8 candidates for each plan, 4 where the type
-    takes no examples.
+    The plans are each model alone and, with two or more, all of them as a council and as cascades
+    that escalate below 0.7, 0.8 and 0.9. Each plan is tried in mode auto and verbal, in both
+    option orders and in one, with the question as it stands and with four examples. These are 8
+    candidates for each plan, 4 where the type takes no examples.
 
     The rows are shuffled, always in the same way, and split once: examples come from a fifth of
     them, at least 4 and at most half; the candidates are tested on the rest. They are ranked by
@@ -122,7 +122,7 @@ def _ids(models: str | None) -> list[str] | None:
 
 
 def _settled(engine: InProcess, ids: list[str] | None, demo: bool) -> list[str]:
-    """The ids to try, every one of which can be asked. Raises `ApiError`."""
+    """The ids to try, whose providers are all configured. Raises `ApiError`."""
     if ids is not None:
         engine.settle({"model": ids})
         return ids
@@ -130,7 +130,7 @@ def _settled(engine: InProcess, ids: list[str] | None, demo: bool) -> list[str]:
 
 
 def _check_out(out: str, read: Path) -> None:
-    """Raise `UsageError` or `SettingsError` for what could not be written in the end."""
+    """Raise `UsageError` or `SettingsError` where the result could not be written in the end."""
     if Path(out).resolve() == read.resolve():
         raise click.UsageError("--out names the eval set.")
     try:
@@ -146,7 +146,7 @@ def _announce(
     rows: Sequence[EvalRow],
     yes: bool,
 ) -> None:
-    """Say what it will take. Raises `SettingsError` when that has to be agreed to."""
+    """Print how many calls it needs. Raises `SettingsError` when these need --yes."""
     calls = len(rows) * sum(candidate.most_calls for candidate in tried)
     click.echo(
         f"{eval_set.name}: {len(pool) + len(rows):,} rows, {len(rows):,} to test on and "
@@ -162,7 +162,7 @@ def _announce(
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A row for a candidate, which goes by its place."""
+    """A row for the candidate at this place of the list."""
 
     place: int
     candidate: Candidate
@@ -176,12 +176,12 @@ def _try(
     jobs = [_Trial(place, one, row) for place, one in enumerate(tried) for row in rows]
     threads = min(engine.at_once(one.request, concurrency) for one in tried)
     scored: list[list[Scored]] = [[] for _ in tried]
-    # How many of the last rows failed, one after the other.
+    # For each candidate, how many rows failed in a row.
     failures = [0] * len(tried)
 
     def work(job: _Trial) -> Scored:
         if failures[job.place] >= FAILURES:
-            return Scored(error=f"not asked after {FAILURES} failures in a row")
+            return Scored(error=f"not tried after {FAILURES} failures in a row")
         return score(engine.decide, job.candidate.request, job.row)
 
     with closing(asked(jobs, work, threads, engine.cut)) as results:
@@ -193,45 +193,45 @@ def _try(
 
 
 def _finish(result: Sequence[tuple[Candidate, Figures]], eval_set: EvalSet, out: str) -> None:
-    best, found = result[0]
+    best, its_figures = result[0]
     click.echo("\n".join(["", *_table(result)]))
-    if not found.rows:
-        raise SettingsError("no candidate gave any answer (SVC_LOG_LEVEL=warning tells more)")
+    if not its_figures.rows:
+        raise SettingsError("no candidate gave any answer (SVC_LOG_LEVEL=warning shows more)")
     text = jsontext.dumps(best.fields(eval_set.name))
     try:
         files.replace(Path(out), f"{text}\n")
     except OSError as error:
         raise SettingsError(f"--out {out!r}: {reason(error)}") from None
-    low, _ = wilson(found.right, found.rows + found.failed)
+    low, _ = wilson(its_figures.right, its_figures.rows + its_figures.failed)
     close = sum(accuracy(other) >= low for _, other in result[1:])
     click.echo(f"\nWrote the first one to {out}. {_caution(close)}")
 
 
 def _caution(close: int) -> str:
     if not close:
-        return "No other one comes within the 95% interval of its accuracy."
-    verb = "lies" if close == 1 else "lie"
+        return "No other candidate is within the 95% interval of its accuracy."
+    verb = "is" if close == 1 else "are"
     return (
-        f"{close} more {verb} within the 95% interval of its accuracy: more rows would tell them "
-        "apart better."
+        f"{close} more {verb} within the 95% interval of its accuracy: more rows would show the "
+        "difference better."
     )
 
 
 def _table(result: Sequence[tuple[Candidate, Figures]]) -> list[str]:
     rows = []
-    for one, found in result:
+    for one, its_figures in result:
         rows.append(
             (
                 plan_text(one.model),
                 one.mode,
                 "both" if one.debias else "one",
                 str(one.examples),
-                percent(accuracy(found)),
-                span(wilson(found.right, found.rows + found.failed)),
-                decimal(found.ece),
-                dollars(found.cost_usd),
-                milliseconds(found.median_ms),
-                f"{found.failed:,}",
+                percent(accuracy(its_figures)),
+                span(wilson(its_figures.right, its_figures.rows + its_figures.failed)),
+                decimal(its_figures.ece),
+                dollars(its_figures.cost_usd),
+                milliseconds(its_figures.median_ms),
+                f"{its_figures.failed:,}",
             )
         )
     return table(_HEAD, rows, _TEXT)

@@ -11,13 +11,19 @@ from typing import Any
 from svc.demo.reply_writing import ReplyPiece, reply_tokens
 
 MODEL = "lexical"
-TOP_LOGPROBS = 20  # most alternatives at one position
-TOKEN_CHARS = 4  # characters that count as one token of a prompt
-CREATED = 1_767_225_600  # a fixed instant, so that equal requests get equal replies
+
+# The most alternatives at one position.
+TOP_LOGPROBS = 20
+
+# So many characters of a prompt count as one token.
+TOKEN_CHARS = 4
+
+# A fixed time, so that equal requests get equal replies.
+CREATED = 1_767_225_600
 
 
 class ChatError(Exception):
-    """What a request is refused with, in the shape of OpenAI's errors."""
+    """The refusal of a request, in the shape of OpenAI's errors."""
 
     def __init__(
         self,
@@ -51,10 +57,10 @@ def complete(body: bytes) -> dict[str, Any]:
     try:
         request = json.loads(body)
         if not isinstance(request, dict):
-            raise ChatError("the body is no JSON object")
+            raise ChatError("the body is not a JSON object")
         return _complete(request, body)
     except (ValueError, RecursionError):
-        raise ChatError("the body is no JSON, or nested too deeply") from None
+        raise ChatError("the body is not JSON, or nested too deeply") from None
 
 
 def _complete(request: Mapping[str, Any], body: bytes) -> dict[str, Any]:
@@ -69,8 +75,8 @@ def _complete(request: Mapping[str, Any], body: bytes) -> dict[str, Any]:
     tokens = tokens[:limit]
     choice = {
         "index": 0,
-        "message": {"role": "assistant", "content": "".join(t.text for t in tokens)},
-        "logprobs": None if top is None else {"content": [_entry(t, top) for t in tokens]},
+        "message": {"role": "assistant", "content": "".join(token.text for token in tokens)},
+        "logprobs": None if top is None else {"content": [_entry(token, top) for token in tokens]},
         "finish_reason": "length" if cut else "stop",
     }
     prompt_tokens = math.ceil(sum(map(len, texts)) / TOKEN_CHARS)
@@ -110,12 +116,12 @@ def _texts(messages: object) -> list[str]:
             last, text = text, last or ""
         others.append(text)
     if last is None:
-        raise ChatError("messages must hold one of role user", "messages")
+        raise ChatError("messages must contain one of role user", "messages")
     return [*others, last]
 
 
 def _text(content: object) -> str:
-    """The text of a message; its images are not looked at."""
+    """The text of a message; its images are ignored."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -125,7 +131,7 @@ def _text(content: object) -> str:
 
 
 def _top_logprobs(request: Mapping[str, Any]) -> int | None:
-    """How many alternatives are asked for; None when no logprobs are."""
+    """How many alternatives the request wants; None where it wants no logprobs."""
     wanted, top = request.get("logprobs") or False, request.get("top_logprobs")
     if not isinstance(wanted, bool):
         raise ChatError("logprobs must be true or false", "logprobs")
@@ -151,7 +157,7 @@ def _limit(request: Mapping[str, Any]) -> int | None:
 
 
 def _schema(form: object) -> dict[str, Any] | None:
-    """The JSON schema that the reply must keep, `{}` for any JSON, None for text."""
+    """The JSON schema that the reply must match, `{}` for any JSON, None for text."""
     if form is None:
         return None
     kind = form.get("type") if isinstance(form, dict) else None
@@ -172,9 +178,9 @@ def _entry(token: ReplyPiece, top: int) -> dict[str, Any]:
     listed = [
         {
             "token": text,
-            "logprob": math.log(p),
+            "logprob": math.log(probability),
             "bytes": list(text.encode("utf-8", "replace")),
         }
-        for text, p in token.alternatives[: max(1, top)]
+        for text, probability in token.alternatives[: max(1, top)]
     ]
     return {**listed[0], "top_logprobs": listed[:top]}

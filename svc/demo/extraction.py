@@ -9,9 +9,15 @@ from collections.abc import Sequence
 from svc.demo.lexicon import STOP_WORDS, plain_words, stem, stems
 
 SURE, LIKELY, UNSURE, GUESS = 0.9, 0.75, 0.5, 0.1
-READ_CHARS = 20_000  # of the input; what stands further down is not found
-NEAR = 40  # characters between a number and a word of the question that speak for each other
-Found = tuple[str | float | None, float]  # the value and the probability that it is right
+
+# Only the beginning of the input is searched.
+READ_CHARS = 20_000
+
+# A number within this distance of a word of the question is probably the wanted one.
+NEAR_CHARS = 40
+
+# The value, and the probability that it is right.
+Found = tuple[str | float | None, float]
 
 _UNIT_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
@@ -51,7 +57,7 @@ _TIME = (
 _ID = (r"#\w{1,40}", r"\b(?=[\w-]{0,40}\d)[A-Z]{1,10}-?[\w-]{1,40}", r"\b\d{4,40}\b")
 _NAMED = "my name is|this is|i am|i'm|name:|under|regards,|sincerely,"
 
-# The words of a question and what such a thing looks like; its group, if any, is the value.
+# Words of a question, and the pattern of what they ask for; its group, if any, is the value.
 _KINDS = tuple(
     (re.compile(rf"\b(?:{cues})\b", re.IGNORECASE), re.compile(pattern))
     for cues, pattern in (
@@ -80,7 +86,7 @@ def number(instructions: str, text: str, whole: bool, low: float, high: float) -
     if not candidates:
         return None, SURE
     distance, _, value = min(candidates)
-    near, alone = distance <= NEAR, len({value for _, _, value in candidates}) == 1
+    near, alone = distance <= NEAR_CHARS, len({value for _, _, value in candidates}) == 1
     return value, SURE if near and alone else LIKELY if near or alone else UNSURE
 
 
@@ -90,10 +96,14 @@ def phrase(instructions: str, text: str, longest: int) -> Found:
     cues = _cue_positions(instructions, text)
     for cue, pattern in _KINDS:
         if cue.search(instructions):
-            found = [m for m in pattern.finditer(text) if len(m[m.lastindex or 0]) <= longest]
-            if found:
-                best = min(found, key=lambda m: _distance(m.start(), m.end(), cues))
-                return best[best.lastindex or 0], SURE if len(found) == 1 else LIKELY
+            matches = [
+                match
+                for match in pattern.finditer(text)
+                if len(match[match.lastindex or 0]) <= longest
+            ]
+            if matches:
+                best = min(matches, key=lambda match: _distance(match.start(), match.end(), cues))
+                return best[best.lastindex or 0], SURE if len(matches) == 1 else LIKELY
     for value, confidence in (
         (_after_cue(instructions, text), LIKELY),
         (_quoted(text), UNSURE),
@@ -105,26 +115,27 @@ def phrase(instructions: str, text: str, longest: int) -> Found:
 
 def _after_cue(instructions: str, text: str) -> str:
     """What follows a word of the question and `is`, `was`, `:` or `=`."""
-    words = [w for w in plain_words(instructions) if w not in STOP_WORDS]
+    words = [word for word in plain_words(instructions) if word not in STOP_WORDS]
     for word in words[-8:]:
         pattern = rf"\b{re.escape(word)}\b(?:\s(?:is|was)\b|\s?[:=])\s*([^\n,;.!?]{{1,500}})"
-        if found := re.search(pattern, text, re.IGNORECASE):
-            return found[1].strip()
+        if match := re.search(pattern, text, re.IGNORECASE):
+            return match[1].strip()
     return ""
 
 
 def _quoted(text: str) -> str:
-    found = _QUOTED.search(text)
-    return found[1].strip() if found else ""
+    match = _QUOTED.search(text)
+    return match[1].strip() if match else ""
 
 
 def _cue_positions(instructions: str, text: str) -> list[int]:
     wanted = set(stems(plain_words(instructions)))
-    return [m.start() for m in re.finditer(r"[^\W\d_]+", text) if stem(m[0].lower()) in wanted]
+    matches = re.finditer(r"[^\W\d_]+", text)
+    return [match.start() for match in matches if stem(match[0].lower()) in wanted]
 
 
 def _distance(start: int, end: int, cues: Sequence[int]) -> int:
-    """Characters from a find to the next word of the question on either side of it."""
+    """Characters from a match to the nearest word of the question on either side."""
     after = bisect(cues, start)
     before = start - cues[after - 1] if after else len(cues) + 10**6
     behind = cues[after] - end if after < len(cues) else len(cues) + 10**6

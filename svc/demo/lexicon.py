@@ -1,6 +1,6 @@
 """Words as the demonstration model sees them: stems, synonyms, urgency and sentiment.
 
-All of it is everyday English, and small on purpose; other languages are met by their letters.
+All of it is everyday English, and small on purpose. Other languages are matched by their letters.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _SUFFIX_WORDS = "ation ment ing ion ate ive al ed ly e y i"
 _SUFFIXES = tuple(_SUFFIX_WORDS.split())
-_UNSPACED = "\u2e80"  # from here on, scripts that put no spaces between words
+
+# From this character on, scripts put no spaces between words.
+_UNSPACED = "\u2e80"
+
 _LEAST_STEM = 3
 
 _STOP_WORDS = (
@@ -21,7 +24,7 @@ _STOP_WORDS = (
     "is it its just like me more most my of off on or other our out over please she should so some "
     "such than that the their them then there these they this those to too up us very was we were "
     "what when where which while who whom whose why will with would you your it's i'm i've i'd "
-    # what questions about an input are made of
+    # Words that most questions about an input contain.
     "answer applies apply ask asks asked author best caller client contain contains customer "
     "decide describe describes fit fits given holds input mention mentioned mentions message "
     "option person question sender state talk text ticket touch topic user want wants writer"
@@ -57,7 +60,10 @@ _SENTIMENT = {
     0.6: "good nice positive happy pleased satisfied thank thanks helpful friendly",
     1.0: "great excellent amazing love perfect wonderful fantastic delighted brilliant best",
 }
-_OPPOSITES = (0.0, -0.5)  # what a negation makes of a word of each axis
+
+# A negation multiplies the value of a word by this, for urgency and for sentiment.
+_OPPOSITES = (0.0, -0.5)
+
 _DEGREES = {
     "slightly": 0.4,
     "somewhat": 0.5,
@@ -86,7 +92,7 @@ def plain_words(text: str) -> list[str]:
     words: list[str] = []
     for word in _WORD.findall(text.lower()):
         if word[0] >= _UNSPACED and len(word) > 2:
-            words += [word[i : i + 2] for i in range(len(word) - 1)]
+            words += [word[start : start + 2] for start in range(len(word) - 1)]
         else:
             words.append(word)
     return words
@@ -100,16 +106,16 @@ def stems(words: Iterable[str]) -> list[str]:
 def tone(words: Sequence[str]) -> tuple[float | None, float | None]:
     """Urgency (0 to 1) and sentiment (-1 to 1) of a text by its strongest word; None without one.
 
-    Something that is not urgent has an urgency of 0; not good is half as bad as good is good.
+    A negated word of urgency counts as 0, and one of sentiment as half of its opposite.
     """
-    found: tuple[list[float], list[float]] = ([], [])
+    by_axis: tuple[list[float], list[float]] = ([], [])
     for position, word in enumerate(words):
         root = stem(word)
-        for values, axis, opposite in zip(found, AXES, _OPPOSITES, strict=True):
+        for values, axis, opposite in zip(by_axis, AXES, _OPPOSITES, strict=True):
             if root in axis:
                 scale = _DEGREES.get(words[position - 1], 1.0) if position else 1.0
                 values.append(axis[root] * scale * (opposite if negated(words, position) else 1.0))
-    urgency, sentiment = (max(values, key=abs, default=None) for values in found)
+    urgency, sentiment = (max(values, key=abs, default=None) for values in by_axis)
     return urgency, sentiment
 
 

@@ -1,7 +1,7 @@
 """How the demonstration model decides: words that the input shares with an option or a question.
 
-It is no language model. Every number here is a plain choice that makes its probabilities look
-reasonable on everyday messages; all were chosen by hand, with a look at public data.
+It is not a language model. Every number here was chosen by hand, with a look at public data, so
+that the probabilities look reasonable on everyday messages.
 """
 
 from __future__ import annotations
@@ -17,23 +17,36 @@ from svc.demo.lexicon import SYNONYMS, negated, plain_words, stem, stems, tone
 from svc.demo.prompt_reading import PromptQuestion, letters
 
 ESCAPE = "none_of_these"
-ESCAPE_SCORE = 0.5  # wins when hardly a word is shared
-SYNONYM_WEIGHT = 0.5  # of a word that is met by a synonym alone
-GRAM_WEIGHT = 0.3  # of parts of words: a tiebreaker
+
+# The escape option has this score, so that it wins when hardly a word is shared.
+ESCAPE_SCORE = 0.5
+
+# A word of the question that stands in the input only as a synonym counts as this much of a word.
+SYNONYM_WEIGHT = 0.5
+
+# Shared parts of words only decide between options that are otherwise equal.
+GRAM_WEIGHT = 0.3
+
 TONE_WEIGHT = 2.0
 EXAMPLE_WEIGHT = 1.5
 TEMPERATURE = 0.35
-ORDER_BONUS = 0.05  # for what is shown first, then falling: models prefer what stands first
-YES_CENTRE, YES_SLOPE = (
-    0.45,
-    6.0,
-)  # share of the question's words at which yes is as likely as no
-NO_TONE = (0.2, 0.0)  # urgency and sentiment of a text that shows none
-SHOWN_TONE = 0.3  # least strength of a question's own tone that is compared with the input's
+
+# The first option gets this bonus and the later ones less, because models prefer what stands first.
+ORDER_BONUS = 0.05
+
+# Yes is as likely as no when the input has this share of the question's words.
+YES_CENTRE = 0.45
+YES_SLOPE = 6.0
+
+# The urgency and sentiment of a text that shows none.
+NO_TONE = (0.2, 0.0)
+
+# A weaker tone of the question is not compared with that of the input.
+SHOWN_TONE = 0.3
 
 
 class Evidence:
-    """The words of the input, each view of them made when it is first asked for."""
+    """The words of the input; each view of them is made when it is first used."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -46,11 +59,11 @@ class Evidence:
 
     @cached_property
     def negated(self) -> set[str]:
-        """Stems that stand behind a negation wherever they stand."""
-        plain, against = set[str](), set[str]()
+        """Stems that are negated wherever they occur."""
+        plain, negatives = set[str](), set[str]()
         for position, word in enumerate(self.words):
-            (against if negated(self.words, position) else plain).add(stem(word))
-        return against - plain
+            (negatives if negated(self.words, position) else plain).add(stem(word))
+        return negatives - plain
 
     @cached_property
     def tone(self) -> tuple[float, float]:
@@ -61,7 +74,7 @@ class Evidence:
         )
 
     def holds(self, root: str) -> float:
-        """How far a stem stands in the input: 1, or less for a synonym."""
+        """1 where the stem stands in the input, less where a synonym does, else 0."""
         if root in self.stems:
             return 1.0
         return 0.0 if self.stems.isdisjoint(SYNONYMS.get(root, ())) else SYNONYM_WEIGHT
@@ -69,7 +82,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _OptionTerms:
-    """What an option is matched by: its stems and grams, rarer ones weighing more."""
+    """The stems and grams of an option, of which the rarer ones weigh more."""
 
     escape: bool
     stems: dict[str, float]
@@ -102,12 +115,12 @@ def applies(question: PromptQuestion, count: int, evidence: Evidence) -> list[fl
 
 def yes(question: PromptQuestion, no_first: bool, evidence: Evidence) -> float:
     """The probability of yes; the answer that is named first gets the order's bonus."""
-    roots, tones = _asked(question.instructions)
-    met = (evidence.holds(r) * (-1 if r in evidence.negated else 1) for r in roots)
-    share = math.fsum(met) / len(roots) if roots else 0.0
-    for asked, seen in zip(tones, evidence.tone, strict=True):
-        if asked is not None and abs(asked) >= SHOWN_TONE:
-            share = max(share, 1 - abs(asked - seen))
+    roots, tones = _stems_and_tone(question.instructions)
+    matches = (evidence.holds(root) * (-1 if root in evidence.negated else 1) for root in roots)
+    share = math.fsum(matches) / len(roots) if roots else 0.0
+    for of_question, of_input in zip(tones, evidence.tone, strict=True):
+        if of_question is not None and abs(of_question) >= SHOWN_TONE:
+            share = max(share, 1 - abs(of_question - of_input))
     bonus = (-ORDER_BONUS if no_first else ORDER_BONUS) / TEMPERATURE
     against, in_favour = _example_bonuses(question, ("no", "yes"), evidence)
     return _sigmoid(YES_SLOPE * (share - YES_CENTRE) + bonus + in_favour - against)
@@ -116,13 +129,16 @@ def yes(question: PromptQuestion, no_first: bool, evidence: Evidence) -> float:
 def _scores(question: PromptQuestion, count: int, evidence: Evidence) -> list[float]:
     texts = (question.options + ("",) * count)[:count]
     options = _profile(texts)
-    scores = [option.score(evidence) + ORDER_BONUS / (1 + i) for i, option in enumerate(options)]
+    scores = [
+        option.score(evidence) + ORDER_BONUS / (1 + index) for index, option in enumerate(options)
+    ]
     for axis in (0, 1):
         tones = [option.tone[axis] for option in options]
-        if tones.count(None) * 2 <= count:  # the options are degrees on this axis
-            for i, value in enumerate(tones):
+        # Where half of the options have a tone, they are degrees on this axis.
+        if tones.count(None) * 2 <= count:
+            for index, value in enumerate(tones):
                 if value is not None:
-                    scores[i] += TONE_WEIGHT * (1 - abs(value - evidence.tone[axis]))
+                    scores[index] += TONE_WEIGHT * (1 - abs(value - evidence.tone[axis]))
     bonuses = _example_bonuses(question, list(islice(letters(), count)), evidence)
     return [score + bonus for score, bonus in zip(scores, bonuses, strict=True)]
 
@@ -130,19 +146,20 @@ def _scores(question: PromptQuestion, count: int, evidence: Evidence) -> list[fl
 def _example_bonuses(
     question: PromptQuestion, answers: Sequence[str], evidence: Evidence
 ) -> list[float]:
-    """For each answer, how alike the input is to the examples that are solved with it."""
+    """For each answer, how similar the input is to the examples with this answer."""
     bonuses = [0.0] * len(answers)
     for text, solution in question.examples:
         words = set(stems(plain_words(text)))
         likeness = len(words & evidence.stems) / math.sqrt(1 + len(words) * len(evidence.stems))
-        for i, answer in enumerate(answers):
+        for index, answer in enumerate(answers):
             if answer in solution.split(", "):
-                bonuses[i] += EXAMPLE_WEIGHT * likeness
+                bonuses[index] += EXAMPLE_WEIGHT * likeness
     return bonuses
 
 
-@lru_cache(maxsize=64)  # the questions of a load are the same in every call
-def _asked(instructions: str) -> tuple[list[str], tuple[float | None, float | None]]:
+# Many calls have the same questions.
+@lru_cache(maxsize=64)
+def _stems_and_tone(instructions: str) -> tuple[list[str], tuple[float | None, float | None]]:
     """The stems of a question in a fixed order, and its own tone."""
     words = plain_words(instructions)
     return sorted(set(stems(words))), tone(words)
@@ -164,11 +181,14 @@ def _profile(texts: tuple[str, ...]) -> tuple[_OptionTerms, ...]:
 def _rarity(sets: Sequence[set[str]]) -> list[dict[str, float]]:
     """The inverse frequency of each feature over the options, in a fixed order."""
     counts = Counter(feature for some in sets for feature in some)
-    return [{f: math.log(1 + len(sets) / counts[f]) for f in sorted(some)} for some in sets]
+    return [
+        {feature: math.log(1 + len(sets) / counts[feature]) for feature in sorted(some)}
+        for some in sets
+    ]
 
 
 def _grams(roots: set[str]) -> set[str]:
-    return {root[i : i + 3] for root in roots for i in range(len(root) - 2)}
+    return {root[start : start + 3] for root in roots for start in range(len(root) - 2)}
 
 
 def _root(weights: dict[str, float]) -> float:

@@ -1,4 +1,4 @@
-"""The prompt as the demonstration model reads it; what it cannot make out it leaves out."""
+"""Reads a prompt for the demonstration model, which ignores what it does not understand."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count, islice
 
-MOST_QUESTIONS = 100  # read of one prompt
-MOST_LINES = 2_500  # written in one reply
+# The most questions that are read from one prompt.
+MOST_QUESTIONS = 100
+
+# The most lines that are written in one reply.
+MOST_LINES = 2_500
 
 _MARK = r"input-(?:[0-9a-f]{20}|[0-9a-f]{8})"
 _OPENING = re.compile(rf"<({_MARK})>\n")
 _CLOSING = re.compile(rf"\n</({_MARK})>\Z")
-_CUE = re.compile(r"\n\n(?:Answers?|JSON):\Z")  # ends a prompt from svc-1.3.0 on
+
+# From svc-1.3.0 on, this ends a prompt.
+_CUE = re.compile(r"\n\n(?:Answers?|JSON):\Z")
+
 _LINE = re.compile(
     r"^Line \d+: question (\d+)(?:, option ([A-Z]+))?, (?:one of )?(.+)$", re.MULTILINE
 )
@@ -26,7 +32,10 @@ _CUED_LINE = re.compile(
 _CUED_ALONE = re.compile(
     r"^(?:Does option ([A-Z]+) apply\? )?Answer with only (?:one letter: )?(.+?)\.$", re.MULTILINE
 )
-_REPLY = re.compile(r"\n(?:Reply with|Answer with|Does option) ")  # begins the wanted form of reply
+
+# This begins the description of the reply.
+_REPLY = re.compile(r"\n(?:Reply with|Answer with|Does option) ")
+
 _MEMBER = re.compile(r'^"(q(\d+))": (.+)$', re.MULTILINE)
 _OPTION = re.compile(r"([A-Z]{1,3})\. (.*)")
 _EARLIER = "Earlier answers:\n"
@@ -53,16 +62,19 @@ class WantedLine:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """The questions by number, the lines of earlier answers, and the wanted form of reply."""
+    """The questions by number, the lines of earlier answers, and the wanted form of reply.
+
+    Each of the `members` of a JSON reply is a name, its question's number, and its form in words.
+    """
 
     questions: dict[int, PromptQuestion]
     earlier: str
     lines: tuple[WantedLine, ...]
-    members: tuple[tuple[str, int, str], ...]  # name, question's number, form in words
+    members: tuple[tuple[str, int, str], ...]
 
 
 def read_prompt(text: str) -> tuple[str, Sheet]:
-    """What the answers rest on, the input and earlier answers, and the questions about it."""
+    """The text that the answers depend on (the input and earlier answers), and the questions."""
     text, earlier = _CUE.sub("", text.strip()), ""
     if text.startswith(_EARLIER):
         earlier, _, text = text.removeprefix(_EARLIER).partition("\n\n")
@@ -83,7 +95,7 @@ def _letter(index: int) -> str:
 
 
 def _split(text: str) -> tuple[str, str, bool]:
-    """The input, the rest, and whether the template is one with a line of guidance a question."""
+    """The input, the rest, and whether the template has a line of guidance for each question."""
     if opening := _OPENING.match(text):
         state, _, rest = text[opening.end() - 1 :].partition(f"\n</{opening[1]}>")
         return state[1:], rest, True
@@ -117,7 +129,8 @@ def _lines(key: str, value: object) -> Iterator[str]:
         yield f"{key.replace('_', ' ')}: {value}" if key else str(value)
 
 
-@lru_cache(maxsize=64)  # the questions of a load are the same in every call
+# Many calls have the same questions.
+@lru_cache(maxsize=64)
 def _read_sheet(text: str, guided: bool) -> Sheet:
     body, reply = _parts(f"\n\n{text}")
     reply, _, earlier = reply.partition(f"\n\n{_EARLIER}")
@@ -130,25 +143,27 @@ def _read_sheet(text: str, guided: bool) -> Sheet:
         for name, number, form in _MEMBER.findall(reply)[:MOST_QUESTIONS]
     )
     blocks = islice(_blocks(body), MOST_QUESTIONS)
-    questions = {n: _read_question(block, guided) for n, block in enumerate(blocks, 1)}
+    questions = {number: _read_question(block, guided) for number, block in enumerate(blocks, 1)}
     return Sheet(questions, earlier.strip(), tuple(lines), tuple(members))
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """The questions, and the last block that says what form the reply is to have."""
-    starts = [found.start() for found in _REPLY.finditer(text)]
+    """The questions, and the last block, which describes the form of the reply."""
+    starts = [match.start() for match in _REPLY.finditer(text)]
     return (text[: starts[-1]], text[starts[-1] :]) if starts else (text, "")
 
 
 def _wanted(reply: str) -> Iterator[tuple[str, str, str]]:
-    """Number, option and labels of each wanted line, as any config asks for them."""
+    """Number, option and labels of each wanted line, in the words of any config."""
     yield from _LINE.findall(reply)
-    yield from ((n or "1", option, labels) for labels, n, option in _CUED_LINE.findall(reply))
+    yield from (
+        (number or "1", option, labels) for labels, number, option in _CUED_LINE.findall(reply)
+    )
     yield from (("1", option, labels) for option, labels in _CUED_ALONE.findall(reply))
 
 
 def _index(label: str) -> int | None:
-    """The position of a letter; None for no letter."""
+    """The position of a letter; None for an empty text."""
     position = 0
     for letter in label[:3]:
         position = position * 26 + ord(letter) - ord("A") + 1
@@ -175,7 +190,8 @@ def _read_question(block: str, guided: bool) -> PromptQuestion:
     lines = _EXAMPLE.sub("", block).strip().split("\n")
     first, options = _options(lines)
     if not options and guided and len(lines) > 1:
-        first = len(lines) - 1  # the guidance is no part of the question
+        # The guidance is not part of the question.
+        first = len(lines) - 1
     return PromptQuestion(" ".join(lines[:first]), options, examples)
 
 
@@ -184,11 +200,11 @@ def _options(lines: Sequence[str]) -> tuple[int, tuple[str, ...]]:
     first, options, labels = len(lines), list[str](), letters()
     expected = next(labels)
     for number, line in enumerate(lines):
-        found = _OPTION.fullmatch(line)
-        if found and found[1] == "A":
+        option = _OPTION.fullmatch(line)
+        if option and option[1] == "A":
             first, options, labels = number, [], letters()
             expected = next(labels)
-        if found and found[1] == expected:
-            options.append(found[2])
+        if option and option[1] == expected:
+            options.append(option[2])
             expected = next(labels)
     return first, tuple(options)

@@ -1,4 +1,4 @@
-"""What the demonstration model writes: one label a line, or JSON that keeps a schema."""
+"""What the demonstration model writes: one label a line, or JSON that matches a schema."""
 
 from __future__ import annotations
 
@@ -13,11 +13,21 @@ from svc.demo import extraction, model
 from svc.demo.model import Evidence
 from svc.demo.prompt_reading import PromptQuestion, Sheet, letters, read_prompt
 
-SURE = 0.999  # share of the probability that falls on what the reply may be
-LEAST = 1e-6  # least probability of an alternative
-DECIMALS = 4  # of a probability in a JSON reply
-MOST_CHARS = 10_000  # of a text that is given no limit
-CHUNK = 4  # characters of a token of a reply that is no label
+# This share of the probability falls on the labels, the rest on other tokens.
+SURE = 0.999
+
+# No alternative has a lower probability.
+LEAST = 1e-6
+
+# A probability in a JSON reply has so many decimals.
+DECIMALS = 4
+
+# The longest extracted text where the question sets no limit.
+MOST_CHARS = 10_000
+
+# The length of a token in a reply that is not a label.
+CHUNK_CHARS = 4
+
 UNKNOWN = "I am a lexical matcher: I answer typed questions about an input, and do not chat."
 REASONING = "I compared the words of the input with those of each option."
 
@@ -39,7 +49,7 @@ class ReplyPiece:
 
 
 def reply_tokens(prompt: str, schema: dict[str, Any] | None) -> list[ReplyPiece]:
-    """The reply to the last message of the user; with a `schema` it is JSON that keeps it."""
+    """The reply to the last message of the user; with a `schema` it is JSON that matches it."""
     text, sheet = read_prompt(prompt)
     evidence = Evidence(text)
     if schema is None and sheet.lines:
@@ -134,8 +144,9 @@ def _member(question: PromptQuestion, form: str, evidence: Evidence) -> Any:
     labels = tuple(listed[1].split(", "))
     if "applies" in form:
         shares = model.applies(question, len(labels), evidence)
-        return {label: round(p, DECIMALS) for label, p in zip(labels, shares, strict=True)}
-    return {k: round(p, DECIMALS) for k, p in _labelled(question, labels, evidence).items()}
+        return {label: round(share, DECIMALS) for label, share in zip(labels, shares, strict=True)}
+    by_label = _labelled(question, labels, evidence)
+    return {label: round(share, DECIMALS) for label, share in by_label.items()}
 
 
 def _top_labels(question: PromptQuestion, form: str, evidence: Evidence) -> list[dict[str, Any]]:
@@ -144,11 +155,11 @@ def _top_labels(question: PromptQuestion, form: str, evidence: Evidence) -> list
     shares = model.distribution(question, count, evidence)
     ranked = sorted(zip(letters(), shares, strict=False), key=lambda row: -row[1])
     rows = ranked[: int(wanted[0]) if wanted else 5]
-    return [{"label": label, "probability": round(p, DECIMALS)} for label, p in rows]
+    return [{"label": label, "probability": round(share, DECIMALS)} for label, share in rows]
 
 
 def _value(question: PromptQuestion, form: str, evidence: Evidence) -> dict[str, Any]:
-    """What is found of a text, a number or a whole number, or the plainest guess in its place."""
+    """The text, number or whole number that the input holds, or else the plainest guess."""
     form = form.partition('"confidence"')[0]
     low, high = _bound(_LOW, form, -math.inf), _bound(_HIGH, form, math.inf)
     found: extraction.Found
@@ -170,9 +181,9 @@ def _value(question: PromptQuestion, form: str, evidence: Evidence) -> dict[str,
 
 
 def _bound(pattern: re.Pattern[str], form: str, default: float) -> float:
-    found = pattern.search(form)
+    match = pattern.search(form)
     try:
-        bound = float(found[1]) if found else default
+        bound = float(match[1]) if match else default
     except ValueError:
         return default
     return bound if math.isfinite(bound) else default
@@ -180,8 +191,11 @@ def _bound(pattern: re.Pattern[str], form: str, default: float) -> float:
 
 def _token(shares: Mapping[str, float]) -> ReplyPiece:
     ranked = sorted(shares.items(), key=lambda row: -row[1])
-    return ReplyPiece(tuple((text, max(SURE * p, LEAST)) for text, p in ranked))
+    return ReplyPiece(tuple((text, max(SURE * share, LEAST)) for text, share in ranked))
 
 
 def _chunks(text: str) -> list[ReplyPiece]:
-    return [_token({text[i : i + CHUNK]: 1.0}) for i in range(0, len(text), CHUNK)]
+    return [
+        _token({text[start : start + CHUNK_CHARS]: 1.0})
+        for start in range(0, len(text), CHUNK_CHARS)
+    ]

@@ -18,12 +18,23 @@ from typing import Any, Self
 
 from svc.demo.chat import ChatError, complete, models
 
-LINE_BYTES = 16_384  # longest request line or header
-HEADERS = 100  # most headers a request may have
-BODY_BYTES = 64 * 2**20  # eight images of 5 MB in base64 fit
-DRAIN_SECONDS, DRAIN_READS = 1.0, 64  # how long and how often a refused caller is read from
-STOP_SECONDS = 5.0  # longest wait for one thread to end
-POLL_SECONDS = 0.05  # how often the listening thread looks whether to stop
+# The longest request line or header.
+LINE_BYTES = 16_384
+
+# The most headers that a request may have.
+HEADERS = 100
+
+# Eight images of 5 MB fit, in base64.
+BODY_BYTES = 64 * 2**20
+
+# How long and how often data is read from a refused caller.
+DRAIN_SECONDS, DRAIN_READS = 1.0, 64
+
+# The longest wait for one thread to end.
+STOP_SECONDS = 5.0
+
+# The listening thread checks at this interval whether to stop.
+POLL_SECONDS = 0.05
 
 ROUTES = {"/v1/chat/completions": ("POST", complete), "/v1/models": ("GET", models)}
 
@@ -31,7 +42,7 @@ ROUTES = {"/v1/chat/completions": ("POST", complete), "/v1/models": ("GET", mode
 class DemoServer:
     """The demonstration model as an OpenAI-compatible server; also a context manager.
 
-    `port` 0 takes a free one. The address is bound at once: an `OSError` means it cannot be.
+    `port` 0 takes a free one. The address is bound at once, and an `OSError` says why it cannot be.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -122,12 +133,13 @@ class _BadRequest(Exception):
 
 
 class _Connection(socketserver.StreamRequestHandler):
-    """One connection: requests are read and answered until either side has enough."""
+    """One connection: requests are read and answered until either side closes it."""
 
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
-        with suppress(OSError):  # the caller went away
+        # An error here means that the caller went away.
+        with suppress(OSError):
             while self._exchange():
                 pass
 
@@ -146,7 +158,7 @@ class _Connection(socketserver.StreamRequestHandler):
         return request.keep_alive
 
     def _drain(self) -> None:
-        """Take in what is still on its way: closing on unread bytes would reset the reply."""
+        """Read what is still on its way, because closing on unread bytes would reset the reply."""
         self.connection.shutdown(socket.SHUT_WR)
         self.connection.settimeout(DRAIN_SECONDS)
         for _ in range(DRAIN_READS):
@@ -188,7 +200,7 @@ class _Connection(socketserver.StreamRequestHandler):
             raise _BadRequest(411, "send a Content-Length")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
-            raise _BadRequest(400, "Content-Length is no whole number")
+            raise _BadRequest(400, "Content-Length is not a whole number")
         if len(length) > len(str(BODY_BYTES)) or int(length) > BODY_BYTES:
             raise _BadRequest(413, f"the body is over {BODY_BYTES} bytes")
         if b"expect" in headers:
@@ -219,7 +231,7 @@ def _answer(request: _Request) -> tuple[int, dict[str, Any], str]:
     if handler is None:
         return 404, ChatError(f"no such route: {request.path[:200]}").body(), ""
     if request.method != method:
-        return 405, ChatError(f"this route takes {method} alone").body(), f"Allow: {method}\r\n"
+        return 405, ChatError(f"this route takes only {method}").body(), f"Allow: {method}\r\n"
     try:
         return 200, handler(request.body), ""
     except ChatError as error:

@@ -12,16 +12,16 @@ from svc.records import Answer, Source
 
 
 def by_models(
-    knowledge: Knowledge, question: Question, finding: Finding, told: Mapping[str, Any]
+    knowledge: Knowledge, question: Question, finding: Finding, extra: Mapping[str, Any]
 ) -> Answer:
-    """The answer that models gave, as the project's labels have shaped it; `told` are added."""
+    """The answer that models gave, calibrated by the project's labels, with the `extra` fields."""
     reading = knowledge.calibrated(question, finding.reading)
     fields = {
         **question.answer(reading),
         "calibrated": knowledge.calibrator(question) is not None,
         **finding.extra,
         **knowledge.coverage(question, finding.reading),
-        **told,
+        **extra,
     }
     return Answer(
         Source.MODELS,
@@ -33,13 +33,13 @@ def by_models(
     )
 
 
-def by_rule(question: Question, label: Any, told: Mapping[str, Any]) -> Answer:
+def by_rule(question: Question, label: Any, extra: Mapping[str, Any]) -> Answer:
     """The answer that a rule gave: all probability on its label, and nothing guaranteed."""
     fields = {
         **question.answer(question.certain(label)),
         "confidence": 1.0,
         "calibrated": False,
         **question.unguaranteed,
-        **told,
+        **extra,
     }
     return Answer(Source.RULE, fields, label, 1.0, extracted=question.extracts)

@@ -1,4 +1,4 @@
-"""Ask one model the questions of one call: its mode, both option orders, and what came of them."""
+"""Asks one model the questions of one call, in its mode and in one or both option orders."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from svc.usage import Counts, Usage
 
 
 class Ledger:
-    """What one request may still call, and what its calls came to, also those that failed.
+    """How many calls one request has left, and what its calls cost, also those that failed.
 
     Retries of the same call are free.
     """
@@ -47,7 +47,8 @@ class Ledger:
         self.share = calls // max(1, models)
         self.cost_usd = 0.0
         self.input_tokens = 0
-        self._lock = threading.Lock()  # a request's flows spend at the same time
+        # A request's flows spend calls at the same time.
+        self._lock = threading.Lock()
 
     def spend(self, calls: int) -> None:
         """Raise `OutOfCalls` when fewer than `calls` are left."""
@@ -68,7 +69,7 @@ class ModelRequest:
     """Questions for one model in one call, or in one call for each option order."""
 
     model: Model
-    material: PromptInput
+    prompt_input: PromptInput
     mode: Mode
     debias: bool | str
     project: str
@@ -76,8 +77,8 @@ class ModelRequest:
     project_key: str | None = field(default=None, repr=False)
 
     def reversible(self, decides: bool) -> bool:
-        """Whether there is any option order to reverse; `decides`: for a decision server."""
-        questions = self.material.questions
+        """Whether there is an option order to reverse; `decides` means for a decision server."""
+        questions = self.prompt_input.questions
         if decides:
             return any(question.plain(False) != question.plain(True) for question in questions)
         return any(question.reversible for question in questions)
@@ -103,59 +104,61 @@ class Asker:
         memory: DebiasMemory,
         usage: Usage | None = None,
     ) -> None:
-        """`usage` counts what each model was asked; without it nobody reads the counts."""
+        """`usage` counts the calls and tokens of each model; without it nobody reads the counts."""
         self._facts, self._calls, self._cache, self._memory = facts, calls, cache, memory
         self._usage = usage or Usage()
 
-    def ask(self, ask: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
-        """The remembered answer, or one asked for now in the first way that gives any.
+    def ask(self, request: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
+        """The remembered result, or a new one from the first way of asking that succeeds.
 
-        Raises `ModelError`, `ModelUnavailable` or `RateLimited` when no order in any way gave
-        one, `Timeout` when the deadline passed.
+        Raises `ModelError`, `ModelUnavailable` or `RateLimited` when no way in any order gave an
+        answer, and `Timeout` when the deadline passed.
         """
 
-        def now() -> ModelResult:
-            return self._ask_now(ask, ledger, deadline)
+        def ask_now() -> ModelResult:
+            return self._ask_now(request, ledger, deadline)
 
-        extracts = any(not question.reversible for question in ask.material.questions)
-        if ask.strict and extracts:
-            return now()
+        extracts = any(not question.reversible for question in request.prompt_input.questions)
+        if request.strict and extracts:
+            return ask_now()
         key = cache_key(
-            ask.project,
-            ask.model.id,
-            str(ask.debias),
-            str(ask.strict),
-            str(ask.material.think),
-            *ask.material.images,
-            *prompt.key_parts(ask.material),
+            request.project,
+            request.model.id,
+            str(request.debias),
+            str(request.strict),
+            str(request.prompt_input.think),
+            *request.prompt_input.images,
+            *prompt.key_parts(request.prompt_input),
         )
-        asked, hit = self._cache.fetch(ask.mode, key, deadline, now)
-        return replace(asked, cached=True) if hit else asked
+        result, cached = self._cache.fetch(request.mode, key, deadline, ask_now)
+        return replace(result, cached=True) if cached else result
 
-    def _ask_now(self, ask: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
+    def _ask_now(self, request: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
         def book(outcomes: Sequence[Outcome]) -> None:
-            self._book(ask.model, outcomes, ledger)
+            self._book(request.model, outcomes, ledger)
 
         runner = Runner(self._calls, ledger.spend, book, deadline)
-        traits = self._facts.traits.of(ask.model.id)
-        orders, climb = self._orders(ask), Climb(traits)
+        traits = self._facts.traits.of(request.model.id)
+        orders, climb = self._orders(request), Climb(traits)
         failures: list[ProviderError | ApiError] = []
-        for way in self._ways(ask, traits):
+        for way in self._ways(request, traits):
             if way is Way.SINGLE and climb.reason is Reason.NO_PROBABILITIES:
-                climb.failed.append(way)  # what one call does not give, many do not either
+                # Probabilities that one call does not give are not given by many calls either.
+                climb.failed.append(way)
                 continue
-            if self._too_many(way, ask, orders, ledger):
-                failures.append(OutOfCalls(_one_label_a_call(way, ask, orders, ledger)))
+            if self._too_many(way, request, orders, ledger):
+                failures.append(OutOfCalls(_one_label_a_call(way, request, orders, ledger)))
                 continue
-            attempt = self._attempt(way, orders, ask, runner, traits.thinks)
+            attempt = self._attempt(way, orders, request, runner, traits.thinks)
             if attempt.readings:
-                climb.settle(self._facts.traits, ask.model.id, way)
-                return self._merged(ask, way, attempt)
+                climb.settle(self._facts.traits, request.model.id, way)
+                return self._merged(request, way, attempt)
             failures = attempt.failures
             if not any(map(moves_on, failures)):
-                break  # another way would meet the same trouble
-            climb.fell(way, failures)
-        raise api_error_of(failures).about(_named(ask.model))
+                # Another way of asking would fail for the same reason.
+                break
+            climb.note_failure(way, failures)
+        raise api_error_of(failures).about(_named(request.model))
 
     def _book(self, model: Model, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
         """Count calls with what they took, for the request and for the model."""
@@ -168,68 +171,80 @@ class Asker:
                 counts = counts.plus(Counts(0, -1, *tokens, cost_usd))
         self._usage.add(model.id, counts)
 
-    def _ways(self, ask: ModelRequest, traits: Traits) -> Sequence[Way]:
+    def _ways(self, request: ModelRequest, traits: Traits) -> Sequence[Way]:
         """The ways to try, best first."""
-        if self._decides(ask.model):
-            if ask.mode is Mode.VERBAL:
-                told = "a decision server writes no text, so it cannot be asked in mode verbal"
-                raise ModelError(told).about(_named(ask.model))
+        if self._decides(request.model):
+            if request.mode is Mode.VERBAL:
+                message = "a decision server writes no text, so it cannot be asked in mode verbal"
+                raise ModelError(message).about(_named(request.model))
             return (Way.DECISION,)
-        verbal = any(question.verbal_reason for question in ask.material.questions)
+        verbal_only = any(question.verbal_reason for question in request.prompt_input.questions)
         return ladder.ways(
             traits,
-            Mode.VERBAL if ask.material.think else ask.mode,
-            labels=calls_needed(Way.SINGLE, ask.material, 1),
-            verbal_only=verbal,
+            Mode.VERBAL if request.prompt_input.think else request.mode,
+            labels=calls_needed(Way.SINGLE, request.prompt_input, 1),
+            verbal_only=verbal_only,
         )
 
     def _too_many(
-        self, way: Way, ask: ModelRequest, orders: Sequence[bool], ledger: Ledger
+        self, way: Way, request: ModelRequest, orders: Sequence[bool], ledger: Ledger
     ) -> bool:
         """Whether a way that takes a call for each label takes more than the request has left."""
         if way is not Way.SINGLE:
             return False
-        return calls_needed(way, ask.material, len(orders)) > min(ledger.left, ledger.share)
+        return calls_needed(way, request.prompt_input, len(orders)) > min(ledger.left, ledger.share)
 
-    def _orders(self, ask: ModelRequest) -> tuple[bool, ...]:
+    def _orders(self, request: ModelRequest) -> tuple[bool, ...]:
         """The option orders to ask in: original, and reversed where that is wanted."""
-        pair = ask.debias
-        if ask.debias == AUTO:
-            pair = self._memory.wants_pair(ask.model.id, ask.material.questions)
-        return (False, True) if pair and ask.reversible(self._decides(ask.model)) else (False,)
+        pair = request.debias
+        if request.debias == AUTO:
+            pair = self._memory.wants_pair(request.model.id, request.prompt_input.questions)
+        return (
+            (False, True) if pair and request.reversible(self._decides(request.model)) else (False,)
+        )
 
     def _decides(self, model: Model) -> bool:
         """Whether the model's provider is a decision server."""
         return self._facts.provider(model).kind != CHAT
 
     def _attempt(
-        self, way: Way, orders: Sequence[bool], ask: ModelRequest, runner: Runner, room: bool
+        self,
+        way: Way,
+        orders: Sequence[bool],
+        request: ModelRequest,
+        runner: Runner,
+        thinking_room: bool,
     ) -> Attempt:
-        """Ask in one way, and once more with room where thought used up the output limit.
+        """Ask in one way, and once more with a higher limit where thinking used up the output.
 
-        `room` says that the model is known to need it.
+        `thinking_room` says that the model is known to need the higher limit.
         """
-        target = CallTarget(ask.model, ask.strict, ask.project_key)
-        attempt = runner.attempt(way, orders, target, ask.material, room)
-        if attempt.readings or room or not attempt.cut:
+        target = CallTarget(request.model, request.strict, request.project_key)
+        attempt = runner.attempt(way, orders, target, request.prompt_input, thinking_room)
+        if attempt.readings or thinking_room or not attempt.cut:
             return attempt
-        again = runner.attempt(way, attempt.cut, target, ask.material, room=True)
+        again = runner.attempt(way, attempt.cut, target, request.prompt_input, thinking_room=True)
         if again.readings and (attempt.thought or again.thought):
-            self._facts.traits.needs_room(ask.model.id)
+            self._facts.traits.needs_room(request.model.id)
         return again
 
-    def _merged(self, ask: ModelRequest, way: Way, attempt: Attempt) -> ModelResult:
-        questions, orders = ask.material.questions, attempt.readings
-        if ask.debias == AUTO and len(orders) > 1:
-            self._memory.learn(ask.model.id, questions, orders)
-        masses = [r.mass for readings in orders for r in readings if r.mass is not None]
+    def _merged(self, request: ModelRequest, way: Way, attempt: Attempt) -> ModelResult:
+        questions, orders = request.prompt_input.questions, attempt.readings
+        if request.debias == AUTO and len(orders) > 1:
+            self._memory.learn(request.model.id, questions, orders)
+        masses = [
+            reading.mass for readings in orders for reading in readings if reading.mass is not None
+        ]
         if masses:
-            self._usage.add(ask.model.id, Counts(mass=math.fsum(masses), readings=len(masses)))
+            self._usage.add(request.model.id, Counts(mass=math.fsum(masses), readings=len(masses)))
         return ModelResult(
-            readings=tuple(q.merge(column) for q, *column in zip(questions, *orders, strict=True)),
+            readings=tuple(
+                question.merge(both_orders)
+                for question, *both_orders in zip(questions, *orders, strict=True)
+            ),
             original=tuple(orders[0]),
             mode=Mode.VERBAL if way in JSON_WAYS else Mode.LOGPROBS,
-            debiased=len(orders) > 1 if ask.reversible(way is Way.DECISION) else None,
+            debiased=len(orders) > 1 if request.reversible(way is Way.DECISION) else None,
         )
 
 
@@ -240,8 +255,10 @@ def _named(model: Model) -> str:
     return f"model {model.id!r} of provider {model.provider!r}"
 
 
-def _one_label_a_call(way: Way, ask: ModelRequest, orders: Sequence[bool], ledger: Ledger) -> str:
-    needed = calls_needed(way, ask.material, len(orders))
+def _one_label_a_call(
+    way: Way, request: ModelRequest, orders: Sequence[bool], ledger: Ledger
+) -> str:
+    needed = calls_needed(way, request.prompt_input, len(orders))
     return (
         f"it has to be asked for one label a call, which takes {needed} calls here where "
         f"{min(ledger.left, ledger.share)} are left to it (ask fewer questions at once, or leave "

@@ -35,9 +35,13 @@ from svc.providers import (
 from svc.questions import LabelLine, LabelQuestion, Reading, Unreadable
 from svc.records import Model
 
-LABEL_ROOM = 2_048  # output tokens of a label reply where the model thinks first
-JSON_ROOM = 8_192  # output tokens of a JSON reply where the model thinks first
-HIDDEN_TOKENS = 32  # output tokens beyond a text's length that nothing but thought explains
+# The output tokens that a model gets which thinks first, for a label reply and for a JSON reply.
+LABEL_ROOM = 2_048
+JSON_ROOM = 8_192
+
+# How many more output tokens than characters a reply may have before it must have been thought.
+HIDDEN_TOKENS = 32
+
 _FORMATS = {Way.SCHEMA: JSON_SCHEMA, Way.OBJECT: JSON_OBJECT}
 
 log = logging.getLogger(__name__)
@@ -54,12 +58,16 @@ class CallTarget:
 
 @dataclass(slots=True)
 class Attempt:
-    """The outcomes of all orders in one way: readings where it worked, else failures."""
+    """The outcomes of all option orders in one way: readings where it worked, else failures.
+
+    `cut` are the orders whose output limit was used up. `thought` says that some reply shows that
+    the model thinks before it answers.
+    """
 
     readings: list[list[Reading]] = field(default_factory=list)
     failures: list[ProviderError | ApiError] = field(default_factory=list)
-    cut: list[bool] = field(default_factory=list)  # orders whose output limit was used up
-    thought: bool = False  # whether any reply shows that the model thinks before it answers
+    cut: list[bool] = field(default_factory=list)
+    thought: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +84,26 @@ class Runner:
         way: Way,
         orders: Sequence[bool],
         target: CallTarget,
-        material: PromptInput,
-        room: bool,
+        prompt_input: PromptInput,
+        thinking_room: bool,
     ) -> Attempt:
-        """Ask in every order at the same time; `room` leaves output tokens for thought."""
+        """Ask in every order at the same time; `thinking_room` leaves output tokens for thought."""
         attempt = Attempt()
         try:
-            asked = [_calls(way, target, material, order, room) for order in orders]
+            calls_by_order = [
+                _calls(way, target, prompt_input, order, thinking_room) for order in orders
+            ]
         except Unanswerable as error:
             attempt.failures.append(error)
             return attempt
-        self.spend(sum(map(len, asked)))
-        found = self.calls.run([call for calls in asked for call in calls], self.deadline)
-        self.book(found)
-        outcomes = iter(found)
-        for order, calls in zip(orders, asked, strict=True):
-            self._take(attempt, way, [next(outcomes) for _ in calls], target, material, order)
+        self.spend(sum(map(len, calls_by_order)))
+        calls = [call for order_calls in calls_by_order for call in order_calls]
+        outcomes = self.calls.run(calls, self.deadline)
+        self.book(outcomes)
+        remaining = iter(outcomes)
+        for order, order_calls in zip(orders, calls_by_order, strict=True):
+            order_outcomes = [next(remaining) for _ in order_calls]
+            self._take(attempt, way, order_outcomes, target, prompt_input, order)
         return attempt
 
     def _take(
@@ -100,7 +112,7 @@ class Runner:
         way: Way,
         outcomes: Sequence[Outcome],
         target: CallTarget,
-        material: PromptInput,
+        prompt_input: PromptInput,
         order: bool,
     ) -> None:
         """Take in what came of one order."""
@@ -109,7 +121,7 @@ class Runner:
         failures = [one for one in outcomes if not isinstance(one, Completion)]
         if not failures:
             try:
-                attempt.readings.append(_readings(way, completions, material, order))
+                attempt.readings.append(_readings(way, completions, prompt_input, order))
                 return
             except Unreadable as error:
                 name = "JSON" if way not in LABEL_WAYS else "label"
@@ -121,23 +133,26 @@ class Runner:
             attempt.cut.append(order)
 
 
-def calls_needed(way: Way, material: PromptInput, orders: int) -> int:
+def calls_needed(way: Way, prompt_input: PromptInput, orders: int) -> int:
     """How many calls a way takes."""
     if way is not Way.SINGLE:
         return orders
-    return orders * sum(len(question.reply_lines(False)) for question in material.questions)
+    return orders * sum(len(question.reply_lines(False)) for question in prompt_input.questions)
 
 
 def _calls(
-    way: Way, target: CallTarget, material: PromptInput, backwards: bool, room: bool
+    way: Way, target: CallTarget, prompt_input: PromptInput, backwards: bool, thinking_room: bool
 ) -> list[Call]:
     """The calls of one order: one, or one for each label."""
     if way is Way.DECISION:
-        return [_call(target, _decision(material, target.strict, backwards))]
+        return [_call(target, _decision(prompt_input, target.strict, backwards))]
     lines: list[ReplyLine | None] = [None]
     if way is Way.SINGLE:
-        lines = list(prompt.labels_of(material, backwards))
-    return [_call(target, _chat(way, target, material, backwards, room, line)) for line in lines]
+        lines = list(prompt.labels_of(prompt_input, backwards))
+    return [
+        _call(target, _chat(way, target, prompt_input, backwards, thinking_room, line))
+        for line in lines
+    ]
 
 
 def _call(target: CallTarget, content: ChatCall | DecisionCall) -> Call:
@@ -147,50 +162,54 @@ def _call(target: CallTarget, content: ChatCall | DecisionCall) -> Call:
 def _chat(
     way: Way,
     target: CallTarget,
-    material: PromptInput,
+    prompt_input: PromptInput,
     backwards: bool,
-    room: bool,
+    thinking_room: bool,
     line: ReplyLine | None,
 ) -> ChatCall:
-    words = prompt.build(material, way, backwards=backwards, only=line)
+    text = prompt.build(prompt_input, way, backwards=backwards, only=line)
     labels = way in LABEL_WAYS
-    least = (LABEL_ROOM if labels else JSON_ROOM) if room else 0
+    least_tokens = (LABEL_ROOM if labels else JSON_ROOM) if thinking_room else 0
     return ChatCall(
-        messages=words.messages,
-        max_tokens=max(least, words.max_tokens),
+        messages=text.messages,
+        max_tokens=max(least_tokens, text.max_tokens),
         logprobs=labels,
-        schema=words.schema,
+        schema=text.schema,
         reply_format=_FORMATS.get(way, ""),
-        think=material.think,
+        think=prompt_input.think,
         deny_data_collection=target.strict,
     )
 
 
-def _decision(material: PromptInput, strict: bool, backwards: bool) -> DecisionCall:
-    if material.think:
+def _decision(prompt_input: PromptInput, strict: bool, backwards: bool) -> DecisionCall:
+    if prompt_input.think:
         raise Unanswerable("a decision server does not reason in words")
-    plain = []
-    for question in material.questions:
-        found = question.plain(backwards)
-        if not found:
+    all_plain = []
+    for question in prompt_input.questions:
+        plain_questions = question.plain(backwards)
+        if not plain_questions:
             raise Unanswerable(f"a decision server has no {question.type} questions")
-        shown = prompt.examples_text(question)
-        plain += [replace(one, instructions=one.instructions + shown) for one in found]
-    state = "\n\n".join([*prompt.earlier_block(material), material.state_text])
-    return DecisionCall(tuple(plain), state, material.images, strict)
+        examples = prompt.examples_text(question)
+        all_plain += [
+            replace(plain, instructions=plain.instructions + examples) for plain in plain_questions
+        ]
+    state = "\n\n".join([*prompt.earlier_block(prompt_input), prompt_input.state_text])
+    return DecisionCall(tuple(all_plain), state, prompt_input.images, strict)
 
 
 def _readings(
-    way: Way, completions: Sequence[Completion], material: PromptInput, backwards: bool
+    way: Way, completions: Sequence[Completion], prompt_input: PromptInput, backwards: bool
 ) -> list[Reading]:
     """The readings of one order. Raises `Unreadable`."""
     first = completions[0]
     if way in JSON_WAYS:
-        return reply.read_json(first.text, material.questions, backwards)
-    # Only such questions are asked in a label way, or of a decision server.
-    questions = [one for one in material.questions if isinstance(one, LabelQuestion)]
+        return reply.read_json(first.text, prompt_input.questions, backwards)
+    # No other questions are asked for labels, or sent to a decision server.
+    questions = [one for one in prompt_input.questions if isinstance(one, LabelQuestion)]
     if way is Way.DECISION:
-        return reply.decided([LabelLine(seen) for seen in first.decided], questions)
+        return reply.decided(
+            [LabelLine(probabilities) for probabilities in first.decided], questions
+        )
     wanted = reply.wanted_labels(questions, backwards)
     if way is Way.LINES:
         lines = read_lines(answer_tokens(first), wanted)
@@ -201,11 +220,12 @@ def _readings(
 
 
 def _thought(outcome: Outcome) -> bool:
-    """Whether an outcome shows thought: in its text, or in output that is not in its text."""
+    """Whether the model thought, by the text of an outcome or by output that is not in the text."""
     if not isinstance(outcome, Completion):
         return isinstance(outcome, Cut)
-    hidden = outcome.output_tokens - len(outcome.text)  # a token is a character at least
-    return hidden > HIDDEN_TOKENS or shows_thought(outcome.text)
+    # A token of the text is at least one character, so any further tokens are not in the text.
+    hidden_tokens = outcome.output_tokens - len(outcome.text)
+    return hidden_tokens > HIDDEN_TOKENS or shows_thought(outcome.text)
 
 
 def _cut(way: Way, completion: Completion) -> bool:

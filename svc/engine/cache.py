@@ -1,4 +1,4 @@
-"""Answers remembered, and equal asks under way shared; what came back is the caller's to shape."""
+"""Remembers answers, and lets equal requests that come at the same time share one answer."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class DecisionCache(Generic[T]):
     ) -> tuple[T, bool]:
         """The value for `key`, and whether it came without this caller making it.
 
-        Of several that ask at once one makes the value; its failure is theirs too, but for a
-        deadline or a number of calls that was its own. Raises what `make` raises, and `Timeout`.
+        Of several callers at the same time one makes the value, and the others get its failure too,
+        unless it ran out of its own time or calls. Raises what `make` raises, and `Timeout`.
         """
         if self._size == 0:
             return make(), False
@@ -42,22 +42,23 @@ class DecisionCache(Generic[T]):
                     return kept[key], True
                 shared = self._under_way.get((mode, key))
                 if shared is None:
-                    mine = self._under_way[mode, key] = Future()
+                    own = self._under_way[mode, key] = Future()
                     break
             _wait(shared, deadline)
             try:
                 return shared.result(), True
             except (Timeout, OutOfCalls):
-                deadline.check()  # who made it ran out of its own; whose turn is it now?
-        return self._make(mode, key, mine, make), False
+                # Who made the value ran out of its own time or calls: another caller makes it now.
+                deadline.check()
+        return self._make(mode, key, own, make), False
 
-    def _make(self, mode: str, key: bytes, mine: Future[T], make: Callable[[], T]) -> T:
+    def _make(self, mode: str, key: bytes, own: Future[T], make: Callable[[], T]) -> T:
         try:
             value = make()
         except BaseException as error:
             with self._lock:
                 del self._under_way[mode, key]
-            mine.set_exception(error)
+            own.set_exception(error)
             raise
         with self._lock:
             del self._under_way[mode, key]
@@ -65,16 +66,16 @@ class DecisionCache(Generic[T]):
             kept[key] = value
             if len(kept) > self._size:
                 kept.popitem(last=False)
-        mine.set_result(value)
+        own.set_result(value)
         return value
 
 
 def _wait(shared: Future[T], deadline: Deadline) -> None:
-    """Until it is done; raises `Timeout` when the deadline passes or is cancelled before."""
-    woken = threading.Event()
-    shared.add_done_callback(lambda _: woken.set())
-    with deadline.interrupting(woken.set):
-        woken.wait(max(0.0, deadline.left()))
+    """Wait until it is done. Raises `Timeout` when the deadline passes or is cancelled first."""
+    done_or_cancelled = threading.Event()
+    shared.add_done_callback(lambda _: done_or_cancelled.set())
+    with deadline.interrupting(done_or_cancelled.set):
+        done_or_cancelled.wait(max(0.0, deadline.left()))
     if not shared.done():
         raise Timeout("the request exceeded its deadline")
 

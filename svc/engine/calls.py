@@ -1,4 +1,4 @@
-"""One flow's provider calls: made at the same time, each with its own waits and retries.
+"""The provider calls of one flow: made at the same time, each with its own waits and retries.
 
 Waiting, for a rate-limit slot or before a retry, happens here in the thread that asked; a thread
 of the pool only ever carries out one HTTP attempt, so a stalled provider holds nobody else's.
@@ -35,7 +35,9 @@ from svc.records import Model
 log = logging.getLogger(__name__)
 
 Outcome: TypeAlias = Completion | ProviderError | ApiError
-PARAMETER_RETRIES = 4  # parameters of one call that may be refused, one after the other
+
+# How many parameters of one call may be refused, one after the other, before it fails.
+PARAMETER_RETRIES = 4
 
 
 class ChatClient(Protocol):
@@ -60,11 +62,11 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One provider call of a flow."""
+    """One provider call of a flow; `key` is a project's own key for the provider."""
 
     model: Model
     content: ChatCall | DecisionCall
-    key: str | None = field(default=None, repr=False)  # a project's own
+    key: str | None = field(default=None, repr=False)
 
 
 @dataclass(slots=True)
@@ -130,7 +132,7 @@ class CallPool:
             except Empty:
                 continue
             if ended is None:
-                # The deadline was cancelled, which the next check tells.
+                # The deadline was cancelled, and the next check raises.
                 continue
             one, outcome = ended
             if isinstance(outcome, ProviderError) and self._again(one, outcome, deadline):
@@ -144,30 +146,30 @@ class CallPool:
             return False
         if not pending.admitted:
             try:
-                wait = self._gate.delay(pending.call.model.provider, deadline.left())
+                wait_s = self._gate.delay(pending.call.model.provider, deadline.left())
             except ENDING:
                 raise
             except ApiError as error:
                 pending.outcome = error
                 return True
             pending.admitted = True
-            if wait > 0:
-                pending.start_at = self._clock() + wait
+            if wait_s > 0:
+                pending.start_at = self._clock() + wait_s
                 return False
         pending.admitted = False
         self._threads.submit(self._attempt, pending, deadline, attempts)
         return True
 
     def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
-        left = deadline.left()
-        if left <= 0:
+        left_s = deadline.left()
+        if left_s <= 0:
             # The caller's deadline has passed, and nobody waits for the outcome.
             return
         call = pending.call
         outcome: Outcome
         try:
             outcome = self._client.call(
-                call.model, call.content, left, call.key, deadline, pending.corrections
+                call.model, call.content, left_s, call.key, deadline, pending.corrections
             )
         except ProviderError as error:
             # Its traceback would keep this frame alive, and this frame the error.
@@ -186,15 +188,15 @@ class CallPool:
             pending.correction_count += 1
             pending.start_at = 0.0
             return pending.correction_count <= PARAMETER_RETRIES and _corrects(pending, error)
-        pause = self._pause(pending.retries) if error.retry_after is None else error.retry_after
+        pause_s = self._pause_s(pending.retries) if error.retry_after is None else error.retry_after
         pending.retries += 1
-        pending.start_at = self._clock() + pause
-        return pending.retries <= limits.CALL_RETRIES and pause < deadline.left()
+        pending.start_at = self._clock() + pause_s
+        return pending.retries <= limits.CALL_RETRIES and pause_s < deadline.left()
 
-    def _pause(self, retries: int) -> float:
+    def _pause_s(self, retries: int) -> float:
         """Exponential backoff with full jitter on its upper half."""
-        longest = min(limits.RETRY_CAP_S, limits.RETRY_BASE_S * 2.0**retries)
-        return longest * (0.5 + 0.5 * self._jitter())
+        longest_s = min(limits.RETRY_CAP_S, limits.RETRY_BASE_S * 2.0**retries)
+        return longest_s * (0.5 + 0.5 * self._jitter())
 
 
 def _corrects(pending: _PendingCall, error: ParameterRefused) -> bool:

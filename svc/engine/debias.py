@@ -1,4 +1,4 @@
-"""`debias: "auto"`: which models have shown that a question's option order does not move them."""
+"""`debias: "auto"`: for which models and questions the option order makes no difference."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ AUTO = "auto"
 
 @dataclass(slots=True)
 class _Record:
-    """What was seen of one model and one exact question."""
+    """What is known of one model and one exact question.
+
+    A pair is an answer in both option orders; `since_pair` counts the requests after the last pair,
+    which were made in the original order alone.
+    """
 
     pairs: int = 0
     agreeing: int = 0
-    since_pair: int = 0  # requests in the original order alone since the last pair
+    since_pair: int = 0
 
     @property
     def settled(self) -> bool:
@@ -28,7 +32,7 @@ class _Record:
 
 
 class DebiasMemory:
-    """Paired answers per model and exact question, the ones used longest ago forgotten first."""
+    """Counts pairs for each model and exact question, and forgets those unused for longest."""
 
     def __init__(self, size: int = limits.DEBIAS_MEMORY) -> None:
         self._size = size
@@ -36,10 +40,14 @@ class DebiasMemory:
         self._lock = threading.Lock()
 
     def wants_pair(self, model_id: str, questions: Sequence[Question]) -> bool:
-        """Whether this request is to ask in both orders: any question still debiases or checks."""
+        """Whether this request asks in both orders: it does as long as any question wants it."""
         with self._lock:
             # A list, so that every question counts this request.
-            wishes = [self._wants(self._record(model_id, q)) for q in questions if q.reversible]
+            wishes = [
+                self._wants(self._record(model_id, question))
+                for question in questions
+                if question.reversible
+            ]
             return any(wishes)
 
     def learn(
@@ -77,5 +85,6 @@ class DebiasMemory:
 def _agree(question: Question, first: Reading, second: Reading) -> bool:
     """The same top answer, and its probability within the tolerance."""
     gap = abs(question.confidence(first) - question.confidence(second))
-    near = round(gap, DECIMALS) <= limits.DEBIAS_TOLERANCE  # 0.8 and 0.7 are, in spite of floats
+    # Rounded, so that 0.8 and 0.7 are 0.1 apart in spite of floating point.
+    near = round(gap, DECIMALS) <= limits.DEBIAS_TOLERANCE
     return question.top(first) == question.top(second) and near

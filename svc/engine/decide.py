@@ -1,4 +1,4 @@
-"""The way of a decision, on one page: request, stages, plan, readings, answers, the audit log."""
+"""How a decision is made, on one page: request, stages, plan, readings, answers, audit log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Engine:
         project_key: KeyOf = lambda _project: None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`knowledge` says what a project's labels taught about questions.
+        """`knowledge` gives what was learned from a project's labels about questions.
 
         `project_key` gives the project's own key for the aggregator, and may raise `ApiError`.
         """
@@ -70,17 +70,17 @@ class Engine:
         for number in range(len(request.stages)):
             stage = stages.open_stage(request, number, answered)
             if stage.groups:
-                asking = DecisionAsker(self._asker, setup, request.state.text, stage.earlier)
+                asker = DecisionAsker(self._asker, setup, request.state.text, stage.earlier)
                 options = setup.plan.options
-                team = Team(setup.models, asking, setup.knowledge, options, self._flows)
-                found = KINDS[setup.plan.kind].ask(team, stage.groups, deadline)
-                stages.close_stage(stage, found, setup.knowledge, answered)
-        asked = list(answered.findings.asked)
+                team = Team(setup.models, asker, setup.knowledge, options, self._flows)
+                findings = KINDS[setup.plan.kind].ask(team, stage.groups, deadline)
+                stages.close_stage(stage, findings, setup.knowledge, answered)
+        results = list(answered.findings.results)
         if request.explain:
-            asked += explain.add(setup, self._asker, answered, self._flows)
+            results += explain.add(setup, self._asker, answered, self._flows)
         latency_ms = (self._clock() - started) * 1000
         answers = {key: present(key, answered.answers[key]) for key in request.questions}
         deadline.check()
-        made = outcome.decision(setup, answered, asked, answers, latency_ms, api_key)
-        kept = made.redacted() if setup.strict else made
-        return replace(made, id=self._journal.add(kept))
+        decision = outcome.decision(setup, answered, results, answers, latency_ms, api_key)
+        stored = decision.redacted() if setup.strict else decision
+        return replace(decision, id=self._journal.add(stored))

@@ -1,4 +1,4 @@
-"""GroupAsker as one decision wants it: its config, mode, orders and images, about one text."""
+"""Asks models as one decision needs it: with its config, mode, option orders and images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from svc.engine.prompt import PromptInput
 from svc.engine.setup import Setup
 from svc.records import Model
 
-Earlier = tuple[tuple[str, str], ...]  # instructions and answers of earlier stages
+# The instructions and the answers of earlier stages.
+Earlier = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +25,20 @@ class DecisionAsker:
     earlier: Earlier = ()
 
     def ask(self, model: Model, group: Group, deadline: Deadline) -> ModelResult:
-        """What one model says to a group of questions. Raises what `Asker.ask` raises."""
+        """What one model answers to a group of questions. Raises what `Asker.ask` raises."""
         setup, request = self.setup, self.setup.request
         questions = tuple(group.questions.values())
         think = request.think or group.think
-        material = PromptInput(
+        prompt_input = PromptInput(
             setup.pin, questions, self.text, self.earlier, request.images, think, setup.salt
         )
-        ask = ModelRequest(
+        model_request = ModelRequest(
             model,
-            material,
+            prompt_input,
             setup.mode,
             setup.debias,
             setup.project,
             setup.strict,
             setup.project_key,
         )
-        return self.asker.ask(ask, setup.ledger, deadline)
+        return self.asker.ask(model_request, setup.ledger, deadline)

@@ -1,7 +1,7 @@
 """`explain`: how much of an answer's probability each field of the state carries.
 
 Leave-one-out: every field is left out in turn, and the model that answered is asked again, in the
-original order. What the probability of the returned answer drops by is the field's share.
+original order. The field's share is how much the probability of the returned answer drops by.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from svc.terms import Mode
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One call without one field: the questions that one model answered alike."""
+    """One call without one field: the questions that one model answered in the same mode."""
 
     model: Model
     mode: Mode
@@ -36,47 +36,54 @@ class Probe:
 
 
 def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list[ModelResult]:
-    """Add `explain` to the answers that models gave; the askings it took.
+    """Add `explain` to the answers that models gave; the results of the calls it took.
 
     A field whose call fails is left out. Raises `Timeout`.
     """
     request = setup.request
     probes = [
         Probe(model, mode, group, field)
-        for model, mode, group in _askings(request, answered)
+        for model, mode, group in _groups(request, answered)
         for field in explained_fields(request)
     ]
     outcomes = flows.run([_job(setup, asker, probe) for probe in probes], setup.deadline)
-    found = [(p, o) for p, o in zip(probes, outcomes, strict=True) if not isinstance(o, ApiError)]
-    shares: dict[str, dict[str, float]] = {key: {} for p in probes for key in p.group.questions}
-    for probe, asked in found:
-        for key, reading in zip(probe.group.questions, asked.readings, strict=True):
+    shares: dict[str, dict[str, float]] = {
+        key: {} for probe in probes for key in probe.group.questions
+    }
+    results = []
+    for probe, outcome in zip(probes, outcomes, strict=True):
+        if isinstance(outcome, ApiError):
+            continue
+        results.append(outcome)
+        for key, reading in zip(probe.group.questions, outcome.readings, strict=True):
             shares[key][probe.without] = _drop(answered, key, probe, reading)
-    for key, explained in shares.items():
-        answered.answers[key] = answered.answers[key].plus(explain=explained)
-    return [asked for _, asked in found]
+    for key, by_field in shares.items():
+        answered.answers[key] = answered.answers[key].plus(explain=by_field)
+    return results
 
 
-def _askings(request: DecisionRequest, answered: Answered) -> list[tuple[Model, Mode, Group]]:
-    """Which model is to be asked which questions again, in the mode that it answered in."""
+def _groups(request: DecisionRequest, answered: Answered) -> list[tuple[Model, Mode, Group]]:
+    """Which model is asked which questions again, in the mode in which it answered them."""
     groups: dict[tuple[Model, Mode, bool], dict[str, Question]] = {}
     for key, finding in answered.findings.by_key.items():
         question = request.questions[key]
         if question.reversible:
-            asking = (finding.models[0], finding.modes[0], question.think)
-            groups.setdefault(asking, {})[key] = question
-    return [(model, mode, Group(found, think)) for (model, mode, think), found in groups.items()]
+            shared = (finding.models[0], finding.modes[0], question.think)
+            groups.setdefault(shared, {})[key] = question
+    return [
+        (model, mode, Group(questions, think)) for (model, mode, think), questions in groups.items()
+    ]
 
 
 def _job(setup: Setup, asker: Asker, probe: Probe) -> Job[ModelResult]:
     fields: Mapping[str, Any] = setup.request.state.fields or {}
-    text = jsontext.dumps({k: v for k, v in fields.items() if k != probe.without})
-    asking = DecisionAsker(asker, replace(setup, debias=False, mode=probe.mode), text)
-    return lambda lane: asking.ask(probe.model, probe.group, lane)
+    text = jsontext.dumps({name: value for name, value in fields.items() if name != probe.without})
+    decision_asker = DecisionAsker(asker, replace(setup, debias=False, mode=probe.mode), text)
+    return lambda deadline: decision_asker.ask(probe.model, probe.group, deadline)
 
 
-def _drop(answered: Answered, key: str, probe: Probe, without: Reading) -> float:
+def _drop(answered: Answered, key: str, probe: Probe, reading: Reading) -> float:
     question, label = probe.group.questions[key], answered.top(key)
     original = answered.findings.by_key[key].original
-    drop = question.probability(original, label) - question.probability(without, label)
+    drop = question.probability(original, label) - question.probability(reading, label)
     return round(drop, DECIMALS)

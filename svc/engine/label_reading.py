@@ -1,8 +1,8 @@
-"""From the tokens of a reply to the probabilities of its labels, each read where the answer is.
+"""Reads the probabilities of labels from the tokens of a reply, at the place of each answer.
 
-The label of a line is the first token that reads as one behind what models put before it: a
-number, `Line 1:`, `Answer:`, a dash, a bracket, a quote, emphasis. What follows must not make it
-a word of prose: `A. billing` is a label, `A customer` is none. Thought in front is not read.
+The label of a line is the first token that reads as one after what models put before it: a number,
+`Line 1:`, `Answer:`, a dash, a bracket, a quote, emphasis. What follows must not make it a word of
+prose: `A. billing` is a label, `A customer` is none. A block of thought before it is not read.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from functools import lru_cache
 from svc.providers import Completion, Token
 from svc.questions import LabelLine, Unreadable
 
-LEAST_MASS = 0.05  # on valid labels, for a first position without a label to count as an answer
-MASS_SLACK = 0.01  # how far over 1 rounding may push the probabilities at one position
+# How much probability a first position without a label must put on labels to count as an answer.
+LEAST_MASS = 0.05
+
+# How far over 1 rounding may push the sum of the probabilities at one position.
+MASS_SLACK = 0.01
+
+# Marks of tokenizers, and parts of a character as some servers write them.
 _SPECIAL = re.compile(
     r"<[|\uff5c][^|\uff5c<>]*[|\uff5c]>|</?s>|<(?:eos|bos|end_of_turn|start_of_turn)>"
-    r"|bytes:(?:\\x[0-9a-f]{2})+"  # a part of a character, as some servers write it
+    r"|bytes:(?:\\x[0-9a-f]{2})+"
 )
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _JSON_BEGINS = ("{", "[", "`")
@@ -48,14 +53,17 @@ _AFTER = r"""
     | \s+for\ question\b
     )
 """
-# How sentences begin that are no answer, though their first word is one.
+# Beginnings of sentences that are no answers, though their first word is a label.
 _IDIOM = re.compile(
     r"\W*(?:no\s+(?:doubt|problem|wonder|idea|question)\b|no\.\s?(?:of\b|\d)|n/a\b|i,)",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\W*(?:line|question|q)?\s?(\d{1,3})\s?[:.)=-]", re.IGNORECASE)
-_LINE_CHARS = 200  # of a line that are looked at
-_TOKEN_CHARS = 32  # of a token that may be a label
+
+# How many characters of a line are looked at, and how many a token may have that is a label.
+_LINE_CHARS = 200
+_TOKEN_CHARS = 32
+
 _EDGES = " \t\r\n\"'`*_([{.,:;)]}\u2018\u2019\u201c\u201d"
 
 
@@ -76,23 +84,23 @@ def read_lines(tokens: Sequence[Token], wanted: Sequence[Sequence[str]]) -> list
         return simple
     text = _TokenText(tokens)
     every = tuple(dict.fromkeys(label for labels in wanted for label in labels))
-    found = [line for line in text.lines() if _label_at(line.text, every) is not None]
-    if len(found) != len(wanted):
-        raise Unreadable(f"the reply has {len(found)} label lines instead of {len(wanted)}")
-    for place, line in enumerate(found, 1):
+    label_lines = [line for line in text.lines() if _label_at(line.text, every) is not None]
+    if len(label_lines) != len(wanted):
+        raise Unreadable(f"the reply has {len(label_lines)} label lines instead of {len(wanted)}")
+    for position, line in enumerate(label_lines, 1):
         number = _NUMBER.match(line.text)
-        if number and int(number[1]) != place:
+        if number and int(number[1]) != position:
             raise Unreadable("the reply's lines are numbered in another order")
-    rows = zip(found, wanted, strict=True)
+    rows = zip(label_lines, wanted, strict=True)
     return [_on_line(text, line, tuple(labels)) for line, labels in rows]
 
 
 def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
     """The label of a reply to one question.
 
-    Where the reply does not show one, but talks or lists them all, the first position's
-    distribution counts if enough of it falls on labels: what a weak model narrowly chose to say
-    instead is little against it. Raises `Unreadable` where even that is no answer.
+    Where the reply shows no label, but talks or lists them all, the probabilities at its first
+    position count if enough of them falls on labels: a weak model often only just prefers another
+    word to a label. Raises `Unreadable` where even that is no answer.
     """
     if simple := _one_token_lines(tokens, [labels]):
         return simple[0]
@@ -113,7 +121,7 @@ def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
 
 
 def answer_tokens(completion: Completion) -> Sequence[Token]:
-    """The tokens of a completion's text alone: some servers list those of its thought before.
+    """The tokens of a completion's text alone: some servers list those of its thought before them.
 
     Raises `Unreadable` when the tokens are not those of the text.
     """
@@ -139,13 +147,15 @@ def shows_thought(text: str) -> bool:
 
 
 def without_thought(text: str) -> str:
-    """The text behind a block of thought; empty where the thought never ends."""
+    """The text after a block of thought; empty where the thought never ends."""
     if text.lstrip()[:1] in _JSON_BEGINS:
-        return text  # the mark may stand in a value
-    if _THOUGHT_ENDS in text:  # its beginning may stand in the prompt's template
+        # The mark may stand in a value of the JSON.
+        return text
+    # The beginning of the block may stand in the prompt's template.
+    if _THOUGHT_ENDS in text:
         return text.rpartition(_THOUGHT_ENDS)[2]
-    if found := _THOUGHT.match(text):
-        return text[found.end() :]
+    if thought := _THOUGHT.match(text):
+        return text[thought.end() :]
     return "" if _THOUGHT_BEGINS.match(text) else text
 
 
@@ -185,10 +195,10 @@ def _one_token_lines(
     tokens: Sequence[Token], wanted: Sequence[Sequence[str]]
 ) -> list[LabelLine] | None:
     """The labels of a reply that is nothing but labels of one token and new lines."""
-    held = [token for token in tokens if token.text.strip(" \r\n")]
-    if len(held) != len(wanted) or len(tokens) > 2 * len(wanted):
+    written = [token for token in tokens if token.text.strip(" \r\n")]
+    if len(written) != len(wanted) or len(tokens) > 2 * len(wanted):
         return None
-    rows = list(zip(held, wanted, strict=True))
+    rows = list(zip(written, wanted, strict=True))
     if any(token.text.strip(" ") not in labels for token, labels in rows):
         return None
     breaks = tokens[1::2]
@@ -206,10 +216,10 @@ def _on_line(text: _TokenText, line: _TextLine, labels: tuple[str, ...]) -> Labe
 
 def _label_at(line: str, labels: tuple[str, ...]) -> int | None:
     """Where on the line its label begins."""
-    found = _pattern(labels).match(line)
-    if found is None or _lists_labels(line, labels):
+    match = _pattern(labels).match(line)
+    if match is None or _lists_labels(line, labels):
         return None
-    place = found.start("label")
+    place = match.start("label")
     return None if _IDIOM.match(line, place) else place
 
 
@@ -234,13 +244,14 @@ def _is_prose_of_a_label(line: str, labels: tuple[str, ...]) -> bool:
 
 def _lists_labels(line: str, labels: tuple[str, ...]) -> bool:
     """Whether the line is an echo of the choice: `A, B or C`, `yes/no`, `A. B. C.`."""
-    found = _list_pattern(labels).match(line)
-    if found is None:
+    match = _list_pattern(labels).match(line)
+    if match is None:
         return False
-    if found["all"] is None:
-        return found["first"].casefold() != found["second"].casefold()
-    listed = set(re.findall(r"\w+", found["all"].casefold()))
-    return len(listed & {label.casefold() for label in labels}) > 2  # `A. B` may name an option
+    if match["all"] is None:
+        return match["first"].casefold() != match["second"].casefold()
+    listed = set(re.findall(r"\w+", match["all"].casefold()))
+    # Two labels are no list: `A. B` may be label A with an option that is called B.
+    return len(listed & {label.casefold() for label in labels}) > 2
 
 
 @lru_cache(maxsize=1_024)
@@ -262,17 +273,17 @@ def _distribution(token: Token, labels: Sequence[str]) -> LabelLine:
         raise Unreadable("the alternatives' probabilities sum to more than 1")
     position = _positions(tuple(labels))
     in_parts = _label_of(token.text[:_TOKEN_CHARS]) not in position
-    seen: dict[int, float] = {}
+    by_label: dict[int, float] = {}
     for text, probability in zip(alternatives, probabilities, strict=True):
         label = _label_of(text) if len(text) <= _TOKEN_CHARS else ""
         index = position.get(label)
         if index is None and in_parts:
             index = _begun(label, position)
         if index is not None:
-            seen[index] = seen.get(index, 0.0) + probability
-    left = max(0.0, 1.0 - total) / max(1, len(labels) - len(seen))
+            by_label[index] = by_label.get(index, 0.0) + probability
+    left = max(0.0, 1.0 - total) / max(1, len(labels) - len(by_label))
     # The alternatives are the most probable tokens: none that is missing is more probable.
-    return LabelLine(seen, min(left, *probabilities), min(1.0, math.fsum(seen.values())))
+    return LabelLine(by_label, min(left, *probabilities), min(1.0, math.fsum(by_label.values())))
 
 
 @lru_cache(maxsize=1_024)
@@ -286,7 +297,8 @@ def _begun(text: str, position: Mapping[str, int]) -> int | None:
     return begun[0] if len(begun) == 1 and len(next(iter(position))) > 1 else None
 
 
-@lru_cache(maxsize=4_096)  # every reply lists the same few hundred tokens
+# Every reply lists the same few hundred tokens.
+@lru_cache(maxsize=4_096)
 def _label_of(text: str) -> str:
     return _plain(text).strip(_EDGES).casefold()
 

@@ -1,4 +1,4 @@
-"""Which ways of asking a model are tried, in which order, and what is remembered of it."""
+"""Which ways of asking a model are tried, in which order, and what is remembered of the outcome."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def ways(traits: Traits, mode: Mode, *, labels: int, verbal_only: bool) -> list[
     json = _from(traits.json, JSON_WAYS, insists=True)
     if mode is Mode.VERBAL or (mode is Mode.AUTO and verbal_only):
         return json
-    found = _from(traits.labels, LABEL_WAYS, insists=mode is Mode.LOGPROBS)
-    if labels == 1 and found:
-        found = [Way.SINGLE]
-    return found if mode is Mode.LOGPROBS else [*found, *json]
+    by_label = _from(traits.labels, LABEL_WAYS, insists=mode is Mode.LOGPROBS)
+    if labels == 1 and by_label:
+        by_label = [Way.SINGLE]
+    return by_label if mode is Mode.LOGPROBS else [*by_label, *json]
 
 
 def _from(rung: Rung, ladder: Sequence[Way], *, insists: bool) -> list[Way]:
-    """The ladder from where the model stands, or all of it: now and then, and if nothing is left.
+    """The ladder from where the model stands; all of it now and then, and where nothing is left.
 
     `insists` says that there is no other ladder to go on to.
     """
@@ -51,25 +51,29 @@ def _from(rung: Rung, ladder: Sequence[Way], *, insists: bool) -> list[Way]:
 
 @dataclass(slots=True)
 class Climb:
-    """The ways that failed for one ask so far, and why the last of them did."""
+    """The ways that failed for one request to a model so far, and why the last of them did.
 
-    began: Traits  # what was known of the model when the ask began
+    `traits_before` is what was known of the model when the request began.
+    """
+
+    traits_before: Traits
     failed: list[Way] = field(default_factory=list)
     reason: Reason = Reason.NONE
 
-    def fell(self, way: Way, failures: Sequence[ProviderError | ApiError]) -> None:
-        """Take note that a way failed in every order."""
+    def note_failure(self, way: Way, failures: Sequence[ProviderError | ApiError]) -> None:
+        """Note that a way failed in every option order."""
         self.failed.append(way)
         self.reason = next(map(_reason, filter(moves_on, failures)), Reason.UNREADABLE)
 
     def settle(self, memory: TraitMemory, model_id: str, worked: Way) -> None:
         """Remember how the model was asked with success."""
-        if not self.failed and worked in LABEL_WAYS and self.began.labels.settled(worked):
-            return  # as nearly every ask
-        if self._learnt(self.began, worked) != self.began:
-            memory.change(model_id, lambda traits: self._learnt(traits, worked))
+        if not self.failed and worked in LABEL_WAYS and self.traits_before.labels.settled(worked):
+            # Nearly every request ends here, as there is nothing new to remember.
+            return
+        if self._traits_after(self.traits_before, worked) != self.traits_before:
+            memory.change(model_id, lambda traits: self._traits_after(traits, worked))
 
-    def _learnt(self, traits: Traits, worked: Way) -> Traits:
+    def _traits_after(self, traits: Traits, worked: Way) -> Traits:
         return replace(
             traits,
             labels=self._rung(traits.labels, LABEL_WAYS, worked),
@@ -82,7 +86,7 @@ class Climb:
             return rung.after(failed, ladder.index(worked), self.reason)
         if failed:
             return rung.after(failed, failed[-1] + 1, self.reason)
-        # ModelResult on the other ladder alone: counts towards the next try of this one's top.
+        # A success on the other ladder alone counts towards the next try of this one's top.
         return rung.waited() if ladder is LABEL_WAYS else rung
 
 

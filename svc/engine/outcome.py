@@ -1,4 +1,4 @@
-"""From everything that came of a request to the decision that is stored and answered."""
+"""Puts together the decision that is stored and returned, from all results of a request."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from svc.terms import Mode
 def decision(
     setup: Setup,
     answered: Answered,
-    asked: Sequence[ModelResult],
+    results: Sequence[ModelResult],
     answers: Mapping[str, Answer],
     latency_ms: float,
     api_key: str | None,
 ) -> Decision:
     """The decision, without the id that it gets where it is stored.
 
-    `asked` are all askings it took and `answers` what the caller gets.
+    `results` are those of all models that were asked, and `answers` are what the caller gets.
     """
-    request, cached = setup.request, bool(asked) and all(one.cached for one in asked)
-    orders = [one.debiased for one in answered.findings.asked if one.debiased is not None]
+    request, cached = setup.request, bool(results) and all(result.cached for result in results)
+    debiased = [
+        result.debiased for result in answered.findings.results if result.debiased is not None
+    ]
     return Decision(
         project=setup.project,
         api_key=api_key,
@@ -35,10 +37,10 @@ def decision(
         mode=_mode(setup, answered).value,
         config=setup.pin.name,
         privacy=request.privacy.value,
-        latency_ms=0 if cached or not asked else round(latency_ms, 1),
+        latency_ms=0 if cached or not results else round(latency_ms, 1),
         cost_usd=round(setup.ledger.cost_usd, 9),
         cached=cached,
-        debiased=bool(orders) and all(orders),
+        debiased=bool(debiased) and all(debiased),
         answers=answers,
         questions=tuple(
             _asked_question(key, question, answered.findings.by_key.get(key))
@@ -54,22 +56,22 @@ def _hash(setup: Setup, text: str) -> bytes:
 
 
 def _models(setup: Setup, answered: Answered) -> str:
-    """The ids that the answers came from, in the plan's order; the plan's own when none did."""
-    used = {model for found in answered.findings.by_key.values() for model in found.models}
+    """The ids of the models that answered, in the plan's order; all of the plan when none did."""
+    used = {model for finding in answered.findings.by_key.values() for model in finding.models}
     ids = [model.id for model in setup.models if model in used or not used]
     return ",".join(dict.fromkeys(ids))
 
 
 def _mode(setup: Setup, answered: Answered) -> Mode:
-    """`logprobs` when every answer that models gave was read so; of none, the mode asked for."""
-    read = {mode for found in answered.findings.by_key.values() for mode in found.modes}
-    return Mode.VERBAL if Mode.VERBAL in (read or {setup.mode}) else Mode.LOGPROBS
+    """`logprobs` when all answers of models were read so; without any, the mode of the request."""
+    modes = {mode for finding in answered.findings.by_key.values() for mode in finding.modes}
+    return Mode.VERBAL if Mode.VERBAL in (modes or {setup.mode}) else Mode.LOGPROBS
 
 
 def _asked_question(key: str, question: Question, finding: Finding | None) -> AskedQuestion:
-    exact = (key, question.digest, question.definition_json)
+    wording = (key, question.digest, question.definition_json)
     if finding is None:
-        return AskedQuestion(*exact, None)
+        return AskedQuestion(*wording, None)
     reading = finding.reading
-    raw = question.stored(reading), question.tally(reading), question.confidence(reading)
-    return AskedQuestion(*exact, *raw)
+    uncalibrated = question.stored(reading), question.tally(reading), question.confidence(reading)
+    return AskedQuestion(*wording, *uncalibrated)

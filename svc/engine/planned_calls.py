@@ -1,4 +1,4 @@
-"""How many model calls a request would take, had every question to be asked."""
+"""How many model calls a request takes if no question is skipped or answered by a rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check(request: DecisionRequest, members: int, orders: int) -> None:
 
 
 def of_stages(request: DecisionRequest, members: int, orders: int) -> int:
-    """Calls of the plan: members, option orders, stages, questions that think."""
+    """The calls of the plan: one for each stage, group of questions, member and option order."""
     calls = 0
     for keys in request.stages:
         for group in grouped({key: request.questions[key] for key in keys}):
@@ -28,11 +28,11 @@ def of_stages(request: DecisionRequest, members: int, orders: int) -> int:
 
 
 def of_explain(request: DecisionRequest) -> int:
-    """One for each field, and one more where some questions think in calls of their own."""
+    """The calls of `explain`: one a field, or two where only some of the questions think."""
     kinds = {question.think for question in request.questions.values() if question.reversible}
     return len(kinds) * len(explained_fields(request))
 
 
 def explained_fields(request: DecisionRequest) -> list[str]:
-    """The top-level fields that `explain` leaves out in turn; none of a state that is no object."""
+    """The top-level fields that `explain` leaves out in turn; none if the state is no object."""
     return list(request.state.fields or {})[: limits.EXPLAIN_FIELDS] if request.explain else []

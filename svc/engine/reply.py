@@ -1,4 +1,4 @@
-"""From a model's reply to one reading per question; one that cannot be read is never guessed."""
+"""Reads a model's reply into one reading for each question; it never guesses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from svc.engine.prompt import member
 from svc.jsontext import JsonObject
 from svc.questions import BOTH, LabelLine, LabelQuestion, Question, Reading, Unreadable
 
-JSON_STARTS = 50  # places tried before a reply counts as holding no JSON
-JSON_CHARS = 262_144  # of a reply that are looked at: many times what a model may write
+# How many places of a reply are tried before it counts as holding no JSON.
+JSON_STARTS = 50
+
+# How many characters of a reply are looked at: many times what a model may write.
+JSON_CHARS = 262_144
 
 
 def wanted_labels(questions: Sequence[Question], backwards: bool) -> list[tuple[str, ...]]:
@@ -24,48 +27,49 @@ def assembled(
     lines: Sequence[LabelLine], questions: Sequence[LabelQuestion], backwards: bool
 ) -> list[Reading]:
     """The readings of all questions, from the lines of all their labels. Raises `Unreadable`."""
-    left = iter(lines)
+    remaining = iter(lines)
     return [
-        question.read_lines([next(left) for _ in question.reply_lines(backwards)], backwards)
+        question.read_lines([next(remaining) for _ in question.reply_lines(backwards)], backwards)
         for question in questions
     ]
 
 
 def decided(lines: Sequence[LabelLine], questions: Sequence[LabelQuestion]) -> list[Reading]:
-    """The readings of what a decision server answered, whose positions are the original ones."""
+    """The readings of a decision server's answer, whose labels are in the original order."""
     return assembled(lines, questions, backwards=False)
 
 
 def read_json(text: str, questions: Sequence[Question], backwards: bool) -> list[Reading]:
-    """Read a verbal reply, also out of a code fence, talk or behind thought.
+    """Read a verbal reply, also from a code fence, among other words, or after thought.
 
     All probabilities of a reply are on one scale, parts of 1 or percentages. Raises `Unreadable`.
     """
     values = list(_json_values(without_thought(text[:JSON_CHARS])))
     rows = list(zip(questions, _members(values, questions, backwards), strict=True))
     scales = BOTH
-    for question, found in rows:
-        scales &= question.stated(found, backwards).scales
+    for question, answer in rows:
+        scales &= question.stated(answer, backwards).scales
     if not scales:
-        raise Unreadable("the reply's probabilities are on no scale that is known")
-    return [question.read_member(found, backwards, min(scales)) for question, found in rows]
+        raise Unreadable("the reply's probabilities are on no known scale")
+    return [question.read_member(answer, backwards, min(scales)) for question, answer in rows]
 
 
 def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bool) -> list[Any]:
     """The member of each question, None where the reply has none.
 
-    Of several objects the last counts: one before may be quoted from the input.
+    The last of several objects counts, as an earlier one may be quoted from the input.
     """
     names = [member(index) for index in range(len(questions))]
     for value in reversed(values):
         for candidate in _candidates(value):
-            lowered = {str(name).strip().casefold(): one for name, one in candidate.items()}
+            lowered = {str(name).strip().casefold(): entry for name, entry in candidate.items()}
             if not lowered.keys().isdisjoint(names):
                 return [lowered.get(name) for name in names]
     for value in reversed(values) if len(questions) == 1 else ():
         for alone in (value, *_candidates(value)):
             if _answers(questions[0], alone, backwards):
-                return [alone]  # the member, without the object around it
+                # This is the answer itself, without the object around it.
+                return [alone]
     raise Unreadable("the reply holds no JSON object with the answers")
 
 
@@ -73,8 +77,8 @@ def _candidates(value: Any) -> list[JsonObject]:
     """The objects that may be the reply: the value, its entries, or the only one inside it."""
     entries = value if isinstance(value, list) else [value]
     objects = [entry for entry in entries[:JSON_STARTS] if isinstance(entry, dict)]
-    inner = [next(iter(one.values())) for one in objects if len(one) == 1]
-    return [*objects, *(one for one in inner if isinstance(one, dict))]
+    inner = [next(iter(entry.values())) for entry in objects if len(entry) == 1]
+    return [*objects, *(value for value in inner if isinstance(value, dict))]
 
 
 def _answers(question: Question, value: Any, backwards: bool) -> bool:

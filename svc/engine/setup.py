@@ -1,4 +1,4 @@
-"""A request with all that it left open filled in, before any model is asked."""
+"""Fills in what a request leaves open, before any model is asked."""
 
 from __future__ import annotations
 
@@ -46,13 +46,18 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class SetupMaker:
-    """Fills in requests: by their config, by the server's default model, by what labels taught."""
+    """Fills in requests from their config, the server's default model and the project's labels.
+
+    `latest` is the config that `svc-latest` stands for. `salt` goes into hashes and into the mark
+    around a state. `project_key` gives a project's own key for the aggregator, and may raise
+    `ApiError`.
+    """
 
     router: Router
-    latest: str  # the config that `svc-latest` stands for
+    latest: str
     knowledge: Know
-    salt: bytes = field(repr=False)  # of hashes and of the mark around a state
-    project_key: KeyOf  # a project's own key for the aggregator; may raise `ApiError`
+    salt: bytes = field(repr=False)
+    project_key: KeyOf
 
     def make(self, request: DecisionRequest, deadline: Deadline) -> Setup:
         """The setup of a request. Raises `ApiError` for one that cannot be carried out."""

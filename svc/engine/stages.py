@@ -1,4 +1,4 @@
-"""A request stage by stage: what is skipped, what rules answer, and what the models said."""
+"""A request stage by stage: what is skipped, what rules answer, and what the models answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svc.schemas import DecisionRequest
 
 @dataclass(slots=True)
 class Answered:
-    """What came of a request so far, question by question."""
+    """The answers to a request so far, question by question."""
 
     answers: dict[str, Answer] = field(default_factory=dict)
     findings: Findings = field(default_factory=Findings)
@@ -33,44 +33,49 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The questions of one stage that models have to answer."""
+    """The questions of one stage that models have to answer.
+
+    `answer_fields` are added to every answer of the stage.
+    """
 
     questions: Mapping[str, Question]
     groups: Sequence[Group]
     earlier: Earlier
-    told: Mapping[str, Any]  # what every answer says of the stage
+    answer_fields: Mapping[str, Any]
 
 
 def open_stage(request: DecisionRequest, number: int, answered: Answered) -> Stage:
-    """Answer what needs no model, into `answered`; the stage that is left for the models."""
-    told = {"stage": number} if len(request.stages) > 1 else {}
-    marked = {
+    """Put the answers that need no model into `answered`; the rest is the stage for the models."""
+    answer_fields = {"stage": number} if len(request.stages) > 1 else {}
+    earlier_answers = {
         ANSWER_MARK + key: _as_condition(answered.top(key))
         for key in answered.answers
         if answered.has(key)
     }
-    values = {**(request.state.fields or {}), **marked}
-    left = {}
+    values = {**(request.state.fields or {}), **earlier_answers}
+    remaining = {}
     for key in request.stages[number]:
         question = request.questions[key]
         if _skips(question, values, answered):
-            answered.answers[key] = SKIPPED.plus(**told)
+            answered.answers[key] = SKIPPED.plus(**answer_fields)
             continue
         index = next((i for i, rule in enumerate(question.rules) if rule.holds(values)), None)
         if index is None:
-            left[key] = question
+            remaining[key] = question
         else:
-            ruled = {"rule": index, **told}
-            answered.answers[key] = answer.by_rule(question, question.rules[index].answer, ruled)
-    return Stage(left, grouped(left), _earlier(request, left, answered), told)
+            rule_fields = {"rule": index, **answer_fields}
+            label = question.rules[index].answer
+            answered.answers[key] = answer.by_rule(question, label, rule_fields)
+    earlier = _earlier(request, remaining, answered)
+    return Stage(remaining, grouped(remaining), earlier, answer_fields)
 
 
-def close_stage(stage: Stage, found: Findings, knowledge: Knowledge, answered: Answered) -> None:
+def close_stage(stage: Stage, findings: Findings, knowledge: Knowledge, answered: Answered) -> None:
     """Add what the models found."""
     for key, question in stage.questions.items():
-        finding = found.by_key[key]
-        answered.answers[key] = answer.by_models(knowledge, question, finding, stage.told)
-    answered.findings.add(found)
+        finding = findings.by_key[key]
+        answered.answers[key] = answer.by_models(knowledge, question, finding, stage.answer_fields)
+    answered.findings.add(findings)
 
 
 def _as_condition(label: Any) -> Any:
@@ -79,8 +84,9 @@ def _as_condition(label: Any) -> Any:
 
 
 def _skips(question: Question, values: Mapping[str, Any], answered: Answered) -> bool:
-    if not all(map(answered.has, question.dependencies)):
-        return True  # an answer that it needs was skipped
+    needed_answer_was_skipped = not all(map(answered.has, question.dependencies))
+    if needed_answer_was_skipped:
+        return True
     return not all(condition.holds(values) for condition in question.when)
 
 

@@ -1,4 +1,4 @@
-"""Many rows asked at the same time, with their progress shown."""
+"""Asks about many rows at the same time, and shows the progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ J = TypeVar("J")
 def asked(
     jobs: Sequence[J], work: Callable[[J], Scored], threads: int, cut: Callable[[], None]
 ) -> Generator[tuple[J, Scored], None, None]:
-    """Each job with what came of it, in their order; close it to end what is under way.
+    """Each job with its result, in the order of the jobs; close it to end what is under way.
 
     `cut` makes every `work` under way end soon. Raises what `work` does.
     """

@@ -19,21 +19,31 @@ from svc.terms import Mode
 
 ESCALATE_BELOW = (0.7, 0.8, 0.9)
 MODES = (Mode.AUTO, Mode.VERBAL)
-FEW_SHOT = 4  # examples, where there are any
-_POOL_SHARE = 5  # one row in so many is for examples
-_ORDERS = 2  # calls of one asking, debiased
+
+# How many examples a question has that has any.
+FEW_SHOT = 4
+
+# One row in so many is for examples.
+_POOL_SHARE = 5
+
+# How many option orders a debiased question is asked in.
+_ORDERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to ask the question of a set."""
+    """One way to ask the question of a set.
 
-    model: Any  # a plan as `POST /v1/decide` takes it
+    `model` is a plan and `question` a question, both as `POST /v1/decide` takes them. `request` is
+    about no state yet.
+    """
+
+    model: Any
     mode: Mode
     debias: bool
     examples: int
-    request: DecisionRequest  # about no state yet
-    question: JsonObject  # as `POST /v1/decide` takes it
+    request: DecisionRequest
+    question: JsonObject
 
     @property
     def most_calls(self) -> int:
@@ -45,9 +55,9 @@ class Candidate:
         return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
 
     def fields(self, name: str) -> JsonObject:
-        """The fields of `POST /v1/decide` that ask in this way; `name` is the question's key."""
-        asking = {"model": self.model, "mode": self.mode, "debias": self.debias}
-        return {**asking, "questions": {name: self.question}}
+        """The fields of `POST /v1/decide` for this candidate; `name` is the question's key."""
+        fields = {"model": self.model, "mode": self.mode, "debias": self.debias}
+        return {**fields, "questions": {name: self.question}}
 
 
 def split(rows: Sequence[EvalRow]) -> tuple[list[EvalRow], list[EvalRow]]:
@@ -61,13 +71,13 @@ def split(rows: Sequence[EvalRow]) -> tuple[list[EvalRow], list[EvalRow]]:
 
 
 def examples(pool: Sequence[EvalRow]) -> list[JsonObject]:
-    """Rows of the pool as a question has its examples: of as many labels as possible."""
-    seen: dict[str, int] = {}
+    """Rows of the pool as examples of a question, with as many different labels as possible."""
+    counts: dict[str, int] = {}
     ranked = []
-    for place, row in enumerate(pool):
+    for index, row in enumerate(pool):
         label = repr(row.truth)
-        ranked.append((seen.get(label, 0), place, row))
-        seen[label] = seen.get(label, 0) + 1
+        ranked.append((counts.get(label, 0), index, row))
+        counts[label] = counts.get(label, 0) + 1
     chosen = [row for _, _, row in sorted(ranked, key=lambda one: one[:2])[:FEW_SHOT]]
     return [{"state": row.state, "label": row.label} for row in chosen]
 
@@ -84,8 +94,7 @@ def plans(models: Sequence[str]) -> list[Any]:
 def candidates_for(
     eval_set: EvalSet, models: Sequence[str], shown: Sequence[JsonObject]
 ) -> list[Candidate]:
-    """All candidates: with the question as it stands, and with the `shown` examples where it
-    takes any.
+    """All candidates: with the question as it is, and with the `shown` examples if it takes any.
 
     Raises `ApiError` for models or examples that no request can have.
     """
@@ -95,18 +104,18 @@ def candidates_for(
 
 
 def ranked(tried: Iterable[tuple[Candidate, Figures]]) -> list[tuple[Candidate, Figures]]:
-    """The best first: by accuracy, then calibration error, then cost. A failed row is not right."""
+    """The best first: by accuracy, calibration error and cost. Failed rows count as wrong."""
     return sorted(tried, key=lambda one: _order(one[1]))
 
 
-def accuracy(found: Figures) -> float:
+def accuracy(result: Figures) -> float:
     """The share of right answers among all rows, failed ones included."""
-    return found.right / max(1, found.rows + found.failed)
+    return result.right / max(1, result.rows + result.failed)
 
 
-def _order(found: Figures) -> tuple[float, float, float]:
-    ece = 1.0 if found.ece is None else found.ece
-    return -accuracy(found), ece, found.cost_usd
+def _order(result: Figures) -> tuple[float, float, float]:
+    ece = 1.0 if result.ece is None else result.ece
+    return -accuracy(result), ece, result.cost_usd
 
 
 def _takes_examples(eval_set: EvalSet) -> bool:

@@ -1,4 +1,4 @@
-"""How good scored rows are, in figures."""
+"""Figures of how good the answers to scored rows are."""
 
 from __future__ import annotations
 
@@ -13,29 +13,37 @@ import numpy as np
 from svc.evals.scoring import Scored
 from svc.stats import AUTOMATE_FROM, expected_calibration_error, reliability, thresholds
 
-_Z = 1.959963984540054  # of a two-sided 95% interval
+# How many standard deviations a two-sided 95% interval reaches from the mean.
+_Z = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one or more sets; rates from 0 to 1, None where nothing was answered."""
+    """The figures of one or more sets; rates are from 0 to 1, None where nothing was answered.
 
-    rows: int  # answered
+    `rows` counts the answered rows. The accuracy on all such rows lies in `interval` with 95%
+    confidence. `automated` is the share of answers with a confidence of at least 0.9. `bins` are
+    those of a reliability diagram, see `svc.stats.scores`, and `promises` say what could be
+    automated, see `svc.stats.thresholds`. `confusion` counts pairs of label and answer where the
+    different answers are few.
+    """
+
+    rows: int
     right: int
     failed: int
     skipped: int
     accuracy: float | None
-    interval: tuple[float, float]  # 95% sure that the accuracy on all such rows lies in it
+    interval: tuple[float, float]
     ece: float | None
     brier: float | None
-    automated: float | None  # share with a confidence of at least 0.9
+    automated: float | None
     accuracy_when_automated: float | None
     cost_usd: float
     median_ms: float | None
     p95_ms: float | None
-    bins: list[dict[str, Any]]  # of a reliability diagram, see `svc.stats.scores`
-    promises: list[dict[str, Any]]  # what could be automated, see `svc.stats.thresholds`
-    confusion: Counter[tuple[str, str]]  # (label, answer), where these are few
+    bins: list[dict[str, Any]]
+    promises: list[dict[str, Any]]
+    confusion: Counter[tuple[str, str]]
 
 
 def figures_of(scored: Sequence[Scored]) -> Figures:
@@ -68,7 +76,7 @@ def figures_of(scored: Sequence[Scored]) -> Figures:
 
 
 def wilson(right: int, rows: int) -> tuple[float, float]:
-    """The 95% confidence interval of a share; of nothing, all of 0 to 1.
+    """The 95% confidence interval of a share; 0 to 1 where there are no rows.
 
     Wilson, Probable Inference, the Law of Succession, and Statistical Inference (1927).
     """

@@ -1,4 +1,4 @@
-"""A saved bench run as one page of HTML that needs nothing but itself."""
+"""Saved bench runs as one page of HTML that needs no other file."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from svc.evals.sets import load_set
 from svc.phrases import reason
 
 TEMPLATE = "report.html"
-# The most labels of a confusion matrix; of more, the most frequent confusions are listed.
+# The most labels of a confusion matrix; with more, the most frequent confusions are listed.
 MATRIX = 30
 # How many confusions are listed.
 PAIRS = 15
-# How many mistakes of each set are shown, the surest ones.
+# How many mistakes of each set are shown: those with the highest confidence.
 MISTAKES = 8
 # The most characters of a state that are shown.
 EXCERPT = 400
 
-Found = Sequence[tuple[Run, Mapping[str, Sequence[SavedRow]]]]
+# Runs, each with its rows by set.
+RowsOfRuns = Sequence[tuple[Run, Mapping[str, Sequence[SavedRow]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """How often a label was answered so, and its share of that label's rows."""
+    """How often rows of a label had one answer, and the share of these rows among the label's."""
 
     count: int
     share: float
@@ -44,9 +45,8 @@ class Cell:
 class SetPart:
     """What the page shows of one set.
 
-    `labels` are those of the confusion `matrix`, in its order; where they are too many for one,
-    `pairs` are the most frequent confusions. Mistakes have their states, where the set still has
-    them.
+    `labels` are those of the confusion `matrix`, in its order; where they are too many for that,
+    `pairs` are the most frequent confusions. Each mistake has its state if it is still in the set.
     """
 
     name: str
@@ -66,16 +66,16 @@ class RunPart:
     sets: list[SetPart]
 
 
-def write_page(path: str, found: Found, sets: str) -> None:
+def write_page(path: str, runs: RowsOfRuns, sets: str) -> None:
     """Write the page; `sets` is the folder of the eval sets. Raises `SettingsError`."""
     try:
-        files.replace(Path(path), page(found, sets))
+        files.replace(Path(path), page(runs, sets))
     except OSError as error:
         raise SettingsError(f"page {path!r}: {reason(error)}") from None
 
 
-def page(found: Found, sets: str) -> str:
-    """The HTML."""
+def page(runs: RowsOfRuns, sets: str) -> str:
+    """The page as HTML; `sets` is the folder of the eval sets."""
     environment = Environment(
         loader=FileSystemLoader(folder("templates")),
         autoescape=True,
@@ -85,7 +85,7 @@ def page(found: Found, sets: str) -> str:
     )
     environment.filters["natural"] = natural
     environment.globals["wilson"] = wilson
-    parts = [_run_part(run, by_set, sets) for run, by_set in found]
+    parts = [_run_part(run, by_set, sets) for run, by_set in runs]
     return environment.get_template(TEMPLATE).render(runs=parts)
 
 
@@ -101,31 +101,32 @@ def _run_part(run: Run, by_set: Mapping[str, Sequence[SavedRow]], sets: str) -> 
 
 
 def _set_part(name: str, rows: Sequence[SavedRow], sets: str) -> SetPart:
-    found = figures_of([row.scored for row in rows])
-    labels = sorted({label for pair in found.confusion for label in pair}, key=natural)
+    set_figures = figures_of([row.scored for row in rows])
+    confusion = set_figures.confusion
+    labels = sorted({label for pair in confusion for label in pair}, key=natural)
     small = len(labels) <= MATRIX
     return SetPart(
         name,
-        found,
+        set_figures,
         labels if small else [],
-        list(_matrix(labels, found.confusion)) if small else [],
-        [] if small else _pairs(found.confusion),
+        list(_matrix(labels, confusion)) if small else [],
+        [] if small else _pairs(confusion),
         _mistakes(name, rows, sets),
     )
 
 
 def _matrix(labels: Sequence[str], confusion: Counter[tuple[str, str]]) -> Iterator[list[Cell]]:
     for label in labels:
-        counts = [confusion[label, said] for said in labels]
+        counts = [confusion[label, answer] for answer in labels]
         total = max(1, sum(counts))
         yield [
-            Cell(count, count / total, said == label)
-            for said, count in zip(labels, counts, strict=True)
+            Cell(count, count / total, answer == label)
+            for answer, count in zip(labels, counts, strict=True)
         ]
 
 
 def _pairs(confusion: Counter[tuple[str, str]]) -> list[tuple[str, str, int]]:
-    wrong = [(*pair, n) for pair, n in confusion.most_common() if pair[0] != pair[1]]
+    wrong = [(*pair, count) for pair, count in confusion.most_common() if pair[0] != pair[1]]
     return wrong[:PAIRS]
 
 
@@ -137,7 +138,7 @@ def _mistakes(name: str, rows: Sequence[SavedRow], sets: str) -> list[tuple[Save
 
 
 def _states(name: str, sets: str) -> dict[str, Any]:
-    """The states of a set by their content; none of a set that is no longer there."""
+    """The states of a set by the digest of their row; none if the set is no longer there."""
     try:
         return {row.digest: row.state for row in load_set(sets, name).rows}
     except SettingsError:

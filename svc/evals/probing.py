@@ -1,4 +1,4 @@
-"""In which way a model can be asked, and how well it keeps to labels, found by asking it."""
+"""Finds out in which way a model can be asked, and how well it keeps to labels, by asking it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ QUESTIONS = {
     },
     "refund": {"type": "noul", "instructions": "Does the customer ask for money back?"},
 }
-TENTH = 0.1  # the share of readings below the lower figure of label mass
+
+# The share of readings that lie below the lower figure of label mass.
+TENTH = 0.1
 
 
 class Verdict(Enum):
-    """In which way a model can be asked: what works for it, from the best down."""
+    """In which way a model can be asked, from the best way down."""
 
     LINES = "labels, one call"
     SINGLE = "labels, a call each"
@@ -51,21 +53,22 @@ class Verdict(Enum):
 
     @property
     def has_labels(self) -> bool:
-        """Whether its probabilities are read from log-probabilities, or are its very answer."""
+        """Whether probabilities come from log-probabilities, or straight from a decision server."""
         return self in (Verdict.LINES, Verdict.SINGLE, Verdict.DECISION)
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What was found; figures are per decision, None without any answer.
+    """What was found out; figures are per decision, None without any answer.
 
-    `why` says why no better way works, or why none does and what to do about that.
+    `why` says why no better way works, or why none does and what to do about that. `mass` is the
+    median probability that fell on valid labels, and `low_mass` its 10th percentile.
     """
 
     verdict: Verdict
     why: str = ""
-    mass: float | None = None  # median probability that fell on valid labels
-    low_mass: float | None = None  # its 10th percentile
+    mass: float | None = None
+    low_mass: float | None = None
     thinks: bool = False
     latency_ms: float | None = None
     calls: float | None = None
@@ -74,17 +77,20 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One ask that was answered, and what it took."""
+    """The result of one request to a model, and the calls and the money that it took."""
 
-    asked: ModelResult
+    result: ModelResult
     calls: int
     cost_usd: float
 
 
 class ProbeTarget(Protocol):
-    """One model that can be asked the questions about a state."""
+    """One model that can be asked the questions about a state.
 
-    decides: bool  # whether it is a decision server
+    `decides` says whether it is a decision server.
+    """
+
+    decides: bool
 
     def ask(self, state: str) -> Tried: ...
     def traits(self) -> Traits: ...
@@ -93,7 +99,7 @@ class ProbeTarget(Protocol):
 def probe(target: ProbeTarget, clock: Callable[[], float] = time.perf_counter) -> Probed:
     """Ask about every state; `clock` is in seconds.
 
-    The first ask finds the way and pays for it; the figures are those of all that follow.
+    The first request needs more calls, as it finds the way; the figures are those of all others.
     """
     tried: list[Tried] = []
     latencies: list[float] = []
@@ -105,7 +111,8 @@ def probe(target: ProbeTarget, clock: Callable[[], float] = time.perf_counter) -
         except ApiError as error:
             failures.append(error.message)
             if not tried:
-                break  # the others would meet the same
+                # The other texts would fail for the same reason.
+                break
         else:
             latencies.append(clock() - started)
     if not tried:
@@ -116,14 +123,14 @@ def probe(target: ProbeTarget, clock: Callable[[], float] = time.perf_counter) -
 def _found(
     target: ProbeTarget, tried: list[Tried], latencies: list[float], failures: list[str]
 ) -> Probed:
-    """What the answers show; the first of them also paid for finding the way."""
+    """The figures; those of cost leave out the first request, which also had to find the way."""
     later = tried[1:] or tried
     masses = [
-        reading.mass for one in tried for reading in one.asked.readings if reading.mass is not None
+        reading.mass for one in tried for reading in one.result.readings if reading.mass is not None
     ]
     traits = target.traits()
     return Probed(
-        _verdict(target, traits, later[-1].asked),
+        _verdict(target, traits, later[-1].result),
         why="; ".join(filter(None, (_why(traits), _failed(failures)))),
         mass=statistics.median(masses) if masses else None,
         low_mass=_percentile(masses, TENTH) if masses else None,

@@ -1,7 +1,8 @@
 """Runs over eval sets, and the file that keeps their scored rows.
 
-A line of the file is one row as it was scored, with all that tells what was asked: how (`run`), the
-set and its row, and digests of the question's wording and of the row's content. A state is in none.
+A line of the file is one scored row, with all that identifies it: how models were asked (`run`),
+the set and its row, and digests of the question's wording and of the row's content. No line holds a
+state.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from svc.evals.sets import EvalRow, EvalSet
 from svc.phrases import reason
 from svc.schemas import PlanField
 
-# Every line begins so.
+# The beginning of every line.
 _HEAD = b'{"set":'
 _KINDS = {"set": str, "row": int, "question": str, "content": str, "config": str, "debias": bool}
 # The lowest and the highest value of what figures are made from.
@@ -50,12 +51,12 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The same for runs that ask in the same way."""
+        """A text that is the same for runs that ask in the same way."""
         return jsontext.dumps(asdict(self))
 
     @property
     def title(self) -> str:
-        """For people."""
+        """The run in words for people."""
         debias = "both option orders" if self.debias else "one option order"
         return f"{plan_text(self.model)}, mode {self.mode}, {debias}, {self.config}"
 
@@ -75,12 +76,12 @@ class SavedRow:
     scored: Scored
 
     @property
-    def place(self) -> tuple[str, str, int]:
-        """What a later line about the same replaces."""
+    def identity(self) -> tuple[str, str, int]:
+        """Run, set and number: a later line with the same ones replaces this one."""
         return self.run.key, self.set, self.row
 
     def answers(self, run: Run, eval_set: EvalSet, row: EvalRow) -> bool:
-        """Whether it is what asking now would be about, and was no failure."""
+        """Whether it is no failure, and question, row and way of asking are still the same."""
         same = (run.key, eval_set.digest, row.digest) == (self.run.key, self.question, self.content)
         return same and not self.scored.error
 
@@ -92,13 +93,13 @@ class Saved:
         self._output = output
         # The error of a write that may have left half a line.
         self._broken: SettingsError | None = None
-        self._rows = {row.place: row for row in rows}
+        self._rows = {row.identity: row for row in rows}
         self._lock = threading.Lock()
 
     def find(self, run: Run, eval_set: EvalSet, row: EvalRow) -> Scored | None:
-        """What an earlier run came to, unless the question, the row or the asking is another."""
-        found = self._rows.get((run.key, eval_set.name, row.number))
-        return found.scored if found and found.answers(run, eval_set, row) else None
+        """The score of an earlier run, unless question, row or way of asking have changed."""
+        saved = self._rows.get((run.key, eval_set.name, row.number))
+        return saved.scored if saved and saved.answers(run, eval_set, row) else None
 
     def add(self, run: Run, eval_set: EvalSet, row: EvalRow, scored: Scored) -> None:
         """Append a row. Raises `SettingsError` when it cannot be written."""
@@ -123,9 +124,9 @@ class Saved:
 
 @contextmanager
 def opened(path: str) -> Iterator[Saved]:
-    """A file to go on with; what an interruption left of a line is cut.
+    """A file to append to; half a line, which an interruption left at its end, is cut off.
 
-    Raises `SettingsError` when it is something else, or another process is writing it.
+    Raises `SettingsError` when it is no such file, or another process is writing it.
     """
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
@@ -144,7 +145,7 @@ def opened(path: str) -> Iterator[Saved]:
 
 
 def read(path: str) -> list[SavedRow]:
-    """The rows of a file, the last of each place; a half line at the end is none.
+    """The rows of a file, each as its last line has it; half a line at the end is left out.
 
     Raises `SettingsError` for what cannot be read or is no such file.
     """
@@ -157,15 +158,15 @@ def read(path: str) -> list[SavedRow]:
                 else:
                     row = _parsed(line, path, number)
                     # Rows stand in the order of their last lines.
-                    rows.pop(row.place, None)
-                    rows[row.place] = row
+                    rows.pop(row.identity, None)
+                    rows[row.identity] = row
     except OSError as error:
         raise SettingsError(f"file {path!r}: {reason(error)}") from None
     return list(rows.values())
 
 
 def by_run(rows: Iterable[SavedRow]) -> list[tuple[Run, dict[str, list[SavedRow]]]]:
-    """Rows by run and set, in order; of each set those of the wording that was asked last."""
+    """Rows by run and set, in order; only those whose wording was the last one asked in its set."""
     rows = list(rows)
     wordings = {(row.run.key, row.set): row.question for row in rows}
     runs = {row.run.key: row.run for row in rows}
@@ -183,8 +184,8 @@ def plan_text(model: Any) -> str:
     if isinstance(model, list):
         return " then ".join(map(str, model))
     (kind,) = (kind for kind in named_kinds() if kind.name in model)
-    given = {name: option for name, option in kind.options.items() if name in model}
-    options = [f" {option.word} {model[name]:g}" for name, option in given.items()]
+    set_options = {name: option for name, option in kind.options.items() if name in model}
+    options = [f" {option.word} {model[name]:g}" for name, option in set_options.items()]
     return f"{kind.name} of {', '.join(map(str, model[kind.name]))}{''.join(options)}"
 
 
@@ -217,19 +218,19 @@ def _parsed(line: bytes, path: str, number: int) -> SavedRow:
     try:
         value = jsontext.loads(line)
         run = Run(**value.pop("run"))
-        place = {name: value.pop(name) for name in ("set", "row", "question", "content")}
-        _check(run, place, value)
-        return SavedRow(run, **place, scored=Scored(**value))
+        about = {name: value.pop(name) for name in ("set", "row", "question", "content")}
+        _check(run, about, value)
+        return SavedRow(run, **about, scored=Scored(**value))
     except (ApiError, ValidationError, ValueError, TypeError, KeyError, AttributeError):
         raise _not_ours(path, number) from None
 
 
-def _check(run: Run, place: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
+def _check(run: Run, about: Mapping[str, Any], scored: Mapping[str, Any]) -> None:
     """Raise `ValueError` or `ValidationError` for a value that no figure could be made of."""
     PlanField().deserialize(run.model)
     kinds = {name: type(value) for name, value in asdict(Scored()).items()} | _KINDS
-    asked = {name: getattr(run, name) for name in ("mode", "debias", "config")}
-    for name, value in (*asked.items(), *place.items(), *scored.items()):
+    options = {name: getattr(run, name) for name in ("mode", "debias", "config")}
+    for name, value in (*options.items(), *about.items(), *scored.items()):
         low, high = _RANGES.get(name, (value, value))
         wanted = (int, float) if kinds[name] is float else (kinds[name],)
         if type(value) not in wanted or not low <= value <= high:

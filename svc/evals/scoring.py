@@ -1,4 +1,4 @@
-"""One row of an eval set, asked and compared with its truth."""
+"""Asks about one row of an eval set, and compares the answer with the true one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ Ask = Callable[[DecisionRequest], Decision]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """What came of a row: an answer beside its truth, a skipped question, or a failure."""
+    """The outcome of a row: an answer beside the true one, a skipped question, or a failure.
+
+    `mode` is the one that answered, and `error` the message of a failure. `comparable` says that
+    the different answers are few enough to be counted in pairs of label and answer.
+    """
 
     label: str = ""
     answer: str = ""
@@ -25,11 +29,11 @@ class Scored:
     confidence: float = 0.0
     brier: float = 0.0
     skipped: bool = False
-    mode: str = ""  # that answered
+    mode: str = ""
     latency_ms: float = 0.0
     cost_usd: float = 0.0
-    error: str = ""  # the message of what failed
-    comparable: bool = True  # whether its answers are few enough to be counted in pairs
+    error: str = ""
+    comparable: bool = True
 
     @property
     def answered(self) -> bool:

@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class EvalRow:
-    """A state and its true answer; `label` as the file has it, `truth` as it was checked.
+    """A state and its true answer: `label` as in the file, `truth` as it was checked.
 
-    Rows are numbered from 1 in the file; `digest` tells state and label.
+    Rows are numbered from 1 in the file; `digest` identifies state and label.
     """
 
     number: int
@@ -53,7 +53,7 @@ class EvalSet:
 
     @property
     def digest(self) -> str:
-        """Tells the question's wording."""
+        """Identifies the question's wording."""
         return digest(self.question)
 
     def request(self, fields: Mapping[str, Any], **other: Any) -> DecisionRequest:
@@ -83,16 +83,16 @@ def digest(value: Any) -> str:
 def load_sets(folder: str, names: Sequence[str]) -> list[EvalSet]:
     """The named sets of a folder, or all of them in order of name. Raises `SettingsError`."""
     try:
-        there = sorted(path.stem for path in Path(folder).iterdir() if path.suffix == SUFFIX)
+        existing = sorted(path.stem for path in Path(folder).iterdir() if path.suffix == SUFFIX)
     except OSError as error:
         raise SettingsError(f"eval sets {folder!r}: {reason(error)}") from None
     for name in names:
-        if name not in there:
-            listed = ", ".join(there) or "none"
+        if name not in existing:
+            listed = ", ".join(existing) or "none"
             raise SettingsError(f"there is no eval set {name!r} in {folder!r}; there are: {listed}")
-    if not there:
+    if not existing:
         raise SettingsError(f"there is no eval set in {folder!r}; each is a file <set>{SUFFIX}")
-    return [load_set(folder, name) for name in dict.fromkeys(names or there)]
+    return [load_set(folder, name) for name in dict.fromkeys(names or existing)]
 
 
 def load_set(folder: str, name: str) -> EvalSet:
@@ -110,14 +110,14 @@ def load_set(folder: str, name: str) -> EvalSet:
 
 
 def _read(name: str, value: Any) -> EvalSet:
-    """Raises `ValueError` or `ApiError`."""
+    """The set that a file holds. Raises `ValueError` or `ApiError`."""
     if not isinstance(value, dict) or not isinstance(value.get("question"), dict):
         raise ValueError("must be an object with question and rows, question an object")
     rows = value.get("rows")
     if not isinstance(rows, list) or not rows:
         raise ValueError("rows must be a list of at least one row")
-    without = EvalSet(name, value["question"], ())
-    return replace(without, rows=tuple(_rows(without.request({}), rows)))
+    empty = EvalSet(name, value["question"], ())
+    return replace(empty, rows=tuple(_rows(empty.request({}), rows)))
 
 
 def _rows(request: DecisionRequest, rows: Sequence[Any]) -> Iterator[EvalRow]:

@@ -1,4 +1,4 @@
-"""What a project's labels say about the questions of a request: calibrators, prediction sets."""
+"""What a project's labels tell about the questions of a request: calibrators, prediction sets."""
 
 from __future__ import annotations
 
@@ -17,33 +17,36 @@ from svc.questions import DECIMALS, Question, Reading, to_digits
 from svc.stats import TASKS, Calibrator, conformal, from_parameters
 from svc.store import CalibrationState, Labels, TrainingData
 
-SCORES_KEPT = 256  # questions whose sorted scores stay in memory, at most 5,000 doubles each
+# For how many questions the sorted scores stay in memory, each at most 5,000 doubles.
+SCORES_KEPT = 256
 
 Scores = Callable[[Question, CalibrationState], Sequence[float]]
 
 
-def _no_scores(question: Question, learned: CalibrationState) -> Sequence[float]:
+def _no_scores(question: Question, state: CalibrationState) -> Sequence[float]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What is known about the questions of one request; nothing, unless told otherwise."""
+    """What is known about the questions of one request; by default nothing.
 
-    learned: Mapping[bytes, CalibrationState] = field(
-        default_factory=dict
-    )  # by the question's digest
-    scores: Scores = _no_scores  # of the labels, in ascending order
+    `states` are by digest of the question. `scores` gives the scores of a question's labels, in
+    ascending order.
+    """
+
+    states: Mapping[bytes, CalibrationState] = field(default_factory=dict)
+    scores: Scores = _no_scores
 
     def calibrator(self, question: Question) -> Calibrator | None:
         """The calibrator that is in effect for this exact question."""
-        learned = self.learned.get(question.digest)
-        if learned is None or learned.calibrator is None:
+        state = self.states.get(question.digest)
+        if state is None or state.calibrator is None:
             return None
-        return _parsed(learned.calibrator)
+        return _parsed(state.calibrator)
 
     def calibrated(self, question: Question, reading: Reading) -> Reading:
-        """The reading as the project's feedback has shaped it."""
+        """The reading as the calibrator changes it, if there is one."""
         calibrator = self.calibrator(question)
         if calibrator is None or not reading.answered:
             return reading
@@ -54,33 +57,33 @@ class Knowledge:
         return round(question.confidence(self.calibrated(question, reading)), DECIMALS)
 
     def coverage(self, question: Question, reading: Reading) -> Mapping[str, Any]:
-        """The coverage asked for, and the set that holds the true answer that often."""
+        """The answer fields for the requested coverage, with the set that holds the true answer."""
         if question.coverage is None:
             return {}
-        learned = self.learned.get(question.digest)
-        # As they are stored: so a probability and the score it once gave are the same number.
+        state = self.states.get(question.digest)
+        # Rounded as they are stored, so that a probability equals the score that was made of it.
         rounded = replace(reading, probabilities=to_digits(reading.probabilities))
         candidates = question.candidates(rounded)
-        if learned is None or learned.labels < limits.MIN_LABELS or not candidates:
+        if state is None or state.labels < limits.MIN_LABELS or not candidates:
             return question.unguaranteed
-        scores = self.scores(question, learned)
+        scores = self.scores(question, state)
         chosen = conformal.prediction_set(
             [p for _, p in candidates], conformal.quantile(scores, question.coverage)
         )
-        held = [candidates[index][0] for index in chosen]
-        return {"coverage": question.coverage, "guaranteed": True, "set": held}
+        members = [candidates[index][0] for index in chosen]
+        return {"coverage": question.coverage, "guaranteed": True, "set": members}
 
 
 NOTHING_KNOWN = Knowledge()
 
 
 def nothing_known(project: str, questions: Iterable[Question]) -> Knowledge:
-    """For where there are no labels."""
+    """Stands in for `Library.knowledge` where there are no labels."""
     return NOTHING_KNOWN
 
 
 class Library:
-    """Looks up what is known; nothing that it remembers is used without asking the database."""
+    """Looks up what is known; the database is always asked whether remembered scores still hold."""
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
@@ -88,32 +91,32 @@ class Library:
         self._lock = threading.Lock()
 
     def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
-        """What the project's labels say about `questions`; one indexed read.
+        """What the project's labels tell about `questions`; it takes one indexed read.
 
         Raises `StorageError`.
         """
-        learned = self._labels.learned(project, {question.digest for question in questions})
-        if not learned:
+        states = self._labels.states(project, {question.digest for question in questions})
+        if not states:
             return NOTHING_KNOWN
 
-        def scores(question: Question, known: CalibrationState) -> Sequence[float]:
-            return self._sorted_scores(project, question, known)
+        def scores(question: Question, state: CalibrationState) -> Sequence[float]:
+            return self._sorted_scores(project, question, state)
 
-        return Knowledge(learned, scores)
+        return Knowledge(states, scores)
 
     def _sorted_scores(
-        self, project: str, question: Question, learned: CalibrationState
+        self, project: str, question: Question, state: CalibrationState
     ) -> Sequence[float]:
-        place = (project, question.digest)
+        project_question = (project, question.digest)
         with self._lock:
-            revision, scores = self._scores.get(place, (0, ()))
-        if revision == learned.revision:
+            revision, scores = self._scores.get(project_question, (0, ()))
+        if revision == state.revision:
             return scores
-        lesson = self._labels.lesson(place, limits.LABELS_READ)
-        scores = [] if lesson is None else _scores_of(question, lesson)
+        data = self._labels.training_data(project_question, limits.LABELS_READ)
+        scores = [] if data is None else _scores_of(question, data)
         with self._lock:
-            self._scores[place] = (learned.revision, scores)
-            self._scores.move_to_end(place)
+            self._scores[project_question] = (state.revision, scores)
+            self._scores.move_to_end(project_question)
             if len(self._scores) > SCORES_KEPT:
                 self._scores.popitem(last=False)
         return scores
@@ -124,6 +127,6 @@ def _parsed(calibrator: str) -> Calibrator:
     return from_parameters(json.loads(calibrator))
 
 
-def _scores_of(question: Question, lesson: TrainingData) -> list[float]:
-    p, truth = np.array(lesson.p), np.array(lesson.truth)
+def _scores_of(question: Question, data: TrainingData) -> list[float]:
+    p, truth = np.array(data.p), np.array(data.truth)
     return sorted(TASKS[question.task].nonconformity(p, truth).tolist())

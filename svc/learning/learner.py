@@ -1,4 +1,4 @@
-"""Learning from the truth: a label is stored, and in its time a calibrator is fitted."""
+"""Learning from labels: each is stored, and from time to time a calibrator is fitted."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a label came to."""
+    """How many labels this exact question has in the project, and whether it is calibrated now."""
 
-    labels: int  # for this exact question in the project
-    calibrated: bool  # whether a calibrator is in effect
+    labels: int
+    calibrated: bool
 
 
 class Learner:
-    """Takes labels in, and fits calibrators: at once while there is none, later in its turn."""
+    """Stores labels and fits calibrators: the first one at once, later ones in the background."""
 
     def __init__(
         self,
@@ -56,13 +56,14 @@ class Learner:
     ) -> None:
         """`clock` gives seconds since the epoch; fits of one calibrator are `refit_s` apart.
 
-        Up to `at_once` labels a first fit is made before the label counts as taken.
+        With up to `at_once` labels, a first fit is made before `label` returns.
         """
         self._decisions, self._versions, self._labels = decisions, versions, labels
         self._clock, self._refit_s, self._at_once = clock, refit_s, at_once
         self._refits = Scheduler[Place](self._refit, refit_s)
-        for place in labels.stale():  # a server stopped before their turn came
-            self._refits.schedule(place, refit_s)
+        # A server may have stopped before these were fitted.
+        for project_question in labels.stale():
+            self._refits.schedule(project_question, refit_s)
 
     def label(self, feedback: Feedback, project: str | None = None) -> Counted:
         """Store a true answer; with `project`, other projects' decisions do not exist.
@@ -73,21 +74,21 @@ class Learner:
         if decision is None or project not in (None, decision.facts.project):
             raise NotFound("there is no such decision")
         label = self._checked(decision, feedback)
-        learned, new = self._labels.add(label)
-        place = (label.project, label.digest)
-        if learned.calibrator is not None:
-            self._refits.schedule(place, self._until_refit(learned))
-            return Counted(learned.labels, True)
+        state, new = self._labels.add(label)
+        project_question = (label.project, label.digest)
+        if state.calibrator is not None:
+            self._refits.schedule(project_question, self._until_refit_s(state))
+            return Counted(state.labels, True)
         fitted = False
-        if new and _is_try(learned):
-            if learned.labels <= self._at_once:
-                fitted = self.fit(place)
+        if new and _is_first_fit_due(state):
+            if state.labels <= self._at_once:
+                fitted = self.fit(project_question)
             else:
-                self._refits.schedule(place, self._until_refit(learned))
-        return Counted(learned.labels, fitted)
+                self._refits.schedule(project_question, self._until_refit_s(state))
+        return Counted(state.labels, fitted)
 
     def close(self) -> None:
-        """Stop fitting; what is left is done by the next start."""
+        """Stop fitting; the next start does what is left."""
         self._refits.close()
 
     def _checked(self, decision: StoredDecision, feedback: Feedback) -> NewLabel:
@@ -97,12 +98,13 @@ class Learner:
             raise NotFound(f"the decision has no question {quoted(key)}")
         if stored.reading is None:
             skipped = answer.source is Source.SKIPPED
-            why = "was skipped" if skipped else "was answered by a rule"
+            reason = "was skipped" if skipped else "was answered by a rule"
             raise InvalidRequest(
-                f"question {quoted(key)} {why}; a label would teach nothing about a model"
+                f"question {quoted(key)} {reason}; a label would teach nothing about a model"
             )
         version = self._versions.get(stored.question_id)
-        assert version is not None  # a foreign key holds it
+        # A foreign key makes sure that it is there.
+        assert version is not None
         question = from_definition(version.definition)
         if decision.facts.privacy == Privacy.STRICT and question.extracts:
             raise InvalidRequest(
@@ -111,47 +113,49 @@ class Learner:
             )
         return _label(decision, key, version, stored.reading["p"], feedback.label)
 
-    def _until_refit(self, learned: CalibrationState) -> float:
-        """Seconds until the next fit may be; at most the whole interval, should clocks jump."""
-        left = (learned.fitted_at or 0) / 1000 + self._refit_s - self._clock()
-        return min(max(0.0, left), self._refit_s)
+    def _until_refit_s(self, state: CalibrationState) -> float:
+        """Seconds until the next fit is allowed; at most the interval, even if clocks jump."""
+        left_s = (state.fitted_at or 0) / 1000 + self._refit_s - self._clock()
+        return min(max(0.0, left_s), self._refit_s)
 
-    def _refit(self, place: Place) -> None:
+    def _refit(self, project_question: Place) -> None:
         interval_ms = int(self._refit_s * 1000)
-        if self._labels.claim(place, self._now_ms(), interval_ms):
-            self.fit(place)
+        if self._labels.claim(project_question, self._now_ms(), interval_ms):
+            self.fit(project_question)
             return
-        learned = self._labels.learned(place[0], [place[1]]).get(place[1])
-        if learned is not None and learned.tried < learned.revision:  # another process was first
-            self._refits.schedule(place, max(0.05, self._until_refit(learned)))
+        project, digest = project_question
+        state = self._labels.states(project, [digest]).get(digest)
+        # Another process fitted first, and there are newer labels.
+        if state is not None and state.tried < state.revision:
+            self._refits.schedule(project_question, max(0.05, self._until_refit_s(state)))
 
-    def fit(self, place: Place) -> bool:
+    def fit(self, project_question: Place) -> bool:
         """Fit on the most recent labels; whether a calibrator is in effect now."""
-        lesson = self._labels.lesson(place, limits.LABELS_READ)
-        if lesson is None:
+        data = self._labels.training_data(project_question, limits.LABELS_READ)
+        if data is None:
             return False
-        question = self._versions.get(lesson.learned.question_id)
-        calibrator = _fitted(lesson, from_definition(question.definition)) if question else None
+        version = self._versions.get(data.state.question_id)
+        calibrator = _fitted(data, from_definition(version.definition)) if version else None
         text = None if calibrator is None else json.dumps(calibrator)
-        self._labels.keep(place, lesson.learned.revision, self._now_ms(), text)
-        return text is not None or lesson.learned.calibrator is not None
+        self._labels.keep(project_question, data.state.revision, self._now_ms(), text)
+        return text is not None or data.state.calibrator is not None
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
 
 
-def _is_try(learned: CalibrationState) -> bool:
-    """Whether a first calibrator is to be tried now; also where the first try came to nothing."""
-    due = learned.labels % limits.TRY_EVERY == 0 or not learned.tried
-    return due and learned.labels >= limits.MIN_LABELS
+def _is_first_fit_due(state: CalibrationState) -> bool:
+    """Whether to try and fit a first calibrator now, also after tries that gave none."""
+    due = state.labels % limits.TRY_EVERY == 0 or not state.tried
+    return due and state.labels >= limits.MIN_LABELS
 
 
 def _label(
-    decision: StoredDecision, key: str, version: QuestionVersion, p: list[float], given: Any
+    decision: StoredDecision, key: str, version: QuestionVersion, p: list[float], value: Any
 ) -> NewLabel:
     question = from_definition(version.definition)
     try:
-        label = question.check_label(given)
+        label = question.check_label(value)
     except ValueError as error:
         raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
     return NewLabel(
@@ -166,11 +170,11 @@ def _label(
     )
 
 
-def _fitted(lesson: TrainingData, question: Question) -> Mapping[str, Any] | None:
+def _fitted(data: TrainingData, question: Question) -> Mapping[str, Any] | None:
     """The parameters of a calibrator that clearly beats none."""
     if not question.calibrates:
         return None
-    again = lesson.learned.calibrator is not None
-    p, truth = np.array(lesson.p), np.array(lesson.truth)
+    again = data.state.calibrator is not None
+    p, truth = np.array(data.p), np.array(data.truth)
     calibrator = acceptance.fit(TASKS[question.task], p, truth, again=again)
     return None if calibrator is None else calibrator.parameters

@@ -42,24 +42,24 @@ class Reporter:
     def calibration(self, project: str, key: str) -> JsonObject:
         """The calibration report. Raises `NotFound` and `StorageError`."""
         version, question = self._latest(project, key)
-        lesson = self._labels.lesson((project, version.digest), limits.LABELS_READ)
-        learned = None if lesson is None else lesson.learned
+        data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
+        state = None if data is None else data.state
         return {
             "project": project,
             "question": key,
             "type": question.type,
-            "labels": 0 if learned is None else learned.labels,
+            "labels": 0 if state is None else state.labels,
             "min_labels": limits.MIN_LABELS,
-            "calibrator": _calibrator(learned),
-            **_figures(question, learned, *_arrays(lesson)),
+            "calibrator": _calibrator(state),
+            **_figures(question, state, *_arrays(data)),
         }
 
     def drift(self, project: str, key: str, weeks: int) -> JsonObject:
         """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
         version, question = self._latest(project, key)
         now_ms = int(self._clock() * 1000)
-        found = self._weeks.read(project, version.question_id, weeks, now_ms)
-        rows = [drift.WeekTally(week.name, week.counts, week.confidence) for week in found]
+        stored = self._weeks.read(project, version.question_id, weeks, now_ms)
+        rows = [drift.WeekTally(week.name, week.counts, week.confidence) for week in stored]
         return {
             "project": project,
             "question": key,
@@ -73,27 +73,28 @@ class Reporter:
         return version, from_definition(version.definition)
 
 
-def _calibrator(learned: CalibrationState | None) -> Any:
-    if learned is None or learned.calibrator is None:
+def _calibrator(state: CalibrationState | None) -> Any:
+    if state is None or state.calibrator is None:
         return None
-    return json.loads(learned.calibrator)
+    return json.loads(state.calibrator)
 
 
-def _arrays(lesson: TrainingData | None) -> tuple[Floats, Ints]:
-    if lesson is None:
+def _arrays(data: TrainingData | None) -> tuple[Floats, Ints]:
+    if data is None:
         return np.zeros((0, 1)), np.zeros(0, dtype=np.int64)
-    return np.array(lesson.p), np.array(lesson.truth)
+    return np.array(data.p), np.array(data.truth)
 
 
 def _figures(
-    question: Question, learned: CalibrationState | None, p: Floats, truth: Ints
+    question: Question, state: CalibrationState | None, p: Floats, truth: Ints
 ) -> JsonObject:
     """Scores before and after calibration, and what may be automated as things are now.
 
-    The thresholds are on the scale of the calibrator in effect: a caller compares them with its
-    confidences, and half-fits, which `after` is made of, would give others.
+    The thresholds are on the scale of the calibrator in effect, as callers compare them with its
+    confidences. `after` comes from calibrators that were fitted to half of the labels each, whose
+    confidences are others.
     """
-    task, parameters = TASKS[question.task], _calibrator(learned)
+    task, parameters = TASKS[question.task], _calibrator(state)
     after = held_out(task, p, truth) if question.calibrates else p
     now = p if parameters is None else task.calibrated(from_parameters(parameters), p)
     return {

@@ -1,4 +1,4 @@
-"""One background thread that runs each thing at its time, at most once at a time."""
+"""One background thread that runs each scheduled item when it is due, one after the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class Scheduler(Generic[T]):
-    """Calls `run` with what was scheduled, when its time has come."""
+    """Calls `run` with each scheduled item when it is due."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class Scheduler(Generic[T]):
         retry_s: float = limits.REFIT_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """What fails runs again in `retry_s` seconds; `clock` gives seconds."""
+        """An item that fails runs again after `retry_s` seconds; `clock` gives seconds."""
         self._run, self._retry_s, self._clock = run, retry_s, clock
         self._due: dict[T, float] = {}
         self._changed = threading.Condition()
@@ -32,7 +32,7 @@ class Scheduler(Generic[T]):
         self._thread.start()
 
     def schedule(self, item: T, delay_s: float) -> None:
-        """Run `item` in `delay_s` seconds, unless it is to run before that already."""
+        """Run `item` in `delay_s` seconds, unless it is already scheduled for an earlier time."""
         due = self._clock() + delay_s
         with self._changed:
             if due < self._due.get(item, float("inf")):
@@ -50,18 +50,19 @@ class Scheduler(Generic[T]):
         while (item := self._next()) is not None:
             try:
                 self._run(item)
-            except Exception:  # the thread outlives what goes wrong with one of them
+            except Exception:
+                # The failure of one item must not end the thread.
                 log.exception("a refit failed")
                 self.schedule(item, self._retry_s)
 
     def _next(self) -> T | None:
-        """The first item whose time has come; None once closed."""
+        """Wait for the next item that is due; None once closed."""
         with self._changed:
             while not self._closed:
                 first = min(self._due, key=self._due.__getitem__, default=None)
-                left = None if first is None else self._due[first] - self._clock()
-                if first is not None and left is not None and left <= 0:
+                left_s = None if first is None else self._due[first] - self._clock()
+                if first is not None and left_s is not None and left_s <= 0:
                     del self._due[first]
                     return first
-                self._changed.wait(left)
+                self._changed.wait(left_s)
         return None

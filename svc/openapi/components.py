@@ -1,4 +1,4 @@
-"""The components of the document: what schemas and fields say of themselves, by their names."""
+"""The components of the document: the descriptions of schemas and fields, by their names."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from svc.shapes import Json, Named, ref
 _SCHEMAS = ref("")["$ref"]
 _ABOUT = (
     "Typed questions about a piece of input, answered by language models with probabilities.\n\n"
-    "Once the server has an API key, every route needs `Authorization: Bearer svc_…`, but those "
+    "Once the server has an API key, every route needs `Authorization: Bearer svc_…`, except those "
     "marked as open; without keys it answers only the machine that it runs on. Every error has "
     "the shape `Error`, and every response an `x-request-id`."
 )
 
 
 class Converter(OpenAPIConverter):
-    """Apispec's way from marshmallow to JSON schema, which asks our fields for theirs."""
+    """Apispec's way from marshmallow to JSON schema, which takes those of our fields from them."""
 
     def field2property(self, field: Field[Any]) -> Json:
         """The JSON schema of a field."""
@@ -68,8 +68,9 @@ class Converter(OpenAPIConverter):
         return {name: self.resolved(one) for name, one in value.items()}
 
     def _keep(self, named: Named) -> None:
+        """Make it a component, which exists before it is resolved: it may contain itself."""
         if named.name not in self.spec.components.schemas:
-            self.spec.components.schemas[named.name] = {}  # it may hold itself
+            self.spec.components.schemas[named.name] = {}
             self.spec.components.schemas[named.name] = self.resolved(named.schema)
 
 
@@ -78,7 +79,7 @@ class _Plugin(MarshmallowPlugin):
 
 
 def new() -> tuple[APISpec, Converter]:
-    """An empty document, and what adds components to it."""
+    """An empty document, and the converter that adds components to it."""
     plugin = _Plugin(schema_name_resolver=_name)
     spec = APISpec(
         title="svc",
@@ -89,7 +90,7 @@ def new() -> tuple[APISpec, Converter]:
         servers=[{"url": "/", "description": "This server."}],
         security=[{"apiKey": []}, {}],
     )
-    assert isinstance(plugin.converter, Converter)  # it has one from here on
+    assert isinstance(plugin.converter, Converter)
     return spec, plugin.converter
 
 
@@ -104,7 +105,7 @@ def decision_response() -> Json:
 
 
 def _name(schema: Any) -> str:
-    """A component's name: of a question its own, of other schemas that of the class."""
+    """A component's name: a question has its own, other schemas have that of the class."""
     if isinstance(schema, QuestionSchema):
         return schema.component
     kind = schema if isinstance(schema, type) else type(schema)
@@ -112,7 +113,7 @@ def _name(schema: Any) -> str:
 
 
 def _alone(schema: type[Schema]) -> Json:
-    """A schema with all that it refers to under `$defs`, and without OpenAPI's own keywords."""
+    """A schema with all that it refers to under `$defs`, without OpenAPI's own keywords."""
     spec, converter = new()
     converter.resolved(schema)
     needed = dict(spec.components.schemas)

@@ -11,10 +11,7 @@ from svc.openapi.operation import Route
 from svc.shapes import TEXT, Json
 
 _REQUEST_ID: Json = {
-    "description": (
-        f"An id of your own, of 1 to {limits.REQUEST_ID_CHARS} visible ASCII characters; of any "
-        "other form it is replaced."
-    ),
+    "description": f"Your own id, of 1 to {limits.REQUEST_ID_CHARS} visible ASCII characters.",
     "schema": TEXT,
 }
 
@@ -33,7 +30,8 @@ def document(routes: Iterable[Route]) -> Json:
         operation = converter.resolved(route.operation())
         query = route.description.query
         fields = [] if query is None else converter.schema2parameters(query, location="query")
-        operation["parameters"] = ["x-request-id", *fields]  # the first is a component
+        # The first parameter is the name of a component.
+        operation["parameters"] = ["x-request-id", *fields]
         spec.path(route.path, operations={route.method: operation})
     whole: Json = spec.to_dict()
     return whole

@@ -10,7 +10,7 @@ from svc.shapes import TEXT, Json, described, record, ref
 
 HEADERS: Json = {
     "x-request-id": {
-        "description": "The caller's, or one made here; it stands in the server's log.",
+        "description": "The caller's own, or a new one; the server's log has it too.",
         "schema": TEXT,
         "required": True,
     },
@@ -37,7 +37,7 @@ def schema() -> Json:
 
 
 def responses() -> Json:
-    """One response a status, by its name as a component."""
+    """One response for each status, by its name as a component."""
     by_status: dict[int, list[type[ApiError]]] = {}
     for kind in _kinds():
         by_status.setdefault(kind.status, []).append(kind)
@@ -49,16 +49,16 @@ def reference(status: int) -> Json:
     return {"$ref": f"#/components/responses/Error{status}"}
 
 
-def header(wanted: str) -> Json:
+def header(name: str) -> Json:
     """A reference to a header among the components."""
-    return {"$ref": f"#/components/headers/{wanted}"}
+    return {"$ref": f"#/components/headers/{name}"}
 
 
 def _kinds() -> list[type[ApiError]]:
     """The exceptions that have a type of their own, in the order of their statuses."""
     every = [one for one in vars(errors).values() if inspect.isclass(one)]
-    found = [one for one in every if issubclass(one, ApiError) and _is_own(one)]
-    return sorted(found, key=lambda kind: (kind.status, kind.type))
+    kinds = [one for one in every if issubclass(one, ApiError) and _is_own(one)]
+    return sorted(kinds, key=lambda kind: (kind.status, kind.type))
 
 
 def _is_own(kind: type[ApiError]) -> bool:
@@ -69,9 +69,9 @@ def _response(kinds: list[type[ApiError]]) -> Json:
     meanings = "\n".join(f"- `{kind.type}`: {inspect.getdoc(kind)}" for kind in kinds)
     types = {"enum": [kind.type for kind in kinds]}
     narrowed = {"properties": {"error": {"properties": {"type": types}}}}
-    wanted = ("x-request-id", *_OF_STATUS.get(kinds[0].status, ()))
+    headers = ("x-request-id", *_OF_STATUS.get(kinds[0].status, ()))
     return {
         "description": meanings,
-        "headers": {one: header(one) for one in wanted},
+        "headers": {one: header(one) for one in headers},
         "content": {"application/json": {"schema": {**ref("Error"), **narrowed}}},
     }

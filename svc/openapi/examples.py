@@ -23,11 +23,11 @@ class Exchange:
 
 @cache
 def examples() -> tuple[Exchange, ...]:
-    """All of them, in an order in which they can be sent."""
+    """All examples, in an order in which they can be sent."""
     text = resources.files(__package__).joinpath("examples.json").read_text("utf-8")
     return tuple(Exchange(**one) for one in json.loads(text))
 
 
 def of_route(path: str) -> list[Exchange]:
-    """Those of one route."""
+    """The examples of one route."""
     return [example for example in examples() if example.path == path]

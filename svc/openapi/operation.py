@@ -1,4 +1,4 @@
-"""One route as OpenAPI has it: what its view says of itself, and what holds for every route."""
+"""One route in OpenAPI: the description of its view, and what applies to every route."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from svc.openapi.examples import Exchange, of_route
 from svc.shapes import OBJECT, Json
 
 JSON = "application/json"
-GUARDED = (401, 403, 429)  # how every route fails that needs a key
-EVERY = (400, 413, 500)  # and all of them: what is no HTTP, too long a head, what fails here
+# The error statuses of every route that needs a key, and those of every route.
+GUARDED_FAILURES, COMMON_FAILURES = (401, 403, 429), (400, 413, 500)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
     """What the decorators of a view say of it.
 
-    `fails` are its error statuses besides those of every route.
+    `fails` are its error statuses besides the common ones. A `guarded` view needs a key, once the
+    server has keys.
     """
 
     body: type[Schema] | None = None
@@ -32,7 +33,7 @@ class Description:
     media: tuple[str, ...] = (JSON,)
     headers: tuple[str, ...] = ()
     fails: tuple[int, ...] = ()
-    guarded: bool = True  # whether it needs a key, once there are keys
+    guarded: bool = True
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ class Route:
     description: Description
 
     def operation(self) -> Json:
-        """The operation object; components stand in it as what makes them.
+        """The operation object, in which schemas stand in place of components.
 
         The first line of the view's docstring is the summary, the rest the description, in which
         `{NAME}` stands for a figure of `svc.limits`.
         """
         summary, _, rest = (inspect.getdoc(self.view) or "").partition("\n\n")
         about = " ".join(rest.format_map(vars(limits)).split())
-        guards = GUARDED if self.description.guarded else ()
-        failing = sorted({*EVERY, *guards, *self.description.fails})
+        guards = GUARDED_FAILURES if self.description.guarded else ()
+        failing = sorted({*COMMON_FAILURES, *guards, *self.description.fails})
         return {
             "operationId": self.view.__name__,
             "summary": summary,

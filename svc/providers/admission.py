@@ -12,7 +12,7 @@ from svc.ratelimit import Buckets, Exceeded
 
 
 class Admission:
-    """SentCall once before every HTTP call, retries included."""
+    """Called once before every HTTP call, retries included."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class Admission:
         buckets: Buckets,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`take(day, limit)` counts one call of that UTC day, or says False when it is spent.
+        """`take(day, limit)` counts one call of that UTC day, or is False when none is left.
 
         `now` is in seconds since the epoch.
         """

@@ -17,26 +17,36 @@ from svc.providers.traits import (
     Traits,
 )
 
-SCHEMA_NAME = "answers"  # neutral, within the strictest dialect's [A-Za-z0-9_-]{1,64}
-LEAST_TOKENS = 16  # some hosted endpoints refuse to be asked for fewer
-JSON_SCHEMA, JSON_OBJECT = "json_schema", "json_object"  # types of `response_format`
+# The strictest provider allows [A-Za-z0-9_-]{1,64}, and the name must give models no hint.
+SCHEMA_NAME = "answers"
+
+# Some hosted endpoints refuse a lower output limit.
+LEAST_TOKENS = 16
+
+# The types of `response_format`.
+JSON_SCHEMA, JSON_OBJECT = "json_schema", "json_object"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatCall:
-    """One thing to ask of a model, the same for every provider."""
+    """One thing to ask of a model, the same for every provider.
+
+    `schema` is the JSON schema of the reply, and `reply_format` says how the reply is bound to it:
+    by words alone where it is empty. `max_tokens` already includes the tokens for thought where
+    `think` is set. `deny_data_collection` stands for `privacy: strict`.
+    """
 
     messages: tuple[Mapping[str, Any], ...]
     max_tokens: int
     logprobs: bool = False
-    schema: Mapping[str, Any] | None = None  # JSON schema of the reply
-    reply_format: str = JSON_SCHEMA  # how a reply is bound to the schema; empty: by words alone
-    think: bool = False  # `max_tokens` already holds the room for it
-    deny_data_collection: bool = False  # privacy: strict
+    schema: Mapping[str, Any] | None = None
+    reply_format: str = JSON_SCHEMA
+    think: bool = False
+    deny_data_collection: bool = False
 
     @property
     def words(self) -> Any:
-        """All that a provider's error may echo of it."""
+        """All parts of the call that a provider's error may echo."""
         return [self.messages, self.schema]
 
 

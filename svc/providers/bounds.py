@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 
-FEWER_ALTERNATIVES = (5, 1)  # asked for one after the other where no message says how many
-LEAST_ROOM = 64  # output tokens below which a call is not worth making
-MOST_NEEDED = 4_096  # output tokens above which no provider's least limit lies
+# These are tried one after the other where no message says how many are allowed.
+FEWER_ALTERNATIVES = (5, 1)
+
+# A call with a lower output limit is not worth making.
+LEAST_OUTPUT_TOKENS = 64
+
+# No provider demands an output limit above this one.
+HIGHEST_MINIMUM_TOKENS = 4_096
+
 TOO_LARGE = re.compile(
     r"too (large|many|high|big)|more than|at most|less than|up to|exceed|greater|maximum|max\b"
     r"|<=|between|range|limit(ed)? (to|of|is)|or lower|or fewer",
@@ -26,23 +32,23 @@ _PROMPT_LENGTH = re.compile(
 
 
 def fewer_alternatives(message: str, sent: int) -> int | None:
-    """How many alternatives a message allows that refuses `sent` of them; None for none.
+    """How many alternatives a message allows that refuses `sent` of them; None where none are.
 
     Where it does not say, fewer are tried.
     """
     if not TOO_LARGE.search(message):
         return None
     allowed = [number for number in _numbers(message) if 1 <= number < sent]
-    return max(allowed or [n for n in FEWER_ALTERNATIVES if n < sent], default=None)
+    return max(allowed or [number for number in FEWER_ALTERNATIVES if number < sent], default=None)
 
 
 def left_of_context(message: str) -> int | None:
-    """The output tokens that a prompt leaves of a model's context, where a message tells both."""
+    """The output tokens that fit beside the prompt, where a message has both lengths, else None."""
     length, used = _CONTEXT_LENGTH.search(message), _PROMPT_LENGTH.search(message)
     if length is None or used is None:
         return None
     left = int(length[1]) - int(used[1] or used[2])
-    return left if left >= LEAST_ROOM else None
+    return left if left >= LEAST_OUTPUT_TOKENS else None
 
 
 def output_limit_words(name: str) -> str:
@@ -56,8 +62,8 @@ def output_limit(message: str, sent: int) -> tuple[int, bool] | None:
     Otherwise it is the least. None where it does not say.
     """
     numbers = _numbers(message)
-    more = [number for number in numbers if sent < number <= MOST_NEEDED]
-    less = [number for number in numbers if LEAST_ROOM <= number < sent]
+    more = [number for number in numbers if sent < number <= HIGHEST_MINIMUM_TOKENS]
+    less = [number for number in numbers if LEAST_OUTPUT_TOKENS <= number < sent]
     if more and _TOO_SMALL.search(message):
         return min(more), False
     if less and TOO_LARGE.search(message):

@@ -15,27 +15,38 @@ from svc.errors import SettingsError
 from svc.settings import ProviderOverride, Settings
 
 AGGREGATOR = "openrouter"
-CHAT = "chat"  # the kind of provider that writes text
+
+# The kind of provider that writes text.
+CHAT = "chat"
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One API that answers questions or completes chats, as it is to be called."""
+    """One API that answers questions or completes chats, and how it is called.
+
+    `url` is the part before /chat/completions or its like, without a slash at its end. `rpm` is
+    in calls a minute, None without a limit. `price` is in dollars per million tokens, of input and
+    of output. A provider is `local` where the URL's host is this machine, and `hosted` where it is
+    built in and reached over the network, so that ids without a prefix may go to it. `top_logprobs`
+    alternatives are requested at each position. `kind` is the protocol of its server, a key of
+    `PROTOCOLS`. `extra` holds further fields of every body. `usual_models` are the provider's own
+    ids, the most suitable first.
+    """
 
     name: str
-    url: str  # the part before /chat/completions or its like, without a slash at its end
+    url: str
     key: str | None = field(default=None, repr=False)
-    rpm: int | None = limits.PROVIDER_RPM  # calls a minute, None without a limit
-    timeout_s: float = limits.CALL_TIMEOUT_S  # seconds for one call
-    price: tuple[float, float] | None = None  # dollars per million tokens: input, output
-    local: bool = False  # the URL's host is this machine
+    rpm: int | None = limits.PROVIDER_RPM
+    timeout_s: float = limits.CALL_TIMEOUT_S
+    price: tuple[float, float] | None = None
+    local: bool = False
     aggregator: bool = False
-    hosted: bool = False  # built in and reached over the network: plain ids may go to it
+    hosted: bool = False
     tokens_field: str = "max_tokens"
-    top_logprobs: int = limits.TOP_LOGPROBS  # alternatives asked for at each position
-    kind: str = CHAT  # the protocol that its server speaks, a key of `PROTOCOLS`
-    extra: Mapping[str, Any] = field(default_factory=dict)  # further fields of every body
-    usual_models: tuple[str, ...] = ()  # its own ids, the most suitable first
+    top_logprobs: int = limits.TOP_LOGPROBS
+    kind: str = CHAT
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    usual_models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +234,7 @@ def _key(variable: str, settings: Settings) -> str | None:
 
 
 def _overridden(provider: Provider, override: ProviderOverride | None) -> Provider:
-    """The provider as the operator's variables have it; a local URL lifts the default limit."""
+    """The provider as the operator's variables change it; a local URL has no default limit."""
     override = override or ProviderOverride()
     url = override.url or provider.url
     local = is_local(url)

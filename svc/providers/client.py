@@ -1,4 +1,4 @@
-"""One bounded HTTP call to a provider; what it may end in is a completion or a `ProviderError`."""
+"""One bounded HTTP call to a provider, which ends in a completion or a `ProviderError`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ from svc.providers.transport import Encoded, TooLong, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
 from svc.records import Model
 
-LIST_TIMEOUT_S = 10.0  # seconds for reading a provider's list of models
-_NOTHING_ASKED = ChatCall(messages=(), max_tokens=0)
+# The time for reading a provider's list of models.
+LIST_TIMEOUT_S = 10.0
+
+_EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _log = logging.getLogger(__name__)
 
@@ -49,10 +51,10 @@ class Client:
         now: Callable[[], float] = time.time,
         traits: TraitMemory | None = None,
     ) -> None:
-        """`pool_size`: calls that may run at once; `now`: seconds since the epoch.
+        """`pool_size` calls may run at once; `now` is in seconds since the epoch.
 
-        `traits` is what is known of models, kept together with other processes; without it this
-        client keeps its own. Raises `SettingsError` when the environment names a CA bundle that
+        `traits` is what is known of models, shared with other processes; without it this client
+        keeps its own. Raises `SettingsError` when the environment names a CA bundle that
         cannot be read.
         """
         self.traits = traits or TraitMemory()
@@ -90,11 +92,11 @@ class Client:
             if corrections is not NO_CORRECTIONS:
                 traits = traits.corrected(corrections.all)
             body = protocol.body(provider, model.name, call, traits)
-            asked = SentCall(body, Redactor(call, key), provider.aggregator)
+            sent = SentCall(body, Redactor(call, key), provider.aggregator)
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
             reply = self._exchange(provider, "POST", protocol.path, key, data, limit, deadline)
-            payload = read_payload(reply, asked, self._now())
+            payload = read_payload(reply, sent, self._now())
             if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
                 self.traits.learn(model.id, corrections.lasting)
             return protocol.read(payload, call)
@@ -112,10 +114,10 @@ class Client:
 
     def list_models(self, provider: Provider, timeout_s: float = LIST_TIMEOUT_S) -> list[str]:
         """The ids that the provider's `/models` lists; raises a `ProviderError`."""
-        asked = SentCall({}, Redactor(_NOTHING_ASKED, provider.key), provider.aggregator)
+        sent = SentCall({}, Redactor(_EMPTY_CALL, provider.key), provider.aggregator)
         try:
             reply = self._exchange(provider, "GET", "/models", provider.key, None, timeout_s)
-            return read_models(reply, asked, self._now())
+            return read_models(reply, sent, self._now())
         except ProviderError as error:
             _log.warning("models of %s: %s: %s", provider.name, type(error).__name__, error)
             raise
@@ -153,11 +155,12 @@ class Client:
                 failure = _failure(watch, None)
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
-        raise failure  # out here it does not keep the other error, and with it what was read
+        # Raised inside the handler, it would keep the other error alive, and all that was read.
+        raise failure
 
 
 def _failure(watch: Watch, error: Exception | None) -> ProviderError:
-    """The project's own error; foreign ones name hosts and values, so only their kind is kept."""
+    """The project's own error; others name hosts and values, so only their type is kept."""
     if watch.cancelled:
         return Cancelled("cut off")
     timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
@@ -170,7 +173,8 @@ def _failure(watch: Watch, error: Exception | None) -> ProviderError:
         return BadReply("the reply could not be decompressed")
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return Refused("the provider's certificate is not trusted")
-    if isinstance(error, ValueError):  # a URL or header that cannot be; some are OSErrors too
+    # A URL or a header is malformed. This stands first because some such errors are OSErrors too.
+    if isinstance(error, ValueError):
         return Refused(f"the call could not be made ({kind})")
     broken = (requests.ConnectionError, urllib3.exceptions.HTTPError, http.client.HTTPException)
     if isinstance(error, (*broken, requests.exceptions.ChunkedEncodingError, OSError)):

@@ -13,7 +13,8 @@ from svc.providers.replies import Completion, read_usage
 from svc.providers.traits import Traits
 from svc.questions import CHOICE, SCORE, PlainQuestion
 
-LEVELS = 10  # that such a server takes
+# The most levels of a score question that such a server takes.
+LEVELS = 10
 
 
 class DecisionsProtocol(Protocol[DecisionCall]):

@@ -1,4 +1,4 @@
-"""What an error reply says, whatever its shape; `refusals` tells what it means."""
+"""What an error reply says, whatever its shape; `refusals` finds out what it means."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-LONGEST_WAIT_S = 7 * 86_400.0  # a Retry-After beyond this is no answer
-MESSAGE_CHARS = 4_000  # of a message that are read
+# A longer Retry-After is ignored.
+LONGEST_WAIT_S = 7 * 86_400.0
+
+# The rest of a longer message is not read.
+MESSAGE_CHARS = 4_000
+
 _STATUS_OF_CODES = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -20,26 +24,36 @@ _STATUS_OF_CODES = {
     "server_error": 500,
     "api_error": 500,
 }
-_MILLISECONDS_FROM = 1e11  # an instant in seconds is smaller, one in milliseconds larger
-_INSTANTS_FROM = 1e9  # anything smaller counts from now
-_DEPTH = 6  # levels of a validation report that are read
+
+# A time since the epoch is smaller in seconds, and larger in milliseconds.
+_MILLISECONDS_FROM = 1e11
+
+# A smaller number counts seconds from now, a larger one is a time since the epoch.
+_EPOCH_TIMES_FROM = 1e9
+
+# Deeper levels of a validation report are not read.
+_DEPTH = 6
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorText:
-    """The parts of an error that providers fill in, each an empty string where missing."""
+    """The parts of an error that providers fill in, each an empty string where missing.
+
+    `reset` is an X-RateLimit-Reset that stands in the body. `structured` says that the body was an
+    error in JSON.
+    """
 
     status: int
     message: str = ""
     code: str = ""
     type: str = ""
     param: str = ""
-    reset: object = None  # an X-RateLimit-Reset that stands in the body
-    structured: bool = False  # the body was an error in JSON
+    reset: object = None
+    structured: bool = False
 
 
 def read_error(status: int, payload: object) -> ErrorText:
-    """The error in a decoded reply, whatever its shape; `payload` is None where it was no JSON."""
+    """The error in a decoded reply, whatever its shape; `payload` is None where it was not JSON."""
     if isinstance(payload, list) and payload:
         payload = payload[0]
     if not isinstance(payload, dict):
@@ -63,21 +77,21 @@ def read_error(status: int, payload: object) -> ErrorText:
 
 def read_inner_error(payload: object) -> ErrorText:
     """The error in a reply of status 200: its code says which status it should have had."""
-    said = read_error(400, payload)
-    code = int(said.code) if re.fullmatch(r"[45][0-9][0-9]", said.code) else 400
-    code = _STATUS_OF_CODES.get(said.code, _STATUS_OF_CODES.get(said.type, code))
-    return replace(said, status=code)
+    error = read_error(400, payload)
+    status = int(error.code) if re.fullmatch(r"[45][0-9][0-9]", error.code) else 400
+    status = _STATUS_OF_CODES.get(error.code, _STATUS_OF_CODES.get(error.type, status))
+    return replace(error, status=status)
 
 
 def retry_after(headers: Mapping[str, str], reset: object, now: float) -> float | None:
-    """Seconds to wait as the provider says, in one of the three ways they do, else None."""
-    said = headers.get("Retry-After")
-    wait = _seconds(said)
-    if wait is None and isinstance(said, str):
-        wait = _until_date(said, now)
-    if wait is None:
-        wait = _until_reset(headers.get("X-RateLimit-Reset") or reset, now)
-    return None if wait is None or wait > LONGEST_WAIT_S else max(0.0, wait)
+    """The seconds that the provider says to wait, in one of three ways; None where it does not."""
+    value = headers.get("Retry-After")
+    wait_s = _seconds(value)
+    if wait_s is None and isinstance(value, str):
+        wait_s = _until_date(value, now)
+    if wait_s is None:
+        wait_s = _until_reset(headers.get("X-RateLimit-Reset") or reset, now)
+    return None if wait_s is None or wait_s > LONGEST_WAIT_S else max(0.0, wait_s)
 
 
 def _message(fields: Mapping[str, Any]) -> str:
@@ -151,6 +165,6 @@ def _until_date(text: str, now: float) -> float | None:
 
 def _until_reset(value: object, now: float) -> float | None:
     number = _seconds(value)
-    if number is None or number < _INSTANTS_FROM:
+    if number is None or number < _EPOCH_TIMES_FROM:
         return number
     return (number / 1000 if number >= _MILLISECONDS_FROM else number) - now

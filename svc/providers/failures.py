@@ -16,7 +16,7 @@
     ├── BadReply               a reply that is no completion
     │   └── Cut                the output limit was used up before an answer began
     ├── CallTimedOut           the call's time is over
-    └── Cancelled              cut off here, by a shutdown
+    └── Cancelled              cut off by this server
 
 `str(error)` is for the server's log alone and holds provider words only after redaction;
 `as_api_error` is what a caller may see.
@@ -33,9 +33,11 @@ from svc.errors import ApiError, ModelError, ModelUnavailable, RateLimited, toge
 class ProviderError(Exception):
     """One HTTP attempt that gave no completion."""
 
-    retry = False  # whether the same call may succeed later
-    told = "the model gave no valid answer"  # to the caller, who may not hear the provider's words
-    advice = "try a larger model, or one that follows instructions"  # what to do about it
+    # Whether the same call may succeed later.
+    retry = False
+    # The caller reads these in place of the provider's words: what went wrong, and what to do.
+    public_message = "the model gave no valid answer"
+    advice = "try a larger model, or one that follows instructions"
 
     def __init__(self, detail: str = "", retry_after: float | None = None) -> None:
         """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
@@ -44,7 +46,7 @@ class ProviderError(Exception):
 
     def as_api_error(self) -> ApiError:
         """The error for the caller, without a word of the provider's."""
-        return ModelError(f"{self.told} ({self.advice})")
+        return ModelError(f"{self.public_message} ({self.advice})")
 
 
 class Throttled(ProviderError):
@@ -61,7 +63,7 @@ class ServerTrouble(ProviderError):
     """The provider failed, or the connection broke."""
 
     retry = True
-    told = "the model's provider failed or could not be reached"
+    public_message = "the model's provider failed or could not be reached"
     advice = "see that the server runs and that SVC_PROVIDER_<NAME>_URL is its base URL"
 
 
@@ -69,7 +71,7 @@ class ParameterRefused(ProviderError):
     """The model does not take `parameter`; the same call without it may succeed at once."""
 
     retry = True
-    told = "the model's provider refused the call"
+    public_message = "the model's provider refused the call"
     advice = "SVC_LOG_LEVEL=warning shows what the provider said"
 
     def __init__(self, parameter: str, detail: str = "", lasting: bool = True) -> None:
@@ -95,14 +97,14 @@ class ParameterBounded(ParameterRefused):
 class NotThisWay(ProviderError):
     """The model cannot be asked in this way; another way may succeed."""
 
-    told = "the model's provider refused the call"
+    public_message = "the model's provider refused the call"
     advice = "SVC_LOG_LEVEL=warning shows what the provider said"
 
 
 class NoLogprobs(NotThisWay):
     """Log-probabilities were asked for, and there are none that could be used."""
 
-    told = "the model gives no log-probabilities that could be used"
+    public_message = "the model gives no log-probabilities that could be used"
     advice = "mode auto or verbal may find another way"
 
 
@@ -120,21 +122,21 @@ class Gone(ProviderError):
 class Refused(ProviderError):
     """The provider will not take the call, and asking again would not help."""
 
-    told = "the model's provider refused the call"
+    public_message = "the model's provider refused the call"
     advice = "SVC_LOG_LEVEL=warning shows what the provider said"
 
 
 class KeyRefused(Refused):
     """The provider does not accept the key."""
 
-    told = "the model's provider does not accept the key"
+    public_message = "the model's provider does not accept the key"
     advice = "check the provider's key variable"
 
 
 class NoCredit(Refused):
     """The account at the provider has no credit left; waiting does not help."""
 
-    told = "the account at the model's provider has no credit left"
+    public_message = "the account at the model's provider has no credit left"
     advice = "add credit to the account"
 
 
@@ -142,7 +144,8 @@ class Unanswerable(Refused):
     """A decision server has no way to answer a question; `detail` says which and why."""
 
     def as_api_error(self) -> ApiError:
-        return ModelError(str(self))  # these words are this project's own
+        # These words are the project's own, so the caller may read them.
+        return ModelError(str(self))
 
 
 class BadReply(ProviderError):
@@ -150,15 +153,15 @@ class BadReply(ProviderError):
 
 
 class Cut(BadReply):
-    """The output limit was used up before an answer began, as by thought."""
+    """The output limit was used up before an answer began, for example by thought."""
 
-    told = "the model used up the output limit before it began to answer"
+    public_message = "the model used up the output limit before it began to answer"
 
 
 class CallTimedOut(ProviderError):
     """The whole call took longer than its limit."""
 
-    told = "the model took too long to answer"
+    public_message = "the model took too long to answer"
     advice = "raise SVC_PROVIDER_<NAME>_TIMEOUT, or take a faster model"
 
 

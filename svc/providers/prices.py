@@ -9,7 +9,9 @@ from typing import Protocol
 
 from svc.providers.catalog import Provider
 
-READ_ON = date(2026, 11, 21)  # when the providers' list prices below were last read
+# The day on which the list prices below were last compared with those of the providers.
+READ_ON = date(2026, 11, 21)
+
 # Dollars per million tokens (input, output) of every model of the two providers with list prices.
 LIST_PRICES: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "openai": {

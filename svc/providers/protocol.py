@@ -17,40 +17,45 @@ from svc.providers.replies import Completion
 from svc.providers.traits import Traits
 from svc.questions import PlainQuestion
 
-SUM_SLACK = 0.02  # how far from 1 rounding may push the sum of a server's probabilities
-C = TypeVar("C")
+# How far from 1 rounding may push the sum of a server's probabilities.
+SUM_SLACK = 0.02
+
+CallT = TypeVar("CallT")
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionCall:
-    """Questions for a decision server, which answers with probabilities and writes no text."""
+    """Questions for a decision server, which answers with probabilities and writes no text.
+
+    `deny_data_collection` stands for `privacy: strict`.
+    """
 
     questions: tuple[PlainQuestion, ...]
     state: str
     images: tuple[str, ...] = ()
-    deny_data_collection: bool = False  # privacy: strict
+    deny_data_collection: bool = False
 
     @property
     def words(self) -> Any:
-        """All that a provider's error may echo of it."""
-        asked = [(one.instructions, one.options) for one in self.questions]
-        return [self.state, asked, self.images]
+        """All parts of the call that a provider's error may echo."""
+        questions = [(one.instructions, one.options) for one in self.questions]
+        return [self.state, questions, self.images]
 
 
-class Protocol(ABC, Generic[C]):
-    """One kind of server; its `path` is what follows the base URL, `C` what it is asked with."""
+class Protocol(ABC, Generic[CallT]):
+    """One kind of server; its `path` follows the base URL, `CallT` is the call that it takes."""
 
     path: ClassVar[str]
 
     @abstractmethod
-    def body(self, provider: Provider, name: str, call: C, traits: Traits) -> JsonObject:
+    def body(self, provider: Provider, name: str, call: CallT, traits: Traits) -> JsonObject:
         """The JSON body that asks the provider's model `name`.
 
         Raises `Unanswerable` for what such a server has no way to answer.
         """
 
     @abstractmethod
-    def read(self, payload: Any, call: C) -> Completion:
+    def read(self, payload: Any, call: CallT) -> Completion:
         """The completion in the decoded body of a reply that is no error.
 
         Raises a `ProviderError`.
@@ -58,9 +63,9 @@ class Protocol(ABC, Generic[C]):
 
 
 def share(value: Any) -> float:
-    """A probability out of a decision server's reply. Raises `ValueError` for what is none."""
+    """A probability out of a decision server's reply. Raises `ValueError` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError("a decision server gave a probability that is none")
+        raise ValueError("a decision server gave a probability that is not between 0 and 1")
     return float(value)
 
 
@@ -73,7 +78,9 @@ def distribution(
     """
     if set(listed) != set(keys) or any(isinstance(key, bool) for key in listed):
         raise ValueError("not one probability for each label")
-    found = {place: share(listed[key]) for place, key in zip(question.positions, keys, strict=True)}
-    if abs(math.fsum(found.values()) - 1) > SUM_SLACK:
+    shares = {
+        place: share(listed[key]) for place, key in zip(question.positions, keys, strict=True)
+    }
+    if abs(math.fsum(shares.values()) - 1) > SUM_SLACK:
         raise ValueError("probabilities that do not sum to 1")
-    return found
+    return shares

@@ -1,4 +1,4 @@
-"""What of a provider's words may stand in the server's log.
+"""Which of a provider's words may stand in the server's log.
 
 Providers echo prompts, keys and images in their errors, so the log gets a short message with
 every run of it that stands in what was sent taken out, and codes only where they look like codes.
@@ -11,11 +11,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 MESSAGE_CHARS = 300
-RUN_CHARS = 4  # the shortest run inside a word that counts as an echo; whole words always do
+
+# A shorter run inside a word is not taken for an echo; a whole word always is.
+RUN_CHARS = 4
+
 REMOVED = "…"
 _CODE = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 _WORD = re.compile(r"\w+")
-_ESCAPE = re.compile(r"\\+(u[0-9a-fA-F]{4}|[nrtbf\"'/])")  # echoes are often JSON inside JSON
+
+# Echoes are often JSON inside JSON.
+_ESCAPE = re.compile(r"\\+(u[0-9a-fA-F]{4}|[nrtbf\"'/])")
+
 # Names and values of the chat-completions API itself: they are nobody's data, and an operator
 # needs them to see what a provider refuses.
 _KNOWN = re.compile(
@@ -23,11 +29,13 @@ _KNOWN = re.compile(
     r"|max_tokens|max_completion_tokens|reasoning|effort|schema|type|text|body|loc|none|low"
     r"|logits_all|top_n_tokens|messages|model)(?![\w-])"
 )
-_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{40,}")  # an image, or a key that is not ours
+
+# Images, and keys that are not this server's own.
+_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 
 
 class Sent(Protocol):
-    """A call as far as an error may echo it."""
+    """The parts of a call that an error may echo."""
 
     @property
     def deny_data_collection(self) -> bool: ...
@@ -50,12 +58,13 @@ class Redactor:
         plain = _ESCAPE.sub(_unescaped, words[: 4 * MESSAGE_CHARS])
         line = " ".join(_ENCODED.sub(REMOVED, plain).split())
         line = "".join(c if c.isprintable() else "?" for c in line[:MESSAGE_CHARS])
-        pieces = _KNOWN.split(line)  # every second one is a known word
+        # Every second piece is a known word, which stays.
+        pieces = _KNOWN.split(line)
         pieces[::2] = [self._without_words(self._without_runs(piece)) for piece in pieces[::2]]
         return "".join(pieces)[:MESSAGE_CHARS]
 
     def code(self, code: str) -> str:
-        """A code or type as it is, or nothing where it is no code or stands in what was sent."""
+        """A code or type, or an empty text where it looks like none or stands in what was sent."""
         if not _CODE.fullmatch(code) or code.casefold() in self._sent():
             return ""
         return code
@@ -66,17 +75,18 @@ class Redactor:
 
     def _without_runs(self, line: str) -> str:
         sent, folded = self._sent(), _fold(line)
-        kept, at = [], 0
-        while at < len(line):
-            end = at + (RUN_CHARS if line[at].isascii() else 1)  # other scripts say more in less
-            if end > len(line) or folded[at:end] not in sent:
-                kept.append(line[at])
-                at += 1
+        kept, start = [], 0
+        while start < len(line):
+            # One character of another script may be a word.
+            end = start + (RUN_CHARS if line[start].isascii() else 1)
+            if end > len(line) or folded[start:end] not in sent:
+                kept.append(line[start])
+                start += 1
                 continue
-            while end < len(line) and folded[at : end + 1] in sent:
+            while end < len(line) and folded[start : end + 1] in sent:
                 end += 1
             kept.append(REMOVED)
-            at = end
+            start = end
         return "".join(kept)
 
     def _without_words(self, line: str) -> str:
@@ -104,7 +114,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _fold(text: str) -> str:
-    """Lower case, one character for each: `casefold` would shift the places."""
+    """Lower case with the same number of characters, which `casefold` would not keep."""
     return "".join(map(_lower, text)) if not text.isascii() else text.lower()
 
 
@@ -114,7 +124,7 @@ def _lower(character: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every string inside what was sent, names of members too, images given as data left out."""
+    """Every string inside what was sent, with the names of fields, without images given as data."""
     if isinstance(value, str):
         if not value.startswith("data:"):
             yield value

@@ -28,11 +28,19 @@ from svc.providers.traits import FIELDS, OBJECT_SCHEMA, REASONING_OFF, REQUIRE_P
 
 # Never left out: without its policy a strict request would reach providers that store prompts.
 KEPT = frozenset({"model", "messages", "provider"})
-LIMITS = ("max_tokens", "max_completion_tokens")  # the two names of the output limit
-_NEAR = 60  # characters between a field's name and the word that refuses it
+
+# The two names of the output limit.
+LIMITS = ("max_tokens", "max_completion_tokens")
+
+# How far a field's name and the word that refuses it may stand apart.
+_NEAR_CHARS = 60
+
 _BLAMES_PARAMETERS = (400, 403, 404, 422)
 _BLAMES_MODEL = (400, 403, 404, 410, 422)
-_TIMEOUT_STATUSES = (408, 409, 425)  # the provider's own hint that asking again may help
+
+# By these a provider says that asking again may help.
+_TIMEOUT_STATUSES = (408, 409, 425)
+
 _GONE_CODES = frozenset(
     {
         "model_not_found",
@@ -67,7 +75,7 @@ _CONTEXT_WORDS = re.compile(
     r"|(input|prompt) token count|exceeds the (model.s )?(maximum|max) (number of |input )?tokens",
     re.IGNORECASE,
 )
-# What a limit of a minute or a day says, whatever else it says of quotas.
+# The message of a limit by minute or day has one of these, even where it speaks of quotas too.
 _PASSING_WORDS = re.compile(
     r"resource_exhausted|rate.?limit|(try|retry) (again )?in\b|per[ -](minute|day|second)",
     re.IGNORECASE,
@@ -92,7 +100,7 @@ _VALIDATION_WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
-    """What was sent, as far as a refusal may speak of it."""
+    """The parts of a call that a refusal may speak of."""
 
     body: Mapping[str, Any]
     redactor: Redactor
@@ -107,7 +115,7 @@ class SentCall:
         return "response_format" in self.body
 
     def blamable(self) -> Iterator[str]:
-        """The fields that a model may refuse, the longer names first: they hold the shorter."""
+        """The fields that a model may refuse, longer names first: they contain the shorter."""
         fields = [name for name in self.body if name not in KEPT]
         return iter(sorted(fields, key=lambda name: -len(name)))
 
@@ -120,216 +128,223 @@ class SentCall:
 
 
 def failure(
-    said: ErrorText, headers: Mapping[str, str], asked: SentCall, now: float
+    error: ErrorText, headers: Mapping[str, str], call: SentCall, now: float
 ) -> ProviderError:
     """The `ProviderError` that an error reply means; `now` is in seconds since the epoch."""
-    facts = {"code": said.code, "type": said.type}
-    facts = {name: asked.redactor.code(value) for name, value in facts.items()}
-    detail = log_line(said.status, facts, asked.redactor.message(said.message))
-    if said.status == 402 or _no_credit(said, headers, asked):
+    facts = {"code": error.code, "type": error.type}
+    facts = {name: call.redactor.code(value) for name, value in facts.items()}
+    detail = log_line(error.status, facts, call.redactor.message(error.message))
+    if error.status == 402 or _no_credit(error, headers, call):
         return NoCredit(detail)
-    if said.status == 429:
-        return Throttled(detail, retry_after(headers, said.reset, now))
-    if said.status == 401:
+    if error.status == 429:
+        return Throttled(detail, retry_after(headers, error.reset, now))
+    if error.status == 401:
         return KeyRefused(detail)
-    if _is_trouble(said) and not _blames_a_field(said, asked):
-        return ServerTrouble(detail, retry_after(headers, said.reset, now))
-    return _refusal(said, asked, detail)
+    if _is_trouble(error) and not _blames_a_field(error, call):
+        return ServerTrouble(detail, retry_after(headers, error.reset, now))
+    return _refusal(error, call, detail)
 
 
-def _refusal(said: ErrorText, asked: SentCall, detail: str) -> ProviderError:
-    """What a reply means that refuses this call, and would refuse it again."""
-    if said.status in (400, 422) and _says(_CUT_WORDS, said, asked):
+def _refusal(error: ErrorText, call: SentCall, detail: str) -> ProviderError:
+    """What a reply means where the same call would be refused again."""
+    if error.status in (400, 422) and _says(_CUT_WORDS, error, call):
         return Cut(detail)
-    bounded = _bounded(said, asked, detail)
+    bounded = _bounded(error, call, detail)
     if bounded is not None:
         return bounded
-    field = _refused_field(said, asked)
+    field = _refused_field(error, call)
     if field is not None:
-        return _without(field, asked, detail)
-    if (field := _echoed_field(said, asked)) is not None:
+        return _without(field, call, detail)
+    if (field := _echoed_field(error, call)) is not None:
         return ParameterRefused(field, detail, lasting=False)
-    if _is_gone(said, asked):
+    if _is_gone(error, call):
         return Gone(detail)
-    if said.status == 413 or _is_too_long(said):
-        return Refused(detail)  # in any other way the prompt would be longer
-    if asked.logprobs and (said.status < 500 or said.status == 501):
-        return NoLogprobs(detail)  # whatever it says: without log-probabilities it may be taken
-    if asked.formatted and said.status in (400, 422, 501):
-        return FormatRefused(detail)  # and so may this without the format
+    if error.status == 413 or _is_too_long(error):
+        # In any other way of asking the prompt would be even longer.
+        return Refused(detail)
+    # Whatever the message says, the call may be accepted without log-probabilities or the format.
+    if call.logprobs and (error.status < 500 or error.status == 501):
+        return NoLogprobs(detail)
+    if call.formatted and error.status in (400, 422, 501):
+        return FormatRefused(detail)
     return Refused(detail)
 
 
-def _is_too_long(said: ErrorText) -> bool:
-    return said.code == "context_length_exceeded" or bool(_CONTEXT_WORDS.search(said.message))
+def _is_too_long(error: ErrorText) -> bool:
+    return error.code == "context_length_exceeded" or bool(_CONTEXT_WORDS.search(error.message))
 
 
-def _without(field: str, asked: SentCall, detail: str) -> ProviderError:
-    """What it means that one field is refused."""
+def _without(field: str, call: SentCall, detail: str) -> ProviderError:
+    """What the refusal of one field means."""
     if "logprobs" in field:
         return NoLogprobs(detail)
     if field == "response_format":
         return FormatRefused(detail)
-    if field == "reasoning" and asked.body["reasoning"].get("effort") == "none":
+    if field == "reasoning" and call.body["reasoning"].get("effort") == "none":
         return ParameterRefused(REASONING_OFF, detail)
     if field not in FIELDS:
         return Refused(detail)
     return ParameterRefused(field, detail)
 
 
-def _is_trouble(said: ErrorText) -> bool:
-    """Whether asking again may help: not where the server says that it has no such function."""
-    return (said.status >= 500 and said.status != 501) or said.status in _TIMEOUT_STATUSES
+def _is_trouble(error: ErrorText) -> bool:
+    """Whether asking again may help, which it does not where a function is missing (501)."""
+    return (error.status >= 500 and error.status != 501) or error.status in _TIMEOUT_STATUSES
 
 
-def _no_credit(said: ErrorText, headers: Mapping[str, str], asked: SentCall) -> bool:
-    """Whether the account is spent, which unlike a limit does not pass by waiting."""
-    if said.status not in (400, 403, 429):
+def _no_credit(error: ErrorText, headers: Mapping[str, str], call: SentCall) -> bool:
+    """Whether the account has no credit left; unlike a limit, this does not pass by waiting."""
+    if error.status not in (400, 403, 429):
         return False
-    if {said.code, said.type} & _CREDIT_CODES:
+    if {error.code, error.type} & _CREDIT_CODES:
         return True
     passing = "Retry-After" in headers or _PASSING_WORDS.search(
-        f"{said.code} {said.type} {said.message}"
+        f"{error.code} {error.type} {error.message}"
     )
-    return not passing and _says(_CREDIT_WORDS, said, asked)
+    return not passing and _says(_CREDIT_WORDS, error, call)
 
 
-def _blames_a_field(said: ErrorText, asked: SentCall) -> bool:
+def _blames_a_field(error: ErrorText, call: SentCall) -> bool:
     """Whether an error of status 500 is a validation error that names a field of the body.
 
     The field and the word of refusal have to stand close together: an outage may list all fields.
     """
-    if said.status != 500:
+    if error.status != 500:
         return False
-    names = "|".join(re.escape(name) for name in asked.blamable())
-    names = f"{names}|{_LOGPROBS_WORDS.pattern}" if asked.logprobs else names
-    for found in _mentions(names, said):
-        near = said.message[max(0, found.start() - _NEAR) : found.end() + _NEAR]
+    names = "|".join(re.escape(name) for name in call.blamable())
+    names = f"{names}|{_LOGPROBS_WORDS.pattern}" if call.logprobs else names
+    for mention in _mentions(names, error):
+        start, end = max(0, mention.start() - _NEAR_CHARS), mention.end() + _NEAR_CHARS
+        near = error.message[start:end]
         if _VALIDATION_WORDS.search(near) or bounds.TOO_LARGE.search(near):
-            return _refused_field(said, asked) is not None
+            return _refused_field(error, call) is not None
     return False
 
 
-def _refused_field(said: ErrorText, asked: SentCall) -> str | None:
+def _refused_field(error: ErrorText, call: SentCall) -> str | None:
     """The one field of the body that the error blames."""
-    blames = said.status in _BLAMES_PARAMETERS or said.status >= 500
-    if not blames or said.code == "context_length_exceeded":
+    blames = error.status in _BLAMES_PARAMETERS or error.status >= 500
+    if not blames or error.code == "context_length_exceeded":
         return None
-    if _no_endpoint(said, asked):
-        return _no_endpoint_field(said, asked)
-    named = _named(said.param, asked)
-    if named is not None or said.param or _CONTEXT_WORDS.search(said.message):
+    if _no_endpoint(error, call):
+        return _no_endpoint_field(error, call)
+    named = _named(error.param, call)
+    if named is not None or error.param or _CONTEXT_WORDS.search(error.message):
         return named
-    for name in asked.blamable():
-        if _says(_mention(re.escape(name)), said, asked):
-            return _named_part(name, said, asked)
-    if asked.logprobs and _says(_LOGPROBS_WORDS, said, asked):
+    for name in call.blamable():
+        if _says(_mention(re.escape(name)), error, call):
+            return _named_part(name, error, call)
+    if call.logprobs and _says(_LOGPROBS_WORDS, error, call):
         return "logprobs"
-    if asked.formatted and _says(_SCHEMA_WORDS, said, asked):
+    if call.formatted and _says(_SCHEMA_WORDS, error, call):
         return "response_format"
-    if "reasoning" in asked.body and _says(_MANDATORY_WORDS, said, asked):
+    if "reasoning" in call.body and _says(_MANDATORY_WORDS, error, call):
         return "reasoning"
     return None
 
 
-def _echoed_field(said: ErrorText, asked: SentCall) -> str | None:
-    """A field whose name the caller used too: it may be left out of this call, and no other."""
-    if said.status not in (400, 422):
+def _echoed_field(error: ErrorText, call: SentCall) -> str | None:
+    """A field whose name the caller used too; it may be left out of this call, but of no other."""
+    if error.status not in (400, 422):
         return None
-    for name in asked.blamable():
-        for found in _mentions(re.escape(name), said) if name in FIELDS else ():
-            if _VALIDATION_WORDS.search(said.message[found.start() : found.end() + _NEAR]):
+    for name in call.blamable():
+        for mention in _mentions(re.escape(name), error) if name in FIELDS else ():
+            near = error.message[mention.start() : mention.end() + _NEAR_CHARS]
+            if _VALIDATION_WORDS.search(near):
                 return name
     return None
 
 
 def _mention(names: str) -> str:
-    """A pattern of a field's name as such: in a path of the body, but in no model's name."""
+    """A pattern that finds a field's name in words or in a path, but not in a model's name."""
     return rf"(?:(?<![\w/-])|(?<=body/)|(?<=#/)|(?<=\s/)|(?<=^/))(?:{names})(?![\w-])"
 
 
-def _mentions(names: str, said: ErrorText) -> Iterator[re.Match[str]]:
-    return re.finditer(_mention(names), said.message, re.IGNORECASE)
+def _mentions(names: str, error: ErrorText) -> Iterator[re.Match[str]]:
+    return re.finditer(_mention(names), error.message, re.IGNORECASE)
 
 
-def _named(param: str, asked: SentCall) -> str | None:
+def _named(param: str, call: SentCall) -> str | None:
     """The field that `param` names, such as `response_format.schema` or `body -> logprobs`."""
     path = [part for part in re.split(r"[^A-Za-z0-9_]+", param) if part and part != "body"]
-    for name in asked.blamable():
+    for name in call.blamable():
         if path and path[0].casefold() == name:
-            return OBJECT_SCHEMA if _is_object_schema(path, asked) else name
+            return OBJECT_SCHEMA if _is_object_schema(path, call) else name
     return None
 
 
-def _named_part(name: str, said: ErrorText, asked: SentCall) -> str:
+def _named_part(name: str, error: ErrorText, call: SentCall) -> str:
     """The field itself, or the schema inside it where that alone is blamed."""
     if name == "response_format":
-        found = re.search(r"response_format\W+(?:body\W+)?schema\b", said.message, re.IGNORECASE)
-        if found and _is_object_schema([name, "schema"], asked):
+        schema = re.search(r"response_format\W+(?:body\W+)?schema\b", error.message, re.IGNORECASE)
+        if schema and _is_object_schema([name, "schema"], call):
             return OBJECT_SCHEMA
     return name
 
 
-def _is_object_schema(path: list[str], asked: SentCall) -> bool:
+def _is_object_schema(path: list[str], call: SentCall) -> bool:
     """Whether the schema beside the type `json_object` is meant."""
-    sent = asked.body.get("response_format", {})
+    sent = call.body.get("response_format", {})
     return path[:2] == ["response_format", "schema"] and "schema" in sent
 
 
-def _bounded(said: ErrorText, asked: SentCall, detail: str) -> ParameterBounded | None:
-    """The bound of a number that was too large or too small, where the error tells of one."""
-    if not (said.status in _BLAMES_PARAMETERS or said.status >= 500):
+def _bounded(error: ErrorText, call: SentCall, detail: str) -> ParameterBounded | None:
+    """The bound of a number that was too large or too small, where the error states one."""
+    if not (error.status in _BLAMES_PARAMETERS or error.status >= 500):
         return None
-    sent = asked.body.get("top_logprobs", 0)
-    if _says(_LOGPROBS_WORDS, said, asked) or said.param == "top_logprobs":
-        fewer = bounds.fewer_alternatives(said.message, sent)
+    sent = call.body.get("top_logprobs", 0)
+    if _says(_LOGPROBS_WORDS, error, call) or error.param == "top_logprobs":
+        fewer = bounds.fewer_alternatives(error.message, sent)
         if fewer is not None:
             return ParameterBounded("top_logprobs", fewer, detail)
-    name, limit = asked.limit()
-    left = bounds.left_of_context(said.message)
+    name, limit = call.limit()
+    left = bounds.left_of_context(error.message)
     if left is not None:
         return ParameterBounded(name, left, detail, lasting=False) if left < limit else None
-    if said.param != name and not _says(bounds.output_limit_words(name), said, asked):
+    if error.param != name and not _says(bounds.output_limit_words(name), error, call):
         return None
-    found = bounds.output_limit(said.message, limit)
-    if found is None:
+    allowed = bounds.output_limit(error.message, limit)
+    if allowed is None:
         return None
-    bound, upper = found
+    bound, upper = allowed
     return ParameterBounded(name, bound, detail, upper=upper)
 
 
-def _says(pattern: str | re.Pattern[str], said: ErrorText, asked: SentCall) -> bool:
-    """Whether the message says it in words that are no echo of the caller's.
+def _says(pattern: str | re.Pattern[str], error: ErrorText, call: SentCall) -> bool:
+    """Whether the message matches in words that are not an echo of the caller's.
 
-    What is learned of a model holds for everybody, so no caller's text may teach it.
+    What is learned of a model applies to every caller, so it must not come from one caller's text.
     """
     if isinstance(pattern, str):
         pattern = re.compile(pattern, re.IGNORECASE)
-    found = pattern.search(said.message)
-    return found is not None and not asked.redactor.echoes(found[0])
+    match = pattern.search(error.message)
+    return match is not None and not call.redactor.echoes(match[0])
 
 
-def _no_endpoint(said: ErrorText, asked: SentCall) -> bool:
-    return asked.aggregator and said.message.lower().startswith(
+def _no_endpoint(error: ErrorText, call: SentCall) -> bool:
+    return call.aggregator and error.message.lower().startswith(
         ("no endpoints found", "no endpoints available", "no allowed providers")
     )
 
 
-def _no_endpoint_field(said: ErrorText, asked: SentCall) -> str | None:
-    """The aggregator's 404s: none that takes every parameter, unlike none of the right policy."""
-    policy = asked.body.get("provider", {})
-    if "requested parameters" in said.message.lower() and REQUIRE_PARAMETERS in policy:
+def _no_endpoint_field(error: ErrorText, call: SentCall) -> str | None:
+    """What an aggregator's 404 blames: that no provider takes every parameter, or nothing.
+
+    It answers with the same status when no provider has the right policy.
+    """
+    policy = call.body.get("provider", {})
+    if "requested parameters" in error.message.lower() and REQUIRE_PARAMETERS in policy:
         return REQUIRE_PARAMETERS
     return None
 
 
-def _is_gone(said: ErrorText, asked: SentCall) -> bool:
-    if said.status not in _BLAMES_MODEL:
+def _is_gone(error: ErrorText, call: SentCall) -> bool:
+    if error.status not in _BLAMES_MODEL:
         return False
-    if {said.code, said.type} & _GONE_CODES or said.param == "model":
+    if {error.code, error.type} & _GONE_CODES or error.param == "model":
         return True
-    if _no_endpoint(said, asked):
-        return said.message.lower().startswith("no endpoints found for")
-    if _GONE_WORDS.search(said.message):
+    if _no_endpoint(error, call):
+        return error.message.lower().startswith("no endpoints found for")
+    if _GONE_WORDS.search(error.message):
         return True
-    return said.status in (404, 410) and said.structured
+    return error.status in (404, 410) and error.structured

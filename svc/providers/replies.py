@@ -12,66 +12,81 @@ from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, NoLogprobs, Refused
 from svc.providers.refusals import SentCall, failure
 
-PLACEHOLDER = -9999.0  # and below: a server's word for a probability it does not have
-MOST_TOKENS = 1_000_000_000  # a usage above this is a lie
-MOST_DOLLARS = 10_000.0  # and so is a cost above this, for one call
-_SUM_SLACK = 0.01  # what rounding may lift the alternatives' probabilities over 1
+# Servers send this logprob or a lower one for a probability that they do not have.
+PLACEHOLDER = -9999.0
+
+# No single call uses more tokens or costs more; a larger number is wrong and is ignored.
+MOST_TOKENS = 1_000_000_000
+MOST_DOLLARS = 10_000.0
+
+# How far above 1 rounding may push the sum of the alternatives' probabilities.
+_SUM_SLACK = 0.01
+
 # NaN and Infinity are no JSON, but servers send them: they read as null.
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One HTTP reply, read to its end and decompressed."""
+    """One HTTP reply, read to its end and decompressed; `headers` ignore case."""
 
     status: int
-    headers: Mapping[str, str]  # case-insensitive
+    headers: Mapping[str, str]
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of the text, and the tokens that could have stood in its place."""
+    """One token of the text, and the tokens that could have stood in its place.
+
+    `logprob` is the natural logarithm, at most 0. Each of the `alternatives` is a text and its
+    logprob, in the provider's order.
+    """
 
     text: str
-    logprob: float  # natural logarithm, at most 0
-    alternatives: tuple[tuple[str, float], ...]  # text and logprob, as the provider orders them
+    logprob: float
+    alternatives: tuple[tuple[str, float], ...]
 
     @property
     def tells(self) -> bool:
-        """Whether it says more than that the token which stands there stands there."""
+        """Whether it says anything about the probabilities of other tokens."""
         return len(self.alternatives) > 1 or (self.logprob < 0 and len(self.alternatives) == 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered."""
+    """What a model answered.
+
+    `tokens` is None unless log-probabilities were requested. `reported_cost` is in dollars, None
+    where the provider does not report it. `cut` says that the text ran into the output limit.
+    `decided` is the answer of a decision server: for each question, the probability of each label
+    by its position.
+    """
 
     text: str
-    tokens: tuple[Token, ...] | None = None  # None unless log-probabilities were asked for
+    tokens: tuple[Token, ...] | None = None
     input_tokens: int = 0
     output_tokens: int = 0
-    reported_cost: float | None = None  # dollars, where the provider says
-    cut: bool = False  # the text ran into the token limit
-    # Of a decision server: for each question, the probability of each label by its position.
+    reported_cost: float | None = None
+    cut: bool = False
     decided: tuple[Mapping[int, float], ...] = ()
 
 
-def read_payload(reply: Reply, asked: SentCall, now: float) -> Any:
+def read_payload(reply: Reply, call: SentCall, now: float) -> Any:
     """The decoded body of a reply that is no error; `now` is in seconds since the epoch.
 
-    Raises a `ProviderError` for an error, and no reply makes it raise anything but that.
+    Raises a `ProviderError` for an error, and nothing else whatever the reply is.
     """
     payload = _decode(reply.body)
-    _check_error(reply, payload, asked, now)
+    _check_error(reply, payload, call, now)
     error = _first_choice(payload).get("error")
     if error:
-        raise failure(read_inner_error({"error": error}), reply.headers, asked, now)
+        raise failure(read_inner_error({"error": error}), reply.headers, call, now)
     return payload
 
 
 def read_chat(payload: Any, logprobs: bool) -> Completion:
-    """The completion in a chat reply's decoded body; `logprobs` says that they were asked for.
+    """The completion in a chat reply's decoded body; `logprobs` says that they were requested.
 
     Raises a `ProviderError` for everything else.
     """
@@ -88,15 +103,15 @@ def read_chat(payload: Any, logprobs: bool) -> Completion:
 
 
 def read_usage(usage: Any, input_name: str, output_name: str) -> tuple[int, int]:
-    """Input and output tokens of a `usage` object; 0 for what it does not say or lies about."""
+    """Input and output tokens of a `usage` object; 0 for a count that is missing or wrong."""
     usage = usage if isinstance(usage, dict) else {}
     return _count(usage.get(input_name)), _count(usage.get(output_name))
 
 
-def read_models(reply: Reply, asked: SentCall, now: float) -> list[str]:
-    """The ids in a reply of `/models`; raises a `ProviderError` where it is no such list."""
+def read_models(reply: Reply, call: SentCall, now: float) -> list[str]:
+    """The ids in a reply of `/models`; raises a `ProviderError` for any other reply."""
     payload = _decode(reply.body)
-    _check_error(reply, payload, asked, now)
+    _check_error(reply, payload, call, now)
     listed = payload
     if isinstance(payload, dict):
         listed = payload.get("data", payload.get("models"))
@@ -114,12 +129,12 @@ def _decode(body: bytes) -> Any:
         return None
 
 
-def _check_error(reply: Reply, payload: Any, asked: SentCall, now: float) -> None:
+def _check_error(reply: Reply, payload: Any, call: SentCall, now: float) -> None:
     if not 200 <= reply.status < 300:
-        raise failure(read_error(reply.status, payload), reply.headers, asked, now)
+        raise failure(read_error(reply.status, payload), reply.headers, call, now)
     first = payload[0] if isinstance(payload, list) and payload else payload
     if isinstance(first, dict) and first.get("error"):
-        raise failure(read_inner_error(first), reply.headers, asked, now)
+        raise failure(read_inner_error(first), reply.headers, call, now)
 
 
 def _first_choice(payload: Any) -> Mapping[str, Any]:
@@ -179,8 +194,9 @@ def _pair(item: Any) -> tuple[str, float]:
     if not isinstance(item, dict):
         raise NoLogprobs("200: malformed log-probabilities")
     text, value = item.get("token"), item.get("logprob", PLACEHOLDER)
+    # A reply holds hundreds of pairs. Nearly all are plain, and these need no further checks.
     if type(value) is float and type(text) is str and PLACEHOLDER < value <= 0 and text.isascii():
-        return text, value  # as nearly all are: a reply holds hundreds
+        return text, value
     if value is None:
         value = PLACEHOLDER
     number = isinstance(value, int | float) and not isinstance(value, bool)

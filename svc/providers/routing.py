@@ -26,11 +26,15 @@ class Router:
         default_model: str | None,
         list_models: Callable[[Provider], list[str]],
     ) -> None:
-        """`list_models` may raise `ProviderError`; it is asked at most once while it succeeds."""
+        """`list_models` may raise `ProviderError`; it is called until it succeeds once."""
         self._catalog = catalog
         self._default_model = default_model
         self._list_models = list_models
-        self._keyed = [p for p in catalog.values() if p.hosted and p.key is not None]
+        self._keyed = [
+            provider
+            for provider in catalog.values()
+            if provider.hosted and provider.key is not None
+        ]
         self._usual: Future[str] | None = None
         self._lock = threading.Lock()
 
@@ -41,7 +45,7 @@ class Router:
     def resolve(self, model_id: str) -> Model:
         """`@<provider>/<model>` by name, anything else by the default provider.
 
-        Raises `InvalidRequest` for an id that is none or whose provider is not configured.
+        Raises `InvalidRequest` for an id that is malformed or whose provider is not configured.
         """
         self._check(model_id)
         if not model_id.startswith("@"):
@@ -57,10 +61,10 @@ class Router:
         return Model(model_id, name, rest)
 
     def check_strict(self, model: Model) -> None:
-        """Raise `InvalidRequest` unless the model's provider may see what is private.
+        """Raise `InvalidRequest` unless the model's provider may receive private data.
 
-        The aggregator can be told to use only providers that keep nothing; any other has to be
-        on this machine.
+        The aggregator accepts a request to use only providers that keep nothing. Any other
+        provider must be on this machine.
         """
         provider = self._catalog[model.provider]
         if not provider.aggregator and not provider.local:
@@ -90,13 +94,14 @@ class Router:
         return self._usual_model(self._keyed[0])
 
     def trouble(self, pin: Pin) -> str:
-        """Why a request that names no model cannot be answered; empty where none is known of.
+        """Why a request that names no model cannot be answered; empty where no reason is known.
 
         Asks no provider.
         """
         listed = self._default_model is None and AGGREGATOR not in self._catalog
         if listed and self._keyed:
-            return ""  # the provider's list of models will tell
+            # Only the provider's list of models could show a reason.
+            return ""
         try:
             self.resolve(self.default(pin, named=False))
         except ApiError as error:
@@ -128,7 +133,7 @@ class Router:
         return f"configured providers: {', '.join(self._catalog) or 'none'}"
 
     def _usual_model(self, provider: Provider) -> str:
-        """The first usual model that is listed; those who ask at the same time share one answer."""
+        """The first usual model that is listed; requests at the same time share one call."""
         with self._lock:
             answer = self._usual
             first = answer is None
@@ -137,8 +142,9 @@ class Router:
         if first:
             try:
                 answer.set_result(self._ask(provider))
-            except BaseException as error:  # noqa: BLE001 - theirs too who wait for it
-                self._usual = None  # the next request tries again
+            except BaseException as error:  # noqa: BLE001 - the requests that wait get it too
+                # The next request tries again.
+                self._usual = None
                 answer.set_exception(error)
         return answer.result()
 
@@ -147,8 +153,9 @@ class Router:
             listed = self._list_models(provider)
         except ProviderError as error:
             if error.retry:
-                self._usual = None  # the next request asks for the list again
-            # Some have no such list, or want other headers for it than for a completion.
+                # The next request reads the list again.
+                self._usual = None
+            # Some providers have no such list, or need other headers for it than for a completion.
             return f"@{provider.name}/{provider.usual_models[0]}"
         names = {undated(name.removeprefix("models/")): name for name in sorted(listed)}
         names.update((name.removeprefix("models/"), name) for name in listed)

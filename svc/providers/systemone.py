@@ -13,7 +13,8 @@ from svc.providers.replies import Completion, read_usage
 from svc.providers.traits import Traits
 from svc.questions import CHOICE, SCORE, PlainQuestion
 
-_TYPES = {CHOICE: "choice", SCORE: "score"}  # any other is a yes/no question, `noul`
+# Any other kind is a yes/no question, of the type `noul`.
+_TYPES = {CHOICE: "choice", SCORE: "score"}
 
 
 class SystemOne(Protocol[DecisionCall]):
@@ -24,7 +25,9 @@ class SystemOne(Protocol[DecisionCall]):
     def body(self, provider: Provider, name: str, call: DecisionCall, traits: Traits) -> JsonObject:
         if call.images:
             raise Unanswerable("a server of the criteria shape takes no images")
-        questions = {_name(n): _question(one) for n, one in enumerate(call.questions)}
+        questions = {
+            _name(number): _question(question) for number, question in enumerate(call.questions)
+        }
         return {"model": name, "state": call.state, "questions": questions}
 
     def read(self, payload: Any, call: DecisionCall) -> Completion:
@@ -33,7 +36,8 @@ class SystemOne(Protocol[DecisionCall]):
             raise BadReply("200: no answers in the reply")
         try:
             decided = tuple(
-                _decided(one, answers.get(_name(n))) for n, one in enumerate(call.questions)
+                _decided(question, answers.get(_name(number)))
+                for number, question in enumerate(call.questions)
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise BadReply("200: an answer without usable probabilities") from None
@@ -42,20 +46,20 @@ class SystemOne(Protocol[DecisionCall]):
 
 
 def _name(number: int) -> str:
-    """A neutral name: the caller's keys reach no model."""
+    """A neutral name, because a model must not see the caller's keys."""
     return f"q{number + 1}"
 
 
 def _question(question: PlainQuestion) -> JsonObject:
-    asked: JsonObject = {
+    body: JsonObject = {
         "type": _TYPES.get(question.kind, "noul"),
         "instructions": question.instructions,
     }
     if question.kind == CHOICE:
-        asked["criteria"] = dict(question.options)
+        body["criteria"] = dict(question.options)
     elif question.kind == SCORE:
-        asked["criteria"] = [level for level, _ in question.options]
-    return asked
+        body["criteria"] = [level for level, _ in question.options]
+    return body
 
 
 def _decided(question: PlainQuestion, answer: Mapping[str, Any] | None) -> dict[int, float]:
@@ -67,7 +71,7 @@ def _decided(question: PlainQuestion, answer: Mapping[str, Any] | None) -> dict[
         return {0: yes, 1: 1 - yes}
     listed = answer["probabilities"]
     if isinstance(listed, list):
-        listed = {str(level): p for level, p in enumerate(listed)}
+        listed = {str(level): probability for level, probability in enumerate(listed)}
     names = [name for name, _ in question.options]
     keys = names if question.kind == CHOICE else [str(level) for level in range(len(names))]
     return distribution(question, keys, listed)

@@ -1,4 +1,4 @@
-"""What is learnt about single models by asking them, over all processes of a server.
+"""What is learnt about each model by asking it, shared by all processes of a server.
 
 A model shows which fields it refuses, how many alternatives it gives, whether it needs room to
 think, and in which way it can be asked at all. The ways form two ladders, best first:
@@ -6,11 +6,13 @@ think, and in which way it can be asked at all. The ways form two ladders, best 
     label ways   LINES    all questions in one call, one label a line
                  SINGLE   each label in a call of its own
     JSON ways    SCHEMA   one reply bound to a strict JSON schema
-                 OBJECT   one reply bound to be some JSON object
-                 WORDS    JSON asked for in words alone
+                 OBJECT   one reply bound to be any JSON object
+                 WORDS    JSON requested in words alone
 
-The way that worked is remembered with the reason why the one above it did not, and the top is
-tried again now and then: a server is updated, and one odd reply must not decide for ever.
+A model that is a decision server is asked in the way DECISION alone, which is on no ladder.
+
+The way that worked is remembered with the reason why the one above it did not. The top is tried
+again now and then, because servers are updated and one odd reply must not decide for ever.
 """
 
 from __future__ import annotations
@@ -27,14 +29,25 @@ from functools import lru_cache
 
 from svc.sharing import ProcessLock
 
-SLOTS = 16_384  # models at once; callers choose ids, so memory must end somewhere
-FIRST_RETRY = 25  # asks after which the top of a ladder is tried again for the first time
-LAST_RETRY = 400  # the wait doubles up to this many asks
-MISSES = 3  # failures in a row before a way that has worked is given up
-FORGET_S = 3_600.0  # after which fields and limits that were refused are tried again
-REQUIRE_PARAMETERS = "require_parameters"  # inside the aggregator's `provider`
-REASONING_OFF = "reasoning.effort"  # the aggregator's effort `none`
-OBJECT_SCHEMA = "response_format.schema"  # beside the type json_object
+# The models that are remembered at once. Callers choose their ids, so there must be a bound.
+SLOTS = 16_384
+
+# The top of a ladder is tried again after so many requests, which double up to the second figure.
+FIRST_RETRY = 25
+LAST_RETRY = 400
+
+# A way that has worked is given up after so many failures in a row.
+MISSES = 3
+
+# Fields and limits that were refused are tried again after this time.
+FORGET_S = 3_600.0
+
+# Fields inside another field: of the aggregator's `provider`, of its `reasoning` (the effort
+# `none`), and of a `response_format` of the type json_object.
+REQUIRE_PARAMETERS = "require_parameters"
+REASONING_OFF = "reasoning.effort"
+OBJECT_SCHEMA = "response_format.schema"
+
 # Everything that a model may refuse on its own; the order is that of the bits in a record.
 FIELDS = (
     "temperature",
@@ -46,10 +59,16 @@ FIELDS = (
     REASONING_OFF,
     OBJECT_SCHEMA,
 )
-_PROBES = 32  # slots that a model may stand in
-_HEAD = struct.Struct("=Qd")  # digest, last written (seconds)
-# Fields learnt (seconds), refused fields, alternatives, output limit, least output limit, room to
-# think, and twice: rung, reason, misses, proven ways, asks since the last try, asks until the next.
+
+# The slots in which a model may stand.
+_PROBES = 32
+
+# A record begins with the model's digest and the time of the last change in seconds.
+_HEAD = struct.Struct("=Qd")
+
+# Then come: the time at which fields were learnt in seconds, refused fields, alternatives, output
+# limit, least output limit, whether it thinks, and for each ladder: rung, reason, misses, proven
+# ways, requests since the last try of the top, requests until the next.
 _TRAITS = struct.Struct("=dIHIHB" + "BBBBHH" * 2)
 _RECORD = struct.Struct(_HEAD.format + _TRAITS.format[1:])
 
@@ -62,7 +81,7 @@ class Way(IntEnum):
     SCHEMA = 2
     OBJECT = 3
     WORDS = 4
-    DECISION = 5  # the model is a decision server and has this way alone
+    DECISION = 5
 
 
 LABEL_WAYS = (Way.LINES, Way.SINGLE)
@@ -95,47 +114,55 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """Where a model stands on one of the two ladders."""
+    """Where a model stands on one of the two ladders.
 
-    index: int = 0  # of the way in use; the ladder's length where none works
+    `index` is that of the way in use, or the ladder's length where none works; `reason` is why the
+    ways above it did not. `misses` counts the requests in a row in which the way in use failed.
+    `proven` has a bit for each way that has ever worked. The top was tried last `asks` requests
+    ago, and is tried again after `patience` of them.
+    """
+
+    index: int = 0
     reason: Reason = Reason.NONE
-    misses: int = 0  # asks in a row in which the way in use failed
-    proven: int = 0  # a bit for each way that has ever worked
-    asks: int = 0  # since the top was tried last
-    patience: int = FIRST_RETRY  # asks until it is tried again
+    misses: int = 0
+    proven: int = 0
+    asks: int = 0
+    patience: int = FIRST_RETRY
 
     def settled(self, worked: int) -> bool:
-        """Whether an ask in which this way worked at once changes nothing."""
+        """Whether a request in which this way worked at once changes nothing."""
         return self.index == 0 and bool(self.proven >> worked & 1) and not self.misses
 
     @property
     def due(self) -> bool:
-        """Whether the next ask is to begin at the top again."""
+        """Whether the next request begins at the top again."""
         return self.index > 0 and self.asks + 1 >= self.patience
 
     def after(self, failed: Sequence[int], worked: int, reason: Reason) -> Rung:
-        """The rung after an ask in which the ways `failed`, in this order, and then one worked.
+        """The rung after a request in which the ways `failed`, in this order, and then one worked.
 
         `worked` is the ladder's length where an answer came from below it. A way that was not
-        tried, because the ask had but one label, is not blamed.
+        tried, because the request had only one label, does not count as failed.
         """
         proven = self.proven | 1 << worked
         if worked < self.index:
             return Rung(worked, reason if failed else Reason.NONE, proven=proven)
         if worked > self.index and not failed:
-            return replace(self, proven=proven)  # the way in use was not tried
+            # The way in use was not tried.
+            return replace(self, proven=proven)
         if worked > self.index:
             relied_on = any(self.proven >> way & 1 for way in failed)
             if relied_on and self.misses + 1 < MISSES:
                 return replace(self, misses=self.misses + 1)
             return Rung(worked, reason, proven=proven)
-        if failed:  # the top was tried again, in vain
+        if failed:
+            # The top was tried again and failed.
             patience = min(LAST_RETRY, 2 * self.patience)
             return replace(self, misses=0, proven=proven, asks=0, patience=patience)
         return replace(self.waited(), misses=0, proven=proven)
 
     def waited(self) -> Rung:
-        """The rung after one more ask that did not begin at the top."""
+        """The rung after one more request that did not begin at the top."""
         return replace(self, asks=min(LAST_RETRY, self.asks + 1)) if self.index else self
 
 
@@ -144,16 +171,22 @@ TOP = Rung()
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is known of one model; nothing at first."""
+    """What is known of one model; nothing at first.
 
-    refused: frozenset[str] = frozenset()  # names out of `FIELDS`
-    top_logprobs: int = 0  # alternatives it gives at most; 0 while it takes what is asked
-    most_tokens: int = 0  # the largest output limit it takes; 0 while none was refused
-    least_tokens: int = 0  # the smallest output limit it takes
-    thinks: bool = False  # whether it needs room to think before it answers
+    `refused` holds names of `FIELDS`. `top_logprobs` is the most alternatives that the model gives,
+    and `most_tokens` and `least_tokens` bound its output limit; each is 0 while no bound is known.
+    `thinks` says that it needs tokens for thought before it answers. `learnt_at` is when anything
+    but the rungs was learnt last, on the clock of the memory.
+    """
+
+    refused: frozenset[str] = frozenset()
+    top_logprobs: int = 0
+    most_tokens: int = 0
+    least_tokens: int = 0
+    thinks: bool = False
     labels: Rung = TOP
     json: Rung = TOP
-    learnt_at: float = 0.0  # when anything but the rungs was learnt last, on the memory's clock
+    learnt_at: float = 0.0
 
     def corrected(self, correction: Traits) -> Traits:
         """These traits with the refusals and bounds of `correction`, which win."""
@@ -173,8 +206,8 @@ UNKNOWN = Traits()
 class Corrections:
     """What one call leaves out or bounds because a provider refused it before.
 
-    `lasting` is the part that holds for every call. It is remembered once a call that was so
-    corrected succeeded: a provider may blame a field for what is wrong with the content.
+    `lasting` is the part that holds for every call. It is remembered only after a call with these
+    corrections succeeded, because a provider may blame a field for what is wrong with the content.
     """
 
     all: Traits = UNKNOWN
@@ -192,30 +225,30 @@ NO_CORRECTIONS = Corrections()
 class TraitMemory:
     """The traits of models by their full ids; processes forked after this was made share it.
 
-    Writing takes a lock, reading none: what is read while another process writes may mix two
-    states of a model, which costs one call at most.
+    Writing takes a lock, but reading does not. What is read while another process writes may mix
+    two states of a model, which costs one call at most.
     """
 
     def __init__(self, slots: int = SLOTS, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` has to be the same for all processes."""
+        """`clock` must be the same for all processes."""
         self._slots, self._clock = slots, clock
         self._memory = mmap.mmap(-1, slots * _RECORD.size)
         self._processes, self._threads = ProcessLock(), threading.Lock()
 
     def of(self, model_id: str) -> Traits:
         """What is known of the model."""
-        at, known = self._find(_digest(model_id))
-        return self._read(at) if known else UNKNOWN
+        offset, known = self._find(_digest(model_id))
+        return self._read(offset) if known else UNKNOWN
 
     def change(self, model_id: str, change: Callable[[Traits], Traits]) -> None:
         """Replace what is known of the model; `change` makes the new traits from the old ones."""
         digest = _digest(model_id)
         with self._threads, self._processes:
-            at, known = self._find(digest)
-            old = self._read(at) if known else UNKNOWN
+            offset, known = self._find(digest)
+            old = self._read(offset) if known else UNKNOWN
             new = change(old)
             if new != old:
-                _RECORD.pack_into(self._memory, at, digest, self._clock(), *_packed(new))
+                _RECORD.pack_into(self._memory, offset, digest, self._clock(), *_packed(new))
 
     def learn(self, model_id: str, correction: Traits) -> None:
         """Remember refusals and bounds, for `FORGET_S` seconds."""
@@ -228,29 +261,29 @@ class TraitMemory:
         self.change(model_id, lambda old: replace(old, thinks=True, learnt_at=now))
 
     def close(self) -> None:
-        """Let go of it in this process."""
+        """Release the memory in this process."""
         self._processes.close()
         self._memory.close()
 
-    def _read(self, at: int) -> Traits:
-        traits = _unpacked(self._memory[at + _HEAD.size : at + _RECORD.size])
+    def _read(self, offset: int) -> Traits:
+        traits = _unpacked(self._memory[offset + _HEAD.size : offset + _RECORD.size])
         if traits.learnt_at and self._clock() - traits.learnt_at > FORGET_S:
             return Traits(labels=traits.labels, json=traits.json)
         return traits
 
     def _find(self, digest: int) -> tuple[int, bool]:
-        """Where the model stands, or the place that a new one takes; and which of the two."""
-        oldest, oldest_at = float("inf"), 0
+        """The offset of the model's record, or of the one it would take; whether it is there."""
+        oldest_at, oldest_offset = float("inf"), 0
         for probe in range(_PROBES):
-            at = (digest + probe) % self._slots * _RECORD.size
-            held, written = _HEAD.unpack_from(self._memory, at)
-            if held == digest:
-                return at, True
-            if held == 0:
-                return at, False
-            if written < oldest:
-                oldest, oldest_at = written, at
-        return oldest_at, False
+            offset = (digest + probe) % self._slots * _RECORD.size
+            slot_digest, written_at = _HEAD.unpack_from(self._memory, offset)
+            if slot_digest == digest:
+                return offset, True
+            if slot_digest == 0:
+                return offset, False
+            if written_at < oldest_at:
+                oldest_at, oldest_offset = written_at, offset
+        return oldest_offset, False
 
 
 @lru_cache(maxsize=1_024)
@@ -269,7 +302,8 @@ def _packed(traits: Traits) -> tuple[float, ...]:
     return (traits.learnt_at, bits, *limits, traits.thinks, *rungs)
 
 
-@lru_cache(maxsize=1_024)  # most models have the same few traits, and every call reads them
+# Every call reads traits, and most models have the same few.
+@lru_cache(maxsize=1_024)
 def _unpacked(traits: bytes) -> Traits:
     learnt_at, bits, alternatives, most, least, thinks, *rungs = _TRAITS.unpack(traits)
     return Traits(

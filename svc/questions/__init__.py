@@ -1,4 +1,4 @@
-"""The question types: one file each; this table is all that knows them by name."""
+"""The question types, one file each; nothing but this table knows them by name."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ ESCAPE_DESCRIPTION = "None of the other options fits"
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Lettered):
-    """Which one of `options` fits; with `escape`, or none of them."""
+    """Which one of `options` fits; with `escape` the answer may be that none does."""
 
     type = "choice"
     task = TaskKind.CLASSES
@@ -123,7 +123,7 @@ class Choice(Lettered):
         return {"options": dict(self.options), "escape": self.escape}
 
     def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
-        """Sorted by option, the escape option last."""
+        """The probabilities sorted by option, with the escape option last."""
         by_key = sorted(zip(self.options, probabilities, strict=False))
         return [*(p for _, p in by_key), *probabilities[len(self.options) :]]
 

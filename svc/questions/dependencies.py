@@ -18,10 +18,10 @@ class UnsoundDependency(Exception):
 
 
 def stages(questions: Mapping[str, Question]) -> tuple[tuple[str, ...], ...]:
-    """The keys of each stage, in the request's order; a question comes right after its last need.
+    """The keys of each stage, in the request's order; a question comes as early as it can.
 
-    Raises `UnsoundDependency` for an unknown key, a question that needs itself, a cycle, or more
-    than `limits.STAGES` stages.
+    Raises `UnsoundDependency` for an unknown key, a question that depends on itself, a cycle, or
+    more than `limits.STAGES` stages.
     """
     for key, question in questions.items():
         _check(key, question, questions)
@@ -42,7 +42,7 @@ def stages(questions: Mapping[str, Question]) -> tuple[tuple[str, ...], ...]:
             )
         stage.update(dict.fromkeys(ready, number))
     count = max(stage.values()) + 1
-    return tuple(tuple(k for k in questions if stage[k] == number) for number in range(count))
+    return tuple(tuple(key for key in questions if stage[key] == number) for number in range(count))
 
 
 def _check(key: str, question: Question, questions: Mapping[str, Question]) -> None:

@@ -1,7 +1,7 @@
-"""What `text`, `number` and `integer` share: a value read from the input, and how sure it is.
+"""What `text`, `number` and `integer` share: a value read from the input, and its confidence.
 
-They are answered in verbal mode only and have no order to reverse. A value that is not valid is
-no answer: null, with a confidence of 0.
+They are answered in verbal mode only and have no option order to reverse. A value that is not valid
+becomes no answer: null, with a confidence of 0.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class Extraction(Question):
         return {}
 
     def stated(self, member: Any, backwards: bool) -> Stated:
-        found = number_of(member.get("confidence")) if isinstance(member, Mapping) else None
-        return Stated({} if found is None else {0: found}, whole=False)
+        confidence = number_of(member.get("confidence")) if isinstance(member, Mapping) else None
+        return Stated({} if confidence is None else {0: confidence}, whole=False)
 
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
-        """Never unreadable: a member that is not valid is no answer."""
+        """The value and its confidence; a member that is not valid is no answer, never an error."""
         if not isinstance(member, Mapping):
             return NO_ANSWER
         try:
@@ -107,18 +107,19 @@ class Extraction(Question):
     def blend(self, readings: Sequence[Reading]) -> tuple[Reading, float]:
         """The value that most members gave, at the mean of their confidences times their share.
 
-        Members without a valid value have no say in it, but count in the share.
+        Members without a valid value have no influence on it, but count in the share.
         """
-        sides: list[list[Reading]] = []
+        groups: list[list[Reading]] = []
         for reading in [one for one in readings if one.answered] or readings:
-            side = next((s for s in sides if self._agree(s[0].value, reading.value)), None)
-            if side is None:
-                sides.append([reading])
+            agreeing = (group for group in groups if self._agree(group[0].value, reading.value))
+            group = next(agreeing, None)
+            if group is None:
+                groups.append([reading])
             else:
-                side.append(reading)
-        winner = max(sides, key=lambda side: (len(side), _mean_confidence(side)))
-        share = len(winner) / len(readings)
-        return replace(winner[0], probabilities=(_mean_confidence(winner) * share,)), share
+                group.append(reading)
+        largest = max(groups, key=lambda group: (len(group), _mean_confidence(group)))
+        share = len(largest) / len(readings)
+        return replace(largest[0], probabilities=(_mean_confidence(largest) * share,)), share
 
     def _agree(self, value: Any, other: Any) -> bool:
         if value is None or other is None:
@@ -142,7 +143,7 @@ class Extraction(Question):
         return reading.value
 
     def probability(self, reading: Reading, label: Any) -> float:
-        """That of the value; every other value shares nothing that is known."""
+        """The probability of the value that was read; nothing is known of any other value."""
         return reading.probabilities[0] if self._agree(label, reading.value) else 0.0
 
     def check_label(self, label: Any) -> Any:

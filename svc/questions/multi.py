@@ -96,7 +96,7 @@ class Multi(LabelQuestion):
         ]
 
     def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
-        pairs = [complete(line.seen, len(YES_NO), bound=line.bound) for line in lines]
+        pairs = [complete(line.probabilities, len(YES_NO), bound=line.bound) for line in lines]
         if any(pair is None for pair in pairs):
             raise Unreadable("an option has neither yes nor no")
         yes = tuple(pair[0] for pair in pairs if pair)
@@ -106,16 +106,15 @@ class Multi(LabelQuestion):
     def stated(self, member: Any, backwards: bool) -> Stated:
         names = tuple(key for key, _ in self.options)
         shown = names[::-1] if backwards else names
-        found = stated(member, self.labels, shown, whole=False)
         # That an option is named does not say how probable it is.
-        return replace(found, bare=())
+        return replace(stated(member, self.labels, shown, whole=False), bare=())
 
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
-        seen = self.stated(member, backwards).on(scale)
-        if not seen:
+        probabilities = self.stated(member, backwards).on(scale)
+        if not probabilities:
             raise Unreadable("no probability for any of the options")
-        # An option that the reply leaves out is one that the model did not find.
-        yes = tuple(seen.get(index, 0.0) for index in range(len(self.options)))
+        # A model leaves out the options that it thinks do not apply.
+        yes = tuple(probabilities.get(index, 0.0) for index in range(len(self.options)))
         return Reading(yes[::-1] if backwards else yes)
 
     def confidence(self, reading: Reading) -> float:
@@ -139,11 +138,11 @@ class Multi(LabelQuestion):
         return tuple(key for key, _ in self.options)
 
     def evidence(self, p: Sequence[float]) -> Sequence[float]:
-        """How sure its selected set is: a label is about the set as a whole."""
+        """The confidence in the whole selected set, as a label is about the set as a whole."""
         return [self.confidence(Reading(tuple(p)))]
 
     def named(self, label: tuple[str, ...]) -> str:
-        """Without the order of the options, which is no part of the exact question."""
+        """The keys in sorted order: the order of options is no part of the exact question."""
         return json.dumps(sorted(label), ensure_ascii=False)
 
     def truth(self, label: tuple[str, ...], answer: Mapping[str, Any]) -> int:
@@ -154,7 +153,7 @@ class Multi(LabelQuestion):
         return tuple(key for key, p in rows if round(p, DECIMALS) >= self.threshold)
 
     def probability(self, reading: Reading, label: tuple[str, ...]) -> float:
-        """Of its least probable option, as selected or left out."""
+        """The probability of the least probable option, as it is selected or left out."""
         rows = zip(self.keys, reading.probabilities, strict=True)
         return min(p if key in label else 1 - p for key, p in rows)
 

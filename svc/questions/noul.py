@@ -25,7 +25,9 @@ from svc.shapes import FLAG, PROBABILITY, described, record
 from svc.terms import TaskKind
 
 YES_NO = ("yes", "no")
-EVEN = 0.5  # P(yes) from which the answer counts as yes
+
+# The P(yes) from which the answer counts as yes.
+EVEN = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +74,8 @@ class Noul(Distribution):
         return replace(both, probabilities=both.probabilities[:1])
 
     def merge(self, readings: Sequence[Reading]) -> Reading:
-        return Question.merge(self, readings)  # P(yes) alone has nothing to be normalised with
+        # A reading has P(yes) alone, so there is nothing to normalise as for several labels.
+        return Question.merge(self, readings)
 
     def confidence(self, reading: Reading) -> float:
         (yes,) = reading.probabilities
@@ -92,7 +95,8 @@ class Noul(Distribution):
         return [("true", yes), ("false", 1 - yes)]
 
     def top(self, reading: Reading) -> bool:
-        return round(reading.probabilities[0], DECIMALS) >= EVEN  # as the caller sees it
+        # Rounded as the caller sees it.
+        return round(reading.probabilities[0], DECIMALS) >= EVEN
 
     def probability(self, reading: Reading, label: bool) -> float:
         (yes,) = reading.probabilities

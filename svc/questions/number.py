@@ -60,8 +60,8 @@ class Number(Extraction):
 
     def definition(self) -> Mapping[str, Any]:
         bounds = {"min": self.min, "max": self.max}
-        given = {name: bound for name, bound in bounds.items() if bound is not None}
-        return {"nullable": self.nullable, **given}
+        set_bounds = {name: bound for name, bound in bounds.items() if bound is not None}
+        return {"nullable": self.nullable, **set_bounds}
 
 
 @dataclass(frozen=True, kw_only=True)

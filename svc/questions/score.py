@@ -59,7 +59,7 @@ class Score(Lettered):
         return self.option_texts
 
     def plain(self, backwards: bool) -> list[PlainQuestion]:
-        """Levels stand lowest first for such a server, whichever order is asked for."""
+        """The levels lowest first, as decision servers expect them, in either option order."""
         levels = tuple((level, "") for level in self.option_texts)
         return [PlainQuestion(SCORE, self.instructions, levels, tuple(range(len(levels))))]
 

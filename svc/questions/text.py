@@ -11,7 +11,8 @@ from svc.questions.extraction import Extraction, ExtractionSchema, answered, lab
 from svc.questions.kit import WholeField
 from svc.shapes import TEXT, WORDS, Json
 
-CHARS_PER_LABEL = 16  # of a text that takes about as many tokens as one label of a reply
+# How many characters of text take about as many output tokens as one label of a reply.
+CHARS_PER_LABEL = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +31,12 @@ class Text(Extraction):
         if not isinstance(value, str) or not value.strip() or len(value) > self.max_length:
             raise ValueError(f"must be text of 1 to {self.max_length} characters")
         if any("\ud800" <= character <= "\udfff" for character in value):
-            raise ValueError("must not hold half of a surrogate pair")  # nothing could store it
+            # No database or file could store it.
+            raise ValueError("must not hold half of a surrogate pair")
         return value
 
     def same(self, value: str, other: str) -> bool:
-        """Ignoring case and extra white space."""
+        """Whether both are the same text, apart from case and extra white space."""
         return value.casefold().split() == other.casefold().split()
 
     @property

@@ -1,7 +1,7 @@
-"""JSON into frozen requests: what is checked before anything is asked.
+"""Turns JSON into frozen requests, and checks it before any model is asked.
 
-A body that is no object, an unknown `mode` and an unknown question `type` are `InvalidJson` (400);
-all else that is wrong is `InvalidRequest` (422), whose message names the question and the field.
+A body that is no object, an unknown `mode` and an unknown question `type` are `InvalidJson` (400).
+Anything else that is wrong is `InvalidRequest` (422), whose message names question and field.
 """
 
 from __future__ import annotations

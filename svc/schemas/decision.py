@@ -36,13 +36,15 @@ from svc.terms import Mode, Privacy
 MODES = tuple(mode.value for mode in Mode)
 DEFAULT_PROJECT = "default"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_NO_CONTROL = r"[^\u0000-\u001f\u007f-\u009f]"  # the same for JSON schemas, which know no \x
+
+# Patterns for JSON schemas, which do not know \x: no control character, and neither that nor space.
+_NO_CONTROL = r"[^\u0000-\u001f\u007f-\u009f]"
 _VISIBLE = r"[^\s\u0000-\u001f\u007f-\u009f]"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The input: `text` as a model is shown it, `fields` of an object state, else None."""
+    """The input: `text` as models see it, and the `fields` of an object, None for other JSON."""
 
     text: str
     fields: Mapping[str, Any] | None = None
@@ -50,14 +52,18 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRequest:
-    """A checked request; None stands for what the config or the server decides."""
+    """A checked request; None stands for what the config or the server decides.
+
+    `stages` holds the question keys of each stage, where a later one waits for the earlier ones.
+    `debias` is True, False or "auto".
+    """
 
     state: State
     questions: Mapping[str, Question]
-    stages: tuple[tuple[str, ...], ...]  # question keys, by what they wait for
+    stages: tuple[tuple[str, ...], ...]
     plan: Plan | None = None
     mode: Mode | None = None
-    debias: bool | str | None = None  # True, False or "auto"
+    debias: bool | str | None = None
     think: bool = False
     project: str | None = None
     config: str | None = None
@@ -73,8 +79,8 @@ class ModeField(Described[Mode]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Mode:
         if value not in MODES:
-            given = f"unknown mode {quoted(value)}" if isinstance(value, str) else "mode is no text"
-            raise InvalidJson(f"{given}; allowed: {', '.join(MODES)}")
+            error = f"unknown mode {quoted(value)}" if isinstance(value, str) else "mode is no text"
+            raise InvalidJson(f"{error}; allowed: {', '.join(MODES)}")
         return Mode(value)
 
 
@@ -88,8 +94,8 @@ class OneOf(Described[str]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if not isinstance(value, str) or value not in self.names:
-            given = f" {quoted(value)}" if isinstance(value, str) else ""
-            raise ValidationError(f"unknown {self.name}{given}; allowed: {', '.join(self.names)}")
+            name = f" {quoted(value)}" if isinstance(value, str) else ""
+            raise ValidationError(f"unknown {self.name}{name}; allowed: {', '.join(self.names)}")
         return value
 
 
@@ -173,7 +179,7 @@ class QuestionsField(Described[Mapping[str, Question]]):
         if not isinstance(value, Mapping):
             raise ValidationError("must be an object of question key to question")
         amount(len(value), (1, limits.QUESTIONS), "questions")
-        # Callers ask the same questions about one state after the other.
+        # Callers often ask the same questions about many states, so checked questions are kept.
         try:
             text = jsontext.dumps(value)
         except RecursionError:
@@ -302,8 +308,10 @@ class DecisionRequestSchema(Schema):
         if data.get("think"):
             raise ValidationError("logprobs cannot be used with think", "mode")
         reasons = {
-            key: "a question that thinks is asked verbally" if q.think else q.verbal_reason
-            for key, q in data["questions"].items()
+            key: "a question that thinks is asked verbally"
+            if question.think
+            else question.verbal_reason
+            for key, question in data["questions"].items()
         }
         verbal = {key: reason for key, reason in reasons.items() if reason}
         _raise_for("mode", "logprobs cannot answer this: ", verbal)
@@ -325,13 +333,13 @@ class DecisionRequestSchema(Schema):
 
 def _check_conditions(state: State, questions: Mapping[str, Question]) -> None:
     if state.fields is None:
-        needy = [key for key, question in questions.items() if question.needs_object]
+        keys = [key for key, question in questions.items() if question.needs_object]
         reason = "a state that is an object"
-        _raise_for("when or rules", "needs ", dict.fromkeys(needy, reason))
+        _raise_for("when or rules", "needs ", dict.fromkeys(keys, reason))
 
 
 def _raise_for(field: str, words: str, reasons: Mapping[str, str]) -> None:
-    """Raise one error that says of each question what is wrong with its `field`."""
+    """Raise one error that says for each question what is wrong with its `field`."""
     if reasons:
         messages = {key: {field: [words + reason]} for key, reason in reasons.items()}
         raise ValidationError({"questions": messages})

@@ -13,7 +13,7 @@ from svc.shapes import Named
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A true answer; whether it can be one is for the question to say."""
+    """A true answer to one question; the question itself checks whether it allows the label."""
 
     decision_id: str
     question: str

@@ -16,9 +16,12 @@ from svc.shapes import TEXT, array
 
 _DATA = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
-_MEGABYTE = 1024 * 1024
-_SIX = "[A-Za-z0-9+/]"  # a character of six bits; four of them are three bytes
-_BASE64 = f"({_SIX}{{4}})*({_SIX}{{4}}|{_SIX}{{3}}=|{_SIX}{{2}}==)"
+_MEGABYTE_BYTES = 1024 * 1024
+
+# A base64 character stands for six bits, so that four of them are three bytes.
+_SIX_BITS = "[A-Za-z0-9+/]"
+_BASE64 = f"({_SIX_BITS}{{4}})*({_SIX_BITS}{{4}}|{_SIX_BITS}{{3}}=|{_SIX_BITS}{{2}}==)"
+
 _DATA_URI = {"pattern": f"^data:image/(png|jpeg|webp|gif);base64,{_BASE64}$"}
 _URL = {"pattern": "^https://[!-~]+$", "maxLength": limits.IMAGE_URL_CHARS}
 
@@ -76,4 +79,4 @@ def _data_problem(image: str) -> str:
     return _TOO_LARGE if len(decoded) > limits.IMAGE_BYTES else ""
 
 
-_TOO_LARGE = f"is larger than {limits.IMAGE_BYTES // _MEGABYTE} MB decoded"
+_TOO_LARGE = f"is larger than {limits.IMAGE_BYTES // _MEGABYTE_BYTES} MB decoded"

@@ -1,4 +1,4 @@
-"""A parsed body, or the values of a query, through the schema that checks them."""
+"""Checks a parsed body, or the values of a query, with a schema."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from svc.errors import InvalidJson, InvalidRequest
 from svc.schemas.messages import describe
 
 
-def load(schema: Schema, given: Any) -> Any:
-    """What `schema` makes of a JSON object. Raises `InvalidJson` or `InvalidRequest`."""
-    if not isinstance(given, dict):
+def load(schema: Schema, value: Any) -> Any:
+    """What `schema` loads from a JSON object. Raises `InvalidJson` or `InvalidRequest`."""
+    if not isinstance(value, dict):
         raise InvalidJson("the body must be a JSON object")
     try:
-        return schema.load(given)
+        return schema.load(value)
     except ValidationError as error:
         raise InvalidRequest(describe(error.messages)) from None

@@ -1,4 +1,4 @@
-"""Marshmallow's nested messages as one line for a person."""
+"""Turns marshmallow's nested messages into one line for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from svc.phrases import quoted
 
-# How many mistakes of a request are told.
+# How many errors of a request are listed.
 ERRORS_SHOWN = 5
 _OWN_WORDS = {
     "Missing data for required field.": "is required",
@@ -25,9 +25,9 @@ def describe(messages: Any) -> str:
 def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
-            # Among the questions this is a key of the caller's.
-            whole = key == "_schema" and path != ("questions",)
-            yield from _walk(inner, path if whole else (*path, str(key)))
+            # Below `questions` this may be a question key of the caller.
+            about_all = key == "_schema" and path != ("questions",)
+            yield from _walk(inner, path if about_all else (*path, str(key)))
     elif isinstance(messages, list):
         for inner in messages:
             yield from _walk(inner, path)

@@ -22,7 +22,7 @@ def _form(kind: PlanKind) -> Json:
 
 
 def model_plan() -> Named:
-    """The forms of the field, of every kind that there is when the document is made."""
+    """The forms of the field, for all kinds that are registered when the document is made."""
     forms = {
         "description": (
             "A model id (`vendor/model`, or `@provider/model`), or several and how they work "

@@ -26,7 +26,7 @@ from svc.shapes import (
 )
 
 DECISION_ID: Json = {"type": "string", "pattern": "^dec_[0-9A-HJKMNP-TV-Z]{26}$"}
-# What any answer may have, whatever its type.
+# Fields that any answer may have, whatever its type.
 _ADDED = {
     "agreement": described(PROBABILITY, "The share of a council that had this answer."),
     "answered_by": described(TEXT, "The model of a cascade that answered."),
@@ -43,18 +43,19 @@ class ResponseSchema(Schema):
     """A response, or an object in one; or, with `one_of`, any one of these schemas."""
 
     class Meta:
-        unknown = EXCLUDE  # fields may be added
+        # Later versions may add fields to a response.
+        unknown = EXCLUDE
 
     one_of: ClassVar[tuple[type[Schema], ...]] = ()
 
 
 class Shown(Anything):
-    """A field of a response, which is there unless it is `optional`."""
+    """A field of a response; without `optional` it is always there."""
 
     def __init__(
         self, form: Any, description: str = "", optional: bool = False, **kwargs: Any
     ) -> None:
-        """`form` is a JSON schema, or what may stand behind `$ref` in one."""
+        """`form` is a JSON schema, or something that `$ref` in a JSON schema may refer to."""
         super().__init__(description, required=not optional, **kwargs)
         self.form = form if isinstance(form, dict) else {"$ref": form}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from svc.store.budget import CallBudget
 from svc.store.database import Database
-from svc.store.errors import ApiKeyRefused, UnknownDecision, UnreadableKey
+from svc.store.errors import ApiKeyRefused, StorageError, UnknownDecision, UnreadableKey
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.labels import CalibrationState, Labels, NewLabel, Place, TrainingData
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
@@ -30,6 +30,7 @@ __all__ = [
     "ProjectKeys",
     "QuestionVersion",
     "QuestionVersions",
+    "StorageError",
     "TrainingData",
     "UnknownDecision",
     "UnreadableKey",

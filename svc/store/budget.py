@@ -20,7 +20,7 @@ class CallBudget:
         self._database = database
 
     def take(self, day: str, limit: int) -> bool:
-        """Count one call of `day`, an ISO date; False, and nothing counted, when it is spent.
+        """Count one call of `day`, an ISO date; False, and not counted, when the limit is reached.
 
         Raises `StorageError`.
         """
@@ -33,5 +33,5 @@ class CallBudget:
     def spent(self, day: str) -> int:
         """Calls counted on `day`. Raises `StorageError`."""
         with self._database.read() as connection:
-            found = connection.execute(_SPENT, (day,)).fetchone()
-        return int(found[0]) if found else 0
+            row = connection.execute(_SPENT, (day,)).fetchone()
+        return int(row[0]) if row else 0

@@ -8,22 +8,30 @@ import sqlite3
 import time
 from pathlib import Path
 
-from svc.errors import StorageError
+from svc.store.errors import StorageError
 
-BUSY_TIMEOUT_S = 5.0  # seconds to wait for another process that holds the file
-RETRY_S = 0.0005  # seconds between two attempts, about as long as a transaction takes
-JOURNAL_BYTES = 64 * 1024 * 1024  # the write-ahead log is cut to this after a burst
-READ_CACHE_KIB = 512  # page cache of each read connection
+# The longest wait for another process that holds the file.
+BUSY_TIMEOUT_S = 5.0
+
+# The pause between two attempts, about as long as a transaction takes.
+RETRY_S = 0.0005
+
+# After a burst of writes the write-ahead log is cut to this size.
+JOURNAL_BYTES = 64 * 1024 * 1024
+
+# The page cache of each connection that reads.
+READ_CACHE_KIB = 512
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
     """A connection in autocommit; `mode` is `ro`, `rw`, or `rwc` to create. Threads may share it.
 
-    The path goes in as a URI, in which nothing of it can be taken for an option. A file that is
-    created is for its owner alone, and SQLite gives those beside it the same mode.
+    The path is passed as a URI, so that no part of it can be taken for an option. A new file can
+    be read by its owner alone, and SQLite gives the files beside it the same mode.
     """
     if mode == "rwc":
-        with contextlib.suppress(OSError):  # it is there, or SQLite says what is wrong
+        # The file exists already, or SQLite says below what is wrong.
+        with contextlib.suppress(OSError):
             os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
@@ -59,12 +67,13 @@ def reading(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def execute_patiently(connection: sqlite3.Connection, statement: str, patience: float) -> None:
-    """Execute what may need a lock; raises `SQLITE_BUSY` only after `patience` seconds.
+def execute_patiently(connection: sqlite3.Connection, statement: str, patience_s: float) -> None:
+    """Execute what may need a lock; raises `SQLITE_BUSY` only after `patience_s` seconds.
 
-    SQLite's own wait sleeps ever longer, up to 100 ms, while others that come later pass by.
+    SQLite's own wait sleeps longer and longer, up to 100 ms, and processes that come later
+    overtake it.
     """
-    give_up_at = time.monotonic() + patience
+    give_up_at = time.monotonic() + patience_s
     while True:
         try:
             connection.execute(statement)
@@ -92,7 +101,7 @@ def primary_code(error: sqlite3.Error) -> int | None:
 
 
 def error_name(error: sqlite3.Error) -> str:
-    """SQLite's name for it, for the log."""
+    """SQLite's name for the error, for the log."""
     return getattr(error, "sqlite_errorname", type(error).__name__)
 
 
@@ -102,6 +111,6 @@ def storage_error(error: sqlite3.Error) -> StorageError:
         sqlite3.SQLITE_BUSY: "the database is locked by another process",
         sqlite3.SQLITE_FULL: "the disk of the database is full",
     }
-    found = StorageError(reasons.get(primary_code(error) or 0, "the database failed"))
-    found.__cause__ = error
-    return found
+    result = StorageError(reasons.get(primary_code(error) or 0, "the database failed"))
+    result.__cause__ = error
+    return result

@@ -14,23 +14,27 @@ from svc.store.migrations import Migration, prepare, shipped
 from svc.store.readers import Readers
 from svc.store.writer import NO_TURN, Handler, Writer
 
-I = TypeVar("I")  # noqa: E741 - item
-R = TypeVar("R")
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 
-BATCH = 256  # items that share a transaction at most
-WRITE_TIMEOUT_S = 30.0  # seconds that a caller waits for its commit
+# The most items that share a transaction.
+BATCH = 256
+
+# How long a caller waits for its commit.
+WRITE_TIMEOUT_S = 30.0
 
 
 class Database:
     """One open database; every thread of the process uses the same."""
 
     def __init__(self, path: Path, batch: int, turn: AbstractContextManager[None]) -> None:
-        """For `open` alone."""
+        """Only `open` calls this."""
         self._writer = Writer(partial(connections.writing, path), batch, turn=turn)
         self._readers = Readers(partial(connections.reading, path))
         with self.read() as connection:
             (salt,) = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
-        self.salt: bytes = salt  # 32 random bytes, made once for each database
+        # 32 random bytes, made once for each database.
+        self.salt: bytes = salt
 
     @classmethod
     def open(
@@ -43,8 +47,8 @@ class Database:
     ) -> Database:
         """Open the file at `path`, created or upgraded where needed.
 
-        `migrations` lead from an empty file to the newest schema; without, those of this release.
-        `turn` is taken for every transaction that writes.
+        `migrations` lead from an empty file to the newest schema; None stands for those of this
+        release. `turn` is held during every transaction that writes.
         Raises `SettingsError` with one line that names the path and what is wrong; a file that is
         not this project's stays as it is.
         """
@@ -52,25 +56,29 @@ class Database:
         prepare(path, shipped() if migrations is None else migrations)
         return cls(path, batch, turn)
 
-    def write(self, fn: Callable[[sqlite3.Connection], R], timeout: float = WRITE_TIMEOUT_S) -> R:
-        """Run `fn` in the writer's transaction; returns what it returned once that is durable.
+    def write(
+        self, fn: Callable[[sqlite3.Connection], ResultT], timeout_s: float = WRITE_TIMEOUT_S
+    ) -> ResultT:
+        """Run `fn` in the writer's transaction; returns its result once that is durable.
 
-        `fn` neither begins nor ends a transaction. It may run more than once, of which the last
-        run counts: after a failure, those that shared its transaction run again. Its own
-        exception undoes it, it alone, and is raised here. Raises `StorageError` for what the
-        database does not take, after `close`, and after `timeout` seconds; in this last case it
-        may still be written later.
+        `fn` neither begins nor ends a transaction. It may run more than once, and then the last
+        run counts: after a failure, all that shared the transaction run again. An exception of
+        `fn` undoes its own writes alone and is raised here. Raises `StorageError` where the
+        database refuses the write, after `close`, and after `timeout_s` seconds; in this last case
+        it may still be written later.
         """
-        return self._writer.write(_call_each, fn, timeout)
+        return self._writer.write(_call_each, fn, timeout_s)
 
-    def write_grouped(self, handler: Handler[I, R], item: I, timeout: float = WRITE_TIMEOUT_S) -> R:
+    def write_grouped(
+        self, handler: Handler[ItemT, ResultT], item: ItemT, timeout_s: float = WRITE_TIMEOUT_S
+    ) -> ResultT:
         """Like `write`, for what is written often: one statement may then serve many callers.
 
-        `handler(connection, items)` gets the items of all who wait for this same handler, in
-        order, and returns one result for each. What it raises fails one item at last: it is
-        called again with fewer items until the one that fails stands alone.
+        `handler(connection, items)` gets the items of all callers that wait for this handler, in
+        order, and returns one result for each. Where it raises, it is called again with fewer
+        items, until only the item that fails gets the error.
         """
-        return self._writer.write(handler, item, timeout)
+        return self._writer.write(handler, item, timeout_s)
 
     def read(self) -> AbstractContextManager[sqlite3.Connection]:
         """Lend a read-only connection that sees one state of the database for the whole block.
@@ -95,6 +103,6 @@ class Database:
 
 
 def _call_each(
-    connection: sqlite3.Connection, fns: Sequence[Callable[[sqlite3.Connection], R]]
-) -> list[R]:
+    connection: sqlite3.Connection, fns: Sequence[Callable[[sqlite3.Connection], ResultT]]
+) -> list[ResultT]:
     return [fn(connection) for fn in fns]

@@ -27,7 +27,7 @@ class StoredReading:
 
 @dataclass(frozen=True, slots=True)
 class StoredDecision:
-    """A decision as feedback finds it, in the row `seq`; the rest is by question key."""
+    """A decision as feedback reads it, in the row `seq`; answers and readings by question key."""
 
     seq: int
     facts: DecisionFacts
@@ -37,7 +37,7 @@ class StoredDecision:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A decision as the audit log shows it; of its answers and images, the JSON.
+    """A decision as the audit log shows it, with its answers and images as JSON.
 
     `created_at` is in unix milliseconds.
     """
@@ -130,24 +130,24 @@ class Decisions:
 
 
 def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _Recent) -> list[int]:
-    """The rows of the decision's exact questions; `recent` spares most of the look-ups."""
+    """The rows of the decision's exact questions; `recent` saves most of the look-ups."""
     project, rows = decision.project, []
     for question in decision.questions:
         place = (project, question.key)
         digest, row = recent.get(place, (None, 0))
         if digest != question.digest:
             exact = (question.key, question.digest, question.definition)
-            row = question_versions.ask(connection, project, *exact)
+            row = question_versions.record(connection, project, *exact)
             recent[place] = (question.digest, row)
         rows.append(row)
     return rows
 
 
 def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
-    found = connection.execute(_SEQ, (ids.parse(decision_id), project)).fetchone()
-    if found is None:
+    row = connection.execute(_SEQ, (ids.parse(decision_id), project)).fetchone()
+    if row is None:
         raise UnknownDecision("the project has no such decision")
-    return int(found[0])
+    return int(row[0])
 
 
 def _encode(decision: Decision) -> _Columns:

@@ -1,11 +1,12 @@
-"""What the store refuses. It knows no HTTP: who asked it says what that means for a caller.
-
-A database that does not take or give a record is `svc.errors.StorageError` throughout.
-"""
+"""What the store refuses. It knows no HTTP: its callers decide which status an error has."""
 
 from __future__ import annotations
 
 from svc.errors import SvcError
+
+
+class StorageError(SvcError):
+    """The database would not take or give a record."""
 
 
 class UnknownDecision(SvcError):
@@ -13,7 +14,7 @@ class UnknownDecision(SvcError):
 
 
 class ApiKeyRefused(SvcError):
-    """There are API keys, and what was given is no active one of them."""
+    """There are API keys, and the given one is not an active one of them."""
 
 
 class UnreadableKey(SvcError):

@@ -6,7 +6,10 @@ import re
 import secrets
 
 PREFIX = "dec_"
-RANDOM_BITS = 80  # below the 48 bits of unix milliseconds
+
+# These bits of a ULID stand below the 48 bits of unix milliseconds.
+RANDOM_BITS = 80
+
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
@@ -28,7 +31,7 @@ def text(ulid: bytes) -> str:
 
 
 def parse(decision_id: str) -> bytes | None:
-    """The ULID of an id, None for what is none."""
+    """The ULID of an id, None for any other text."""
     match = _ID.fullmatch(decision_id)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""API keys: who may ask, how often, and for which project."""
+"""API keys: who may send requests, how often, and for which project."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _REVOKE = "UPDATE api_keys SET revoked_at = ifnull(revoked_at, ?) WHERE id = ?"
 
 
 class ApiKeys:
-    """Makes, finds and revokes keys; what another process changes counts at once."""
+    """Makes, finds and revokes keys; changes of another process apply at once."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         """`clock` gives seconds since the epoch."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from svc.store.database import Database
 
-Place = tuple[str, bytes]  # a project, and the digest of an exact question
+# A project, and the digest of an exact question.
+Place = tuple[str, bytes]
 
 _LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id"
 _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
@@ -59,22 +60,27 @@ class NewLabel:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationState:
-    """What a project's labels taught about one exact question."""
+    """What a project's labels taught about one exact question.
 
-    labels: int  # how many there are
-    revision: int  # how many were ever given, counting those that replaced one
-    tried: int  # the revision that the last fit has seen
-    fitted_at: int | None  # unix milliseconds of the last fit
-    calibrator: str | None  # JSON of the one in effect
+    `labels` counts the labels there are, and `revision` all that were ever given, with those that
+    replaced another. `tried` is the revision that the last fit used, and `fitted_at` its time in
+    unix milliseconds. `calibrator` is the JSON of the one in effect.
+    """
+
+    labels: int
+    revision: int
+    tried: int
+    fitted_at: int | None
+    calibrator: str | None
     question_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """The most recent labels of one exact question, oldest first."""
+    """The most recent labels of one exact question, oldest first; `p` are raw readings."""
 
-    learned: CalibrationState
-    p: list[list[float]]  # raw readings
+    state: CalibrationState
+    p: list[list[float]]
     truth: list[int]
 
 
@@ -91,8 +97,8 @@ class Labels:
         """
         return self._database.write_grouped(_add_all, (label, json.dumps(list(label.p))))
 
-    def learned(self, project: str, digests: Iterable[bytes]) -> dict[bytes, CalibrationState]:
-        """What is known of these exact questions, those nobody labelled left out.
+    def states(self, project: str, digests: Iterable[bytes]) -> dict[bytes, CalibrationState]:
+        """The state of each of these exact questions that has labels, by its digest.
 
         Raises `StorageError`.
         """
@@ -100,29 +106,29 @@ class Labels:
         rows = self._database.rows(_find(wanted), project, *wanted)
         return {row[0]: CalibrationState(*row[1:]) for row in rows}
 
-    def lesson(self, place: Place, most: int) -> TrainingData | None:
+    def training_data(self, place: Place, most: int) -> TrainingData | None:
         """The `most` recent labels, None without any. Raises `StorageError`."""
         project, digest = place
         with self._database.read() as connection:
             found = connection.execute(_find([digest]), (project, digest)).fetchone()
             if found is None:
                 return None
-            learned = CalibrationState(*found[1:])
-            rows = connection.execute(_RECENT, (project, learned.question_id, most)).fetchall()
+            state = CalibrationState(*found[1:])
+            rows = connection.execute(_RECENT, (project, state.question_id, most)).fetchall()
         rows.reverse()
         p: list[list[float]] = json.loads("[" + ",".join(row["p"] for row in rows) + "]")
-        return TrainingData(learned, p, [row["truth"] for row in rows])
+        return TrainingData(state, p, [row["truth"] for row in rows])
 
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.
 
-        Of several who ask one is told so. Raises `StorageError`.
+        Of several callers only one gets True. Raises `StorageError`.
         """
         values = {**_named(place), "now": now_ms, "interval": interval_ms}
         return self._database.write(partial(_update, _CLAIM, values))
 
     def keep(self, place: Place, revision: int, now_ms: int, calibrator: str | None) -> bool:
-        """Note that a fit has seen `revision`, and its calibrator; None leaves the one in effect.
+        """Store that a fit used `revision`, and its calibrator; None leaves the one in effect.
 
         Returns whether this was the newest fit; an older one changes nothing.
         Raises `StorageError`.
@@ -131,7 +137,7 @@ class Labels:
         return self._database.write(partial(_update, _KEEP, values))
 
     def stale(self) -> list[Place]:
-        """Where labels came in after the last fit of a calibrator. Raises `StorageError`."""
+        """The places with labels newer than the last fit of a calibrator. Raises `StorageError`."""
         with self._database.read() as connection:
             return [(row["project"], row["digest"]) for row in connection.execute(_STALE)]
 

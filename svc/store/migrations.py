@@ -1,4 +1,4 @@
-"""Bring a database file to this version's schema, or say in one line why that cannot be."""
+"""Bring a database file to this version's schema, or say in one line why that is impossible."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ from svc.store.connections import BUSY_TIMEOUT_S, connect, execute_patiently, pr
 
 Migration = str | Callable[[sqlite3.Connection], None]
 
-APPLICATION_ID = 0x53564344  # "SVCD", in the header of every file that this project made
+# "SVCD" in the header of a file says that this project made it.
+APPLICATION_ID = 0x53564344
+
 SALT_BYTES = 32
-SMALLEST_BYTES = 512  # of a SQLite database: one page
-_NO_DATABASE = "it is no SQLite database"
+
+# The smallest SQLite database has one page of this size.
+SMALLEST_BYTES = 512
+
+_NO_DATABASE = "it is not a SQLite database"
 
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
 
-    Scripts hold whole statements and no transaction of their own. What was released is never
-    edited: a change is one more at the end.
+    Scripts hold whole statements and no transaction of their own. A released one is never edited:
+    a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     return (schema,)
@@ -52,21 +57,23 @@ def _refused(path: Path, reason: str) -> SettingsError:
 
 def _check_place(path: Path) -> None:
     if path.exists() and not path.is_file():
-        raise _refused(path, "it is a directory" if path.is_dir() else "it is no regular file")
+        raise _refused(path, "it is a directory" if path.is_dir() else "it is not a regular file")
     if path.exists() and 0 < path.stat().st_size < SMALLEST_BYTES:
-        raise _refused(path, _NO_DATABASE)  # SQLite would overwrite a file of one byte
+        # SQLite would overwrite a file of one byte.
+        raise _refused(path, _NO_DATABASE)
     if not path.absolute().parent.is_dir():
         raise _refused(path, f"its folder {str(path.absolute().parent)!r} does not exist")
 
 
 def _check_untouched(path: Path, newest: int) -> None:
-    """Look at the file through a connection that could not change it."""
+    """Check the file through a connection that cannot change it."""
     with contextlib.closing(connect(path, "ro")) as connection:
         try:
-            connection.execute("BEGIN")  # one view of it, while another process may create it
+            # The transaction gives one view of a file that another process may be creating.
+            connection.execute("BEGIN")
             _version(connection, path, newest)
         except sqlite3.OperationalError as error:
-            # Its last writer was killed: only a connection that may write can put it in order.
+            # Its last writer was killed, and only a connection that may write can repair it.
             if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
 
@@ -88,7 +95,7 @@ def _version(connection: sqlite3.Connection, path: Path, newest: int) -> int:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
-    """All that is missing, in one transaction; another process that does the same waits."""
+    """Apply the missing migrations in one transaction; another process that does so waits."""
     connection.execute("BEGIN IMMEDIATE")
     version = _version(connection, path, len(migrations))
     if version < len(migrations):
@@ -110,7 +117,7 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Its statements one by one: `executescript` would commit before the first."""
+    """The statements one by one, because `executescript` would commit before the first."""
     statement = ""
     for part in script.split(";")[:-1]:
         statement += part + ";"

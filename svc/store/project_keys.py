@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class ProjectKeys:
-    """Keeps one key a project; what another process changes counts at once."""
+    """Keeps one key for each project; changes of another process apply at once."""
 
     def __init__(self, database: Database, master_key: str | None) -> None:
         self._database = database
@@ -33,7 +33,7 @@ class ProjectKeys:
     def get(self, project: str) -> str | None:
         """The project's key, None where it has none of its own.
 
-        Raises `UnreadableKey` for one that cannot be decrypted: another must not take its place.
+        Raises `UnreadableKey` where it cannot be decrypted: no other key may be used instead.
         Raises `StorageError`.
         """
         with self._database.read() as connection:
@@ -43,15 +43,15 @@ class ProjectKeys:
         if row["salt"] is None:
             log.error("the salt of the projects' provider keys is gone from the database")
             raise UnreadableKey(
-                "the project's own provider key cannot be decrypted, for its salt is gone from the "
-                "database; it has to be removed and set again"
+                "the project's own provider key cannot be decrypted, because its salt is gone from "
+                "the database; the key must be removed and set again"
             )
         key = self._sealer.open(row["token"], row["salt"]) if self._sealer else None
         if key is None:
             log.error("a project's provider key cannot be decrypted: check %s", MASTER_KEY)
             raise UnreadableKey(
-                "the project's own provider key cannot be decrypted; the server has to be started "
-                f"with the {MASTER_KEY} that it was set with"
+                "the project's own provider key cannot be decrypted; the server must be started "
+                f"with the {MASTER_KEY} that the key was set with"
             )
         return key
 
@@ -64,8 +64,8 @@ class ProjectKeys:
     def set(self, project: str, key: str) -> None:
         """Keep `key` for `project`, instead of any other.
 
-        Raises `SettingsError` without a master key, and for one that does not open what other
-        projects have set: the server can only have one. Raises `StorageError`.
+        Raises `SettingsError` without a master key, and for a master key that does not decrypt
+        the keys of other projects, because the server has only one. Raises `StorageError`.
         """
         sealer = self.require_master_key()
 

@@ -12,7 +12,7 @@ _FIND = (
     "LEFT JOIN asked ON project = ? AND key = ? WHERE digest = ?"
 )
 _NEW = "INSERT INTO questions (digest, definition) VALUES (?, ?)"
-_ASK = "REPLACE INTO asked (project, key, question_id) VALUES (?, ?, ?)"
+_SET_LATEST = "REPLACE INTO asked (project, key, question_id) VALUES (?, ?, ?)"
 _LATEST = (
     "SELECT id, digest, definition FROM asked JOIN questions ON id = question_id "
     "WHERE project = ? AND key = ?"
@@ -49,15 +49,15 @@ class QuestionVersions:
         return None if row is None else QuestionVersion(*row)
 
 
-def ask(
+def record(
     connection: sqlite3.Connection, project: str, key: str, digest: bytes, definition: str
 ) -> int:
-    """The row of the exact question, which is now the most recent wording of its key."""
-    found = connection.execute(_FIND, (project, key, digest)).fetchone()
-    if found is None:
+    """Make this exact question the most recent wording of its key; returns its row."""
+    row = connection.execute(_FIND, (project, key, digest)).fetchone()
+    if row is None:
         connection.execute(_NEW, (digest, definition))
-        found = connection.execute(_FIND, (project, key, digest)).fetchone()
-    question_id, recent = found
+        row = connection.execute(_FIND, (project, key, digest)).fetchone()
+    question_id, recent = row
     if recent != question_id:
-        connection.execute(_ASK, (project, key, question_id))
+        connection.execute(_SET_LATEST, (project, key, question_id))
     return int(question_id)

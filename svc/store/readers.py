@@ -9,31 +9,36 @@ import threading
 from collections.abc import Callable, Iterator
 from queue import Empty, LifoQueue
 
-from svc.errors import StorageError
 from svc.store.connections import error_name, storage_error
+from svc.store.errors import StorageError
 
-READERS = 8  # connections; each holds a page cache of its own
-READ_WAIT_S = 10.0  # seconds until one comes free
+# The most connections that read; each holds a page cache of its own.
+READERS = 8
+
+# The longest wait for a free connection.
+READ_WAIT_S = 10.0
 
 log = logging.getLogger(__name__)
 
 
 class Readers:
-    """Lends connections; they are opened when first needed, the last used is lent first."""
+    """Lends connections, which are opened when first needed; the last used is lent first."""
 
     def __init__(
         self,
         connect: Callable[[], sqlite3.Connection],
         size: int = READERS,
-        wait: float = READ_WAIT_S,
+        wait_s: float = READ_WAIT_S,
     ) -> None:
-        """`wait` is in seconds."""
+        """At most `size` connections are open, and `lend` waits `wait_s` seconds for one."""
         self._connect = connect
-        self._wait = wait
-        self._idle: LifoQueue[sqlite3.Connection | None] = LifoQueue()  # None: yet to be opened
+        self._wait_s = wait_s
+        # None stands for a connection that is yet to be opened.
+        self._idle: LifoQueue[sqlite3.Connection | None] = LifoQueue()
         for _ in range(size):
             self._idle.put(None)
-        self._lock = threading.Lock()  # nothing goes back to the pool once it is closed
+        # Lets nothing go back to the pool once it is closed.
+        self._lock = threading.Lock()
         self._closed = False
 
     @contextlib.contextmanager
@@ -52,7 +57,8 @@ class Readers:
             finally:
                 connection.execute("ROLLBACK")
         except sqlite3.Error as error:
-            _close(connection)  # whatever is wrong with it, the next borrower gets a new one
+            # It may be broken, so that the next borrower gets a new one.
+            _close(connection)
             connection = None
             log.error("the database refused a read: %s", error_name(error))
             raise storage_error(error) from error
@@ -60,7 +66,7 @@ class Readers:
             self._give_back(connection)
 
     def close(self) -> None:
-        """Close what is idle now, and what is lent when it comes back."""
+        """Close the idle connections now, and the lent ones when they come back."""
         with self._lock:
             self._closed = True
             while not self._idle.empty():
@@ -70,7 +76,7 @@ class Readers:
         if self._closed:
             raise StorageError("the database is closed")
         try:
-            return self._idle.get(timeout=self._wait)
+            return self._idle.get(timeout=self._wait_s)
         except Empty:
             raise StorageError("the database is busy with other reads") from None
 

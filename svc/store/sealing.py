@@ -25,7 +25,8 @@ class Sealer:
 
     def __init__(self, master_key: str) -> None:
         self._master_key = master_key
-        self._derived: tuple[bytes, Fernet] | None = None  # with the salt it was derived with
+        # The salt, and what was derived with it.
+        self._derived: tuple[bytes, Fernet] | None = None
         self._lock = threading.Lock()
 
     def seal(self, text: str, salt: bytes) -> bytes:
@@ -33,7 +34,7 @@ class Sealer:
         return self._fernet(salt).encrypt(text.encode())
 
     def open(self, token: bytes, salt: bytes) -> str | None:
-        """The text in `token`; None when it was sealed with another key, or is damaged."""
+        """The text in `token`; None when it was encrypted with another key, or is damaged."""
         from cryptography.fernet import InvalidToken
 
         try:
@@ -42,7 +43,8 @@ class Sealer:
             return None
 
     def _fernet(self, salt: bytes) -> Fernet:
-        from cryptography.fernet import Fernet  # 8 MB that most servers never need
+        # Imported here, because it takes 8 MB that most servers never need.
+        from cryptography.fernet import Fernet
 
         with self._lock:
             if self._derived is None or self._derived[0] != salt:
@@ -50,8 +52,10 @@ class Sealer:
             return self._derived[1]
 
     def _derive(self, salt: bytes) -> bytes:
+        # These are the bytes that the environment holds.
+        secret = self._master_key.encode("utf-8", "surrogateescape")
         return hashlib.scrypt(
-            self._master_key.encode("utf-8", "surrogateescape"),  # as the environment has it
+            secret,
             salt=salt,
             n=_N,
             r=_R,

@@ -1,4 +1,4 @@
-"""Weekly sums of what was answered, kept with every decision, so that drift stays cheap."""
+"""Weekly sums of the answers, updated with every decision, so that drift is cheap to read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from datetime import date, timedelta
 from svc.store.database import Database
 
 DAY_MS = 86_400_000
-_FIRST_MONDAY = date(1969, 12, 29)  # of week 0
-_TO_MONDAY = 3  # days from there to the start of unix time
+
+# Week 0 begins on this day, three days before the start of unix time.
+_FIRST_MONDAY = date(1969, 12, 29)
+_DAYS_BEFORE_UNIX_TIME = 3
 
 _ADD = (
     "INSERT INTO weeks (project, question_id, week, top, decisions, confidence) "
@@ -26,15 +28,19 @@ _SINCE = (
 
 @dataclass(slots=True)
 class Week:
-    """What one question came to in an ISO week."""
+    """The answers to one question in an ISO week.
+
+    `counts` has the decisions by top answer, with all extracted values under "". `confidence` is
+    the sum of theirs.
+    """
 
     number: int
-    counts: dict[str, int]  # decisions by top answer; all under "" for extracted values
-    confidence: float  # the sum over them
+    counts: dict[str, int]
+    confidence: float
 
     @property
     def name(self) -> str:
-        """`YYYY-Www`, as ISO 8601 has it."""
+        """The week as ISO 8601 writes it, `YYYY-Www`."""
         monday = _FIRST_MONDAY + timedelta(weeks=self.number)
         return "{}-W{:02}".format(*monday.isocalendar())
 
@@ -46,7 +52,7 @@ class Weeks:
         self._database = database
 
     def read(self, project: str, question_id: int, weeks: int, now_ms: int) -> list[Week]:
-        """The last `weeks` weeks, this one included, oldest first, without those that had none.
+        """The last `weeks` weeks, this one included, oldest first, without empty ones.
 
         Raises `StorageError`.
         """
@@ -54,17 +60,17 @@ class Weeks:
         place = (project, question_id, this_week - weeks, this_week)
         with self._database.read() as connection:
             rows = connection.execute(_SINCE, place).fetchall()
-        found: dict[int, Week] = {}
-        for week, top, decisions, confidence in rows:
-            one = found.setdefault(week, Week(week, {}, 0.0))
-            one.counts[top] = decisions
-            one.confidence += confidence
-        return list(found.values())
+        by_number: dict[int, Week] = {}
+        for week_number, top, decisions, confidence in rows:
+            week = by_number.setdefault(week_number, Week(week_number, {}, 0.0))
+            week.counts[top] = decisions
+            week.confidence += confidence
+        return list(by_number.values())
 
 
 def number(milliseconds: int) -> int:
     """Which week, counted from Monday, 29 December 1969, a moment in unix time lies in."""
-    return (milliseconds // DAY_MS + _TO_MONDAY) // 7
+    return (milliseconds // DAY_MS + _DAYS_BEFORE_UNIX_TIME) // 7
 
 
 def add(

@@ -1,4 +1,4 @@
-"""The one thread that writes: what is waiting shares a transaction and its trip to the disk."""
+"""The one thread that writes: waiting writes share a transaction and one sync to the disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from svc.errors import StorageError
 from svc.store.connections import (
     BUSY_TIMEOUT_S,
     error_name,
@@ -21,11 +20,12 @@ from svc.store.connections import (
     primary_code,
     storage_error,
 )
+from svc.store.errors import StorageError
 
-I = TypeVar("I")  # noqa: E741 - item
-R = TypeVar("R")
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 
-Handler = Callable[[sqlite3.Connection, Sequence[I]], Sequence[R]]
+Handler = Callable[[sqlite3.Connection, Sequence[ItemT]], Sequence[ResultT]]
 
 NO_TURN = contextlib.nullcontext()
 _BEGIN = "BEGIN IMMEDIATE"
@@ -34,10 +34,10 @@ log = logging.getLogger(__name__)
 
 
 class _Queued:
-    """An item on its way to the writer, and what came of it.
+    """An item on its way to the writer, and its result or error.
 
-    Those that shared a transaction wake each other one by one: when all wake at once, they fight
-    for the interpreter's lock, which cost a third of the decisions a second.
+    The callers that shared a transaction wake each other one by one. When all wake at once, they
+    compete for the interpreter's lock, which cost a third of the decisions a second.
     """
 
     __slots__ = ("_claim", "_done", "error", "handler", "item", "next", "result")
@@ -49,26 +49,27 @@ class _Queued:
         self.next: _Queued | None = None
         self._done = threading.Lock()
         self._done.acquire()
-        self._claim = threading.Lock()  # taken by whoever wakes the waiter, or by one who leaves
+        # Taken by the thread that wakes the waiting one, or by the waiting one when it gives up.
+        self._claim = threading.Lock()
 
-    def wait(self, timeout: float) -> Any:
-        """The result, or the error raised; the next in line is woken first."""
+    def wait(self, timeout_s: float) -> Any:
+        """Return the result or raise the error, after waking the next in line."""
         answered = False
         try:
-            answered = self._done.acquire(timeout=timeout)
+            answered = self._done.acquire(timeout=timeout_s)
         finally:
-            # A claim that is gone: the answer is here, and the line relies on this thread.
+            # A claim that is taken means that the answer came after all: wake the next in line.
             answered = answered or not self._claim.acquire(blocking=False)
             if answered:
                 wake(self.next)
         if not answered:
-            raise StorageError(f"the database took no record within {timeout:g} s")
+            raise StorageError(f"the database took no record within {timeout_s:g} s")
         if self.error is not None:
             raise self.error
         return self.result
 
     def wake(self) -> bool:
-        """Whether somebody still waited for this."""
+        """Wake the thread that waits for this; False where it has given up."""
         if not self._claim.acquire(blocking=False):
             return False
         self._done.release()
@@ -88,26 +89,27 @@ class Writer:
         self,
         connect: Callable[[], sqlite3.Connection],
         batch: int,
-        patience: float = BUSY_TIMEOUT_S,
+        patience_s: float = BUSY_TIMEOUT_S,
         turn: AbstractContextManager[None] = NO_TURN,
     ) -> None:
         """At most `batch` items share a transaction.
 
-        `patience` is for programs that hold the file, in seconds; `turn` is taken for each
-        transaction, so that processes that share turns need none.
+        `patience_s` is how long to wait for other programs that hold the file. `turn` is held
+        during each transaction, so that processes with the same turns never wait for the file.
         """
         self._connect = connect
         self._turn = turn
-        self._patience = patience
+        self._patience_s = patience_s
         self._connection: sqlite3.Connection | None = None
         self._batch = batch
-        self._jobs: SimpleQueue[_Queued | None] = SimpleQueue()  # None is the last that it holds
-        self._gate = threading.Lock()  # so that nothing is put after the None
+        # The last item is None, and the gate lets nothing be put after it.
+        self._jobs: SimpleQueue[_Queued | None] = SimpleQueue()
+        self._gate = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
 
-    def write(self, handler: Handler[I, R], item: I, timeout: float) -> R:
+    def write(self, handler: Handler[ItemT, ResultT], item: ItemT, timeout_s: float) -> ResultT:
         """See `Database.write_grouped`."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("a write inside a write would wait for itself; use the connection")
@@ -116,7 +118,7 @@ class Writer:
             if self._closed:
                 raise StorageError("the database is closed")
             self._jobs.put(job)
-        result: R = job.wait(timeout)
+        result: ResultT = job.wait(timeout_s)
         return result
 
     def close(self) -> None:
@@ -144,7 +146,7 @@ class Writer:
         try:
             with self._turn:
                 failure = self._commit(self._begin(), jobs)
-        except Exception as error:  # noqa: BLE001 - the thread outlives whatever it meets
+        except Exception as error:  # noqa: BLE001 - the thread must survive every error
             _fail(jobs, error)
             return
         if failure is None:
@@ -157,7 +159,7 @@ class Writer:
             self._settle(jobs[half:])
 
     def _commit(self, connection: sqlite3.Connection, jobs: list[_Queued]) -> BaseException | None:
-        """Run and commit all of them, or none; what went wrong belongs to those who wait."""
+        """Run and commit all of them, or none; returns the error for the callers that wait."""
         try:
             _run_all(connection, jobs)
             connection.execute("COMMIT")
@@ -170,19 +172,20 @@ class Writer:
         """A connection inside a new transaction; one that is broken is replaced."""
         if self._connection is not None:
             try:
-                execute_patiently(self._connection, _BEGIN, self._patience)
+                execute_patiently(self._connection, _BEGIN, self._patience_s)
                 return self._connection
             except sqlite3.Error as error:
                 if primary_code(error) == sqlite3.SQLITE_BUSY:
                     raise
                 self._drop()
         self._connection = self._connect()
-        execute_patiently(self._connection, _BEGIN, self._patience)
+        execute_patiently(self._connection, _BEGIN, self._patience_s)
         return self._connection
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
         try:
-            if connection.in_transaction:  # some errors have rolled back already
+            # Some errors have rolled back already.
+            if connection.in_transaction:
                 connection.execute("ROLLBACK")
         except sqlite3.Error:
             self._drop()
@@ -194,7 +197,7 @@ class Writer:
         self._connection = None
 
     def _finish(self) -> None:
-        """Leave everything in the one file, as far as other processes let go of the log."""
+        """Move the log into the file, as far as other processes do not use it."""
         with contextlib.suppress(sqlite3.Error):
             if self._connection is None:
                 self._connection = self._connect()
@@ -203,7 +206,7 @@ class Writer:
 
 
 def _run_all(connection: sqlite3.Connection, jobs: list[_Queued]) -> None:
-    """Neighbours with the same handler go to it together."""
+    """Pass neighbouring jobs that have the same handler to it together."""
     for handler, group in groupby(jobs, key=attrgetter("handler")):
         together = list(group)
         results = handler(connection, [job.item for job in together])
@@ -220,7 +223,7 @@ def _fail(jobs: list[_Queued], error: BaseException) -> None:
 
 
 def _answer(jobs: list[_Queued]) -> None:
-    """Put them in line and wake the first."""
+    """Link the jobs in a line and wake the first."""
     for job, following in pairwise(jobs):
         job.next = following
     wake(jobs[0])

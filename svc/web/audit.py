@@ -66,20 +66,20 @@ def blueprint(decisions: Decisions) -> Blueprint:
         """List a project's decisions, newest first, a page at a time."""
         project = g.access.project(project)
         try:
-            found = decisions.page(project, limit + 1, before)
+            page = decisions.page(project, limit + 1, before)
         except UnknownDecision as error:
             raise NotFound(f"before: {error.message}") from None
-        entries = found[:limit]
-        more = entries[-1].id if len(found) > limit else None
-        return Response(_page(project, entries, more), mimetype="application/json")
+        entries = page[:limit]
+        next_before = entries[-1].id if len(page) > limit else None
+        return Response(_page(project, entries, next_before), mimetype="application/json")
 
     return routes
 
 
 def _page(project: str, entries: list[AuditEntry], next_before: str | None) -> str:
-    """The page's JSON; answers are put in as the text that they are stored as.
+    """The page's JSON, into which answers are copied as the text that is stored.
 
-    To parse a thousand of them only to write them again took most of a page's time.
+    Parsing a thousand of them only to write them again took most of a page's time.
     """
     listed = ",".join(_entry(entry) for entry in entries)
     head, tail = jsontext.dumps(project), jsontext.dumps(next_before)

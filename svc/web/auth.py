@@ -1,4 +1,4 @@
-"""Who may ask: API keys once there are any, before that only this machine."""
+"""Who may send requests: holders of an API key; this machine alone while there are no keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from svc.schemas import DEFAULT_PROJECT
 from svc.store import ApiKey, ApiKeyRefused, ApiKeys
 from svc.web.decorators import routes
 
-_PASSED_ON = {  # what proxies add, and a caller on this machine does not
+# Proxies add these headers, and a caller on this machine does not.
+_PASSED_ON = {
     "HTTP_FORWARDED": "Forwarded",
     "HTTP_VIA": "Via",
     "HTTP_X_FORWARDED_FOR": "X-Forwarded-For",
@@ -27,15 +28,18 @@ _PASSED_ON = {  # what proxies add, and a caller on this machine does not
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the caller of a request may do; routes find it in `g.access`."""
+    """What the caller of a request may do; routes find it in `g.access`.
+
+    `only` is the one project that the key was made for, None for every project.
+    """
 
     key_id: str | None = None
-    only: str | None = None  # the one project that the key was made for; None: every project
+    only: str | None = None
 
     def project(self, requested: str | None) -> str:
         """The project that a request is for, whether it names one or not.
 
-        Raises `Forbidden` for another than the key's.
+        Raises `Forbidden` for any other project than the key's.
         """
         if self.only is None:
             return DEFAULT_PROJECT if requested is None else requested
@@ -49,14 +53,14 @@ class Access:
 
 
 def register(app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool) -> None:
-    """Let only those into `app` who may ask, and put what they may do into `g.access`.
+    """Refuse requests that may not use `app`, and put what others may do into `g.access`.
 
-    With `no_auth`, and as long as there are no keys, that is everybody.
+    With `no_auth`, everybody may use it as long as there are no keys.
     """
 
     @cache
     def open_paths() -> frozenset[str]:
-        """The routes for everybody, found at the first request: by then every route is there."""
+        """The routes for everybody, collected at the first request, when all are registered."""
         return frozenset(one.path for one in routes(app) if not one.description.guarded)
 
     def admit() -> None:
@@ -96,14 +100,14 @@ def _bearer(environ: Mapping[str, Any]) -> str | None:
 
 
 def _check_local(environ: Mapping[str, Any]) -> None:
-    """Raise `Forbidden` unless this machine asks: no proxy for others, no page of another origin.
+    """Raise `Forbidden` unless the caller is this machine: no proxy, no page of another origin.
 
     Web pages reach this machine through its user's browser: by a request to localhost, which has
-    their `Origin`, or by a name of their own that points here, which is then the `Host`.
+    their `Origin`, or by a domain of their own that points here, which is then the `Host`.
     """
     host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
     own = (f"http://{host}".lower(), f"https://{host}".lower())
-    passed_on = next((told for name, told in _PASSED_ON.items() if name in environ), None)
+    passed_on = next((header for name, header in _PASSED_ON.items() if name in environ), None)
     if not _from_this_machine(environ):
         reason = "this request came from another machine"
     elif not is_local_host(host):
@@ -121,9 +125,9 @@ def _check_local(environ: Mapping[str, Any]) -> None:
 
 
 def _from_this_machine(environ: Mapping[str, Any]) -> bool:
-    """Whether the connection is of this machine alone; headers are not asked.
+    """Whether the connection comes from this machine, whatever the headers say.
 
-    Servers other than gunicorn do not show the socket but say who is at its other end.
+    Servers other than gunicorn do not give the socket, only the address at its other end.
     """
     sock = environ.get("gunicorn.socket")
     if sock is None:

@@ -12,7 +12,9 @@ from svc.errors import InvalidJson, TooLarge, UnsupportedMedia
 
 _GZIP = 16 + zlib.MAX_WBITS
 _WINDOW_BITS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
-_PIECE = 65_536  # bytes given to a decoder, which copies what is left of them when it ends
+
+# A decoder gets so many bytes at once, because it copies what is left of them when it ends.
+_PIECE_BYTES = 65_536
 
 
 def read_json() -> Any:
@@ -21,7 +23,8 @@ def read_json() -> Any:
     Raises `TooLarge`, `UnsupportedMedia` or `InvalidJson`.
     """
     limit: int = current_app.config["MAX_CONTENT_LENGTH"]
-    request.max_content_length = limit + 1  # a chunked body is cut off there without a word
+    # A chunked body is cut off there without an error, so that one byte more shows its excess.
+    request.max_content_length = limit + 1
     body = request.get_data(cache=False)
     if len(body) > limit:
         raise TooLarge(too_large_message(limit))
@@ -49,13 +52,13 @@ def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _decompress_one(data: memoryview, bits: int, plain: bytearray, limit: int) -> memoryview:
-    """Append what one stream, or member, holds to `plain`; what of `data` comes after it.
+    """Append the content of one stream, or member, to `plain`; returns the `data` after it.
 
     Raises `TooLarge`, `InvalidJson` or `zlib.error`.
     """
     decoder = zlib.decompressobj(bits)
     while data and not decoder.eof:
-        piece = data[:_PIECE]
+        piece = data[:_PIECE_BYTES]
         plain += decoder.decompress(piece, limit + 1 - len(plain))
         if len(plain) > limit:
             raise TooLarge(too_large_message(limit))

@@ -35,7 +35,7 @@ def blueprint() -> Blueprint:
     def dashboard() -> Response:
         """Show metrics, decisions, calibration and drift in a browser.
 
-        The page holds no data: it asks for a key and reads the other routes with it.
+        The page holds no data: its user enters a key, with which it reads the other routes.
         """
         text, policy = page()
         return Response(text, mimetype="text/html", headers={"content-security-policy": policy})
@@ -48,7 +48,7 @@ def _static(name: str) -> str:
 
 
 def _types() -> dict[str, JsonObject]:
-    """What the page has to know of each question type: where its answer stands, how to draw it."""
+    """What the page needs to know of each question type: where its answer is, how to draw it."""
     kinds = {name: schema.model for name, schema in TYPES.items()}
     return {
         name: {
@@ -61,7 +61,7 @@ def _types() -> dict[str, JsonObject]:
 
 
 def _policy(page: str) -> str:
-    """Only these files run, by their hashes; only this server is asked; no text becomes markup."""
+    """The policy: only these files run, they contact only this server, no text becomes markup."""
     return "; ".join(
         (
             "default-src 'none'",

@@ -20,14 +20,15 @@ def blueprint(engine: Engine) -> Blueprint:
     @body(DecisionRequestSchema)
     @response(DecisionResponseSchema)
     @fails(*MODEL_FAILURES)
-    def decide(asked: DecisionRequest) -> JsonObject:
+    def decide(decision_request: DecisionRequest) -> JsonObject:
         """Answer typed questions about a state.
 
         At most {MODEL_CALLS} model calls and {REQUEST_DEADLINE_S:g} seconds a request. Equal
         requests may be served from a cache.
         """
-        asked = replace(asked, project=g.access.project(asked.project))
-        g.decision = decision = engine.decide(asked, g.deadline, g.access.key_id)
+        project = g.access.project(decision_request.project)
+        decision_request = replace(decision_request, project=project)
+        g.decision = decision = engine.decide(decision_request, g.deadline, g.access.key_id)
         return decision.response()
 
     return routes

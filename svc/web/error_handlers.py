@@ -22,7 +22,7 @@ from svc.errors import (
     Unauthorized,
 )
 from svc.http import error_body
-from svc.store import UnreadableKey
+from svc.store import StorageError, UnreadableKey
 from svc.web.body import json_response, too_large_message
 
 log = logging.getLogger(__name__)
@@ -32,12 +32,13 @@ def register(app: Flask) -> None:
     """Make `app` answer every exception in the error shape."""
     app.register_error_handler(ApiError, error_response)
     app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(StorageError, _storage_error)
     app.register_error_handler(UnreadableKey, _unreadable_key)
     app.register_error_handler(Exception, _unforeseen)
 
 
 def error_response(error: ApiError) -> Response:
-    """The response for one of the project's own errors; of those within, only the log has words."""
+    """The response for one of the project's own errors; those within are only logged."""
     if isinstance(error, InternalError):
         log.error("%s: %s", type(error).__name__, error.message)
     response = json_response(error_body(error), error.status)
@@ -53,6 +54,10 @@ def _http_error(error: HTTPException) -> Response:
     if isinstance(error, NoSuchMethod) and error.valid_methods:
         response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
     return response
+
+
+def _storage_error(error: StorageError) -> Response:
+    return error_response(InternalError(error.message))
 
 
 def _unreadable_key(error: UnreadableKey) -> Response:

@@ -24,11 +24,12 @@ def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
 
     Its response gets the security headers and is counted, as is the decision that a view leaves
     in `g.decision`. All times count from the request's arrival, which a server that lets requests
-    wait for a thread tells in the environ; with others that is now.
+    wait for a thread puts into the environ; with other servers it is the present.
     """
 
     def begin() -> None:
-        kept = g._get_current_object()  # each use of the proxy would look it up again
+        # Each use of the proxy `g` would look the object up again.
+        kept = g._get_current_object()
         now = time.monotonic()
         kept.arrived = request.environ.get(ARRIVED, now)
         kept.deadline = Deadline(kept.arrived + deadline_s - now)
@@ -43,9 +44,8 @@ def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
         metrics.responded(status)
         if (decision := kept.get("decision")) is not None:
             metrics.decided(seconds, decision)
-        asked = request.environ
         fields = {
-            "method": asked["REQUEST_METHOD"],
+            "method": request.environ["REQUEST_METHOD"],
             "path": request.path,
             "status": status,
             "ms": round(seconds * 1000, 1),
@@ -59,7 +59,7 @@ def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
 
 
 def _secure(response: Response) -> None:
-    told = {name.lower() for name, _ in response.headers}
+    present = {name.lower() for name, _ in response.headers}
     for name, value in SECURITY_HEADERS.items():
-        if name not in told:
+        if name not in present:
             response.headers.add(name, value)

@@ -19,7 +19,7 @@ def blueprint() -> Blueprint:
 
     @cache
     def text() -> str:
-        """The document, made when it is first asked for: by then every route is there."""
+        """The document, made at the first request, when all routes are registered."""
         return jsontext.dumps(document(decorators.routes(current_app)))
 
     @routes.get("/openapi.json")

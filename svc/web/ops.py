@@ -12,7 +12,8 @@ from svc.shapes import TEXT
 from svc.web.decorators import open_to_all, query, response
 from svc.web.query import QuerySchema, QueryTexts
 
-PROMETHEUS = ("text/plain", "application/openmetrics-text")  # by the request's Accept
+# The request's `Accept` decides between these.
+PROMETHEUS = ("text/plain", "application/openmetrics-text")
 
 
 class HealthSchema(ResponseSchema):
@@ -27,7 +28,7 @@ class MetricsQuerySchema(QuerySchema):
 
 
 def blueprint(counted: Metrics) -> Blueprint:
-    """The routes for those who operate the server."""
+    """The routes for the operators of the server."""
     routes = Blueprint("ops", __name__)
 
     @routes.get("/health")

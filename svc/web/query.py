@@ -22,7 +22,7 @@ class QueryText(TextField):
 
 
 class QueryKey(QueryText):
-    """A name that has to be given."""
+    """A name that must be given."""
 
     default_error_messages = {  # noqa: RUF012
         "required": "is required in the query, such as ?question=..."

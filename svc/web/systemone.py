@@ -1,8 +1,8 @@
 """`POST /v1/systemone`: the criteria request shape, put into the words of `/v1/decide` and back.
 
-Only this file knows the shape: the core sees an ordinary request, and `Criteria` presents its
-answers the way the clients of this route read them. Which criteria a type takes is told by its
-fields: they stand for its options or its levels, or say what its two sides mean.
+Only this file knows the shape: the engine gets an ordinary request, and `Criteria` presents its
+answers in the way that the clients of this route read them. The fields of a question type decide
+which criteria it takes: these stand for its options or its levels, or say what its two sides mean.
 """
 
 from __future__ import annotations
@@ -48,8 +48,12 @@ from svc.shapes import (
 )
 from svc.web.decorators import MODEL_FAILURES, body, fails, response
 
-ALIASES = {"string": "text"}  # this route's other names of types
-SKIPPED = "skipped"  # the type of a skipped answer; clients pass over types unknown to them
+# This route's other names of question types.
+ALIASES = {"string": "text"}
+
+# The type of a skipped answer. Clients ignore types that they do not know.
+SKIPPED = "skipped"
+
 _PIN = re.compile(r"svc-\d+\.\d+\.\d+")
 _BOUNDS = ("minProperties", "maxProperties", "propertyNames", "minItems", "maxItems")
 _ANY = described({}, "Text, or any JSON, which the model is shown as text. May be left out.")
@@ -57,7 +61,7 @@ _ANY = described({}, "Text, or any JSON, which the model is shown as text. May b
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """A checked request, and its questions as they came."""
+    """A checked request, and its questions as the caller sent them."""
 
     request: DecisionRequest
     questions: Mapping[str, Any]
@@ -66,20 +70,20 @@ class Criteria:
         """An answer as this route's clients read it."""
         if answer.source is Source.SKIPPED:
             return answer.plus(type=SKIPPED)
-        asked = self.questions[key]
-        kind = asked["type"]
-        found = _replaced(ALIASES.get(kind, kind))
-        if not isinstance(found, Levels):
+        question = self.questions[key]
+        kind = question["type"]
+        field = _replaced(ALIASES.get(kind, kind))
+        if not isinstance(field, Levels):
             return replace(answer, fields={"type": kind, **answer.fields})
-        criteria = asked.get("criteria")
-        levels = asked.get(found.name) if criteria is None else criteria
+        criteria = question.get("criteria")
+        levels = question.get(field.name) if criteria is None else criteria
         probabilities = _by_level(answer.fields["probabilities"])
         own = {"probabilities": probabilities, "legend": _by_level(levels)}
         return replace(answer, fields={"type": kind, **answer.fields, **own})
 
 
 class CriteriaModel(PlanField):
-    """The models of a request, after a config was told from them."""
+    """The models of a request, where `model` does not name a config."""
 
     form = {"anyOf": [nullable(TEXT), model_plan]}  # noqa: RUF012
 
@@ -155,9 +159,9 @@ def blueprint(engine: Engine) -> Blueprint:
 
         An alias of `/v1/decide` for clients that speak of `criteria`.
         """
-        asked = criteria.request
-        asked = replace(asked, project=g.access.project(asked.project))
-        g.decision = engine.decide(asked, g.deadline, g.access.key_id, criteria.present)
+        project = g.access.project(criteria.request.project)
+        decision_request = replace(criteria.request, project=project)
+        g.decision = engine.decide(decision_request, g.deadline, g.access.key_id, criteria.present)
         usage = {"input_tokens": g.decision.input_tokens, "output_tokens": 0}
         return {**g.decision.response(), "usage": usage}
 
@@ -193,7 +197,7 @@ def _question(name: str, kind: str) -> Json:
 
 
 def _either(properties: Json, replaced: Descriptions | Levels | None) -> Json:
-    """Either there are criteria, or what they stand for counts; only then is that looked at."""
+    """A question has criteria, or else the field that they stand for; this describes both."""
     if replaced is None:
         return {}
     name, full = replaced.name, replaced.json_schema()
@@ -234,7 +238,7 @@ def _model(model: Any) -> JsonObject:
 
 
 def _translated(key: str, question: Any) -> Any:
-    """A question in the words of `/v1/decide`; what is no question is left for its checks."""
+    """A question in the words of `/v1/decide`; anything else is left to its checks."""
     if not isinstance(question, Mapping) or not isinstance(question.get("type"), str):
         return question
     try:
@@ -286,7 +290,7 @@ def _meant(kind: str, criteria: Any) -> tuple[JsonObject, str]:
 
 
 def _meaning(sides: Mapping[str, str], criteria: Any) -> str:
-    """What the sides mean goes into the instructions: such a question has no options."""
+    """What the sides mean, for the instructions, because such a question has no options."""
     if not isinstance(criteria, Mapping):
         raise ValueError(f"must be an object with {', '.join(sides)} or both")
     texts = {word: _text(criteria.get(side)) for side, word in sides.items()}

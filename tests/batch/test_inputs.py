@@ -32,7 +32,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
     [
         (b"", "the line is empty"),
         (b"nonsense", "the line is not JSON: Expecting value at column 1"),
-        (b'{"a": NaN}', "NaN is no JSON number"),
+        (b'{"a": NaN}', "NaN is not a JSON number"),
         (b'"\xff"', "the line is not UTF-8"),
         (b'"\\ud800"', "half of a surrogate pair"),
         (b"[" * 100_000, "nested too deeply"),

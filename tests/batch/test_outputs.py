@@ -118,7 +118,7 @@ def test_lines_that_are_not_ours_are_refused(path: Path) -> None:
 def test_a_record_that_cannot_be_read_is_refused(path: Path, record: str) -> None:
     written(path, b'{"line":1,"id":"a"}\n')
     Path(f"{path}.run.json").write_text(record)
-    with pytest.raises(SettingsError, match="--restart begins anew"):
+    with pytest.raises(SettingsError, match="--restart starts again"):
         open_output(str(path), RUN, restart=False)
 
 

@@ -113,7 +113,7 @@ def test_a_spent_quota_stops_it_and_a_rerun_goes_on(evals: Evals) -> None:
             "Stopped after 6 rows: the calls that SVC_DAILY_LIMIT allows one run are"
             in ended.stderr
         )
-        assert "the same command goes on from there" in ended.stderr
+        assert "the same command continues from there" in ended.stderr
         assert cells(ended.stdout, "late")[1] == "6"
         ended = evals.bench("--model", "m", SVC_PROVIDER_URL=provider.url)
         assert ended.returncode == 0 and len(provider.bodies) == 40

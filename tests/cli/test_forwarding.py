@@ -39,7 +39,7 @@ def test_a_server_that_is_silent_is_not_waited_for_for_ever() -> None:
     ],
 )
 def test_what_is_no_svc_server_is_said_to_be_none(behaviour: Behaviour) -> None:
-    assert "is no svc server" in why(behaviour, "svc_secret")
+    assert "is not an svc server" in why(behaviour, "svc_secret")
 
 
 def test_a_server_that_breaks_off_is_said_to_be_away() -> None:
@@ -48,7 +48,7 @@ def test_a_server_that_breaks_off_is_said_to_be_away() -> None:
 
 def test_a_limit_says_when_to_ask_again() -> None:
     text = why(Reply(LIMITED, 429, {"Retry-After": "7"}))
-    assert text == "The server is at a limit; ask again in 7 seconds: too many"
+    assert text == "The server is at a limit; try again in 7 seconds: too many"
 
 
 def test_other_errors_have_the_servers_words() -> None:

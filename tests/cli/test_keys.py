@@ -140,7 +140,7 @@ def test_a_file_that_is_no_database_is_refused_and_untouched(
     db: Path, arguments: list[str]
 ) -> None:
     db.write_text("notes " * 1_000)
-    assert "no SQLite database" in error(svc(*arguments, "--db", db))
+    assert "not a SQLite database" in error(svc(*arguments, "--db", db))
     assert db.read_text() == "notes " * 1_000
 
 

@@ -146,7 +146,7 @@ def test_another_run_is_refused_unless_it_restarts(files: Files, change: str) ->
     refused = files.map(*options)
     assert refused.returncode == 1 and files.output.read_bytes() == before
     assert refused.stderr.count("\n") == 1
-    assert f"belongs to a run with a different {change}; --restart begins anew" in refused.stderr
+    assert f"belongs to a run with a different {change}; --restart starts again" in refused.stderr
     assert files.map(*options, "--restart").returncode == 0
     assert files.output.read_bytes() != before
 
@@ -159,7 +159,7 @@ def test_an_outage_leaves_its_lines_to_a_rerun(files: Files) -> None:
         ended = files.map_by(provider)
     assert ended.returncode == 1
     assert "Stopped after line 5: no model answered 10 lines in a row" in ended.stderr
-    assert "the same command goes on from there" in ended.stderr
+    assert "the same command continues from there" in ended.stderr
     assert [line["line"] for line in lines(files.output)] == [1, 2, 3, 4, 5]
     with ScriptedProvider(always(YES)) as provider:
         assert files.map_by(provider).returncode == 0
@@ -294,7 +294,7 @@ def test_a_process_of_many_that_is_lost_stops_the_run(files: Files) -> None:
     assert done < 40 and summary.startswith(f"{done} lines, 0 errors")
     assert stopped == (
         f"Stopped after line {done}: a process of this run ended unexpectedly; the same command "
-        "goes on from there."
+        "continues from there."
     )
     with ScriptedProvider(always(YES)) as provider:
         assert files.map_by(provider, "--no-debias").returncode == 0

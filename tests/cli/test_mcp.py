@@ -112,7 +112,7 @@ def test_two_decisions_at_once_are_answered(server: Server) -> None:
 def test_a_bad_question_gets_the_servers_words(server: Server) -> None:
     bad = {"state": "x", "questions": {"a": {"type": "score", "instructions": "How?"}}}
     text = refusal(decided(server.url, arguments=bad))
-    assert text.startswith("The server refused the request; mend it and ask again: ")
+    assert text.startswith("The server refused the request; correct it and try again: ")
     assert 'question "a" levels: is required' in text
     assert "questions" in refusal(decided(server.url, arguments=None))
 

@@ -110,7 +110,7 @@ def test_a_closed_standard_input_holds_no_key(db: Path) -> None:
         check=False,
     )
     assert ended.returncode == 1
-    assert ended.stderr.startswith("Error: standard input holds no key")
+    assert ended.stderr.startswith("Error: standard input has no key")
 
 
 def test_on_a_terminal_the_key_is_asked_for_and_not_echoed(db: Path) -> None:

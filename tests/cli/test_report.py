@@ -44,7 +44,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     for name, problem in (
         ("other.jsonl", "line 1 is not a row that `svc bench --save` wrote"),
-        ("empty.jsonl", "it holds no scored row"),
+        ("empty.jsonl", "it has no scored row"),
         ("none.jsonl", "no such file or directory"),
     ):
         ended = svc("report", tmp_path / name)

@@ -105,7 +105,7 @@ def test_a_damaged_output_is_said_so(tmp_path: Path) -> None:
     output.write_bytes(output.read_bytes().replace(b'{"line":3,', b'{"line":3,,'))
     ended = svc(*command)
     assert ended.returncode == 1
-    assert "Error: line 3 of the output is damaged; --restart begins anew" in ended.stderr
+    assert "Error: line 3 of the output is damaged; --restart starts again" in ended.stderr
 
 
 def test_an_outage_stops_it_with_a_report_on_what_is_there(tmp_path: Path) -> None:

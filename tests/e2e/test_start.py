@@ -157,7 +157,7 @@ def test_a_public_address_is_served_with_no_auth(db: Path) -> None:
 def test_a_file_that_is_no_database_is_refused_and_untouched(db: Path) -> None:
     db.write_text("my notes, not a database\n" * 100)
     line = refused("--addr", "127.0.0.1:0", "--db", str(db))
-    assert str(db) in line and "no SQLite database" in line
+    assert str(db) in line and "not a SQLite database" in line
     assert db.read_text() == "my notes, not a database\n" * 100
 
 

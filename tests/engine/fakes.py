@@ -62,7 +62,7 @@ class FakeClient:
     def list_models(self, provider: Provider) -> list[str]:
         return []
 
-    def asked(self, name: str) -> list[ChatCall]:
+    def calls_to(self, name: str) -> list[ChatCall]:
         """The calls to one model."""
         return [call for model, call in self.calls if model == name]
 

@@ -345,7 +345,7 @@ def test_mode_logprobs_fails_at_once_where_one_call_shows_that_there_are_none() 
 def test_a_question_asked_alone_is_shown_without_the_others() -> None:
     with world(m=one_label_a_call) as made:
         made.decide(asking(NOUL, CHOICE, debias=False))
-        texts = users(made.client.asked("m"))[1:]
+        texts = users(made.client.calls_to("m"))[1:]
     assert ["urgent" in text for text in texts] == [True, False]
     assert ["Which team" in text for text in texts] == [False, True]
 
@@ -468,7 +468,7 @@ def test_one_model_of_several_takes_no_more_than_its_share_for_a_call_a_label(
         made.decide(asking(*wanted, model=["@here/m", "@here/n"], debias=False))
         assert limits.MODEL_CALLS // 2 == 32
         assert asked(made)[:2] == ["lines", way]
-        assert not made.client.asked("n")
+        assert not made.client.calls_to("n")
 
 
 def test_both_orders_count_towards_the_share() -> None:
@@ -818,7 +818,7 @@ def test_examples_of_values_show_the_value_as_json() -> None:
     examples = [{"state": "to Oslo", "label": "Oslo"}, {"state": "hello", "label": None}]
     with world(m=saying(value("Rome"))) as made:
         made.decide(asking({**TEXT, "nullable": True, "examples": examples}))
-        (text,) = users(made.client.asked("m"))
+        (text,) = users(made.client.calls_to("m"))
     assert 'Example input: to Oslo\nExample answer: "Oslo"\n' in text
     assert "Example input: hello\nExample answer: null\n" in text
 

@@ -17,7 +17,6 @@ from svc.errors import (
     ModelError,
     ModelUnavailable,
     RateLimited,
-    StorageError,
     Timeout,
 )
 from svc.providers.bodies import ChatCall
@@ -447,7 +446,7 @@ def test_a_pause_holds_no_thread_of_the_pool() -> None:
         ([BadReply(), ServerTrouble()], ModelError),
         ([Throttled(), Gone()], ModelError),
         ([Gone(), BadReply()], ModelError),
-        ([Throttled(), StorageError("x")], ModelError),
+        ([Throttled(), InternalError("x")], ModelError),
         ([InternalError("x")], InternalError),
         ([KeyRefused(), NoCredit()], ModelError),
         ([Unanswerable("x")], ModelError),
@@ -461,8 +460,8 @@ def test_several_failures_are_one_error(failures: list[Any], kind: type[ApiError
 def test_the_one_error_has_the_words_of_all_each_once() -> None:
     failures = [NoCredit(), Refused(), NoCredit(), Unanswerable("it has no such questions")]
     assert api_error_of(failures).message.split("; ") == [
-        f"{NoCredit.told} ({NoCredit.advice})",
-        f"{Refused.told} ({Refused.advice})",
+        f"{NoCredit.public_message} ({NoCredit.advice})",
+        f"{Refused.public_message} ({Refused.advice})",
         "it has no such questions",
     ]
     gone = api_error_of([ModelUnavailable("a is gone"), ModelUnavailable("b is gone")])

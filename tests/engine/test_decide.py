@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from svc.deadline import Deadline
-from svc.errors import InvalidRequest, ModelError, StorageError, Timeout
+from svc.errors import InvalidRequest, ModelError, Timeout
 from svc.pins import NEWEST
 from svc.providers.failures import Refused
 from svc.records import Answer, Decision
 from svc.schemas import load_decision
+from svc.store import StorageError
 from tests.engine.fakes import World, answering, failing, world
 from tests.engine.models import (
     CHOICE,
@@ -146,7 +147,7 @@ def test_a_config_freezes_the_prompt_and_its_name_is_told() -> None:
             fields = {} if config is None else {"config": config}
             response = made.decide(asking(**fields))
             assert response["config"] == (NEWEST if config in (None, "svc-latest") else config)
-        texts = [user_text(call) for call in made.client.asked("m")]
+        texts = [user_text(call) for call in made.client.calls_to("m")]
     beginnings = ["Question: "] * 4 + ["Questions:"] * 2 + ["Input:\ns\n"] * 2
     assert [text.startswith(words) for text, words in zip(texts, beginnings, strict=True)] == [
         True

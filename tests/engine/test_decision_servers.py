@@ -58,7 +58,7 @@ def deciding(of_yes: float = WEIGHT_OF_YES) -> Decider:
 
 
 def calls(made: World, name: str = "d") -> list[DecisionCall]:
-    return [call for call in made.client.asked(name) if isinstance(call, DecisionCall)]
+    return [call for call in made.client.calls_to(name) if isinstance(call, DecisionCall)]
 
 
 def refusal(made: World, body: dict[str, Any]) -> str:
@@ -152,7 +152,7 @@ def test_one_question_with_an_order_is_enough_for_both_orders() -> None:
 def test_a_chat_model_is_asked_in_both_orders_what_a_decision_server_is_asked_once() -> None:
     with world(kinds=KINDS, d=deciding(), a=yes(0.4)) as made:
         response = made.decide(asking(NOUL, model={"council": ["@here/d", "@here/a"]}))
-        assert [len(made.client.asked(name)) for name in "da"] == [1, 2]
+        assert [len(made.client.calls_to(name)) for name in "da"] == [1, 2]
         assert response["debiased"] is True
 
 

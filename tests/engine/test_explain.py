@@ -58,7 +58,7 @@ def test_a_field_that_speaks_against_the_answer_has_a_negative_drop() -> None:
 def test_one_field_is_left_out_at_a_time_and_the_rest_stays_as_it_was() -> None:
     with world(m=yes(0.9)) as made:
         made.decide(asking())
-        texts = users(made.client.asked("m"))
+        texts = users(made.client.calls_to("m"))
     for rest in (
         '{"body":"please","n":1}',
         '{"subject":"refund","n":1}',
@@ -82,7 +82,7 @@ def test_it_asks_in_the_mode_that_answered() -> None:
         response = made.decide(asking(STATE, a=NOUL, t=TEXT))
         assert response["mode"] == "verbal"
         assert response["answers"]["a"]["explain"]["n"] == pytest.approx(0.0)
-        assert not any(call.logprobs for call in made.client.asked("m"))
+        assert not any(call.logprobs for call in made.client.calls_to("m"))
 
 
 def test_the_mode_is_that_of_the_answers_alone() -> None:
@@ -104,7 +104,7 @@ def test_values_are_not_explained_nor_asked_again() -> None:
         answers = made.decide(asking(STATE, a=NOUL, t=TEXT))["answers"]
         assert "explain" not in answers["t"]
         assert set(answers["a"]["explain"]) == set(STATE)
-        assert sum("Which city?" in text for text in users(made.client.asked("m"))) == 1
+        assert sum("Which city?" in text for text in users(made.client.calls_to("m"))) == 1
 
 
 def test_values_alone_take_no_further_call() -> None:
@@ -168,8 +168,8 @@ def test_every_answer_of_a_plan_is_explained_by_a_model_that_gave_it() -> None:
         answers = made.decide(body)["answers"]
         assert answers["a"]["explain"]["subject"] == pytest.approx(0.0)
         assert answers["b"]["explain"]["subject"] == pytest.approx(0.6)
-        assert len(made.client.asked("a")) == 1 + 3
-        assert len(made.client.asked("b")) == 1 + 3
+        assert len(made.client.calls_to("a")) == 1 + 3
+        assert len(made.client.calls_to("b")) == 1 + 3
 
 
 def test_a_councils_explanation_is_its_first_members() -> None:
@@ -177,7 +177,7 @@ def test_a_councils_explanation_is_its_first_members() -> None:
         body = {**asking(), "model": {"council": ["@here/a", "@here/b"]}}
         answer = made.decide(body)["answers"]["a"]
         assert answer["explain"]["subject"] == pytest.approx(0.6)
-        assert all(call.logprobs for call in made.client.asked("a"))
+        assert all(call.logprobs for call in made.client.calls_to("a"))
 
 
 def test_questions_that_think_think_again_without_the_field() -> None:
@@ -185,7 +185,7 @@ def test_questions_that_think_think_again_without_the_field() -> None:
         deep = {**NOUL, "instructions": "Is it sound?", "think": True}
         answers = made.decide(asking(STATE, a=NOUL, deep=deep))["answers"]
         assert set(answers["deep"]["explain"]) == set(STATE)
-        thinking = [call for call in made.client.asked("m") if call.think]
+        thinking = [call for call in made.client.calls_to("m") if call.think]
         assert len(thinking) == 1 + 3
         assert all("Is it urgent?" not in user_text(call) for call in thinking)
 

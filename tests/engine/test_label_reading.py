@@ -40,7 +40,7 @@ def yes(text: str = "yes") -> Token:
 
 def read(*tokens: Token, labels: Sequence[str] = LETTERS) -> dict[int, float]:
     """The probabilities that the reply to one question shows, rounded."""
-    return {at: round(p, 6) for at, p in read_single(tokens, labels).seen.items()}
+    return {at: round(p, 6) for at, p in read_single(tokens, labels).probabilities.items()}
 
 
 READ = {0: 0.8, 1: 0.125, 2: 0.0625}
@@ -283,7 +283,7 @@ def test_marks_that_are_followed_by_words_leave_prose_prose(after: list[str]) ->
 def test_a_yes_or_no_may_be_explained_on_its_line() -> None:
     for after in (", of course", ". It does not", " - of course", "!", " (refund)"):
         for label in YES_NO:
-            assert read_lines([yes(label), *sure(after)], [YES_NO])[0].seen
+            assert read_lines([yes(label), *sure(after)], [YES_NO])[0].probabilities
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_a_label_at_the_end_of_a_sentence_is_not_looked_for() -> None:
 def test_prose_that_was_chosen_narrowly_says_little_against_the_labels_beside_it() -> None:
     prose = [token("I", ("I", 0.5), ("A", 0.3), (" a", 0.05), ("B", 0.1)), *sure(" think")]
     line = read_single(prose, LETTERS)
-    assert line.seen == pytest.approx({0: 0.35, 1: 0.1})
+    assert line.probabilities == pytest.approx({0: 0.35, 1: 0.1})
     assert line.mass == pytest.approx(0.45)
 
 
@@ -396,7 +396,9 @@ def test_an_option_that_is_called_like_a_label_is_no_echo(after: str) -> None:
 )
 def test_labels_inside_thought_are_not_read(thought: list[str]) -> None:
     assert read(*sure(*thought), letter()) == READ
-    assert read_lines([*sure(*thought), letter()], [LETTERS])[0].seen == pytest.approx(READ)
+    assert read_lines([*sure(*thought), letter()], [LETTERS])[0].probabilities == pytest.approx(
+        READ
+    )
 
 
 @pytest.mark.parametrize("thought", ["<think>A", "<think>\nB\n", " <reasoning>A\nA\n"])
@@ -460,7 +462,7 @@ def test_tokens_that_read_as_one_label_are_summed() -> None:
         "Yes", ("Yes", 0.4), (" yes", 0.2), ("\u2581YES", 0.1), ("no", 0.1), ("maybe", 0.1)
     )
     line = read_single([spelled], YES_NO)
-    assert line.seen == pytest.approx({0: 0.7, 1: 0.1})
+    assert line.probabilities == pytest.approx({0: 0.7, 1: 0.1})
     assert line.mass == pytest.approx(0.8)
 
 
@@ -477,9 +479,9 @@ def test_a_label_over_two_tokens_is_read_at_the_first_of_them() -> None:
         token("es", ("es", 1.0), ("no", 0.0)),
     ]
     assert read(*tokens, labels=YES_NO) == {0: 0.75, 1: 0.2}
-    assert read_lines([*tokens, *sure("\n"), *tokens], [YES_NO, YES_NO])[1].seen == pytest.approx(
-        {0: 0.75, 1: 0.2}
-    )
+    assert read_lines([*tokens, *sure("\n"), *tokens], [YES_NO, YES_NO])[
+        1
+    ].probabilities == pytest.approx({0: 0.75, 1: 0.2})
 
 
 def test_beginnings_count_only_where_the_label_came_in_parts() -> None:
@@ -495,7 +497,7 @@ def test_a_beginning_of_two_labels_counts_for_neither() -> None:
 def test_the_token_itself_counts_where_its_alternatives_leave_it_out() -> None:
     left_out = Token("A", math.log(0.6), (("B", math.log(0.3)), ("x", math.log(0.05))))
     line = read_single([left_out], LETTERS)
-    assert line.seen == pytest.approx({0: 0.6, 1: 0.3})
+    assert line.probabilities == pytest.approx({0: 0.6, 1: 0.3})
 
 
 def test_a_missing_label_is_at_most_as_probable_as_the_smallest_alternative() -> None:
@@ -510,7 +512,7 @@ def test_missing_labels_share_what_the_alternatives_leave() -> None:
 
 def test_few_alternatives_are_used() -> None:
     line = read_single([token("A", ("A", 0.7), ("B", 0.2))], tuple("ABCDEFGH"))
-    assert line.seen == pytest.approx({0: 0.7, 1: 0.2})
+    assert line.probabilities == pytest.approx({0: 0.7, 1: 0.2})
     assert line.bound == pytest.approx(0.1 / 6)
 
 
@@ -526,7 +528,11 @@ def test_more_probability_than_there_is_is_unreadable() -> None:
 def test_each_line_has_its_own_labels() -> None:
     tokens = [letter(), *sure("\n"), yes(), *sure("\n"), letter("B")]
     lines = read_lines(tokens, [LETTERS, YES_NO, LETTERS])
-    assert [max(line.seen, key=line.seen.__getitem__) for line in lines] == [0, 0, 1]
+    assert [max(line.probabilities, key=line.probabilities.__getitem__) for line in lines] == [
+        0,
+        0,
+        1,
+    ]
 
 
 def test_lines_may_be_dressed_up_each_in_its_own_way() -> None:
@@ -538,8 +544,8 @@ def test_lines_may_be_dressed_up_each_in_its_own_way() -> None:
         *sure("<|im_end|>"),
     ]
     found = read_lines(tokens, [LETTERS, YES_NO])
-    assert found[0].seen == pytest.approx(READ)
-    assert found[1].seen == pytest.approx({0: 0.8, 1: 0.125})
+    assert found[0].probabilities == pytest.approx(READ)
+    assert found[1].probabilities == pytest.approx({0: 0.8, 1: 0.125})
 
 
 def test_lines_without_any_label_are_passed_over() -> None:
@@ -795,10 +801,10 @@ TOKENS = st.builds(
 
 
 def assert_sound(line: LabelLine, labels: Sequence[str]) -> None:
-    assert all(0 <= at < len(labels) and 0 <= p <= 1 for at, p in line.seen.items())
+    assert all(0 <= at < len(labels) and 0 <= p <= 1 for at, p in line.probabilities.items())
     assert 0 <= line.bound <= 1
     assert line.mass is not None and 0 <= line.mass <= 1
-    assert line.mass == pytest.approx(min(1.0, math.fsum(line.seen.values())))
+    assert line.mass == pytest.approx(min(1.0, math.fsum(line.probabilities.values())))
 
 
 @settings(max_examples=300, deadline=None)

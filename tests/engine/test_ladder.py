@@ -126,7 +126,7 @@ def test_the_reason_is_that_of_a_failure_that_another_way_may_avoid(
     failures: list[ProviderError], reason: Reason, memory: TraitMemory
 ) -> None:
     climb = Climb(memory.of(M))
-    climb.fell(SINGLE, failures)
+    climb.note_failure(SINGLE, failures)
     climb.settle(memory, M, SCHEMA)
     assert memory.of(M).labels == Rung(2, reason, proven=NONE_WORKED)
 
@@ -139,7 +139,7 @@ def test_a_success_at_the_top_is_remembered_as_proof_alone(memory: TraitMemory) 
 def test_every_ladder_is_remembered_on_its_own(memory: TraitMemory) -> None:
     climb = Climb(memory.of(M))
     for way in (LINES, SINGLE, SCHEMA):
-        climb.fell(way, [BadReply()])
+        climb.note_failure(way, [BadReply()])
     climb.settle(memory, M, OBJECT)
     assert memory.of(M).labels == Rung(2, Reason.UNREADABLE, proven=NONE_WORKED)
     assert memory.of(M).json == Rung(1, Reason.UNREADABLE, proven=1 << 1)
@@ -149,7 +149,7 @@ def test_every_ladder_is_remembered_on_its_own(memory: TraitMemory) -> None:
 def test_a_failure_below_a_way_that_was_skipped_blames_that_way_too(memory: TraitMemory) -> None:
     """The one label of a request is asked for in the lower way; nothing above it is left then."""
     climb = Climb(memory.of(M))
-    climb.fell(SINGLE, [NoLogprobs()])
+    climb.note_failure(SINGLE, [NoLogprobs()])
     climb.settle(memory, M, SCHEMA)
     assert memory.of(M).labels.index == 2
 
@@ -179,7 +179,7 @@ def asked(
     """One ask in which some ways failed before one worked."""
     climb = Climb(memory.of(M))
     for way in failed:
-        climb.fell(way, [failure or BadReply()])
+        climb.note_failure(way, [failure or BadReply()])
     climb.settle(memory, M, worked)
 
 

@@ -58,7 +58,7 @@ def test_a_chain_asks_its_first_model_alone_while_that_answers() -> None:
         response = made.decide(asking(ids("ab")))
         assert response["model"] == "@here/a"
         assert response["answers"]["k0"]["noul"] == pytest.approx(0.9)
-        assert not made.client.asked("b")
+        assert not made.client.calls_to("b")
 
 
 def test_a_model_that_was_paid_for_nothing_counts_towards_the_cost() -> None:
@@ -122,7 +122,7 @@ def test_a_chain_does_not_go_on_after_a_failure_of_our_own() -> None:
     with world(a=failing(ZeroDivisionError()), b=yes(0.9)) as made:
         with pytest.raises(InternalError):
             made.decide(asking(ids("ab")))
-        assert not made.client.asked("b")
+        assert not made.client.calls_to("b")
 
 
 def test_every_group_goes_down_the_chain_on_its_own() -> None:
@@ -214,7 +214,7 @@ def test_only_unsure_questions_go_on_and_each_answer_says_whose_it_is() -> None:
         first, second = response["answers"].values()
         assert (first["noul"], first["answered_by"]) == (pytest.approx(0.9), "@here/a")
         assert (second["noul"], second["answered_by"]) == (pytest.approx(0.95), "@here/b")
-        (text,) = users(made.client.asked("b"))
+        (text,) = users(made.client.calls_to("b"))
         assert "Is it polite?" in text
         assert "Is it urgent?" not in text
         assert response["model"] == "@here/a,@here/b"
@@ -225,7 +225,7 @@ def test_a_sure_cheap_model_ends_the_cascade() -> None:
         response = made.decide(asking({"cascade": ids("ab")}))
         assert response["model"] == "@here/a"
         assert response["cost_usd"] == 0.001
-        assert not made.client.asked("b")
+        assert not made.client.calls_to("b")
 
 
 @pytest.mark.parametrize(
@@ -238,14 +238,14 @@ def test_confidence_below_the_threshold_escalates(
     plan = {"cascade": ids("ab"), **({} if below is None else {"escalate_below": below})}
     with world(a=yes(p), b=yes(0.95)) as made:
         made.decide(asking(plan))
-        assert bool(made.client.asked("b")) is ("b" in models)
+        assert bool(made.client.calls_to("b")) is ("b" in models)
 
 
 def test_a_confidence_at_the_threshold_counts_as_it_is_shown() -> None:
     noisy = in_order(yes(0.06), yes(0.34))  # 1 - 0.2 in floats is a hair below 0.8
     with world(a=noisy, b=BROKEN) as made:
         made.decide(asking({"cascade": ids("ab")}, mode="verbal", debias=True))
-        assert not made.client.asked("b")
+        assert not made.client.calls_to("b")
 
 
 def test_extraction_escalates_by_its_confidence() -> None:
@@ -259,7 +259,7 @@ def test_a_failing_model_of_a_cascade_is_passed_over(trouble: Answerer) -> None:
     with world(a=trouble, b=yes(0.6), c=trouble) as made:
         response = made.decide(asking({"cascade": ids("abc")}))
         assert response["answers"]["k0"]["answered_by"] == "@here/b"
-        assert made.client.asked("c")
+        assert made.client.calls_to("c")
 
 
 def test_the_last_model_of_a_cascade_answers_however_unsure() -> None:

@@ -72,7 +72,7 @@ def test_a_skipped_question_is_left_out_of_the_call_of_the_others() -> None:
         response = made.decide(asking({"x": 1}, b=skipped, a=NOUL))
         assert next(iter(response["answers"].items())) == ("b", SKIPPED)
         assert response["answers"]["a"]["noul"] == pytest.approx(0.9)
-        assert not any("polite" in text for text in users(made.client.asked("m")))
+        assert not any("polite" in text for text in users(made.client.calls_to("m")))
 
 
 @pytest.mark.parametrize("state", ["text", ["x"], 5, None])
@@ -237,7 +237,7 @@ def test_each_stage_is_one_call_and_sees_the_answers_it_depends_on_without_their
     }
     with world(m=BILLING) as made:
         response = made.decide(asking("s", **questions))
-        first, second = users(made.client.asked("m"))
+        first, second = users(made.client.calls_to("m"))
     assert [answer["stage"] for answer in response["answers"].values()] == [0, 0, 0, 0, 1]
     assert "Earlier answers" not in first
     assert (
@@ -253,7 +253,7 @@ def test_extracted_answers_are_shown_as_json() -> None:
     questions = {"a": TEXT, "b": INTEGER, "c": {**NUMBER, "instructions": "What cost?"}}
     with world(m=by_text("Earlier answers", yes(0.9), first)) as made:
         made.decide(asking("s", **questions, d={**NOUL, "depends_on": ["a", "b", "c"]}))
-        text = users(made.client.asked("m"))[-1]
+        text = users(made.client.calls_to("m"))[-1]
     assert '- Which city?: "Oslo \\"N\\"\\nline"\n- How many?: 3\n- What cost?: null\n' in text
 
 
@@ -285,7 +285,7 @@ def test_a_stage_that_rules_answer_makes_no_call_but_is_seen_by_the_next() -> No
     with world(m=yes(0.9)) as made:
         answers = made.decide(asking({"x": 1}, **questions))["answers"]
         assert (answers["a"]["stage"], answers["a"]["rule"]) == (0, 0)
-        (text,) = users(made.client.asked("m"))
+        (text,) = users(made.client.calls_to("m"))
         assert "- Which team?: access" in text
 
 
@@ -369,7 +369,7 @@ def test_a_question_that_thinks_has_a_verbal_call_of_its_own_beside_the_others()
         assert response["mode"] == "verbal"
         calls = {
             next(words for words in ("urgent", "sound", "true") if words in user_text(call)): call
-            for call in made.client.asked("m")
+            for call in made.client.calls_to("m")
         }
     assert {words: call.think for words, call in calls.items()} == {
         "urgent": False,
@@ -385,5 +385,5 @@ def test_a_question_that_thinks_has_a_verbal_call_of_its_own_beside_the_others()
 def test_a_thinking_request_still_asks_its_questions_together() -> None:
     with world(m=yes(0.9)) as made:
         made.decide({**asking("s", a=NOUL, b={**NOUL, "instructions": "?"}), "think": True})
-        (call,) = made.client.asked("m")
+        (call,) = made.client.calls_to("m")
         assert call.think

@@ -14,7 +14,7 @@ from svc.questions import Reading
 from svc.terms import Mode
 
 
-def asked(mode: str, *masses: float | None) -> ModelResult:
+def result(mode: str, *masses: float | None) -> ModelResult:
     readings = tuple(Reading((0.9, 0.1), mass) for mass in masses)
     return ModelResult(readings, readings, Mode(mode), True)
 
@@ -46,7 +46,7 @@ def probed(model: Model) -> Probed:
 
 
 def test_a_model_with_label_probabilities_is_asked_in_one_call() -> None:
-    model = Model(asked("logprobs", 0.9, 0.8), asked("logprobs", 0.7, 0.6))
+    model = Model(result("logprobs", 0.9, 0.8), result("logprobs", 0.7, 0.6))
     found = probed(model)
     assert found.verdict is Verdict.LINES and found.verdict.has_labels
     assert (found.why, found.thinks) == ("", False)
@@ -54,19 +54,19 @@ def test_a_model_with_label_probabilities_is_asked_in_one_call() -> None:
 
 
 def test_the_figures_are_those_of_a_decision_once_the_way_is_known() -> None:
-    found = probed(Model(asked("logprobs", 0.9)))
+    found = probed(Model(result("logprobs", 0.9)))
     assert (found.calls, found.cost_usd) == (2, 0.25)
     assert found.latency_ms == pytest.approx(100)
 
 
 def test_label_mass_is_shown_by_its_median_and_its_low_end() -> None:
     masses = [0.1, 0.5, 0.6, 0.7, 0.8, 0.9]
-    found = probed(Model(*(asked("logprobs", mass) for mass in masses)))
+    found = probed(Model(*(result("logprobs", mass) for mass in masses)))
     assert (found.mass, found.low_mass) == (pytest.approx(0.65), 0.1)
 
 
 def test_verbal_answers_have_no_label_mass() -> None:
-    found = probed(Model(asked("verbal", None)))
+    found = probed(Model(result("verbal", None)))
     assert (found.mass, found.low_mass) == (None, None)
 
 
@@ -101,16 +101,16 @@ def test_verbal_answers_have_no_label_mass() -> None:
 def test_the_way_that_works_is_told_with_why_no_better_one_does(
     mode: str, traits: Traits, verdict: Verdict, why: str
 ) -> None:
-    found = probed(Model(asked(mode, None), traits=traits))
+    found = probed(Model(result(mode, None), traits=traits))
     assert (found.verdict, found.why) == (verdict, why)
 
 
 def test_a_decision_server_is_told_apart_from_a_chat_model() -> None:
-    assert probed(Model(asked("logprobs", None), decides=True)).verdict is Verdict.DECISION
+    assert probed(Model(result("logprobs", None), decides=True)).verdict is Verdict.DECISION
 
 
 def test_a_model_that_needs_room_to_think_is_said_to() -> None:
-    assert probed(Model(asked("verbal", None), traits=replace(UNKNOWN, thinks=True))).thinks
+    assert probed(Model(result("verbal", None), traits=replace(UNKNOWN, thinks=True))).thinks
 
 
 @pytest.mark.parametrize(
@@ -138,23 +138,23 @@ def test_a_failure_of_this_side_is_a_reason_too(error: ApiError) -> None:
 
 
 def test_a_text_without_an_answer_is_told_beside_what_the_others_showed() -> None:
-    found = probed(Model(asked("logprobs", 0.9), ModelError("it broke"), asked("logprobs", 0.8)))
+    found = probed(Model(result("logprobs", 0.9), ModelError("it broke"), result("logprobs", 0.8)))
     assert found.verdict is Verdict.LINES
     assert found.why == "1 of 6 texts had no answer: it broke"
     assert found.mass == pytest.approx(0.8)
 
 
 def test_where_the_first_text_has_no_answer_the_others_are_not_asked() -> None:
-    model = Model(ModelError("it broke"), asked("logprobs", 0.9))
+    model = Model(ModelError("it broke"), result("logprobs", 0.9))
     assert probed(model) == Probed(Verdict.FAILED, "it broke")
     assert model.states == [STATES[0]]
 
 
 def test_texts_without_an_answer_are_told_behind_why_no_better_way_works() -> None:
-    answers = [asked("logprobs", 0.9), ModelError("first"), ModelError("second")]
+    answers = [result("logprobs", 0.9), ModelError("first"), ModelError("second")]
     model = Model(
         *answers,
-        asked("logprobs", 0.7),
+        result("logprobs", 0.7),
         traits=replace(UNKNOWN, labels=Rung(1, Reason.UNREADABLE)),
     )
     found = probed(model)
@@ -165,6 +165,6 @@ def test_texts_without_an_answer_are_told_behind_why_no_better_way_works() -> No
 
 
 def test_one_answer_is_enough_for_the_figures() -> None:
-    found = probed(Model(asked("logprobs", 0.9), ModelError("it broke")))
+    found = probed(Model(result("logprobs", 0.9), ModelError("it broke")))
     assert (found.verdict, found.calls, found.cost_usd) == (Verdict.LINES, 6, 0.75)
     assert found.why == "5 of 6 texts had no answer: it broke"

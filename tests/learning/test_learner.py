@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from svc.errors import StorageError
 from svc.learning.learner import Learner
 from svc.questions import TYPES
 from svc.records import AskedQuestion
 from svc.schemas.feedback import Feedback
+from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.labels import CalibrationState, Labels, Place, TrainingData
@@ -38,7 +38,7 @@ class Clock:
 class Unreadable(Labels):
     """Labels that can be stored, but not read."""
 
-    def lesson(self, place: Place, most: int) -> TrainingData | None:
+    def training_data(self, place: Place, most: int) -> TrainingData | None:
         raise StorageError("for once")
 
 
@@ -64,20 +64,20 @@ class Lessons:
         calibrated = False
         for number in range(count):
             exact = ("q", QUESTION.digest, QUESTION.definition_json)
-            asked = AskedQuestion(*exact, {"p": [0.95, 0.05]}, "a", 0.95)
+            question = AskedQuestion(*exact, {"p": [0.95, 0.05]}, "a", 0.95)
             truth = "a" if (number * 7) % 10 < right * 10 else "b"
-            self.last = self.decisions.add(record(asked))
+            self.last = self.decisions.add(record(question))
             calibrated = self.learner.label(Feedback(self.last, "q", truth)).calibrated
         return calibrated
 
     @property
-    def learned(self) -> CalibrationState:
-        return self.labels.learned("default", [QUESTION.digest])[QUESTION.digest]
+    def state(self) -> CalibrationState:
+        return self.labels.states("default", [QUESTION.digest])[QUESTION.digest]
 
     @property
     def temperature(self) -> float:
-        assert self.learned.calibrator is not None
-        return float(json.loads(self.learned.calibrator)["t"])
+        assert self.state.calibrator is not None
+        return float(json.loads(self.state.calibrator)["t"])
 
 
 @pytest.fixture
@@ -96,20 +96,20 @@ def lessons(database: Database) -> Iterator[Lessons]:
 
 def test_a_first_fit_is_tried_at_thirty_labels_and_then_at_every_tenth(lessons: Lessons) -> None:
     lessons.give(29, right=0.9)
-    assert lessons.learned.tried == 0
+    assert lessons.state.tried == 0
     assert not lessons.give(1, right=0.9)  # about true already
-    assert lessons.learned.tried == 30
+    assert lessons.state.tried == 30
     lessons.give(9, right=0.0)
-    assert lessons.learned.tried == 30
+    assert lessons.state.tried == 30
     assert lessons.give(1, right=0.0)
-    assert lessons.learned.tried == 40
+    assert lessons.state.tried == 40
 
 
 def test_with_a_calibrator_a_label_waits_for_the_next_refit(lessons: Lessons) -> None:
     assert lessons.give(30)
     before = lessons.temperature
     lessons.give(20, right=0.0)
-    assert (lessons.learned.tried, lessons.temperature) == (30, before)
+    assert (lessons.state.tried, lessons.temperature) == (30, before)
 
 
 def test_refits_keep_their_distance_and_the_last_labels_count(database: Database) -> None:
@@ -117,11 +117,11 @@ def test_refits_keep_their_distance_and_the_last_labels_count(database: Database
     lessons = Lessons(database)
     try:
         lessons.give(30)
-        before, fitted_at = lessons.temperature, lessons.learned.fitted_at
+        before, fitted_at = lessons.temperature, lessons.state.fitted_at
         lessons.clock.now += 6
         lessons.give(1, right=0.0)  # due at once: it runs behind this thread's back
         until_tried(lessons, 31)
-        assert lessons.learned.fitted_at == fitted_at + 6_000  # type: ignore[operator]
+        assert lessons.state.fitted_at == fitted_at + 6_000  # type: ignore[operator]
         assert lessons.temperature > before
     finally:
         lessons.learner.close()
@@ -134,7 +134,7 @@ def test_labels_that_a_stopped_server_had_no_time_for_are_learned_by_the_next(
     first.give(30)
     first.give(5, right=0.0)
     first.learner.close()
-    assert first.learned.tried == 30
+    assert first.state.tried == 30
     second = Lessons(database, refit_s=0.01)
     second.clock.now += 60
     until_tried(second, 35)
@@ -146,13 +146,13 @@ def test_a_refit_follows_what_the_labels_say_now(lessons: Lessons) -> None:
     before = lessons.temperature
     lessons.give(400, right=0.9)
     lessons.learner.fit(PLACE)
-    assert lessons.learned.tried == 430
+    assert lessons.state.tried == 430
     assert lessons.temperature < before / 2
 
 
 def until_tried(lessons: Lessons, revision: int) -> None:
     give_up_at = time.monotonic() + 30
-    while lessons.learned.tried < revision:
+    while lessons.state.tried < revision:
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
 
@@ -166,15 +166,15 @@ def test_a_first_try_that_came_to_nothing_is_made_with_the_next_label(database: 
     lessons.learner.close()
     again = Lessons(database)
     assert again.give(1)
-    assert again.learned.tried == 31
+    assert again.state.tried == 31
     again.learner.close()
 
 
 def test_a_label_given_again_is_no_new_try(lessons: Lessons) -> None:
     lessons.give(30, right=0.9)
     lessons.learner.label(Feedback(lessons.last, "q", "a"))
-    learned = lessons.learned
-    assert (learned.labels, learned.revision, learned.tried) == (30, 31, 30)
+    state = lessons.state
+    assert (state.labels, state.revision, state.tried) == (30, 31, 30)
 
 
 def test_beyond_many_labels_a_first_calibrator_is_tried_behind_the_callers_back(
@@ -182,9 +182,9 @@ def test_beyond_many_labels_a_first_calibrator_is_tried_behind_the_callers_back(
 ) -> None:
     lessons = Lessons(database, at_once=30)
     lessons.give(30, right=0.9)
-    assert lessons.learned.tried == 30 and lessons.learned.calibrator is None
+    assert lessons.state.tried == 30 and lessons.state.calibrator is None
     lessons.clock.now += 6
     assert not lessons.give(10, right=0.0)
     until_tried(lessons, 40)
-    assert lessons.learned.calibrator is not None
+    assert lessons.state.calibrator is not None
     lessons.learner.close()

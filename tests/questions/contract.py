@@ -196,7 +196,7 @@ class QuestionContract(TypeContract):
     def test_the_mass_of_its_lines_is_kept(self, backwards: bool) -> None:
         shown = [self.sure_line(labels, backwards) for _, labels in self.lines(backwards)]
         assert self.question.read_lines(shown, backwards).mass == pytest.approx(1.0)
-        unknown = [LabelLine(one.seen) for one in shown]
+        unknown = [LabelLine(one.probabilities) for one in shown]
         assert self.question.read_lines(unknown, backwards).mass is None
 
     @BOTH_ORDERS

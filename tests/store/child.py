@@ -4,7 +4,7 @@ import resource
 import sys
 import threading
 
-from svc.errors import StorageError
+from svc.store import StorageError
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions

@@ -1,6 +1,6 @@
 import pytest
 
-from svc.errors import StorageError
+from svc.store import StorageError
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from tests.store.processes import child, lines

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from svc.errors import StorageError
+from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from tests.store.processes import child, lines

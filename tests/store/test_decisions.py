@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import pytest
 
-from svc.errors import StorageError
 from svc.records import Answer, DecisionFacts, Source
+from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions, StoredReading
 from svc.store.errors import UnknownDecision

@@ -55,7 +55,7 @@ def test_labels_are_counted_for_each_exact_question_and_project(labels: Labels, 
     first = book.label()
     assert [labels.add(one)[0].labels for one in (first, book.label())] == [1, 2]
     assert labels.add(book.label(project="other"))[0].labels == 1
-    known = labels.learned(PROJECT, [first.digest, hashlib.sha256(b"?").digest()])
+    known = labels.states(PROJECT, [first.digest, hashlib.sha256(b"?").digest()])
     assert {digest: one.labels for digest, one in known.items()} == {first.digest: 2}
 
 
@@ -63,30 +63,30 @@ def test_a_label_given_again_replaces_the_earlier_one(labels: Labels, book: Book
     first, second = book.label(0), book.label(0)
     labels.add(first), labels.add(second)
     corrected = NewLabel(**{name: getattr(first, name) for name in first.__slots__} | {"truth": 1})
-    learned, new = labels.add(corrected)
-    assert (learned.labels, learned.revision, new) == (2, 3, False)
-    lesson = labels.lesson((PROJECT, first.digest), 10)
-    assert lesson is not None
-    assert lesson.truth == [0, 1]  # and the correction is the most recent one
+    state, new = labels.add(corrected)
+    assert (state.labels, state.revision, new) == (2, 3, False)
+    data = labels.training_data((PROJECT, first.digest), 10)
+    assert data is not None
+    assert data.truth == [0, 1]  # and the correction is the most recent one
 
 
-def test_a_lesson_is_the_most_recent_labels_oldest_first(labels: Labels, book: Book) -> None:
+def test_training_data_is_the_most_recent_labels_oldest_first(labels: Labels, book: Book) -> None:
     given = [book.label(truth, p=[truth / 8, 1 - truth / 8]) for truth in range(2)]
     for one in given:
         labels.add(one)
     third = book.label(1, p=[0.5, 0.5])
     labels.add(third)
-    lesson = labels.lesson((PROJECT, third.digest), 2)
-    assert lesson is not None
-    assert (lesson.p, lesson.truth) == ([[0.125, 0.875], [0.5, 0.5]], [1, 1])
-    assert lesson.learned.labels == 3
-    assert labels.lesson(("nobody's", third.digest), 2) is None
+    data = labels.training_data((PROJECT, third.digest), 2)
+    assert data is not None
+    assert (data.p, data.truth) == ([[0.125, 0.875], [0.5, 0.5]], [1, 1])
+    assert data.state.labels == 3
+    assert labels.training_data(("nobody's", third.digest), 2) is None
 
 
 def test_many_writers_at_once_lose_no_label(labels: Labels, book: Book) -> None:
     given = [book.label() for _ in range(64)]
     with ThreadPoolExecutor(16) as threads:
-        counts = [learned.labels for learned, _ in threads.map(labels.add, given)]
+        counts = [state.labels for state, _ in threads.map(labels.add, given)]
     assert sorted(counts) == list(range(1, 65))
 
 
@@ -110,8 +110,8 @@ def test_a_fit_without_a_calibrator_leaves_the_one_in_effect(labels: Labels, boo
     assert labels.keep(place, 1, 1_000, "{}")
     labels.add(book.label())
     assert labels.keep(place, 2, 2_000, None)
-    learned = labels.learned(PROJECT, [label.digest])[label.digest]
-    assert (learned.calibrator, learned.tried, learned.fitted_at) == ("{}", 2, 2_000)
+    state = labels.states(PROJECT, [label.digest])[label.digest]
+    assert (state.calibrator, state.tried, state.fitted_at) == ("{}", 2, 2_000)
     assert not labels.keep(place, 1, 3_000, "late")
 
 

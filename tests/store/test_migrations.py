@@ -101,7 +101,7 @@ def test_a_file_that_is_no_database_is_refused_and_untouched(path, size):
     content = b"x" * size
     path.write_bytes(content)
     message = refused(path)
-    assert str(path) in message and "no SQLite database" in message
+    assert str(path) in message and "not a SQLite database" in message
     assert path.read_bytes() == content
     assert os.listdir(path.parent) == [path.name]
 
@@ -144,7 +144,7 @@ def test_a_directory_is_refused(tmp_path):
 
 def test_a_pipe_is_refused_without_waiting_for_its_other_end(path):
     os.mkfifo(path)
-    assert "no regular file" in refused(path)
+    assert "not a regular file" in refused(path)
 
 
 def test_a_missing_folder_is_named(tmp_path):

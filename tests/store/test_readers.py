@@ -4,14 +4,13 @@ from functools import partial
 
 import pytest
 
-from svc.errors import StorageError
-from svc.store import connections
+from svc.store import StorageError, connections
 from svc.store.readers import Readers
 
 
 @pytest.fixture
 def readers(database, path):
-    pool = Readers(partial(connections.reading, path), size=2, wait=0.01)
+    pool = Readers(partial(connections.reading, path), size=2, wait_s=0.01)
     yield pool
     pool.close()
 

@@ -5,8 +5,7 @@ from functools import partial
 
 import pytest
 
-from svc.errors import StorageError
-from svc.store import connections
+from svc.store import StorageError, connections
 from svc.store.database import Database
 from svc.store.writer import Writer
 from tests.store.holding import TIMEOUT_S, held_up, until
@@ -41,7 +40,7 @@ class Bench:
         self.path = path
         self.failures: dict[str, int] = {}
         self.opened: list[Failing] = []
-        self.writer = Writer(self._connect, batch=64, patience=patience)
+        self.writer = Writer(self._connect, batch=64, patience_s=patience)
 
     def _connect(self) -> Failing:
         connection = Failing(connections.writing(self.path), self.failures)

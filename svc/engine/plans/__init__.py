@@ -1,4 +1,4 @@
-"""The kinds of plans: one file each; this table is all that knows them by name."""
+"""The kinds of plans, one file each; nothing but this table knows them by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every kind of plan shares: groups of questions, what was found for each, and the kind.
+"""What all kinds of plans share: groups of questions, what was found for each, and the base class.
 
 A stage is asked in groups: the questions of one call, and each question that thinks on its own.
 Every plan asks its groups at the same time and gives a `Finding` for every question.
@@ -22,11 +22,14 @@ from svc.terms import Mode
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Models in the order given, and how they work together; a single model is a chain of one."""
+    """Models in the order given, and how they work together; a single model is a chain of one.
+
+    `options` are the further fields of its kind.
+    """
 
     kind: str
     models: tuple[str, ...]
-    options: Mapping[str, float] = field(default_factory=dict)  # further fields of its kind
+    options: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +42,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ModelResult:
-    """What one model said: a reading for each question, and what it took."""
+    """What one model answered: a reading for each question, and how it was asked.
+
+    `original` are the readings of the first option order that was answered, before the orders were
+    merged. `mode` is never auto. `debiased` is None when there was no order to reverse.
+    """
 
     readings: tuple[Reading, ...]
-    original: tuple[Reading, ...]  # of the first order that answered, before merging
-    mode: Mode  # never auto
-    debiased: bool | None  # None when there was no order to reverse
+    original: tuple[Reading, ...]
+    mode: Mode
+    debiased: bool | None
     cached: bool = False
 
     @property
@@ -55,25 +62,30 @@ class ModelResult:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the models of a plan found for one question."""
+    """What the models of a plan found for one question.
+
+    `models` are those whose answers went into the reading, and `modes` are the modes in which they
+    answered. `original` is the first model's reading of the first option order that was answered.
+    `extra` are answer fields that the plan adds.
+    """
 
     reading: Reading
-    models: tuple[Model, ...]  # those whose words are in the reading
-    modes: tuple[Mode, ...]  # in which each of them answered
-    original: Reading  # the first model's, of the first order that answered
-    extra: Mapping[str, Any] = field(default_factory=dict)  # fields that the plan adds
+    models: tuple[Model, ...]
+    modes: tuple[Mode, ...]
+    original: Reading
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Findings:
-    """All findings of a stage, and every successful asking behind them."""
+    """All findings of a stage, and the results of all models that answered."""
 
     by_key: dict[str, Finding] = field(default_factory=dict)
-    asked: list[ModelResult] = field(default_factory=list)
+    results: list[ModelResult] = field(default_factory=list)
 
     def add(self, other: Findings) -> None:
         self.by_key.update(other.by_key)
-        self.asked += other.asked
+        self.results += other.results
 
 
 class GroupAsker(Protocol):
@@ -90,72 +102,81 @@ class Confidence(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The models of a request, the way to ask one of them a group, and the plan's options."""
+    """The models of a request, and all that a plan needs to ask them groups of questions."""
 
     models: tuple[Model, ...]
-    asking: GroupAsker
+    asker: GroupAsker
     knowledge: Confidence
     options: Mapping[str, float]
     flows: FlowPool
 
     def job(self, model: Model, group: Group) -> Job[ModelResult]:
-        """GroupAsker one model a group, to be run later."""
-        return lambda lane: self.asking.ask(model, group, lane)
+        """A job that asks one model a group of questions."""
+        return lambda deadline: self.asker.ask(model, group, deadline)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOption:
-    """A further field of a plan kind: what it may be, when it is left out, what it means."""
+    """A further field of a plan kind: its allowed values, its default and its meaning.
+
+    `help` is a sentence for the command line. `word` stands before the value where a plan is
+    described in few words.
+    """
 
     field: NumberField
     default: float
-    help: str  # a sentence for the command line
-    word: str  # what stands before its value where a plan is told in few words
+    help: str
+    word: str
 
 
 AskGroup = Callable[[Team, Group, Deadline], Findings]
 
 
 class PlanKind(ABC):
-    """A way in which several models work together; one file beside this one holds one kind."""
+    """A way in which several models work together; each kind has a file beside this one.
 
-    name: ClassVar[str]  # the member of `model`, and the option of the command line
-    meaning: ClassVar[str]  # a sentence for the documentation of the API
-    help: ClassVar[str]  # a sentence for the help of the command line
-    members: ClassVar[tuple[int, int]] = (1, limits.MODEL_CALLS)  # fewest and most models
+    `name` is the member of `model` and the option of the command line. `meaning` is a sentence for
+    the documentation of the API, `help` one for the help of the command line. `members` are the
+    fewest and the most models.
+    """
+
+    name: ClassVar[str]
+    meaning: ClassVar[str]
+    help: ClassVar[str]
+    members: ClassVar[tuple[int, int]] = (1, limits.MODEL_CALLS)
     options: ClassVar[Mapping[str, PlanOption]] = {}
 
     @abstractmethod
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
         """Ask every group.
 
-        Raises what the models' failures amount to together when a group has no answer, `Timeout`.
+        Raises `Timeout`, and one error for all failures of models when a group has no answer.
         """
 
 
 def grouped(questions: Mapping[str, Question]) -> list[Group]:
     """One group of all questions, and one of its own for each that thinks."""
-    together = {key: question for key, question in questions.items() if not question.think}
-    alone = [
+    shared = {key: question for key, question in questions.items() if not question.think}
+    single = [
         Group({key: question}, think=True) for key, question in questions.items() if question.think
     ]
-    return [Group(together), *alone] if together else alone
+    return [Group(shared), *single] if shared else single
 
 
-def found_by(group: Group, model: Model, asked: ModelResult) -> Findings:
+def found_by(group: Group, model: Model, result: ModelResult) -> Findings:
     """The findings of a group that one model answered."""
-    rows = zip(group.questions, asked.readings, asked.original, strict=True)
+    rows = zip(group.questions, result.readings, result.original, strict=True)
     by_key = {
-        key: Finding(reading, (model,), (asked.mode,), original) for key, reading, original in rows
+        key: Finding(reading, (model,), (result.mode,), original) for key, reading, original in rows
     }
-    return Findings(by_key, [asked])
+    return Findings(by_key, [result])
 
 
 def ask_each(team: Team, groups: Sequence[Group], deadline: Deadline, ask: AskGroup) -> Findings:
-    """Ask every group with `ask`, all at the same time; one without an answer fails the whole."""
+    """Ask all groups with `ask` at the same time; a group without an answer fails them all."""
 
     def job(group: Group) -> Job[Findings]:
-        return lambda lane: ask(team, group, lane)
+        return lambda job_deadline: ask(team, group, job_deadline)
 
     findings = Findings()
     for outcome in team.flows.run([job(group) for group in groups], deadline):

@@ -1,4 +1,4 @@
-"""`cascade`: the cheapest model is asked first, and what it is unsure of goes on to the next."""
+"""`cascade`: the cheapest model is asked first; questions it is unsure of go on to the next."""
 
 from __future__ import annotations
 
@@ -36,18 +36,22 @@ def _escalated(team: Team, group: Group, deadline: Deadline) -> Findings:
     for model in team.models:
         step = Group(unsure, group.think)
         try:
-            asked = team.asking.ask(model, step, deadline)
+            result = team.asker.ask(model, step, deadline)
         except ENDING:
             raise
         except ApiError as error:
             failures.append(error)
             continue
-        found = found_by(step, model, asked)
-        for key, finding in found.by_key.items():
+        step_findings = found_by(step, model, result)
+        for key, finding in step_findings.by_key.items():
             if finding.reading.answered or key not in findings.by_key:
                 findings.by_key[key] = replace(finding, extra={"answered_by": model.id})
-        findings.asked += found.asked
-        unsure = {key: one for key, one in unsure.items() if _is_unsure(team, key, findings, group)}
+        findings.results.append(result)
+        unsure = {
+            key: question
+            for key, question in unsure.items()
+            if _is_unsure(team, key, findings, group)
+        }
         if not unsure:
             break
     if not findings.by_key:

@@ -25,16 +25,16 @@ def _first_that_answers(team: Team, group: Group, deadline: Deadline) -> Finding
     empty: Findings | None = None
     for model in team.models:
         try:
-            asked = team.asking.ask(model, group, deadline)
+            result = team.asker.ask(model, group, deadline)
         except ENDING:
             raise
         except ApiError as error:
             failures.append(error)
             continue
-        found = found_by(group, model, asked)
-        if asked.answers:
-            return found
-        empty = empty or found
+        findings = found_by(group, model, result)
+        if result.answers:
+            return findings
+        empty = empty or findings
     if empty is not None:
         return empty
     raise together(failures)

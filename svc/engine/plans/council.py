@@ -20,12 +20,12 @@ class CouncilPlan(PlanKind):
     members = limits.COUNCIL
 
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
-        seats = [(group, model) for group in groups for model in team.models]
-        outcomes = team.flows.run([team.job(model, group) for group, model in seats], deadline)
+        jobs = [team.job(model, group) for group in groups for model in team.models]
+        outcomes = team.flows.run(jobs, deadline)
         findings, size = Findings(), len(team.models)
         for index, group in enumerate(groups):
-            seated = outcomes[index * size : (index + 1) * size]
-            findings.add(_blended(group, team.models, seated))
+            group_outcomes = outcomes[index * size : (index + 1) * size]
+            findings.add(_blended(group, team.models, group_outcomes))
         return findings
 
 
@@ -33,19 +33,19 @@ def _blended(
     group: Group, models: Sequence[Model], outcomes: Sequence[ModelResult | ApiError]
 ) -> Findings:
     members = [
-        (model, asked)
-        for model, asked in zip(models, outcomes, strict=True)
-        if isinstance(asked, ModelResult)
+        (model, outcome)
+        for model, outcome in zip(models, outcomes, strict=True)
+        if isinstance(outcome, ModelResult)
     ]
     if not members:
         raise together([outcome for outcome in outcomes if isinstance(outcome, ApiError)])
-    findings = Findings(asked=[asked for _, asked in members])
+    findings = Findings(results=[result for _, result in members])
     for index, (key, question) in enumerate(group.questions.items()):
-        reading, agreement = question.blend([asked.readings[index] for _, asked in members])
+        reading, agreement = question.blend([result.readings[index] for _, result in members])
         findings.by_key[key] = Finding(
             reading,
             tuple(model for model, _ in members),
-            tuple(asked.mode for _, asked in members),
+            tuple(result.mode for _, result in members),
             members[0][1].original[index],
             {"agreement": round(agreement, 6)},
         )

@@ -19,14 +19,14 @@ class RacePlan(PlanKind):
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
         races = [[team.job(model, group) for model in team.models] for group in groups]
         findings = Findings()
-        run = team.flows.race(races, _answers, deadline)
-        for group, race in zip(groups, run, strict=True):
+        outcomes = team.flows.race(races, _answers, deadline)
+        for group, race in zip(groups, outcomes, strict=True):
             if race.winner is None:
                 raise together(race.failures)
-            index, asked = race.winner
-            findings.add(found_by(group, team.models[index], asked))
+            index, result = race.winner
+            findings.add(found_by(group, team.models[index], result))
         return findings
 
 
-def _answers(asked: ModelResult) -> bool:
-    return asked.answers
+def _answers(result: ModelResult) -> bool:
+    return result.answers

@@ -1,4 +1,4 @@
-"""JSON schemas of what the answers of several types have."""
+"""JSON schemas of fields that the answers of several types share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OF_OPTIONS = mapping(PROBABILITY)
 ABSTAIN = {
     "abstain": described(FLAG, "Whether `confidence` is below the question's `min_confidence`.")
 }
-# Of a type whose answers have no confidence otherwise.
+# For types whose answers have no other confidence.
 RULED = {"confidence": {"const": 1, "description": "Only where a rule answered."}}
 COVERAGE = {
     "coverage": described(PROBABILITY, "As asked for."),

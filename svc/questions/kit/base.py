@@ -28,9 +28,11 @@ from svc.questions.kit.verbal import SHARES, Stated
 from svc.shapes import Json
 from svc.terms import TaskKind
 
-NUMBER: Mapping[str, Any] = {"type": "number"}  # JSON schema of a probability
-# The same where a schema may have bounds. Models state probabilities in such steps anyway, and
-# small ones otherwise write numbers of every size.
+# The JSON schema of a probability.
+NUMBER: Mapping[str, Any] = {"type": "number"}
+
+# The same for a schema that may have bounds. Models state probabilities in such steps anyway, and
+# without these small models write numbers of any size.
 GRID: Mapping[str, Any] = {"enum": [0, 0.01, *(n / 20 for n in range(1, 20)), 0.99, 1]}
 
 
@@ -53,13 +55,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class LabelLine:
-    """The probabilities of one label of a reply, by position in the order shown.
+    """The probabilities at one label of a reply, by position of the label in the order shown.
 
     Some labels may be missing; each of them is at most as probable as `bound`. `mass` is how much
-    fell on valid labels before anything was normalised, None where that is not known.
+    probability fell on valid labels before anything was normalised, None where that is not known.
     """
 
-    seen: Mapping[int, float]
+    probabilities: Mapping[int, float]
     bound: float = 1.0
     mass: float | None = None
 
@@ -72,17 +74,17 @@ class Example:
     label: Any
 
 
-# A question as decision servers take it: a choice by name, ordered levels, or yes and no.
+# A question as decision servers take it: named options, ordered levels, or yes and no.
 CHOICE, SCORE, YES_NO = "choice", "score", "yes_no"
 
 
 @dataclass(frozen=True, slots=True)
 class PlainQuestion:
-    """One question of one distribution; its answer is a probability for each of its labels.
+    """A question whose answer is one distribution: a probability for each of its labels.
 
-    `options` are names with descriptions, in the order shown; levels, lowest first, have no
-    description; yes and no has none. `positions` says where each stands among the labels of the
-    question that this was made from: of yes and no, yes stands first.
+    `options` are names with descriptions, in the order shown. Levels stand lowest first and have
+    empty descriptions; a yes/no question has no options. `positions` says which label of the
+    original question each option is; for a yes/no question it is empty, and yes comes first.
     """
 
     kind: str
@@ -92,7 +94,7 @@ class PlainQuestion:
 
 
 class Unreadable(Exception):
-    """A reply holds no usable answer to a question; never answered by a guess instead."""
+    """A reply holds no usable answer to a question; it is never replaced by a guess."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,11 +107,16 @@ class Question(ABC):
 
     type: ClassVar[str]
     guidance: ClassVar[str]
-    reversible: ClassVar[bool] = False  # whether there is an option order to reverse
-    task: ClassVar[TaskKind]  # which task of `svc.stats` its labels are
-    calibrates: ClassVar[bool] = True  # whether labels may move its probabilities
-    tallies: ClassVar[bool] = True  # whether its top answers are few enough to be counted
-    extracts: ClassVar[bool] = False  # whether its answer is a value taken from the state
+    # Whether there is an option order to reverse.
+    reversible: ClassVar[bool] = False
+    # Which task of `svc.stats` its labels belong to.
+    task: ClassVar[TaskKind]
+    # Whether a calibrator that was fitted to labels may change its probabilities.
+    calibrates: ClassVar[bool] = True
+    # Whether its top answers are few enough to be counted.
+    tallies: ClassVar[bool] = True
+    # Whether its answer is a value that is taken from the state.
+    extracts: ClassVar[bool] = False
 
     # --- how it is described to callers ---
 
@@ -120,7 +127,7 @@ class Question(ABC):
     # How a page draws the answer: as an `option` of several, several `options`, a `level`, a
     # `yes_no`, or as the bare `value`.
     display: ClassVar[str] = "value"
-    # What is asked where a caller may leave the instructions out and does.
+    # The instructions for callers who may leave them out and do.
     usual_instructions: ClassVar[str] = "Which value does the input give?"
     # Labels that every question of the type has, by their JSON, each with its word in a sentence.
     sides: ClassVar[Mapping[str, str]] = {}
@@ -137,19 +144,22 @@ class Question(ABC):
     @cached_property
     def dependencies(self) -> frozenset[str]:
         """Keys of the questions whose answers this one needs."""
-        tested = [*self.when, *(c for rule in self.rules for c in rule.conditions)]
-        keys = (condition.question for condition in tested)
+        keys = (condition.question for condition in self._conditions)
         return frozenset([*self.depends_on, *(key for key in keys if key is not None)])
 
     @property
     def needs_object(self) -> bool:
         """Whether a condition reads a field of the state."""
-        tested = [*self.when, *(c for rule in self.rules for c in rule.conditions)]
-        return any(condition.question is None for condition in tested)
+        return any(condition.question is None for condition in self._conditions)
+
+    @property
+    def _conditions(self) -> list[Condition]:
+        """All conditions of the question, those of its rules included."""
+        return [*self.when, *(condition for rule in self.rules for condition in rule.conditions)]
 
     @property
     def unguaranteed(self) -> Mapping[str, Any]:
-        """What an answer says of the coverage asked for where no set can be given."""
+        """The answer fields about the requested coverage where no prediction set can be given."""
         return {} if self.coverage is None else {"coverage": self.coverage, "guaranteed": False}
 
     @property
@@ -157,14 +167,14 @@ class Question(ABC):
         """Why label probabilities cannot answer this question; empty when they can."""
         return ""
 
-    # --- how it is asked; `backwards` asks for the reversed option order ---
+    # --- how it is asked; `backwards` means in the reversed option order ---
 
     def option_lines(self, backwards: bool) -> list[str]:
         """The lines under the instructions: lettered options, or none."""
         return []
 
     def option_lines_of(self, position: int, backwards: bool) -> list[str]:
-        """The option lines that one line of the reply is about, by its place in `reply_lines`."""
+        """The option lines that one reply line is about, by its position in `reply_lines`."""
         return self.option_lines(backwards)
 
     def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
@@ -182,13 +192,13 @@ class Question(ABC):
     def plain(self, backwards: bool) -> list[PlainQuestion]:
         """The same for decision servers, one for each reply line; empty where they cannot answer.
 
-        Their positions are those of the original order, whichever order is shown.
+        The positions in it are those of the original order, whichever order is shown.
         """
         return []
 
     @property
     def reply_labels(self) -> int:
-        """How many labels a verbal reply spells out at most; its length grows with them."""
+        """How many labels a verbal reply spells out at most; the output limit grows with them."""
         return sum(len(labels) for _, labels in self.reply_lines(False))
 
     # --- how a reply is read ---
@@ -219,7 +229,7 @@ class Question(ABC):
         top = self.top(mean)
         return mean, sum(self.top(reading) == top for reading in readings) / len(readings)
 
-    # --- how a reading is answered ---
+    # --- how a reading becomes an answer ---
 
     @abstractmethod
     def confidence(self, reading: Reading) -> float:
@@ -231,8 +241,8 @@ class Question(ABC):
 
     def abstains(self, reading: Reading) -> bool:
         """Whether the answer is less sure than the caller's threshold asks for."""
-        wanted = self.min_confidence
-        return wanted is not None and self.shown_confidence(reading) < wanted
+        threshold = self.min_confidence
+        return threshold is not None and self.shown_confidence(reading) < threshold
 
     def certainty(self, confidence: float) -> Mapping[str, Any]:
         """The `confidence` and, where a threshold was set, `abstain` of an answer."""
@@ -270,11 +280,11 @@ class Question(ABC):
     def spoken(self, label: Any) -> str:
         """A checked label in words, for questions asked after this one."""
 
-    # --- what it is, for learning ---
+    # --- what labels and drift are counted by ---
 
     @abstractmethod
     def definition(self) -> Mapping[str, Any]:
-        """What makes this the exact question that it is; options free of their order."""
+        """What tells this exact question from others; the order of options is no part of it."""
 
     def stored(self, reading: Reading) -> Mapping[str, Any]:
         """The raw reading as it is kept: `p` in the order of `definition`, and the `mass`.
@@ -282,8 +292,8 @@ class Question(ABC):
         Numbers have seven significant digits. An extracted value is no part of it.
         """
         p = to_digits(self.in_definition_order(reading.probabilities))
-        kept = {"p": list(p)}
-        return kept if reading.mass is None else {**kept, "mass": round(reading.mass, 4)}
+        stored = {"p": list(p)}
+        return stored if reading.mass is None else {**stored, "mass": round(reading.mass, 4)}
 
     def evidence(self, p: Sequence[float]) -> Sequence[float]:
         """The part of a stored `p` that labels are compared with."""
@@ -291,21 +301,21 @@ class Question(ABC):
 
     @abstractmethod
     def truth(self, label: Any, answer: Mapping[str, Any]) -> int:
-        """A checked label as the task has it, for the answer that was returned.
+        """A checked label as a number for the task, given the answer that was returned.
 
-        Classes: its place in the order of `definition`. Everything else: 0 or 1.
+        For classes it is the position in the order of `definition`, for other tasks 0 or 1.
         """
 
     def tally(self, reading: Reading) -> str:
-        """The top answer as drift counts it, empty where it does not."""
+        """The top answer as drift counts it; empty where drift counts no answers."""
         return self.named(self.top(reading)) if self.tallies else ""
 
     def named(self, label: Any) -> str:
-        """A checked label as tallies and comparisons write it; equal ones read the same."""
+        """A checked label as text, for counts and comparisons; equal labels have equal texts."""
         return label if isinstance(label, str) else jsontext.dumps(label)
 
     def candidates(self, reading: Reading) -> list[tuple[str, float]]:
-        """What a prediction set may hold, each with its probability; empty where there is none."""
+        """What a prediction set may hold, with probabilities; empty for a type without sets."""
         return []
 
     def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
@@ -314,8 +324,8 @@ class Question(ABC):
 
     @cached_property
     def definition_json(self) -> str:
-        exact = {"type": self.type, "instructions": self.instructions, **self.definition()}
-        return json.dumps(exact, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        definition = {"type": self.type, "instructions": self.instructions, **self.definition()}
+        return json.dumps(definition, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
     @cached_property
     def digest(self) -> bytes:
@@ -368,7 +378,7 @@ def probability_schema(bounded: bool) -> Json:
 
 
 def object_schema(properties: Mapping[str, Any]) -> Json:
-    """An object in the strictest dialect: every property required and no other allowed."""
+    """JSON schema of an object in the strictest form: every property required, no other allowed."""
     return {
         "type": "object",
         "properties": properties,

@@ -16,7 +16,7 @@ from svc.shapes import Json, Named, array, mapping, record
 
 # A field name that starts with it reads another question's answer.
 ANSWER_MARK = "@"
-# The most levels of nesting of a value to compare with, so that no comparison runs deep.
+# The most levels of nesting in a value to compare with, so that no comparison recurses too deeply.
 DEEPEST = 32
 _MISSING = object()
 
@@ -44,7 +44,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An answer that holds without asking a model when all conditions do."""
+    """An answer that is given without asking a model when all conditions hold."""
 
     conditions: tuple[Condition, ...]
     answer: Any
@@ -65,9 +65,9 @@ def equal(value: Any, other: Any) -> bool:
 
 
 def _contains(value: Any, operand: str) -> bool:
-    """Text that holds the operand, or a list with an element that is it; in any case."""
+    """Whether a text holds the operand, or a list has it as an element; upper or lower case."""
     if isinstance(value, list):
-        return any(isinstance(v, str) and v.casefold() == operand.casefold() for v in value)
+        return any(isinstance(one, str) and one.casefold() == operand.casefold() for one in value)
     return isinstance(value, str) and operand.casefold() in value.casefold()
 
 

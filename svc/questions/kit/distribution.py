@@ -1,4 +1,4 @@
-"""What `choice`, `score` and `noul` share: one of several labels, each with its probability."""
+"""What `choice`, `score` and `noul` share: the answer is one of several labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Distribution(LabelQuestion):
         """The labels a model replies with, in the order shown."""
 
     def shown_labels(self, backwards: bool) -> tuple[str, ...]:
-        """Letters go from the top whichever way the options run."""
+        """The labels in the order shown; letters start at the top in either option order."""
         return self.labels
 
     def reply_lines(self, backwards: bool) -> list[tuple[str, tuple[str, ...]]]:
@@ -46,8 +46,8 @@ class Distribution(LabelQuestion):
 
     def read_lines(self, lines: Sequence[LabelLine], backwards: bool) -> Reading:
         (line,) = lines
-        seen = complete(line.seen, len(self.labels), bound=line.bound)
-        return self.reading(seen, backwards, line.mass)
+        shown = complete(line.probabilities, len(self.labels), bound=line.bound)
+        return self.reading(shown, backwards, line.mass)
 
     def shown_names(self, backwards: bool) -> tuple[str, ...]:
         """Other words for the labels, in the order shown, that a reply may use instead."""
@@ -57,23 +57,25 @@ class Distribution(LabelQuestion):
         return stated(member, self.shown_labels(backwards), self.shown_names(backwards))
 
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
-        seen = self.stated(member, backwards).on(scale)
-        if len(self.labels) == 2 and len(seen) == 1:
-            ((index, p),) = seen.items()
-            seen = {index: p, 1 - index: 1 - p}  # of two labels the other has what is left
-        return self.reading(complete(seen, len(self.labels), bound=self._bound(seen)), backwards)
+        stated = self.stated(member, backwards).on(scale)
+        if len(self.labels) == 2 and len(stated) == 1:
+            # The other one of two labels has the rest of the probability.
+            ((index, p),) = stated.items()
+            stated = {index: p, 1 - index: 1 - p}
+        shown = complete(stated, len(self.labels), bound=self._bound(stated))
+        return self.reading(shown, backwards)
 
-    def _bound(self, seen: Mapping[int, float]) -> float:
+    def _bound(self, stated: Mapping[int, float]) -> float:
         """The most that a label may have which a reply does not name: as much as those it names.
 
-        Raises `Unreadable` where what is left outweighs all that was named.
+        Raises `Unreadable` where such a label would have more than any that the reply names.
         """
-        missing = len(self.labels) - len(seen)
-        if not seen or not missing:
+        missing = len(self.labels) - len(stated)
+        if not stated or not missing:
             return 1.0
-        if (1 - math.fsum(seen.values())) / missing > max(seen.values()):
+        if (1 - math.fsum(stated.values())) / missing > max(stated.values()):
             raise Unreadable("the labels that the reply leaves out outweigh those that it names")
-        return min(seen.values())
+        return min(stated.values())
 
     def reading(
         self, shown: tuple[float, ...] | None, backwards: bool, mass: float | None = None

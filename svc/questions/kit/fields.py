@@ -22,11 +22,12 @@ class Described(fields.Field[T]):
     """A field that describes itself.
 
     `form` is the JSON that it takes, as a JSON schema; `description` says what it means. `default`
-    is what a missing one counts as for the reader; only `load_default` is filled in as well.
+    is only described: what a missing field counts as. `load_default` is filled in as well. `parent`
+    is the schema that has the field.
     """
 
     name: str
-    parent: Any  # the schema that it is a field of
+    parent: Any
     form: Json = {}  # noqa: RUF012
 
     def __init__(self, description: str = "", default: Any = missing, **kwargs: Any) -> None:
@@ -36,7 +37,7 @@ class Described(fields.Field[T]):
         self.default = default if filled_in is None else filled_in
 
     def json_schema(self) -> Json:
-        """Its form, with its default and what it means."""
+        """Its form with its default and its description."""
         default = {} if self.default is missing else {"default": self.default}
         words = {"description": self.description} if self.description else {}
         return {**self.form, **default, **words}

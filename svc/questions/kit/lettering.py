@@ -1,4 +1,4 @@
-"""Letters for options, and what becomes of a reply that names only some of them."""
+"""Letters for options, and probabilities for all of them when a reply names only some."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-DECIMALS = 6  # of every probability that leaves the service
+# How many decimals every probability has that callers see.
+DECIMALS = 6
 UNITS = 10**DECIMALS
 
 
@@ -22,27 +23,28 @@ def _letter(index: int) -> str:
 
 
 def complete(
-    seen: Mapping[int, float], count: int, *, bound: float = 1.0
+    stated: Mapping[int, float], count: int, *, bound: float = 1.0
 ) -> tuple[float, ...] | None:
-    """Spread the probabilities seen for some of `count` labels over all of them.
+    """Probabilities for all of `count` labels, from those `stated` for some of them.
 
     Labels that are missing share what is left of 1 equally, and get at most `bound` each. Values
     that are negative or not finite count as missing. Returns `count` numbers that sum to 1, or
-    None when nothing usable was seen.
+    None when nothing usable is stated.
     """
-    known = {i: p for i, p in seen.items() if 0 <= i < count and p >= 0 and math.isfinite(p)}
-    total = sum(known.values())
+    usable = {i: p for i, p in stated.items() if 0 <= i < count and p >= 0 and math.isfinite(p)}
+    total = sum(usable.values())
     if not total > 0 or not math.isfinite(total):
         return None
-    missing = count - len(known)
+    missing = count - len(usable)
     rest = min(bound, max(0.0, 1.0 - total) / missing) if missing else 0.0
-    filled = [known.get(index, rest) for index in range(count)]
+    filled = [usable.get(index, rest) for index in range(count)]
     return normalised(filled)
 
 
 def normalised(weights: Sequence[float]) -> tuple[float, ...]:
     """`weights`, which are not negative and not all 0, scaled to sum to 1."""
-    largest = max(weights)  # first, so that neither huge nor tiny weights overflow
+    # Scaled by the largest first, so that neither huge nor tiny weights overflow.
+    largest = max(weights)
     scaled = [weight / largest for weight in weights]
     total = math.fsum(scaled)
     return tuple(weight / total for weight in scaled)

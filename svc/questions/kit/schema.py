@@ -130,11 +130,11 @@ class QuestionSchema(Schema):
         return replace(question, rules=rules, examples=examples)
 
 
-def _checked(question: Question, label: Any, field: str, place: str) -> Any:
+def _checked(question: Question, label: Any, field: str, name: str) -> Any:
     try:
         return question.check_label(label)
     except ValueError as error:
-        raise ValidationError(f"{place} {error}", field) from None
+        raise ValidationError(f"{name} {error}", field) from None
 
 
 def component(kind: str, part: str) -> str:

@@ -1,4 +1,4 @@
-"""How models write probabilities in JSON: as shares or percentages, by label, by name, in lists."""
+"""Reads probabilities as models write them in JSON: shares or percentages, by label or name."""
 
 from __future__ import annotations
 
@@ -11,14 +11,28 @@ from typing import Any
 
 SHARES, PERCENT = 1.0, 100.0
 BOTH = frozenset({SHARES, PERCENT})
-SUM_SLACK = 5.0  # how far from 100 rounding may push a distribution in percentages
-PARTLY = 20.0  # a number above this is a percentage also where some labels are missing
-ENTRIES = 1_100  # of a list that are looked at: four times the most options there can be
-ONE_SLACK = 1e-6  # how far over 1 rounding may push a share
-SURE = 2 / 3  # the part of what is left that a label gets which is named without a probability
+
+# How far from 100 rounding may push the sum of a distribution in percentages.
+SUM_SLACK = 5.0
+
+# Where some labels are missing, numbers are percentages if the largest is above this one.
+PARTLY = 20.0
+
+# How many entries of a list are looked at: four times the most options there can be.
+ENTRIES = 1_100
+
+# How far over 1 rounding may push a share.
+ONE_SLACK = 1e-6
+
+# The part of the remaining probability for a label that is named without a number.
+SURE = 2 / 3
+
 _LABEL_FIELDS = ("label", "option", "answer", "choice")
 _NUMBER_FIELDS = ("probability", "confidence", "likelihood", "p")
-_NAME_CHARS = 1_000  # of a name that are looked at
+
+# How many characters of a name are looked at.
+_NAME_CHARS = 1_000
+
 _NUMERIC = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{0,20})?)\s*(%?)\s*")
 _LEADING_LABEL = re.compile(
     r"\s*[(\[\"'*]*([A-Za-z]{1,3})[)\]\"'*]*(?:\s*[.:)]|\s+[-\u2013\u2014]\s|\s*$)"
@@ -29,7 +43,7 @@ _LEADING_LABEL = re.compile(
 class Stated:
     """The probabilities that a reply states of one question, by label position, as written.
 
-    `whole` says that they are of one distribution rather than independent, `complete` that no
+    `whole` says that they are one distribution rather than independent, and `complete` that no
     label is missing. `bare` are labels that were named without a number, the likeliest first.
     """
 
@@ -40,10 +54,10 @@ class Stated:
 
     @property
     def scales(self) -> frozenset[float]:
-        """The scales that the numbers may be on: parts of 1, parts of 100, or none that is known.
+        """The scales that the numbers may be on: parts of 1, parts of 100, or no known scale.
 
-        Numbers of one distribution are percentages when they sum to about 100. Independent ones
-        are when each may be one: 0.5 beside 85 is not half a per cent for certain.
+        Numbers of one distribution are percentages when they sum to about 100. Independent numbers
+        are percentages unless one is between 0 and 1: next to 85, 0.5 may be 50% or 0.5%.
         """
         values = self.numbers.values()
         if not any(values):
@@ -63,8 +77,8 @@ class Stated:
     def on(self, scale: float) -> dict[int, float]:
         """The probabilities by label position, once their scale is known.
 
-        Labels without a number share what is left, each two thirds of it in turn: which one the
-        model means is known, how sure it is was not said.
+        Where labels were named without numbers, each in turn gets two thirds of what is left: the
+        model said which label it prefers, but not how sure it is.
         """
         if self.numbers:
             return {index: min(1.0, n / scale) for index, n in self.numbers.items()}
@@ -72,13 +86,13 @@ class Stated:
 
 
 def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool = True) -> Stated:
-    """What a reply's member states of `labels`, which are also met by their `names`."""
+    """What a reply's member states of `labels`; it may use their `names` instead."""
     numbers: dict[int, float] = {}
     bare: dict[int, None] = {}
-    place = {_folded(name): index for index, name in enumerate(names)}
-    place |= {label.casefold(): index for index, label in enumerate(labels)}
+    positions = {_folded(name): index for index, name in enumerate(names)}
+    positions |= {label.casefold(): index for index, label in enumerate(labels)}
     for name, value in islice(_entries(member), ENTRIES):
-        index = _position(name, place, labels)
+        index = _position(name, positions, labels)
         number = number_of(value)
         if index is None:
             continue
@@ -103,15 +117,16 @@ def number_of(value: Any) -> float | None:
 
 
 def _entries(member: Any) -> Iterator[tuple[str, Any]]:
-    """Each label that the member names, with what stands for its probability, or None."""
+    """Each label that the member names, with the value of its probability or None."""
     if isinstance(member, str):
         yield member, None
     elif isinstance(member, bool):
         yield ("true" if member else "false"), None
     elif isinstance(member, Mapping):
-        named = next((member[f] for f in _LABEL_FIELDS if isinstance(member.get(f), str)), None)
-        if named is not None:
-            yield named, next((member[f] for f in _NUMBER_FIELDS if f in member), None)
+        labels = (member[name] for name in _LABEL_FIELDS if isinstance(member.get(name), str))
+        label = next(labels, None)
+        if label is not None:
+            yield label, next((member[name] for name in _NUMBER_FIELDS if name in member), None)
         else:
             yield from ((str(name), value) for name, value in member.items() if value is not None)
     elif isinstance(member, list):
@@ -122,16 +137,16 @@ def _entries(member: Any) -> Iterator[tuple[str, Any]]:
                 yield entry[0], entry[1]
 
 
-def _position(name: str, place: Mapping[str, int], labels: Sequence[str]) -> int | None:
-    """The place of a label as models write it: `C`, `c`, `C. name`, `(C)`, or the option's name."""
+def _position(name: str, positions: Mapping[str, int], labels: Sequence[str]) -> int | None:
+    """The position of a label as models write it: `C`, `c`, `C. name`, `(C)`, or by its name."""
     wanted = _folded(name[:_NAME_CHARS])
-    if wanted in place:
-        return place[wanted]
+    if wanted in positions:
+        return positions[wanted]
     leading = _LEADING_LABEL.match(wanted)
-    if leading and (index := place.get(leading[1])) is not None:
+    if leading and (index := positions.get(leading[1])) is not None:
         return index if labels[index].casefold() == leading[1] else None
     key, colon, _ = wanted.partition(":")
-    return place.get(key.strip()) if colon else None
+    return positions.get(key.strip()) if colon else None
 
 
 def _folded(name: str) -> str:
