@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, NoReturn
 
 from svc.errors import InvalidJson
+
+# A longer whole number is no float either.
+INT_DIGITS = 400
+
+# A text, in which no quote is escaped any more.
+_TEXT = re.compile(rb'"[^"]*"?')
 
 # A JSON object that was read from somewhere, or is to be sent.
 JsonObject = dict[str, Any]
@@ -31,6 +38,22 @@ class Literal:
 
     def __hash__(self) -> int:
         return hash(self.text)
+
+
+def has_more_parts(data: bytes, most: int) -> bool:
+    """Whether JSON has more than `most` members and elements, without parsing it.
+
+    Commas and brackets are counted, first all of them and then those outside of texts. Each part
+    holds two texts at most, so that there are never many texts to be left out of the count.
+    """
+    if _separators(data) <= most:
+        return False
+    unescaped = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    return unescaped.count(b'"') > 4 * (most + 1) or _separators(_TEXT.sub(b"", unescaped)) > most
+
+
+def _separators(data: bytes) -> int:
+    return sum(map(data.count, (b",", b"[", b"{")))
 
 
 def loads(data: bytes, what: str = "the body", one_line: bool = False) -> Any:
@@ -121,11 +144,8 @@ def _parse_float(text: str) -> float | Literal:
 
 
 def _parse_int(text: str) -> int | Literal:
-    try:
-        return int(text)
-    except ValueError:
-        # It is longer than the interpreter converts.
-        return Literal(text)
+    # The time to convert a number grows with the square of its digits.
+    return int(text) if len(text) <= INT_DIGITS else Literal(text)
 
 
 def _refuse_constant(what: str, name: str) -> NoReturn:

@@ -6,12 +6,17 @@ Times are in seconds, lengths in characters. A pair is the least and the most th
 from __future__ import annotations
 
 # A request. The length of a state that is not a text is that of its compact JSON. The length of
-# questions is that of all keys, instructions, options, levels and examples together. The size of a
-# body is in MiB, and is the default of --max-body-mb.
+# questions is that of all keys, instructions, options, levels, examples and conditions together.
+# The size of a body is in MiB, and is the default of --max-body-mb. Its parts are the members of
+# all objects and the elements of all lists in it. An object with more unknown fields than are
+# listed is refused as a whole.
 STATE_CHARS = 150_000
 QUESTIONS = 64
 QUESTION_TEXT_CHARS = 100_000
 BODY_MB = 16
+BODY_PARTS = 200_000
+UNKNOWN_FIELDS = 20
+QUESTIONS_JSON_CHARS = 1_000_000
 REQUEST_ID_CHARS = 64
 PROJECT_CHARS = 200
 
@@ -35,9 +40,10 @@ SCORE_LEVELS = (2, 20)
 TEXT_MAX_LENGTH = (1, 2000)
 TEXT_DEFAULT_LENGTH = 200
 
-# Examples and rules of one question.
+# Examples and rules of one question, and conditions of all questions of a request.
 EXAMPLES = 10
 RULES = 32
+CONDITIONS = 4_096
 
 # Stages and images of one request. The bytes are those of one image after decoding.
 STAGES = 8

@@ -23,7 +23,9 @@ def figures() -> dict[str, int]:
     return {
         "`dict[str, Any]` in svc": sum(text.count("dict[str, Any]") for text in texts),
         f"files with more than {MANY_IMPORTS} project imports": sum(
-            len(set(project_imports(text))) > MANY_IMPORTS for text in texts
+            len(set(project_imports(text))) > MANY_IMPORTS
+            for file, text in zip(files, texts, strict=True)
+            if file.name != "__init__.py"
         ),
         "lines of `openapi/`": sum(
             len(text.splitlines())

@@ -15,12 +15,12 @@ from svc import __version__
 from svc.cli.forwarding import NoAnswer
 from svc.jsontext import JsonObject
 from svc.openapi import decision_request, decision_response
+from svc.questions import TYPES
 
 DECIDE = "decide"
 _ABOUT = (
-    "Answer typed questions about a piece of input (`state`) with calibrated probabilities: choice "
-    "(one of several options), score (ordered levels), noul (yes or no), multi (any of several "
-    "options), and text, number and integer (a value that stands in the input)."
+    "Answer typed questions about a piece of input (`state`) with calibrated probabilities. The "
+    f"types of question are {', '.join(TYPES)}; the schema says what each of them takes."
 )
 
 Decide = Callable[[JsonObject], tuple[JsonObject, str]]

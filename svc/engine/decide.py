@@ -68,7 +68,7 @@ class Engine:
         started = self._clock()
         answered = Answered()
         for number in range(len(request.stages)):
-            stage = stages.open_stage(request, number, answered)
+            stage = stages.open_stage(request, number, answered, deadline)
             if stage.groups:
                 asker = DecisionAsker(self._asker, setup, request.state.text, stage.earlier)
                 options = setup.plan.options

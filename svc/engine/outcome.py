@@ -73,5 +73,7 @@ def _asked_question(key: str, question: Question, finding: Finding | None) -> As
     if finding is None:
         return AskedQuestion(*wording, None)
     reading = finding.reading
-    uncalibrated = question.stored(reading), question.tally(reading), question.confidence(reading)
-    return AskedQuestion(*wording, *uncalibrated)
+    kept = question.stored(reading)
+    if finding.members:
+        kept = {**kept, "members": finding.members}
+    return AskedQuestion(*wording, kept, question.tally(reading), question.confidence(reading))

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from svc.deadline import Deadline
 from svc.engine import answer
 from svc.engine.decision_asker import Earlier
 from svc.engine.plans import Findings, Group, grouped
 from svc.learning import Knowledge
-from svc.questions import ANSWER_MARK, Question
+from svc.questions import ANSWER_MARK, ConditionValues, Question
 from svc.records import SKIPPED, Answer, Source
 from svc.schemas import DecisionRequest
 
@@ -44,18 +45,24 @@ class Stage:
     answer_fields: Mapping[str, Any]
 
 
-def open_stage(request: DecisionRequest, number: int, answered: Answered) -> Stage:
-    """Put the answers that need no model into `answered`; the rest is the stage for the models."""
+def open_stage(
+    request: DecisionRequest, number: int, answered: Answered, deadline: Deadline
+) -> Stage:
+    """Put the answers that need no model into `answered`; the rest is the stage for the models.
+
+    Raises `Timeout`.
+    """
     answer_fields = {"stage": number} if len(request.stages) > 1 else {}
     earlier_answers = {
         ANSWER_MARK + key: _as_condition(answered.top(key))
         for key in answered.answers
         if answered.has(key)
     }
-    values = {**(request.state.fields or {}), **earlier_answers}
+    values = ConditionValues({**(request.state.fields or {}), **earlier_answers})
     remaining = {}
     for key in request.stages[number]:
         question = request.questions[key]
+        deadline.check()
         if _skips(question, values, answered):
             answered.answers[key] = SKIPPED.plus(**answer_fields)
             continue
@@ -83,7 +90,7 @@ def _as_condition(label: Any) -> Any:
     return list(label) if isinstance(label, tuple) else label
 
 
-def _skips(question: Question, values: Mapping[str, Any], answered: Answered) -> bool:
+def _skips(question: Question, values: ConditionValues, answered: Answered) -> bool:
     needed_answer_was_skipped = not all(map(answered.has, question.dependencies))
     if needed_answer_was_skipped:
         return True

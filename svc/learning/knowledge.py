@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 
 from svc import limits
-from svc.questions import DECIMALS, Question, Reading, to_digits
+from svc.learning import councils
+from svc.questions import DECIMALS, Opinions, Question, Reading, to_digits
 from svc.stats import TASKS, Calibrator, conformal, from_parameters
-from svc.store import CalibrationState, Labels, TrainingData
+from svc.store import CalibrationState, Labels, Place, TrainingData
 
 # For how many questions the sorted scores stay in memory, each at most 5,000 doubles.
 SCORES_KEPT = 256
+
+# What a question's scores were made of: the labels, and the pools that merged them.
+_Version = tuple[int, str | None]
 
 Scores = Callable[[Question, CalibrationState], Sequence[float]]
 
@@ -45,12 +49,21 @@ class Knowledge:
             return None
         return _parsed(state.calibrator)
 
+    def pool(self, question: Question, models: tuple[str, ...]) -> Opinions | None:
+        """What labels taught of these models' say on this exact question, as one council."""
+        state = self.states.get(question.digest)
+        return None if state is None else councils.in_effect(state.pools, models)
+
     def calibrated(self, question: Question, reading: Reading) -> Reading:
         """The reading as the calibrator changes it, if there is one."""
         calibrator = self.calibrator(question)
         if calibrator is None or not reading.answered:
             return reading
-        return replace(reading, probabilities=calibrator.one(reading.probabilities))
+        # A calibrator knows options by the order of the definition, a reading by the request's.
+        p = reading.probabilities
+        order = [int(place) for place in question.in_definition_order(range(len(p)))]
+        found = dict(zip(order, calibrator.one([p[place] for place in order]), strict=True))
+        return replace(reading, probabilities=tuple([found[place] for place in range(len(p))]))
 
     def confidence(self, question: Question, reading: Reading) -> float:
         """How sure the calibrated reading is of its top answer, rounded as callers see it."""
@@ -87,7 +100,7 @@ class Library:
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
-        self._scores: OrderedDict[tuple[str, bytes], tuple[int, Sequence[float]]] = OrderedDict()
+        self._scores: OrderedDict[Place, tuple[_Version, Sequence[float]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
@@ -109,13 +122,13 @@ class Library:
     ) -> Sequence[float]:
         project_question = (project, question.digest)
         with self._lock:
-            revision, scores = self._scores.get(project_question, (0, ()))
-        if revision == state.revision:
+            version, scores = self._scores.get(project_question, ((0, None), ()))
+        if version == (state.revision, state.pools):
             return scores
         data = self._labels.training_data(project_question, limits.LABELS_READ)
-        scores = [] if data is None else _scores_of(question, data)
+        scores = [] if data is None else _scores_of(question, councils.merged(data, state.pools))
         with self._lock:
-            self._scores[project_question] = (state.revision, scores)
+            self._scores[project_question] = ((state.revision, state.pools), scores)
             self._scores.move_to_end(project_question)
             if len(self._scores) > SCORES_KEPT:
                 self._scores.popitem(last=False)

@@ -13,6 +13,8 @@ import numpy as np
 
 from svc import limits
 from svc.errors import InvalidRequest, NotFound
+from svc.jsontext import JsonObject
+from svc.learning import councils
 from svc.learning.scheduler import Scheduler
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
@@ -111,7 +113,7 @@ class Learner:
                 f"question {quoted(key)}: the value was not kept under privacy: strict, "
                 "so no label can be compared with it"
             )
-        return _label(decision, key, version, stored.reading["p"], feedback.label)
+        return _label(decision, key, version, stored.reading, feedback.label)
 
     def _until_refit_s(self, state: CalibrationState) -> float:
         """Seconds until the next fit is allowed; at most the interval, even if clocks jump."""
@@ -134,11 +136,16 @@ class Learner:
         data = self._labels.training_data(project_question, limits.LABELS_READ)
         if data is None:
             return False
-        version = self._versions.get(data.state.question_id)
-        calibrator = _fitted(data, from_definition(version.definition)) if version else None
+        state, version = data.state, self._versions.get(data.state.question_id)
+        # A foreign key holds it.
+        assert version is not None
+        question = from_definition(version.definition)
+        pools = councils.fitted(data, question)
+        calibrator = _fitted(councils.merged(data, pools), question)
         text = None if calibrator is None else json.dumps(calibrator)
-        self._labels.keep(project_question, data.state.revision, self._now_ms(), text)
-        return text is not None or data.state.calibrator is not None
+        self._labels.keep(project_question, state.revision, self._now_ms(), text, pools)
+        stays = state.calibrator is not None and state.pools == pools
+        return text is not None or stays
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
@@ -151,7 +158,7 @@ def _is_first_fit_due(state: CalibrationState) -> bool:
 
 
 def _label(
-    decision: StoredDecision, key: str, version: QuestionVersion, p: list[float], value: Any
+    decision: StoredDecision, key: str, version: QuestionVersion, reading: JsonObject, value: Any
 ) -> NewLabel:
     question = from_definition(version.definition)
     try:
@@ -166,7 +173,8 @@ def _label(
         question_id=version.question_id,
         label=label,
         truth=question.truth(label, decision.answers[key].fields),
-        p=question.evidence(p),
+        p=question.evidence(reading["p"]),
+        members=reading.get("members"),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from svc import limits
 from svc.errors import NotFound
 from svc.jsontext import JsonObject
+from svc.learning import councils
 from svc.phrases import quoted
 from svc.questions import Question, from_definition
 from svc.stats import TASKS, Floats, Ints, drift, from_parameters, held_out, scores, thresholds
@@ -44,6 +45,8 @@ class Reporter:
         version, question = self._latest(project, key)
         data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
         state = None if data is None else data.state
+        if data is not None:
+            data = councils.merged(data, data.state.pools)
         return {
             "project": project,
             "question": key,
@@ -51,6 +54,7 @@ class Reporter:
             "labels": 0 if state is None else state.labels,
             "min_labels": limits.MIN_LABELS,
             "calibrator": _calibrator(state),
+            "pool": None if state is None else councils.shown(state.pools),
             **_figures(question, state, *_arrays(data)),
         }
 

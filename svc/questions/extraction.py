@@ -18,6 +18,7 @@ from svc.questions.kit import (
     SHARES,
     Examples,
     FlagField,
+    Opinions,
     Question,
     QuestionSchema,
     Reading,
@@ -26,11 +27,15 @@ from svc.questions.kit import (
     number_of,
     object_schema,
     probability_schema,
+    to_digits,
 )
 from svc.shapes import PROBABILITY, Json, described, nullable, record
 from svc.terms import TaskKind
 
 NO_ANSWER = Reading((0.0,), answered=False)
+
+# What a member of a council said, and its share of the council.
+Vote = tuple[Reading, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,17 +114,30 @@ class Extraction(Question):
 
         Members without a valid value have no influence on it, but count in the share.
         """
-        groups: list[list[Reading]] = []
-        for reading in [one for one in readings if one.answered] or readings:
-            agreeing = (group for group in groups if self._agree(group[0].value, reading.value))
-            group = next(agreeing, None)
-            if group is None:
-                groups.append([reading])
+        return self._elected([(reading, 1 / len(readings)) for reading in readings])
+
+    def weigh(self, readings: Sequence[Reading | None], pool: Opinions) -> tuple[Reading, float]:
+        """The value whose members count most, at their weighted confidence."""
+        shares = pool.shares([reading is not None for reading in readings])
+        rows = zip(readings, shares, strict=True)
+        return self._elected([(one, share) for one, share in rows if one is not None])
+
+    def opinion(self, reading: Reading, blended: Reading) -> Sequence[float]:
+        """Its confidence in the value that was answered, 0 in one that it did not give."""
+        agrees = reading.answered and self._agree(reading.value, blended.value)
+        return to_digits(reading.probabilities) if agrees else (0.0,)
+
+    def _elected(self, votes: Sequence[Vote]) -> tuple[Reading, float]:
+        sides: list[list[Vote]] = []
+        for vote in [one for one in votes if one[0].answered] or votes:
+            side = next((s for s in sides if self._agree(s[0][0].value, vote[0].value)), None)
+            if side is None:
+                sides.append([vote])
             else:
-                group.append(reading)
-        largest = max(groups, key=lambda group: (len(group), _mean_confidence(group)))
-        share = len(largest) / len(readings)
-        return replace(largest[0], probabilities=(_mean_confidence(largest) * share,)), share
+                side.append(vote)
+        winner = max(sides, key=_weight)
+        confidence = _weight(winner)[1]
+        return replace(winner[0][0], probabilities=(confidence,)), len(winner) / len(votes)
 
     def _agree(self, value: Any, other: Any) -> bool:
         if value is None or other is None:
@@ -185,5 +203,9 @@ def answered(value: Json) -> Json:
     return record({"value": described(nullable(value), about), "confidence": sure}, ABSTAIN)
 
 
-def _mean_confidence(readings: Sequence[Reading]) -> float:
-    return math.fsum(reading.probabilities[0] for reading in readings) / len(readings)
+def _weight(side: Sequence[Vote]) -> tuple[float, float]:
+    """What the side counts, and the confidence that it adds to its value."""
+    return (
+        math.fsum(share for _, share in side),
+        math.fsum(share * reading.probabilities[0] for reading, share in side),
+    )

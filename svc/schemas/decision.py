@@ -27,7 +27,7 @@ from svc.questions import (
     stages,
 )
 from svc.schemas.images import Images
-from svc.schemas.loading import load
+from svc.schemas.loading import load, refuse_many_unknown
 from svc.schemas.messages import describe
 from svc.schemas.plan import PlanField
 from svc.shapes import Named, mapping, one_of, one_of_types
@@ -184,6 +184,11 @@ class QuestionsField(Described[Mapping[str, Question]]):
             text = jsontext.dumps(value)
         except RecursionError:
             raise ValidationError("are nested too deeply") from None
+        if len(text) > limits.QUESTIONS_JSON_CHARS:
+            raise ValidationError(
+                f"have {len(text):,} characters as JSON, at most {limits.QUESTIONS_JSON_CHARS:,} "
+                "are allowed"
+            )
         return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _load_each(value)
 
 
@@ -207,7 +212,7 @@ def _load_each(bodies: Mapping[str, Any]) -> dict[str, Question]:
             errors[key] = error.messages
     if errors:
         raise ValidationError(errors)
-    _check_text(questions)
+    _check_size(questions)
     return questions
 
 
@@ -224,11 +229,17 @@ def _load_question(key: str, body: Any) -> Question:
         raise InvalidJson(
             f"question {quoted(key)}: unknown type{name}; allowed: {', '.join(TYPES)}"
         )
+    refuse_many_unknown(TYPES[kind], body)
     question: Question = TYPES[kind].load(body)
     return question
 
 
-def _check_text(questions: Mapping[str, Question]) -> None:
+def _check_size(questions: Mapping[str, Question]) -> None:
+    conditions = sum(len(question.conditions) for question in questions.values())
+    if conditions > limits.CONDITIONS:
+        raise ValidationError(
+            f"hold {conditions:,} conditions, at most {limits.CONDITIONS:,} are allowed"
+        )
     total = sum(len(key) + sum(map(len, question.texts)) for key, question in questions.items())
     if total > limits.QUESTION_TEXT_CHARS:
         raise ValidationError(
@@ -256,7 +267,7 @@ class DecisionRequestSchema(Schema):
     mode = ModeField(
         "Where probabilities come from: the log-probabilities of the model's tokens, or a JSON "
         "reply in which the model states them. `auto` tries the first, then the second. `logprobs` "
-        "cannot answer text, number and integer questions, choices of over "
+        "cannot answer questions whose value is read from the input, choices of over "
         f"{limits.LOGPROBS_OPTIONS} options, or anything with `think`.",
         default=PINS[NEWEST].mode,
     )

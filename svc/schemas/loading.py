@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import Schema, ValidationError
+from marshmallow import RAISE, Schema, ValidationError
 
+from svc import limits
 from svc.errors import InvalidJson, InvalidRequest
 from svc.schemas.messages import describe
+
+
+def refuse_many_unknown(schema: Schema, value: Mapping[str, Any]) -> None:
+    """Refuse an object with many unknown fields as a whole: to report each of them takes seconds.
+
+    Raises `ValidationError`.
+    """
+    unknown = len(value.keys() - schema.fields.keys())
+    if schema.unknown == RAISE and unknown > limits.UNKNOWN_FIELDS:
+        allowed = ", ".join(schema.fields)
+        raise ValidationError([f"{unknown:,} unknown fields; allowed: {allowed}"])
 
 
 def load(schema: Schema, value: Any) -> Any:
@@ -15,6 +28,7 @@ def load(schema: Schema, value: Any) -> Any:
     if not isinstance(value, dict):
         raise InvalidJson("the body must be a JSON object")
     try:
+        refuse_many_unknown(schema, value)
         return schema.load(value)
     except ValidationError as error:
         raise InvalidRequest(describe(error.messages)) from None

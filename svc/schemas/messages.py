@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from svc.phrases import quoted
@@ -17,9 +18,11 @@ _OWN_WORDS = {
 
 def describe(messages: Any) -> str:
     """Every message with its place: the question and the field that it is about."""
-    lines = [f"{_place(path)}: {message}" for path, message in _walk(messages, ())]
-    more = len(lines) - ERRORS_SHOWN
-    return "; ".join(lines[:ERRORS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    walk = _walk(messages, ())
+    shown = islice(walk, ERRORS_SHOWN)
+    lines = [f"{_place(path)}: {message}" if path else message for path, message in shown]
+    more = sum(1 for _ in walk)
+    return "; ".join(lines) + (f"; and {more} more" if more else "")
 
 
 def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

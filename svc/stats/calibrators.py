@@ -1,4 +1,4 @@
-"""Calibrators: functions of one or two parameters that make probabilities true, and their fits."""
+"""Calibrators: functions of a few parameters that make probabilities true."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ Ints: TypeAlias = NDArray[np.int64]
 
 SMALLEST = 1e-6  # what a probability of 0 counts as: the last digit that callers are shown
 TEMPERATURES = (0.05, 20.0)  # without bounds a fit on few labels saturates
-STEPS = 60  # of Newton's method at most; a handful are usual
-CLOSE = 1e-8  # a step this small ends it
-RIDGE = 1e-9  # of the Hessian's diagonal, so that constant probabilities have a solution too
 
 
 class Calibrator(Protocol):
@@ -36,27 +33,35 @@ class Calibrator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Temperature:
-    """p'_i = p_i^(1/t) / sum_j p_j^(1/t): a high `t` makes the answer less sure, never another.
+    """p'_i proportional to p_i^(1/t) exp(bias_i): a high `t` makes the answer less sure.
 
-    Guo et al., On Calibration of Modern Neural Networks (ICML 2017), section 4.2.
+    A temperature alone never makes it another; a `bias`, a number per option, can. Without one
+    `bias` is empty. Guo et al., On Calibration of Modern Neural Networks (ICML 2017), section
+    4.2; with biases Alexandari et al. (ICML 2020).
     """
 
     kind: ClassVar[str] = "temperature"
     t: float
+    bias: tuple[float, ...] = ()
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        return {"kind": self.kind, "t": self.t}
+        parameters = {"kind": self.kind, "t": self.t}
+        return {**parameters, "bias": list(self.bias)} if self.bias else parameters
 
     def one(self, probabilities: Sequence[float]) -> tuple[float, ...]:
-        logs = [math.log(max(p, SMALLEST)) for p in probabilities]
-        top = max(logs)
-        weights = [math.exp((value - top) / self.t) for value in logs]
+        inverse = 1 / self.t
+        scores = [math.log(p if p > SMALLEST else SMALLEST) * inverse for p in probabilities]
+        if self.bias:
+            scores = [score + bias for score, bias in zip(scores, self.bias, strict=True)]
+        top = max(scores)
+        weights = [math.exp(score - top) for score in scores]
         total = math.fsum(weights)
-        return tuple(weight / total for weight in weights)
+        return tuple([weight / total for weight in weights])
 
     def apply(self, p: Floats) -> Floats:
-        return _softmax(_logs(p) / self.t)
+        scores = logs_of(p) / self.t
+        return softmax(scores + np.array(self.bias) if self.bias else scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,107 +83,45 @@ class Platt:
         return tuple(self._calibrated(p) for p in probabilities)
 
     def apply(self, p: Floats) -> Floats:
-        return _sigmoid(self.a * _logit(p) + self.b)
+        return sigmoid(self.a * log_odds(p) + self.b)
 
     def _calibrated(self, p: float) -> float:
         p = min(max(p, SMALLEST), 1 - SMALLEST)
         return 0.5 + 0.5 * math.tanh((self.a * math.log(p / (1 - p)) + self.b) / 2)
 
 
+# What changes nothing, of each kind.
+AS_IS = Temperature(1.0)
+STRAIGHT = Platt(1.0, 0.0)
+
+
 def from_parameters(parameters: Mapping[str, Any]) -> Calibrator:
     """The calibrator with these parameters."""
     if parameters["kind"] == Temperature.kind:
-        return Temperature(parameters["t"])
+        return Temperature(parameters["t"], tuple(parameters.get("bias", ())))
     return Platt(parameters["a"], parameters["b"])
 
 
-def fit_temperature(p: Floats, truth: Ints) -> Temperature:
-    """The temperature of the least log-loss, within `TEMPERATURES`.
-
-    `p` is (n, k), `truth` (n,) holds the true columns. The log-loss is convex in 1/t: Newton's
-    method on it, by bisection where a step would leave the bracket.
-    """
-    logs = _logs(p)
-    logs -= logs.max(axis=1, keepdims=True)  # so that no power of them overflows
-    squares, true_logs = logs**2, logs[np.arange(len(truth)), truth].sum()
-    lowest, highest = 1 / TEMPERATURES[1], 1 / TEMPERATURES[0]
-    low, high, inverse = lowest, highest, 1.0
-    for _ in range(STEPS):
-        weights = np.exp(logs * inverse)
-        totals = weights.sum(axis=1)
-        means = np.einsum("ij,ij->i", weights, logs) / totals
-        slope = float(means.sum() - true_logs)
-        low, high = (inverse, high) if slope < 0 else (low, inverse)
-        curvature = float((np.einsum("ij,ij->i", weights, squares) / totals - means**2).sum())
-        following = min(max(inverse - slope / (curvature + RIDGE), lowest), highest)
-        if not low <= following <= high:
-            following = (low + high) / 2
-        if abs(following - inverse) < CLOSE:
-            break
-        inverse = following
-    return Temperature(1 / inverse)
-
-
-def fit_platt(p: Floats, truth: Ints) -> Platt:
-    """Platt's method: the least cross-entropy against prior-corrected targets.
-
-    `p` is (n, 1), `truth` (n,) holds 0 or 1. Newton's method with backtracking, from Lin, Lin and
-    Weng, A Note on Platt's Probabilistic Outputs for Support Vector Machines (2007).
-    """
-    logits = _logit(p[:, 0])
-    centre = float(logits.mean())
-    x = logits - centre  # so a constant has no say in the slope
-    positive = int(truth.sum())
-    high = (positive + 1) / (positive + 2)
-    low = 1 / (len(truth) - positive + 2)
-    target = np.where(truth == 1, high, low)
-    ab = np.array([0.0, math.log((positive + 1) / (len(truth) - positive + 1))])
-    loss = _cross_entropy(ab, x, target)
-    for _ in range(STEPS):
-        step = _newton_step(ab, x, target)
-        scale = 1.0
-        while _cross_entropy(ab + scale * step, x, target) > loss and scale > CLOSE:
-            scale /= 2
-        ab = ab + scale * step
-        loss = _cross_entropy(ab, x, target)
-        if float(np.abs(scale * step).max()) < CLOSE:
-            break
-    a, b = map(float, ab)
-    return Platt(a, b - a * centre)
-
-
-def _newton_step(ab: Floats, x: Floats, target: Floats) -> Floats:
-    q = _sigmoid(ab[0] * x + ab[1])
-    error, weight = q - target, q * (1 - q)
-    gradient = np.array([(error * x).sum(), error.sum()])
-    mixed = (weight * x).sum()
-    hessian = np.array([[(weight * x * x).sum(), mixed], [mixed, weight.sum()]])
-    solvable = hessian + np.eye(2) * (RIDGE * hessian.max() + RIDGE)
-    step: Floats = -np.linalg.solve(solvable, gradient)
-    return step
-
-
-def _cross_entropy(ab: Floats, x: Floats, target: Floats) -> float:
-    z = ab[0] * x + ab[1]
-    return float((np.logaddexp(0.0, z) - target * z).sum())
-
-
-def _logs(p: Floats) -> Floats:
+def logs_of(p: Floats) -> Floats:
+    """Logarithms, finite ones."""
     logs: Floats = np.log(np.maximum(p, SMALLEST))
     return logs
 
 
-def _logit(p: Floats) -> Floats:
+def log_odds(p: Floats) -> Floats:
+    """log p/(1-p), finite."""
     inside = np.clip(p, SMALLEST, 1 - SMALLEST)
     odds: Floats = np.log(inside / (1 - inside))
     return odds
 
 
-def _softmax(z: Floats) -> Floats:
+def softmax(z: Floats) -> Floats:
+    """Shares of each row that sum to 1."""
     weights = np.exp(z - z.max(axis=1, keepdims=True))
     shares: Floats = weights / weights.sum(axis=1, keepdims=True)
     return shares
 
 
-def _sigmoid(z: Floats) -> Floats:
+def sigmoid(z: Floats) -> Floats:
+    """1 / (1 + exp(-z)), without an overflow."""
     return 0.5 + 0.5 * np.tanh(z / 2)

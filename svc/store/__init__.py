@@ -10,7 +10,14 @@ from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.errors import ApiKeyRefused, StorageError, UnknownDecision, UnreadableKey
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
-from svc.store.labels import CalibrationState, Labels, NewLabel, Place, TrainingData
+from svc.store.labels import (
+    CalibrationState,
+    Labels,
+    Members,
+    NewLabel,
+    Place,
+    TrainingData,
+)
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.weeks import Weeks
@@ -25,6 +32,7 @@ __all__ = [
     "CallBudget",
     "Database",
     "Labels",
+    "Members",
     "NewLabel",
     "Place",
     "ProjectKeys",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,12 +14,18 @@ from svc.store.database import Database
 # A project, and the digest of an exact question.
 Place = tuple[str, bytes]
 
-_LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id"
+# The raw probabilities of each member of a council, by model; None where its call failed.
+Members = Mapping[str, Sequence[float] | None]
+
+# The JSON of a reading, and of what the members of a council said.
+_Texts = tuple[str, str | None]
+
+_LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools"
 _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
 _DROP = "DELETE FROM labels WHERE decision_seq = ? AND key = ?"
 _ADD = (
-    "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, p) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, p, members) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _COUNT = (
     "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES (?, ?, ?, 1, 1) "
@@ -27,7 +33,8 @@ _COUNT = (
     f"RETURNING {_LEARNED}"
 )
 _RECENT = (
-    "SELECT p, truth FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
+    "SELECT p, truth, members FROM labels WHERE project = ? AND question_id = ? "
+    "ORDER BY id DESC LIMIT ?"
 )
 _CLAIM = (
     "UPDATE learned SET fitted_at = :now WHERE project = :project AND digest = :digest "
@@ -35,7 +42,9 @@ _CLAIM = (
 )
 _KEEP = (
     "UPDATE learned SET tried = :revision, fitted_at = :now, "
-    "calibrator = coalesce(:calibrator, calibrator) "
+    # A calibrator was fitted on what the pools of its time gave, and goes with them.
+    "calibrator = iif(pools IS :pools, coalesce(:calibrator, calibrator), :calibrator), "
+    "pools = :pools "
     "WHERE project = :project AND digest = :digest AND tried <= :revision"
 )
 _STALE = "SELECT project, digest FROM learned WHERE calibrator IS NOT NULL AND tried < revision"
@@ -56,6 +65,7 @@ class NewLabel:
     label: Any
     truth: int
     p: Sequence[float]
+    members: Members | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,7 @@ class CalibrationState:
     fitted_at: int | None
     calibrator: str | None
     question_id: int
+    pools: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,7 @@ class TrainingData:
     state: CalibrationState
     p: list[list[float]]
     truth: list[int]
+    members: list[Members | None]
 
 
 class Labels:
@@ -95,7 +107,9 @@ class Labels:
 
         Returns once it is durable. Raises `StorageError`.
         """
-        return self._database.write_grouped(_add_all, (label, json.dumps(list(label.p))))
+        members = None if label.members is None else json.dumps(label.members)
+        texts = (json.dumps(list(label.p)), members)
+        return self._database.write_grouped(_add_all, (label, texts))
 
     def states(self, project: str, digests: Iterable[bytes]) -> dict[bytes, CalibrationState]:
         """The state of each of these exact questions that has labels, by its digest.
@@ -116,8 +130,9 @@ class Labels:
             state = CalibrationState(*found[1:])
             rows = connection.execute(_RECENT, (project, state.question_id, most)).fetchall()
         rows.reverse()
-        p: list[list[float]] = json.loads("[" + ",".join(row["p"] for row in rows) + "]")
-        return TrainingData(state, p, [row["truth"] for row in rows])
+        p: list[list[float]] = _listed(row["p"] for row in rows)
+        members: list[Members | None] = _listed(row["members"] or "null" for row in rows)
+        return TrainingData(state, p, [row["truth"] for row in rows], members)
 
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.
@@ -127,13 +142,22 @@ class Labels:
         values = {**_named(place), "now": now_ms, "interval": interval_ms}
         return self._database.write(partial(_update, _CLAIM, values))
 
-    def keep(self, place: Place, revision: int, now_ms: int, calibrator: str | None) -> bool:
-        """Store that a fit used `revision`, and its calibrator; None leaves the one in effect.
+    def keep(
+        self,
+        place: Place,
+        revision: int,
+        now_ms: int,
+        calibrator: str | None,
+        pools: str | None = None,
+    ) -> bool:
+        """Note that a fit has seen `revision`, its calibrator and its pools.
 
+        No calibrator leaves the one in effect, unless the pools have changed under it.
         Returns whether this was the newest fit; an older one changes nothing.
         Raises `StorageError`.
         """
-        values = {**_named(place), "revision": revision, "now": now_ms, "calibrator": calibrator}
+        fitted = {"calibrator": calibrator, "pools": pools}
+        values = {**_named(place), "revision": revision, "now": now_ms, **fitted}
         return self._database.write(partial(_update, _KEEP, values))
 
     def stale(self) -> list[Place]:
@@ -143,17 +167,24 @@ class Labels:
 
 
 def _add_all(
-    connection: sqlite3.Connection, items: Sequence[tuple[NewLabel, str]]
+    connection: sqlite3.Connection, items: Sequence[tuple[NewLabel, _Texts]]
 ) -> list[tuple[CalibrationState, bool]]:
-    return [_add(connection, label, p) for label, p in items]
+    return [_add(connection, label, texts) for label, texts in items]
 
 
-def _add(connection: sqlite3.Connection, label: NewLabel, p: str) -> tuple[CalibrationState, bool]:
+def _add(
+    connection: sqlite3.Connection, label: NewLabel, texts: _Texts
+) -> tuple[CalibrationState, bool]:
     new = not connection.execute(_DROP, (label.decision_seq, label.key)).rowcount
     place = (label.decision_seq, label.key, label.project, label.question_id)
-    connection.execute(_ADD, (*place, json.dumps(label.label), label.truth, p))
+    connection.execute(_ADD, (*place, json.dumps(label.label), label.truth, *texts))
     count = (label.project, label.digest, label.question_id, int(new))
     return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
+
+
+def _listed(rows: Iterable[str]) -> Any:
+    """JSON values, all read at once."""
+    return json.loads("[" + ",".join(rows) + "]")
 
 
 def _find(digests: list[bytes]) -> str:

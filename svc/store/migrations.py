@@ -24,6 +24,13 @@ SMALLEST_BYTES = 512
 
 _NO_DATABASE = "it is not a SQLite database"
 
+# What members of councils said, for labels to teach weights: in a label JSON, an object by model
+# with the raw probabilities, null where a call failed; in what was learned a JSON array of pools.
+_COUNCILS = """
+ALTER TABLE labels ADD COLUMN members TEXT;
+ALTER TABLE learned ADD COLUMN pools TEXT;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -32,7 +39,7 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema,)
+    return (schema, _COUNCILS)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:

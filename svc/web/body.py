@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response, current_app, request
 
 from svc import jsontext, limits
-from svc.errors import InvalidJson, TooLarge, UnsupportedMedia
+from svc.errors import InvalidJson, InvalidRequest, TooLarge, UnsupportedMedia
 
 _GZIP = 16 + zlib.MAX_WBITS
 _WINDOW_BITS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
@@ -20,7 +20,7 @@ _PIECE_BYTES = 65_536
 def read_json() -> Any:
     """The parsed body, whatever its content type.
 
-    Raises `TooLarge`, `UnsupportedMedia` or `InvalidJson`.
+    Raises `TooLarge`, `UnsupportedMedia`, `InvalidJson` or `InvalidRequest`.
     """
     limit: int = current_app.config["MAX_CONTENT_LENGTH"]
     # A chunked body is cut off there without an error, so that one byte more shows its excess.
@@ -28,9 +28,15 @@ def read_json() -> Any:
     body = request.get_data(cache=False)
     if len(body) > limit:
         raise TooLarge(too_large_message(limit))
+    if len(body) < (request.content_length or 0):
+        raise InvalidJson("the body ended before its announced length")
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         body = _decompress(body, encoding, limit)
+    if jsontext.has_more_parts(body, limits.BODY_PARTS):
+        raise InvalidRequest(
+            f"the body has more than {limits.BODY_PARTS:,} members and elements; send less at once"
+        )
     return jsontext.loads(body)
 
 

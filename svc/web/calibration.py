@@ -7,7 +7,17 @@ from flask import Blueprint, g
 from svc.jsontext import JsonObject
 from svc.learning import Reporter
 from svc.schemas import ResponseSchema, Shown
-from svc.shapes import COUNT, NUMBER, PROBABILITY, TEXT, array, nullable
+from svc.shapes import (
+    AMOUNT,
+    COUNT,
+    NUMBER,
+    PROBABILITY,
+    TEXT,
+    array,
+    mapping,
+    nullable,
+    one_of,
+)
 from svc.stats import AUTOMATE_FROM, BINS
 from svc.web.decorators import fails, query, response
 from svc.web.feedback import LabelledSchema
@@ -17,10 +27,13 @@ SHARE = nullable(PROBABILITY)
 
 
 class TemperatureSchema(ResponseSchema):
-    """Of choice and score: p' is p^(1/t), normalised."""
+    """Of choice and score: p' is p^(1/t), times e^bias where there is one, normalised."""
 
     kind = Shown({"const": "temperature"})
     t = Shown(NUMBER)
+    bias = Shown(
+        array(NUMBER), "One per option or level, in the definition's order.", optional=True
+    )
 
 
 class PlattSchema(ResponseSchema):
@@ -35,6 +48,26 @@ class CalibratorSchema(ResponseSchema):
     """What makes the probabilities of a question true."""
 
     one_of = (TemperatureSchema, PlattSchema)
+
+
+class PoolLossSchema(ResponseSchema):
+    """Held-out log-losses, each followed by a temperature."""
+
+    equal = Shown(AMOUNT, "Of the mean of all members.")
+    pool = Shown(AMOUNT, "Of the pool.")
+
+
+class PoolSchema(ResponseSchema):
+    """How the answers of a council's members are weighed."""
+
+    kind = Shown(
+        one_of(("arithmetic", "geometric")),
+        "`arithmetic`: the weighted mean of probabilities; `geometric`: the product of their "
+        "powers, normalised.",
+    )
+    weights = Shown(mapping(AMOUNT), "By model; of a geometric pool they need not sum to 1.")
+    labels = Shown(COUNT, "The labels that it was fitted on.")
+    log_loss = Shown(PoolLossSchema)
 
 
 class ReliabilityBinSchema(ResponseSchema):
@@ -74,6 +107,10 @@ class CalibrationReportSchema(LabelledSchema):
     question = Shown(TEXT)
     type = Shown(TEXT, "The question's type.")
     calibrator = Shown(nullable(CalibratorSchema))
+    pool = Shown(
+        nullable(PoolSchema),
+        "Of the council that has the most labels; null while members count alike.",
+    )
     before = Shown(ScoresSchema, "Of the raw probabilities.")
     after = Shown(
         ScoresSchema, "Held out: each half of the labels calibrated by a fit on the other half."

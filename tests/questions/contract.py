@@ -12,6 +12,7 @@ from marshmallow import ValidationError
 from svc.questions import TYPES, LabelLine, Question, Reading, Unreadable
 from svc.questions.kit.base import GRID, Example
 from svc.questions.kit.verbal import BOTH, PERCENT, SHARES
+from svc.stats.opinions import OpinionPool, equal
 
 BOTH_ORDERS = pytest.mark.parametrize("backwards", [False, True], ids=["original", "reversed"])
 
@@ -136,6 +137,18 @@ class TypeContract:
         blend, agreement = self.question.blend([self.reading])
         assert blend.probabilities == pytest.approx(self.reading.probabilities)
         assert (blend.value, agreement) == (self.reading.value, 1.0)
+
+    def test_a_council_of_equal_weights_is_the_one_without_labels(self) -> None:
+        if not self.question.calibrates:
+            return
+        readings = [self.reading, self.reading]
+        weighed, agreement = self.question.weigh([*readings, None], equal(3))
+        assert agreement == 1.0
+        assert weighed.value == self.reading.value
+        blend, _ = self.question.blend(readings)
+        assert weighed.probabilities == pytest.approx(blend.probabilities, abs=1e-6)
+        kept = self.question.opinion(self.reading, weighed)
+        assert kept == pytest.approx(self.question.stored(self.reading)["p"])
 
     def test_a_label_is_spoken_on_one_line(self) -> None:
         spoken = self.question.spoken(self.label)
@@ -388,6 +401,22 @@ class ExtractionContract(TypeContract):
         blend, agreement = self.question.blend(readings)
         assert (blend.value, agreement) == (first, pytest.approx(2 / 3))
         assert blend.probabilities == pytest.approx((0.6 * 2 / 3,))
+
+    def test_a_council_takes_the_value_whose_members_count_most(self) -> None:
+        first, second = self.valid[:2]
+        readings = [
+            Reading((0.9,), value=second),
+            Reading((0.8,), value=first),
+            None,
+            Reading((0.0,), answered=False),
+            Reading((0.4,), value=first),
+        ]
+        pool = OpinionPool("arithmetic", (0.5, 0.1, 0.2, 0.1, 0.1))
+        weighed, agreement = self.question.weigh(readings, pool)
+        assert (weighed.value, agreement) == (second, 0.25)
+        assert weighed.probabilities == pytest.approx((0.9 * 0.5 / 0.8,))
+        kept = [self.question.opinion(one, weighed) for one in readings if one is not None]
+        assert kept == [(0.9,), (0.0,), (0.0,), (0.0,)]
 
     def test_a_tied_council_takes_the_more_confident_side(self) -> None:
         first, second = self.valid[:2]

@@ -16,8 +16,23 @@ def classes(seed: int) -> tuple[Floats, Ints]:
     random = np.random.default_rng(seed)
     n, k = int(random.integers(30, 800)), int(random.integers(2, 12))
     logits = random.normal(scale=random.uniform(0.3, 4), size=(n, k))
-    truth = np.array([random.choice(k, p=row) for row in softmax(logits)])
+    truth = drawn(random, softmax(logits))
     return softmax(logits * random.uniform(0.3, 4)), truth
+
+
+def options(seed: int, *, verbal: bool) -> tuple[Floats, Ints]:
+    """2 to 255 options; in words the five most probable ones alone, to two digits."""
+    random = np.random.default_rng(seed)
+    n, k = int(random.integers(30, 200)), int(random.integers(2, 256))
+    logits = random.normal(scale=random.uniform(0.3, 4), size=(n, k))
+    truth = drawn(random, softmax(logits))
+    p = softmax(logits * random.uniform(0.1, 8))
+    if verbal:
+        fifth = np.sort(p, axis=1)[:, -min(5, k)][:, None]
+        p = np.where(p >= fifth, np.round(p, 2), 0.0)
+        p = np.where(p.sum(axis=1, keepdims=True) > 0, p, 1.0)
+        p /= p.sum(axis=1, keepdims=True)
+    return p, truth
 
 
 def binary(seed: int) -> tuple[Floats, Ints]:
@@ -57,6 +72,13 @@ def edges_of_binary() -> Iterator[tuple[str, Floats, Ints]]:
     yield "even", np.full((60, 1), 0.5), random.integers(0, 2, 60)
     yield "perfect", yes[:, None].astype(float), yes
     yield "extreme and half wrong", yes[:, None].astype(float), np.arange(60) % 2
+
+
+def drawn(random: np.random.Generator, p: Floats) -> Ints:
+    """A class of each row, with its probabilities."""
+    places = (random.random(len(p))[:, None] > p.cumsum(axis=1)).sum(axis=1)
+    found: Ints = np.minimum(places, p.shape[1] - 1)
+    return found
 
 
 def softmax(z: Floats) -> Floats:

@@ -124,3 +124,30 @@ def test_calibrators_that_have_not_seen_every_label_are_stale(labels: Labels, bo
     assert labels.stale() == []
     labels.add(book.label())
     assert labels.stale() == [place]
+
+
+def test_what_members_of_a_council_said_is_kept_with_a_label(labels: Labels, book: Book) -> None:
+    members = {"@a/m": [0.9, 0.1], "@b/m": None}
+    alone, council = book.label(), book.label(members=members)
+    labels.add(alone), labels.add(council)
+    lesson = labels.lesson((PROJECT, alone.digest), 10)
+    assert lesson is not None
+    assert lesson.members == [None, members]
+
+
+def test_a_calibrator_goes_with_the_pools_that_it_was_fitted_on(labels: Labels, book: Book) -> None:
+    label = book.label()
+    labels.add(label)
+    place = (PROJECT, label.digest)
+
+    def kept(calibrator: str | None, pools: str | None) -> tuple[str | None, str | None]:
+        labels.keep(place, 1, 1_000, calibrator, pools)
+        learned = labels.learned(PROJECT, [label.digest])[label.digest]
+        return learned.calibrator, learned.pools
+
+    assert kept("{}", None) == ("{}", None)
+    assert kept(None, None) == ("{}", None)
+    assert kept("{}", "[1]") == ("{}", "[1]")
+    assert kept(None, "[1]") == ("{}", "[1]")
+    assert kept(None, "[2]") == (None, "[2]")
+    assert kept("{}", None) == ("{}", None)

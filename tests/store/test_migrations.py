@@ -10,6 +10,7 @@ import pytest
 from svc.errors import SettingsError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.labels import Labels
 from svc.store.migrations import prepare, shipped
 from tests.store.processes import child, lines
 from tests.store.records import record
@@ -203,3 +204,23 @@ def test_many_that_open_a_new_file_at_the_same_moment_all_find_it_theirs(tmp_pat
             file = tmp_path / f"{number}.db"
             for opened in [pool.submit(open_one, file) for _ in range(OPENERS)]:
                 opened.result()
+
+
+def test_labels_from_before_councils_were_learned_from_are_kept(path):
+    """The first schema is filled by hand: today's code writes columns that it does not have."""
+    Database.open(path, migrations=shipped()[:1]).close()
+    make(
+        path,
+        """
+        INSERT INTO questions VALUES (1, x'00', '{}');
+        INSERT INTO decisions VALUES (1, x'01', 0, 'p', NULL, x'', 'm', 'verbal', 'svc-1.0.0',
+            'standard', 0, 0, 0, '{}', '{}', '[1]', NULL);
+        INSERT INTO labels VALUES (1, 1, 'q', 'p', 1, '"a"', 0, '[0.7, 0.3]');
+        INSERT INTO learned VALUES ('p', x'00', 1, 1, 1, 1, 5, '{}');
+        """,
+    )
+    database = Database.open(path)
+    lesson = Labels(database).lesson(("p", b"\0"), 10)
+    assert (lesson.p, lesson.truth, lesson.members) == ([[0.7, 0.3]], [0], [None])
+    assert (lesson.learned.calibrator, lesson.learned.pools) == ("{}", None)
+    database.close()

@@ -15,7 +15,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ApiError
 from svc.flows import FlowPool, Job
-from svc.questions import NumberField, Question, Reading
+from svc.questions import NumberField, Opinions, Question, Reading
 from svc.records import Model
 from svc.terms import Mode
 
@@ -66,7 +66,8 @@ class Finding:
 
     `models` are those whose answers went into the reading, and `modes` are the modes in which they
     answered. `original` is the first model's reading of the first option order that was answered.
-    `extra` are answer fields that the plan adds.
+    `extra` are answer fields that the plan adds. `members` are the probabilities of each member of
+    a council, by its id, and None where its call failed.
     """
 
     reading: Reading
@@ -74,6 +75,7 @@ class Finding:
     modes: tuple[Mode, ...]
     original: Reading
     extra: Mapping[str, Any] = field(default_factory=dict)
+    members: Mapping[str, Sequence[float] | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -94,10 +96,14 @@ class GroupAsker(Protocol):
     def ask(self, model: Model, group: Group, deadline: Deadline) -> ModelResult: ...
 
 
-class Confidence(Protocol):
-    """How sure the calibrated reading of a question is of its top answer."""
+class Learned(Protocol):
+    """What labels taught: how sure a calibrated reading is, and what members of a council count.
+
+    Of models that answer together, in the order given; None where nothing was learned of them.
+    """
 
     def confidence(self, question: Question, reading: Reading) -> float: ...
+    def pool(self, question: Question, models: tuple[str, ...]) -> Opinions | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class Team:
 
     models: tuple[Model, ...]
     asker: GroupAsker
-    knowledge: Confidence
+    knowledge: Learned
     options: Mapping[str, float]
     flows: FlowPool
 

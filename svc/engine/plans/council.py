@@ -1,13 +1,18 @@
-"""`council`: all models answer, and their answers are blended."""
+"""`council`: all models answer, and their answers are blended.
+
+Without labels the blend is the mean. Where labels taught how much each member of this very council
+counts for this exact question, their pool takes its place (`svc/stats/opinions.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from svc import limits
 from svc.deadline import Deadline
 from svc.engine.plans.base import Finding, Findings, Group, ModelResult, PlanKind, Team
 from svc.errors import ApiError, together
+from svc.questions import Question, Reading
 from svc.records import Model
 
 
@@ -25,28 +30,55 @@ class CouncilPlan(PlanKind):
         findings, size = Findings(), len(team.models)
         for index, group in enumerate(groups):
             group_outcomes = outcomes[index * size : (index + 1) * size]
-            findings.add(_blended(group, team.models, group_outcomes))
+            findings.add(_blended(team, group, group_outcomes))
         return findings
 
 
-def _blended(
-    group: Group, models: Sequence[Model], outcomes: Sequence[ModelResult | ApiError]
-) -> Findings:
+def _blended(team: Team, group: Group, outcomes: Sequence[ModelResult | ApiError]) -> Findings:
+    seats = [outcome if isinstance(outcome, ModelResult) else None for outcome in outcomes]
     members = [
-        (model, outcome)
-        for model, outcome in zip(models, outcomes, strict=True)
-        if isinstance(outcome, ModelResult)
+        (model, result)
+        for model, result in zip(team.models, seats, strict=True)
+        if result is not None
     ]
     if not members:
         raise together([outcome for outcome in outcomes if isinstance(outcome, ApiError)])
     findings = Findings(results=[result for _, result in members])
     for index, (key, question) in enumerate(group.questions.items()):
-        reading, agreement = question.blend([result.readings[index] for _, result in members])
+        readings = [None if result is None else result.readings[index] for result in seats]
+        reading, agreement = _merged(team, question, readings)
         findings.by_key[key] = Finding(
             reading,
             tuple(model for model, _ in members),
             tuple(result.mode for _, result in members),
             members[0][1].original[index],
             {"agreement": round(agreement, 6)},
+            _opinions(team.models, question, readings, reading),
         )
     return findings
+
+
+def _merged(
+    team: Team, question: Question, readings: Sequence[Reading | None]
+) -> tuple[Reading, float]:
+    """The blend, and the share of members that agree with it."""
+    pool = team.knowledge.pool(question, tuple(model.id for model in team.models))
+    if pool is not None:
+        return question.weigh(readings, pool)
+    return question.blend([reading for reading in readings if reading is not None])
+
+
+def _opinions(
+    models: Sequence[Model],
+    question: Question,
+    readings: Sequence[Reading | None],
+    blended: Reading,
+) -> Mapping[str, Sequence[float] | None]:
+    """What labels can teach of each member; of a model that is there twice nothing."""
+    ids = [model.id for model in models]
+    if not question.calibrates or len(set(ids)) < len(ids):
+        return {}
+    return {
+        model: None if reading is None else question.opinion(reading, blended)
+        for model, reading in zip(ids, readings, strict=True)
+    }

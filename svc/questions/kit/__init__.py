@@ -9,6 +9,7 @@ from svc.questions.kit.base import (
     YES_NO,
     LabelLine,
     LabelQuestion,
+    Opinions,
     PlainQuestion,
     Question,
     Reading,
@@ -17,7 +18,7 @@ from svc.questions.kit.base import (
     probability_schema,
     to_digits,
 )
-from svc.questions.kit.conditions import ANSWER_MARK
+from svc.questions.kit.conditions import ANSWER_MARK, ConditionValues
 from svc.questions.kit.distribution import (
     Distribution,
     Lettered,
@@ -62,6 +63,7 @@ __all__ = [
     "SHARES",
     "YES_NO",
     "Anything",
+    "ConditionValues",
     "Described",
     "Descriptions",
     "Distribution",
@@ -72,6 +74,7 @@ __all__ = [
     "Lettered",
     "Levels",
     "NumberField",
+    "Opinions",
     "PlainQuestion",
     "Question",
     "QuestionSchema",

@@ -6,7 +6,7 @@ becomes the answer's fields, and what a right label is. Nothing outside `svc/que
 type a question has.
 
 A type also describes itself: the JSON schemas of its answer and of a true label, and how a page
-draws the answer. A new type is one file with a `Question` and its schema, and one line in
+draws the answer. A new type is one file with a `Question` and its schema, and two lines in
 `svc/questions/__init__.py`.
 """
 
@@ -17,9 +17,9 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from svc import jsontext
 from svc.questions.kit.conditions import Condition, Rule
@@ -93,6 +93,16 @@ class PlainQuestion:
     positions: tuple[int, ...] = ()
 
 
+class Opinions(Protocol):
+    """How much each member of a council counts, as labels taught it; None stands for one missing.
+
+    Those that have a say share it, so that the shares sum to 1.
+    """
+
+    def one(self, members: Sequence[Sequence[float] | None]) -> tuple[float, ...]: ...
+    def shares(self, present: Sequence[bool]) -> tuple[float, ...]: ...
+
+
 class Unreadable(Exception):
     """A reply holds no usable answer to a question; it is never replaced by a guess."""
 
@@ -144,16 +154,16 @@ class Question(ABC):
     @cached_property
     def dependencies(self) -> frozenset[str]:
         """Keys of the questions whose answers this one needs."""
-        keys = (condition.question for condition in self._conditions)
+        keys = (condition.question for condition in self.conditions)
         return frozenset([*self.depends_on, *(key for key in keys if key is not None)])
 
     @property
     def needs_object(self) -> bool:
         """Whether a condition reads a field of the state."""
-        return any(condition.question is None for condition in self._conditions)
+        return any(condition.question is None for condition in self.conditions)
 
     @property
-    def _conditions(self) -> list[Condition]:
+    def conditions(self) -> list[Condition]:
         """All conditions of the question, those of its rules included."""
         return [*self.when, *(condition for rule in self.rules for condition in rule.conditions)]
 
@@ -226,8 +236,24 @@ class Question(ABC):
     def blend(self, readings: Sequence[Reading]) -> tuple[Reading, float]:
         """The mean of a council's readings, and the share whose top answer is the mean's."""
         mean = self.merge(readings)
-        top = self.top(mean)
-        return mean, sum(self.top(reading) == top for reading in readings) / len(readings)
+        return mean, self._agreement(mean, readings)
+
+    def weigh(self, readings: Sequence[Reading | None], pool: Opinions) -> tuple[Reading, float]:
+        """The same by what labels taught of each member; None stands for one whose call failed."""
+        there = [reading for reading in readings if reading is not None]
+        # As they are stored: so a row is pooled alike when it is learned from.
+        rounded = [None if one is None else to_digits(one.probabilities) for one in readings]
+        pooled = replace(self.merge(there), probabilities=pool.one(rounded))
+        return pooled, self._agreement(pooled, there)
+
+    def opinion(self, reading: Reading, blended: Reading) -> Sequence[float]:
+        """What a member of a council said of the blended answer, as it is kept for learning."""
+        return to_digits(self.in_definition_order(reading.probabilities))
+
+    def _agreement(self, blended: Reading, readings: Sequence[Reading]) -> float:
+        top = self.top(blended)
+        agreeing = [reading for reading in readings if self.top(reading) == top]
+        return len(agreeing) / len(readings)
 
     # --- how a reading becomes an answer ---
 
@@ -340,7 +366,8 @@ class Question(ABC):
             for example in self.examples
             for text in (example.state_text, self.label_text(example.label, backwards=False))
         ]
-        return [self.instructions, *self.own_texts, *examples]
+        conditions = [condition.text for condition in self.conditions]
+        return [self.instructions, *self.own_texts, *examples, *conditions]
 
     @property
     @abstractmethod

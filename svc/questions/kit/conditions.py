@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc import limits
-from svc.jsontext import Literal, finite
+from svc.jsontext import JsonObject, Literal, dumps, finite
 from svc.phrases import quoted
 from svc.questions.kit.fields import Described, amount
 from svc.shapes import Json, Named, array, mapping, record
@@ -21,6 +21,30 @@ DEEPEST = 32
 _MISSING = object()
 
 
+class ConditionValues(JsonObject):
+    """What conditions test: state fields, and answers under their `@key`.
+
+    A value is casefolded once, however many conditions look into it.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._folded: dict[str, str | frozenset[str]] = {}
+
+    def folded(self, field: str) -> str | frozenset[str]:
+        """A text, or the texts in a list, in lower case; nothing for any other value."""
+        if field not in self._folded:
+            value = self.get(field)
+            if isinstance(value, str):
+                self._folded[field] = value.casefold()
+            else:
+                texts = value if isinstance(value, list) else ()
+                self._folded[field] = frozenset(
+                    text.casefold() for text in texts if isinstance(text, str)
+                )
+        return self._folded[field]
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One test of one field."""
@@ -30,15 +54,23 @@ class Condition:
     operand: Any
 
     @property
+    def text(self) -> str:
+        """The condition as text, which counts towards the limit of a request's questions."""
+        return self.field + dumps(self.operand)
+
+    @property
     def question(self) -> str | None:
         """The key of the question whose answer is tested, None for a field of the state."""
         return self.field[1:] if self.field.startswith(ANSWER_MARK) else None
 
-    def holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether the test passes for `values`: state fields, and answers under their `@key`."""
+    def holds(self, values: ConditionValues) -> bool:
+        """Whether the test passes for `values`."""
         value = values.get(self.field, _MISSING)
         if self.operator == "exists":
             return (value is not _MISSING) is self.operand
+        if self.operator == "contains":
+            # A text holds the operand, or a list has it as an element, in upper or lower case.
+            return self.operand.casefold() in values.folded(self.field)
         return value is not _MISSING and OPERATORS[self.operator](value, self.operand)
 
 
@@ -49,7 +81,7 @@ class Rule:
     conditions: tuple[Condition, ...]
     answer: Any
 
-    def holds(self, values: Mapping[str, Any]) -> bool:
+    def holds(self, values: ConditionValues) -> bool:
         return all(condition.holds(values) for condition in self.conditions)
 
 
@@ -62,13 +94,6 @@ def equal(value: Any, other: Any) -> bool:
     if isinstance(value, dict) and isinstance(other, dict):
         return value.keys() == other.keys() and all(equal(value[key], other[key]) for key in value)
     return bool(value == other)
-
-
-def _contains(value: Any, operand: str) -> bool:
-    """Whether a text holds the operand, or a list has it as an element; upper or lower case."""
-    if isinstance(value, list):
-        return any(isinstance(one, str) and one.casefold() == operand.casefold() for one in value)
-    return isinstance(value, str) and operand.casefold() in value.casefold()
 
 
 def _starts_with(value: Any, operand: str) -> bool:
@@ -86,7 +111,6 @@ def _comparing(compare: Callable[[float, float], bool]) -> Callable[[Any, float]
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "equals": equal,
     "any_of": lambda value, operand: any(equal(value, one) for one in operand),
-    "contains": _contains,
     "starts_with": _starts_with,
     "gt": _comparing(lambda value, operand: value > operand),
     "gte": _comparing(lambda value, operand: value >= operand),

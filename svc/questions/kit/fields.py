@@ -47,7 +47,8 @@ def amount(count: int, bounds: tuple[int, int], what: str) -> None:
     """Raise `ValidationError` unless `count` things lie within `bounds`, both ends included."""
     low, high = bounds
     if not low <= count <= high:
-        raise ValidationError(f"needs {low} to {high} {what}, has {count}")
+        wanted = str(low) if low == high else f"{low} to {high}"
+        raise ValidationError(f"needs {wanted} {what}, has {count}")
 
 
 class Anything(Described[Any]):

@@ -7,7 +7,7 @@ from marshmallow import ValidationError
 
 from svc.jsontext import Literal
 from svc.questions import Question
-from svc.questions.kit.conditions import equal
+from svc.questions.kit.conditions import ConditionValues, equal
 from tests.questions.contract import load
 
 NOUL: dict[str, Any] = {"type": "noul", "instructions": "Is it so?"}
@@ -18,7 +18,7 @@ def ruled(condition: Any, field: str = "x") -> Question:
 
 
 def holds(condition: Any, **values: Any) -> bool:
-    return ruled(condition).rules[0].holds(values)
+    return ruled(condition).rules[0].holds(ConditionValues(values))
 
 
 def refusal(**fields: Any) -> str:
@@ -86,9 +86,9 @@ def test_number_operators_never_match_what_is_no_number(value: Any) -> None:
 def test_all_conditions_of_a_rule_must_hold() -> None:
     rules = [{"if": {"x": 1, "y": {"gt": 2}}, "answer": True}]
     (rule,) = load({**NOUL, "rules": rules}).rules
-    assert rule.holds({"x": 1, "y": 3})
-    assert not rule.holds({"x": 1, "y": 2})
-    assert not rule.holds({"x": 1})
+    assert rule.holds(ConditionValues({"x": 1, "y": 3}))
+    assert not rule.holds(ConditionValues({"x": 1, "y": 2}))
+    assert not rule.holds(ConditionValues({"x": 1}))
 
 
 @pytest.mark.parametrize(

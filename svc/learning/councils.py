@@ -1,0 +1,125 @@
+"""What labels teach about the members of a council: pools, and labels as today's pools merge them.
+
+A pool is in effect for an exact question of a project and a set of models. All pools of a question
+are kept as one JSON array, each with its models in alphabetical order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from svc import limits
+from svc.jsontext import JsonObject
+from svc.questions import Question
+from svc.stats import Floats, OpinionPool, opinions
+from svc.store import Members, TrainingData
+from svc.terms import TaskKind
+
+# By which two merged probabilities may differ that were rounded on different ways.
+_ROUNDING = 1e-6
+
+Council = tuple[str, ...]
+
+
+@lru_cache(maxsize=4_096)
+def in_effect(pools: str | None, models: Council) -> OpinionPool | None:
+    """The pool of these models, with weights in the order in which they are given here."""
+    found = next((kept for kept in _kept(pools) if kept["models"] == sorted(models)), None)
+    if found is None:
+        return None
+    weights = dict(zip(found["models"], found["weights"], strict=True))
+    return OpinionPool(found["kind"], tuple(weights[model] for model in models))
+
+
+def fitted(data: TrainingData, question: Question) -> str | None:
+    """The pools that are worth having, as JSON; None where there is none."""
+    if not question.calibrates:
+        return None
+    known = data.state.pools
+    judged = [_judged(data, council, rows, question, known) for council, rows in _seated(data)]
+    pools = [one for one in judged if one is not None]
+    return json.dumps(pools) if pools else None
+
+
+def merged(data: TrainingData, pools: str | None) -> TrainingData:
+    """The labels as these pools merge what the members said; equal weights, where there is none.
+
+    What was read of a single model stays, and so does what differs by no more than rounding.
+    """
+    p = list(data.p)
+    for council, rows in _seated(data):
+        pool = in_effect(pools, council) or opinions.equal(len(council))
+        pooled = pool.apply(_array(data, council, rows))
+        for row, found in zip(rows, pooled, strict=True):
+            if np.abs(found - p[row]).max() > _ROUNDING:
+                p[row] = [float(f"{value:.7g}") for value in found]
+    return replace(data, p=p)
+
+
+def shown(pools: str | None) -> JsonObject | None:
+    """The pool of the council that has the most labels, as the calibration report has it."""
+    kept = max(_kept(pools), key=lambda one: int(one["labels"]), default=None)
+    if kept is None:
+        return None
+    weights = dict(zip(kept["models"], kept["weights"], strict=True))
+    return {
+        "kind": kept["kind"],
+        "weights": weights,
+        "labels": kept["labels"],
+        "log_loss": kept["log_loss"],
+    }
+
+
+def _judged(
+    data: TrainingData,
+    council: Council,
+    rows: Sequence[int],
+    question: Question,
+    pools: str | None,
+) -> JsonObject | None:
+    if len(rows) < limits.MIN_LABELS:
+        return None
+    # A member that gave another value says 0 of this one, and a product with 0 is 0.
+    kinds = opinions.KINDS[:1] if question.task is TaskKind.RIGHTNESS else opinions.KINDS
+    again = in_effect(pools, council) is not None
+    truth = np.array(data.truth)[list(rows)]
+    found = opinions.fit(_array(data, council, rows), truth, again=again, kinds=kinds)
+    if found.pool is None:
+        return None
+    return {
+        "models": list(council),
+        **found.pool.parameters,
+        "labels": found.labels,
+        "log_loss": {"equal": found.equal, "pool": found.pooled},
+    }
+
+
+def _seated(data: TrainingData) -> list[tuple[Council, list[int]]]:
+    """The councils that labels are there for, each with its rows."""
+    councils: dict[Council, list[int]] = {}
+    for row, members in enumerate(data.members):
+        if members:
+            councils.setdefault(tuple(sorted(members)), []).append(row)
+    return sorted(councils.items())
+
+
+def _array(data: TrainingData, council: Council, rows: Sequence[int]) -> Floats:
+    """(rows, members, options), NaN where a member's call failed."""
+    options = len(data.p[rows[0]])
+    missing = [float("nan")] * options
+    said = [_said(data.members[row]) for row in rows]
+    return np.array([[one[model] or missing for model in council] for one in said])
+
+
+def _said(members: Members | None) -> Members:
+    return members or {}
+
+
+@lru_cache(maxsize=4_096)
+def _kept(pools: str | None) -> list[JsonObject]:
+    return json.loads(pools) if pools else []

@@ -1,0 +1,74 @@
+"""Bodies of at most 16 MB that once took a server many seconds, or hundreds of megabytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+BODY_BYTES = 16 * 1024 * 1024
+QUESTIONS = '"questions":{"q":{"type":"noul","instructions":"Is it so?"}}'
+
+
+def _state(text: str) -> str:
+    return f'{{"state":{text},{QUESTIONS}}}'
+
+
+def _elements(element: str, count: int) -> str:
+    return _state("[" + ",".join([element] * count) + "]")
+
+
+def _members(count: int) -> str:
+    return ",".join(f'"u{number}":1' for number in range(count))
+
+
+def _question(fields: str) -> str:
+    question = f'"type":"noul","instructions":"Is it so?",{fields}'
+    return f'{{"state":{{"a":1}},"questions":{{"q":{{{question}}}}}}}'
+
+
+def _conditions(field: str, value: Any, conditions: Iterable[Any]) -> str:
+    """A request whose rules look for much text in one field of the state."""
+    listed = list(conditions)
+    rules = [{"if": {field: condition}, "answer": True} for condition in listed[:32]]
+    question = {"type": "noul", "instructions": "Is it so?", "rules": rules}
+    questions = {f"q{number}": question for number in range(64)}
+    return json.dumps({"state": {field: value}, "questions": questions})
+
+
+def _many_conditions() -> str:
+    """As many different looks into one text as a request may have."""
+    rules = [
+        {"if": {"a": {"contains": f"{number % 10}b{number}"}}, "answer": True}
+        for number in range(32)
+    ]
+    question = {"type": "noul", "instructions": "Is it so?", "rules": rules}
+    questions = {f"q{number}": question for number in range(64)}
+    return json.dumps({"state": {"a": "0123456789b" * 12_000}, "questions": questions})
+
+
+BODIES: dict[str, Callable[[], str]] = {
+    "unknown fields": lambda: f'{{"state":"a",{QUESTIONS},{_members(1_200_000)}}}',
+    "unknown fields, fewer": lambda: f'{{"state":"a",{QUESTIONS},{_members(190_000)}}}',
+    "unknown fields of a question": lambda: _question(_members(190_000)),
+    "unknown fields of a question, fewer": lambda: _question(_members(80_000)),
+    "conditions": lambda: _question(f'"when":{{{_members(190_000)}}}'),
+    "conditions, fewer": lambda: _question(f'"when":{{{_members(80_000)}}}'),
+    "empty lists": lambda: _elements("[]", 5_500_000),
+    "empty lists, fewer": lambda: _elements("[]", 90_000),
+    "numbers beyond a float": lambda: _elements("1e400", 2_700_000),
+    "numbers beyond a float, fewer": lambda: _elements("1e400", 190_000),
+    "numbers of many digits": lambda: _elements("1" * 4_299, 3_800),
+    "decimals of many digits": lambda: _elements("1." + "1" * 76 + "e5", 190_000),
+    "one number": lambda: _state("1" * (BODY_BYTES - 200)),
+    "short texts": lambda: _elements('""', 5_500_000),
+    "texts that end in a backslash": lambda: _elements(r'"\\"', 3_300_000),
+    "one text of escaped quotes": lambda: _state('"' + r"\"" * 8_000_000 + '"'),
+    "a text in a list for each rule": lambda: _conditions(
+        "a", ["ß" * 20] * 6_000, ({"contains": "ß" * number} for number in range(1, 33))
+    ),
+    "a long text for each of many conditions": _many_conditions,
+    "a long text for each rule": lambda: _conditions(
+        "a", "a" * 140_000, ({"contains": "a" * number + "b"} for number in range(1, 33))
+    ),
+}

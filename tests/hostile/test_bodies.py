@@ -1,0 +1,43 @@
+"""No body of at most 16 MB costs a server more than a second, or 200 MB."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.hostile.bodies import BODIES, BODY_BYTES
+from tests.web.conftest import Start, start
+
+__all__ = ["start"]  # the fixture
+
+# A machine that is busy, or slow, is given some more.
+PROCESSOR_S = 3.0
+MEMORY_MB = 200
+
+
+@pytest.fixture
+def client(start: Start) -> FlaskClient:
+    return start().test_client()
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_hostile_body_costs_little_time(client: FlaskClient, name: str) -> None:
+    body = BODIES[name]().encode()
+    assert len(body) <= BODY_BYTES
+    before = time.thread_time()
+    response = client.post("/v1/decide", data=body)
+    assert time.thread_time() - before < PROCESSOR_S
+    assert response.status_code in (200, 400, 422), response.text
+
+
+@pytest.mark.parametrize("name", ["unknown fields", "empty lists", "numbers beyond a float"])
+def test_a_hostile_body_costs_little_memory(client: FlaskClient, name: str) -> None:
+    body = BODIES[name]().encode()
+    tracemalloc.start()
+    client.post("/v1/decide", data=body)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MEMORY_MB * 1024 * 1024
