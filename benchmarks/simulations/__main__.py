@@ -1,25 +1,39 @@
-"""Run a simulation and print its table."""
+"""Run the simulations that the command line names, or all, and print their tables."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from benchmarks.harness import run_program
-from benchmarks.simulations import calibrators
+from benchmarks.simulations import calibrators, councils, drift, promises, rates
 
-SIMULATIONS = {"calibrators": calibrators.main}
+# Those that are told how often to repeat, and the first seed.
+SEEDED: dict[str, Callable[[int, int], None]] = {
+    "calibrators": calibrators.main,
+    "drift": drift.run,
+    "rates": rates.run,
+}
+
+# Those whose tables say so themselves.
+FIXED: dict[str, Callable[[], None]] = {"councils": councils.run, "promises": promises.main}
+NAMES = sorted([*SEEDED, *FIXED])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line names."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.simulations", description=__doc__)
-    parser.add_argument("name", choices=SIMULATIONS)
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(NAMES))
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--only", default="", help="a part of the name of what is simulated")
     given = parser.parse_args(arguments)
-    SIMULATIONS[given.name](given.repetitions, given.seed, given.only)
+    if unknown := set(given.names) - set(NAMES):
+        parser.error(f"no simulation {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    for name in given.names or NAMES:
+        if name in SEEDED:
+            SEEDED[name](given.repetitions, given.seed)
+        else:
+            FIXED[name]()
     return 0
 
 

@@ -1,15 +1,133 @@
 """Split conformal prediction sets (Vovk et al.; Angelopoulos and Bates, A Gentle Introduction).
 
 They hold the truth with the probability asked for as long as the labelled answers are drawn like
-those to come.
+those to come, or weighted so that they count like them (Tibshirani et al., Conformal Prediction
+Under Covariate Shift, 2019). Class-conditional limits hold it for the answers of each true option
+by itself (Vovk, Conditional Validity of Inductive Conformal Predictors, 2012).
+
+Scores are negative logarithms: 1 - p rounds every p below 1e-16 to one score, and an overconfident
+model gives the truth less than that often enough for the limit to lie there, which lets every
+option in.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from svc.stats.calibrators import Floats, Ints
+from svc.stats.intervals import Interval, bounded_mean
 
 _ROUNDING = 1e-9  # what (n + 1) times a coverage may be off by
+# What two ways to a logarithm may be apart; stored probabilities differ by more, or not at all.
+_LOG_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class OptionLimit:
+    """The limit of one option, and whether its own labels were enough to set it."""
+
+    limit: float
+    labels: int
+    guaranteed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OptionCoverage:
+    """How many labels of one option their sets hold; None without any."""
+
+    labels: int
+    covered: Interval | None
+
+
+def log_scores(true_probabilities: Floats) -> Floats:
+    """The nonconformity of labelled answers: infinite where the truth was given nothing."""
+    with np.errstate(divide="ignore"):
+        scores: Floats = -np.log(true_probabilities)
+    return scores
+
+
+def weighted_quantile(
+    scores: Floats, coverage: float, weights: Floats | None = None, new: float | None = None
+) -> float:
+    """The smallest score up to which the weights reach `coverage` of all, a new answer's included.
+
+    With equal weights it is `quantile`. `new` is the weight of the answer to come; where its
+    chance to be labelled is unknown, the largest weight is on the safe side.
+    """
+    parts = np.ones(len(scores)) if weights is None else weights
+    if not len(scores):
+        return math.inf
+    order = np.argsort(scores, kind="stable")
+    reached = parts[order].cumsum()
+    unit = reached[-1] / len(scores)
+    wanted = coverage * (reached[-1] + (parts.max() if new is None else new)) - _ROUNDING * unit
+    place = int(np.searchsorted(reached, wanted))
+    return float(scores[order[place]]) if place < len(scores) else math.inf
+
+
+def class_limits(
+    scores: Floats, truth: Ints, options: int, coverage: float, weights: Floats | None = None
+) -> list[OptionLimit]:
+    """A limit for each option, by its own labels where they suffice, else by all of them.
+
+    They suffice where the option's limit is finite: 9 labels for a coverage of 0.9.
+    """
+    parts = np.ones(len(scores)) if weights is None else weights
+    shared = weighted_quantile(scores, coverage, parts)
+    limits = []
+    for option in range(options):
+        own = truth == option
+        limit = weighted_quantile(scores[own], coverage, parts[own])
+        enough = bool(own.any()) and _enough(parts[own], coverage)
+        limits.append(OptionLimit(limit if enough else shared, int(own.sum()), enough))
+    return limits
+
+
+def _enough(weights: Floats, coverage: float) -> bool:
+    total = weights.sum()
+    return bool(total >= coverage * (total + weights.max()) - _ROUNDING)
+
+
+def coverage_by_option(
+    scores: Floats,
+    truth: Ints,
+    options: int,
+    coverage: float,
+    weights: Floats | None = None,
+) -> list[OptionCoverage]:
+    """How often the sets of one limit for all hold each true option, each label left out in turn.
+
+    A label is held by the set that the other labels make if its score is at most their limit: for
+    equal weights, if it is among the `ceil(n coverage)` smallest of all n.
+    """
+    parts = np.ones(len(scores)) if weights is None else weights
+    held = _held_without_itself(scores, coverage, parts)
+    return [_covered(held[truth == option], parts[truth == option]) for option in range(options)]
+
+
+def _held_without_itself(scores: Floats, coverage: float, weights: Floats) -> Floats:
+    """1 where the limit of the other labels reaches a label's score.
+
+    That is so where the labels of lower scores weigh less than `coverage` of all: until the limit
+    of the others is found, none of them has reached it.
+    """
+    order = np.argsort(scores, kind="stable")
+    _, first = np.unique(scores[order], return_index=True)
+    below = np.concatenate([[0.0], weights[order].cumsum()])[first]
+    where = np.searchsorted(scores[order][first], scores)
+    unit = weights.sum() / max(len(weights), 1)
+    held: Floats = (below[where] < coverage * weights.sum() - _ROUNDING * unit).astype(np.float64)
+    return held
+
+
+def _covered(held: Floats, weights: Floats) -> OptionCoverage:
+    if not len(held):
+        return OptionCoverage(0, None)
+    return OptionCoverage(len(held), bounded_mean(held, weights))
 
 
 def quantile(scores: Sequence[float], coverage: float) -> float:
@@ -24,4 +142,14 @@ def quantile(scores: Sequence[float], coverage: float) -> float:
 def prediction_set(probabilities: Sequence[float], limit: float) -> list[int]:
     """Places of the options whose score is within `limit`; never empty, the top one at least."""
     inside = [index for index, p in enumerate(probabilities) if 1 - p <= limit]
+    return inside or [max(range(len(probabilities)), key=probabilities.__getitem__)]
+
+
+def options_within(probabilities: Sequence[float], limits: Sequence[float]) -> list[int]:
+    """`prediction_set` for scores in logs, with a limit for each option."""
+    inside = [
+        place
+        for place, (p, limit) in enumerate(zip(probabilities, limits, strict=True))
+        if limit == math.inf or (p > 0 and -math.log(p) <= limit + _LOG_ROUNDING)
+    ]
     return inside or [max(range(len(probabilities)), key=probabilities.__getitem__)]

@@ -1,4 +1,10 @@
-"""Whether a question's answers change from week to week."""
+"""Whether a question's answers change from week to week: by a fixed rule, and by tests.
+
+The tests take decisions for independent draws and, without drift, every week for a draw of one
+mix. Each finished week is tested once, and an unfinished one may be looked at once a day: then a
+year of weeks that do not drift has an alarm in at most 5% of projects (Bonferroni, over all
+tests of all 52 weeks). Weeks that differ by nature, say around holidays, are drift to them.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +13,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from svc.jsontext import JsonObject
+from svc.stats.homogeneity import (
+    Moments,
+    counts_p_value,
+    means_p_value,
+    summed,
+    variance,
+)
+
 MIX_MOVED = 0.2  # total-variation distance above which the mix has drifted
 CONFIDENCE_MOVED = 0.1
 _DIGITS = 6  # of everything shown; so 0.3 - 0.1 is not more than 0.2
 
+FALSE_ALARMS_A_YEAR = 0.05
+WEEKS_A_YEAR = 52
+# The part of a week's error that looks at it before its end may spend, a seventh of it each day.
+UNFINISHED = 0.2
+DAYS = 7
+# Slow drift is told by this many weeks, the latest ones against the first ones.
+MONTH = 4
+
 
 @dataclass(frozen=True, slots=True)
 class WeekTally:
-    """One week's answers: how many by top answer, and the sum of their confidences."""
+    """One week's answers: how many by top answer, and the sum of their confidences.
+
+    `squares` is the sum of the squared confidences, where it was kept.
+    """
 
     name: str
     counts: Mapping[str, int]
     confidence: float
+    squares: float | None = None
 
     @property
     def decisions(self) -> int:
@@ -32,6 +59,107 @@ class WeekTally:
     @property
     def mean_confidence(self) -> float:
         return round(self.confidence / self.decisions, _DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was compared, and how often chance would have done it."""
+
+    change: float
+    by_chance: float
+    p: float
+    level: float
+
+    @property
+    def alarm(self) -> bool:
+        return self.p <= self.level
+
+    @property
+    def as_json(self) -> JsonObject:
+        """`yearly` is `p` with all tests of a year allowed for: an alarm has 0.05 or less."""
+        return {
+            "change": round(self.change, _DIGITS),
+            "by_chance": round(self.by_chance, _DIGITS),
+            "p": self.p,
+            "yearly": min(1.0, self.p * FALSE_ALARMS_A_YEAR / self.level),
+            "alarm": self.alarm,
+        }
+
+
+def significance(weeks: Sequence[WeekTally], *, mixed: bool, finished: bool) -> list[JsonObject]:
+    """`latest_significance` of every week, the oldest first; all but the last one are finished."""
+    last = len(weeks) - 1
+    return [
+        latest_significance(weeks[: place + 1], mixed=mixed, finished=finished or place < last)
+        for place in range(len(weeks))
+    ]
+
+
+def latest_significance(weeks: Sequence[WeekTally], *, mixed: bool, finished: bool) -> JsonObject:
+    """The mix and confidence of the last week, tested against what went before.
+
+    `mix` and `confidence` compare it with all earlier weeks together; `slow_mix` and
+    `slow_confidence` compare the latest four weeks with the first four, so that a change stays
+    visible for as long as the first month is given, and are left to finished weeks. Null where
+    there is nothing to compare with, or (without `mixed`) no mix. Give all weeks of the past
+    year, however few are to be shown.
+    """
+    limit = level(mixed=mixed, finished=finished)
+    *earlier, latest = weeks
+    pairs: dict[str, tuple[Sequence[WeekTally], Sequence[WeekTally]]] = {"": ([latest], earlier)}
+    if finished:
+        pairs["slow_"] = (weeks[MONTH:][-MONTH:], weeks[:MONTH])
+    found: JsonObject = dict.fromkeys(prefix + name for prefix in ("", "slow_") for name in _TESTS)
+    found |= {
+        prefix + name: test(now, before, limit).as_json
+        for prefix, (now, before) in pairs.items()
+        for name, test in _TESTS.items()
+        if now and before and (mixed or name != "mix")
+    }
+    alarm = any(one["alarm"] for one in found.values() if one)
+    return {"week": latest.name, "finished": finished, **found, "alarm": alarm}
+
+
+def level(*, mixed: bool, finished: bool) -> float:
+    """The p-value up to which one test of a week is an alarm."""
+    week = FALSE_ALARMS_A_YEAR / WEEKS_A_YEAR / (1 + mixed)
+    return week * (1 - UNFINISHED) / 2 if finished else week * UNFINISHED / DAYS
+
+
+def _mix_test(now: Sequence[WeekTally], before: Sequence[WeekTally], limit: float) -> Comparison:
+    """By counts; the change is the total-variation distance of the two mixes."""
+    tops = sorted({top for week in (*now, *before) for top in week.counts})
+    one, other = (
+        [sum(week.counts.get(top, 0) for week in weeks) for top in tops] for weeks in (now, before)
+    )
+    n, m = sum(one), sum(other)
+    pairs = list(zip(one, other, strict=True))
+    change = math.fsum(abs(a / n - b / m) for a, b in pairs) / 2
+    by_chance = math.fsum(_absolute_deviation((a + b) / (n + m), n, m) for a, b in pairs) / 2
+    return Comparison(change, by_chance, counts_p_value(one, other), limit)
+
+
+def _absolute_deviation(share: float, n: int, m: int) -> float:
+    """How far two shares of n and of m draws are from each other on average, without drift."""
+    variance = share * (1 - share)
+    return min(math.sqrt(2 / math.pi * variance * (1 / n + 1 / m)), 2 * variance)
+
+
+def _confidence_test(
+    now: Sequence[WeekTally], before: Sequence[WeekTally], limit: float
+) -> Comparison:
+    """By means; the change is their difference."""
+    one, other = _moments(now), _moments(before)
+    (n, mean), (m, earlier) = summed(one), summed(other)
+    by_chance = math.sqrt(2 / math.pi * variance([*one, *other]) * (1 / n + 1 / m))
+    return Comparison(mean - earlier, by_chance, means_p_value(one, other), limit)
+
+
+def _moments(weeks: Sequence[WeekTally]) -> list[Moments]:
+    return [Moments(week.decisions, week.confidence, week.squares) for week in weeks]
+
+
+_TESTS = {"mix": _mix_test, "confidence": _confidence_test}
 
 
 def report(weeks: Sequence[WeekTally], *, mixed: bool) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -343,7 +344,7 @@ def _softmax(z: Floats) -> Floats:
 
 
 def _weighted(shares: Sequence[float], values: Sequence[float]) -> float:
-    return math.fsum(w * value for w, value in zip(shares, values, strict=True))
+    return float(sum(map(mul, shares, values)))
 
 
 def _normalised(weights: Sequence[float]) -> tuple[float, ...]:

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from svc.jsontext import JsonObject
+from svc.stats.calibration_errors import BINS as BINS
+from svc.stats.calibration_errors import CalibrationError, bins_of, calibration_error
 from svc.stats.calibrators import Floats, Ints
+from svc.stats.intervals import Interval, bounded_mean, normalised
 from svc.stats.tasks import SHOWN, Task
 
-BINS = 10  # of equal width
-_EDGES = np.linspace(0, 1, BINS + 1)
 AUTOMATE_FROM = 0.9  # confidence at which an answer counts as automated
 
 
@@ -33,14 +35,14 @@ def expected_calibration_error(confidence: Floats, correct: Ints) -> float:
 
     Naeini et al., Obtaining Well Calibrated Probabilities Using Bayesian Binning (AAAI 2015).
     """
-    bins = _bins(confidence)
+    bins = bins_of(confidence)
     gaps = np.bincount(bins, weights=correct - confidence, minlength=BINS)
     return float(np.abs(gaps).sum() / len(correct))
 
 
 def reliability(confidence: Floats, correct: Ints) -> list[dict[str, Any]]:
     """Every bin with its number of answers, their mean confidence and their accuracy."""
-    bins = _bins(confidence)
+    bins = bins_of(confidence)
     return [
         {
             "from": index / BINS,
@@ -53,10 +55,75 @@ def reliability(confidence: Floats, correct: Ints) -> list[dict[str, Any]]:
     ]
 
 
-def _bins(confidence: Floats) -> Ints:
-    """The bin of each; a bin holds its upper edge, the first one its lower edge too."""
-    bins: Ints = np.maximum(np.searchsorted(_EDGES, confidence) - 1, 0)
-    return bins
+def uncertainty(task: Task, p: Floats, truth: Ints, weights: Floats | None = None) -> JsonObject:
+    """The 95% intervals of accuracy, calibration error and Brier score; empty without labels.
+
+    `weights` are one over each label's chance to be asked for, in any unit.
+    """
+    if not len(truth):
+        return {}
+    confidence, correct = task.confidence(p), task.correct(p, truth)
+    error = calibration_error(confidence, correct, weights)
+    return {
+        "accuracy": bounded_mean(correct, weights).as_json,
+        "brier": _brier(task.briers(p, truth), weights).as_json,
+        "ece": _json(error),
+    }
+
+
+def _brier(briers: Floats, weights: Floats | None) -> Interval:
+    """Of scores between 0 and 2, as those of several classes are."""
+    half = bounded_mean(briers / 2, weights)
+    return Interval(2 * half.estimate, 2 * half.low, 2 * half.high)
+
+
+def by_option(p: Floats, truth: Ints, weights: Floats | None = None) -> list[JsonObject]:
+    """For each option how its probabilities match its labels, and how its answers do.
+
+    `p` is (n, k), two columns for a yes/no question. Classwise reliability as of Kull et al.,
+    Beyond Temperature Scaling (2019). Precision is null where the option was never the answer,
+    recall where it was never true.
+    """
+    answers, shares = p.argmax(axis=1), normalised(weights, len(truth))
+    return [
+        {
+            "labels": int((truth == option).sum()),
+            "answers": int((answers == option).sum()),
+            "probability": float(shares @ p[:, option]),
+            "share": bounded_mean((truth == option).astype(np.int64), shares).as_json,
+            "ece": _json(
+                calibration_error(p[:, option], (truth == option).astype(np.int64), shares)
+            ),
+            **_hits(answers == option, truth == option, shares),
+        }
+        for option in range(p.shape[1] if len(truth) else 0)
+    ]
+
+
+def _hits(answered: Ints, true: Ints, shares: Floats) -> JsonObject:
+    """Precision, recall and F1 of one option."""
+    both = (answered & true).astype(np.int64)
+    precision, recall = (
+        bounded_mean(both[within], shares[within]).as_json if within.any() else None
+        for within in (answered, true)
+    )
+    total = float(shares @ answered + shares @ true)
+    f1 = 2 * float(shares @ both) / total if total else None
+    return {"precision": precision, "recall": recall, "f1": f1}
+
+
+def confusion(p: Floats, truth: Ints) -> list[JsonObject]:
+    """How many labels of each true option got which answer; pairs without any are left out."""
+    options = p.shape[1]
+    counts = np.bincount(truth * options + p.argmax(axis=1), minlength=options**2)
+    return [
+        {"true": int(place) // options, "answer": int(place) % options, "count": int(counts[place])}
+        for place in np.flatnonzero(counts)
+    ]
+
+
+def _json(error: CalibrationError | None) -> JsonObject | None:
+    return None if error is None else error.as_json
 
 
 def _mean(values: Floats | Ints) -> float | None:

@@ -173,7 +173,7 @@ def test_what_can_be_promised_needs_enough_answers() -> None:
     found = Agreement(0)
     for line in range(150):
         found.add(line, one(line < 100, 0.9 if line < 100 else 0.6))
-    assert [promise["min_confidence"] for promise in found.promises] == [0.61, 0.61, None]
+    assert [promise["min_confidence"] for promise in found.promises] == [0.9, 0.9, None]
 
 
 def test_the_surest_disagreements_are_kept() -> None:

@@ -97,9 +97,10 @@ class GroupAsker(Protocol):
 
 
 class Learned(Protocol):
-    """What labels taught: how sure a calibrated reading is, and what members of a council count.
+    """What labels taught.
 
-    Of models that answer together, in the order given; None where nothing was learned of them.
+    `confidence` is how sure the calibrated reading of a question is of its top answer; `pool` what
+    each of the models counts that answer together, in their order, None while they count alike.
     """
 
     def confidence(self, question: Question, reading: Reading) -> float: ...

@@ -1,0 +1,128 @@
+"""Calibration error that knows its own noise.
+
+The expected calibration error of a perfectly calibrated model is not zero: every bin is a little
+off by chance, and distances do not cancel. So beside it stands what chance alone makes of it
+(consistency resampling: Bröcker and Smith, Increasing the Reliability of Reliability Diagrams,
+2007), and the error without that noise: the bins' gaps are scaled up and down, labels are redrawn,
+and the interval holds the scales at which the observed error is neither among the smallest nor
+among the largest 2.5%; the estimate is where it is in the middle, which is zero where chance
+explains all. It serves as the debiasing of squared errors does (Kumar, Liang and Ma, Verified
+Uncertainty Calibration, 2019), for distances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from svc.jsontext import JsonObject
+from svc.stats.calibrators import Floats, Ints
+from svc.stats.intervals import Interval, normalised
+
+BINS = 10  # of equal width
+SEED = 20_260_115
+DRAWS = 300
+# How many multiples of the observed gaps are tried, within so many times their noise.
+_SCALES = 45
+_REACH = 4.0
+_TAIL = 0.025
+_EDGES = np.linspace(0, 1, BINS + 1)
+_DIGITS = 6
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationError:
+    """The observed error, what chance makes of none, and the error without chance.
+
+    `p` is how often a perfectly calibrated model would show as much.
+    """
+
+    observed: float
+    by_chance: float
+    p: float
+    corrected: Interval
+
+    @property
+    def as_json(self) -> JsonObject:
+        return {
+            "observed": round(self.observed, _DIGITS),
+            "by_chance": round(self.by_chance, _DIGITS),
+            "p": round(self.p, _DIGITS),
+            "corrected": self.corrected.as_json,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The bins with rows in them: share of all, mean probability, observed rate, rows it is of."""
+
+    share: Floats
+    expected: Floats
+    rate: Floats
+    rows: Ints
+
+
+def calibration_error(
+    probability: Floats, happened: Ints, weights: Floats | None = None
+) -> CalibrationError | None:
+    """Of probabilities of events, over ten bins of equal width; None without rows."""
+    if not len(happened):
+        return None
+    bins = _filled(probability, happened, normalised(weights, len(happened)))
+    gaps = bins.rate - bins.expected
+    observed = float(bins.share @ np.abs(gaps))
+    noise = bins.expected * (1 - bins.expected) / bins.rows
+    # A gap of none may be luck: so its noise is scaled with it.
+    pattern = np.where(gaps < 0, -1, 1) * np.sqrt(gaps**2 + noise)
+    relative = float(bins.share @ np.sqrt(noise)) / max(float(bins.share @ np.abs(pattern)), 1e-12)
+    rates = np.clip(bins.expected + _scales(relative)[:, None] * pattern, 0.0, 1.0)
+    sizes = np.abs(rates - bins.expected) @ bins.share
+    errors = _redrawn(bins, rates)
+    above = (errors >= observed - _ROUNDING).mean(axis=1)
+    below = (errors <= observed + _ROUNDING).mean(axis=1)
+    corrected = Interval(
+        float(sizes[_first(above >= 0.5)]),
+        float(sizes[_first(above > _TAIL)]),
+        float(sizes[len(sizes) - 1 - _first(below[::-1] > _TAIL)]),
+    )
+    return CalibrationError(observed, float(errors[0].mean()), float(above[0]), corrected)
+
+
+def _scales(noise: float) -> Floats:
+    """Zero, and multiples of the gaps as far around one as their relative noise may lead."""
+    low, high = max(1 - _REACH * noise, 0.0), 1 + _REACH * noise
+    return np.concatenate([[0.0], np.linspace(low, high, _SCALES)])
+
+
+def bins_of(probability: Floats) -> Ints:
+    """The bin of each; a bin holds its upper edge, the first one its lower edge too."""
+    bins: Ints = np.maximum(np.searchsorted(_EDGES, probability) - 1, 0)
+    return bins
+
+
+def _filled(probability: Floats, happened: Ints, shares: Floats) -> _Filled:
+    bins = bins_of(probability)
+    share, expected, rate, squares = (
+        np.bincount(bins, weights=values, minlength=BINS).astype(np.float64)
+        for values in (shares, shares * probability, shares * happened, shares**2)
+    )
+    there = share > 0
+    share, squares = share[there], squares[there]
+    rows: Ints = np.maximum(np.rint(share**2 / squares), 1).astype(np.int64)
+    return _Filled(share, expected[there] / share, rate[there] / share, rows)
+
+
+def _redrawn(bins: _Filled, rates: Floats) -> Floats:
+    """The error that is observed when labels come true at these rates, many times for each."""
+    random = np.random.default_rng(SEED)
+    size = (len(rates), DRAWS, len(bins.rows))
+    drawn = random.binomial(bins.rows, rates[:, None, :], size=size) / bins.rows
+    errors: Floats = np.abs(drawn - bins.expected) @ bins.share
+    return errors
+
+
+def _first(which: Floats) -> int:
+    """The place of the first that is so, or the last one."""
+    return int(np.argmax(which)) if which.any() else len(which) - 1

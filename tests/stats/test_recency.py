@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from benchmarks.simulations import promises
+from svc.stats import recency
+from svc.stats.calibrators import Floats
+
+
+def changed(seed: int, before: float, after: float, fall: float = 0.0) -> Floats:
+    """2,000 scores of a model, and 200 of another."""
+    random = np.random.default_rng(seed)
+    models = promises.model(random, 2_000, before, 0.0), promises.model(random, 200, after, fall)
+    return np.concatenate([promises.score(*labelled) for labelled in models])
+
+
+@pytest.mark.parametrize("scores", [np.arange(50) % 2, np.zeros(50)])
+def test_ranks_of_ties_are_uniform_too(scores: Floats) -> None:
+    ranks = recency.conformal_ranks(np.tile(scores, 20))
+    assert ranks.min() >= 0 and ranks.max() < 1
+    assert kstest(ranks, "uniform").pvalue > 0.001
+
+
+def test_a_rank_is_that_among_the_scores_until_then() -> None:
+    scores = np.random.default_rng(1).random(200)
+    ranks = recency.conformal_ranks(scores)
+    for place in (0, 1, 77, 199):
+        smaller = (scores[:place] < scores[place]).sum()
+        assert smaller <= ranks[place] * (place + 1) <= smaller + 1
+
+
+def test_a_model_that_became_too_sure_is_noticed_and_the_place_found() -> None:
+    for seed in range(10):
+        found = recency.latest(changed(seed, 1.0, 2.5))
+        assert found is not None and abs(found - 2_000) < 60
+
+
+def test_a_model_that_became_calibrated_is_noticed() -> None:
+    for seed in range(10):
+        found = recency.latest(changed(seed, 2.5, 1.0))
+        assert found is not None and abs(found - 2_000) < 60
+
+
+def test_a_fall_of_ten_points_is_mostly_noticed_within_200_labels() -> None:
+    places = [recency.latest(changed(seed, 1.0, 1.0, 0.1)) for seed in range(20)]
+    assert sum(place is not None and place > 1_500 for place in places) >= 12
+
+
+def test_where_nothing_changes_there_is_seldom_an_alarm() -> None:
+    """5% may have one within 5,000 labels, and 2.6 standard deviations of 40 by chance."""
+    random = np.random.default_rng(3)
+    assert sum(bool(recency.changes(random.random(5_000))) for _ in range(40)) <= 5
+
+
+def test_two_changes_are_both_found() -> None:
+    random = np.random.default_rng(4)
+    scores = np.concatenate([random.normal(mean, 1, 400) for mean in (0, 3, -1)])
+    found = recency.changes(scores)
+    assert len(found) == 2
+    assert np.abs(np.subtract(found, (400, 800))).max() < 20
+
+
+def test_old_labels_together_weigh_little() -> None:
+    assert recency.weights(5, None).tolist() == [1.0] * 5
+    weight = recency.weights(1_000, 800)
+    assert weight[:800].sum() == pytest.approx(recency.OLD_LABELS)
+    assert (weight[800:] == 1).all()
+    assert recency.weights(8, 4).tolist() == [1.0] * 8
+
+
+def test_no_labels_have_no_change() -> None:
+    assert recency.changes(np.empty(0)) == []
+    assert recency.latest(np.zeros(1)) is None
+
+
+def test_5000_labels_take_little_time() -> None:
+    """About 12 ms on a machine that does nothing else."""
+    scores = np.random.default_rng(5).random(5_000)
+    started = time.process_time()
+    recency.changes(scores)
+    assert time.process_time() - started < 0.1
