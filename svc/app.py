@@ -13,7 +13,7 @@ from svc.web import (
     dashboard,
     decide,
     drift,
-    errors,
+    error_handlers,
     feedback,
     hooks,
     models,
@@ -35,7 +35,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.extensions["svc"] = services
     hooks.register(app, deadline_s, services.metrics)
     auth.register(app, services.keys, services.shared.buckets, services.settings.no_auth)
-    errors.register(app)
+    error_handlers.register(app)
     app.register_blueprint(decide.blueprint(services.core.engine))
     app.register_blueprint(systemone.blueprint(services.core.engine))
     app.register_blueprint(feedback.blueprint(services.learner))

@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from benchmarks.banking import data_folder
 from svc.stats import opinions
 from svc.stats.calibrators import Floats, Ints
-from svc.stats.opinions import Pool
+from svc.stats.opinions import OpinionPool
 
 LABELS = (30, 60, 100, 300, 600)
 SPLITS, DRAWS = 20, 100
@@ -99,7 +99,7 @@ def _told(served: Sequence[Served]) -> str:
     return "{:.3f} {:.3f} ({:.3f})".format(*rows.mean(axis=0))
 
 
-def _served(pool: Pool, known: Rows, fresh: Rows) -> Served:
+def _served(pool: OpinionPool, known: Rows, fresh: Rows) -> Served:
     pooled = pool.apply(fresh[0])
     sharper = opinions.fit_geometric(
         pool.apply(known[0])[:, None], known[1], np.ones(len(known[1]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svc.stats.calibrators import Floats, Ints
-from svc.stats.rates import Decisions, Rate, rates
+from svc.stats.rates import DecisionSums, Rate, rates
 
 Random = np.random.Generator
 # What a decision's true probabilities are, and what the model says they are.
@@ -134,7 +134,7 @@ def replay(world: World, labels: int, random: Random, sampled: str) -> list[Rate
     truth = np.minimum(drawn, q.shape[1] - 1)
     chosen, weights = _labelled(p, labels, random, sampled)
     answers = np.bincount(p.argmax(axis=1), minlength=p.shape[1])
-    decisions = Decisions(DECISIONS, p.sum(axis=0), answers)
+    decisions = DecisionSums(DECISIONS, p.sum(axis=0), answers)
     return rates(decisions, p[chosen], truth[chosen], weights)
 
 

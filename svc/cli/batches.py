@@ -37,9 +37,8 @@ from svc.batch import (
     write_all,
 )
 from svc.bootstrap import SharedCalls
-from svc.cli.notices import notice
+from svc.cli.notices import FAILED, notice
 from svc.cli.plans import ModelOptions
-from svc.cli.statuses import FAILED
 from svc.errors import ApiError, SettingsError
 from svc.inprocess import InProcess
 from svc.jsontext import JsonObject

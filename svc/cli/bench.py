@@ -11,10 +11,9 @@ import click
 from svc import inprocess
 from svc.batch import FAILURES
 from svc.cli import eval_options
-from svc.cli.notices import notice
+from svc.cli.notices import FAILED, INTERRUPTED, notice
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.score_table import score_table
-from svc.cli.statuses import FAILED, INTERRUPTED
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
 from svc.evals import EvalRow, EvalSet, Run, Saved, Scored, asked, load_sets, runs, score
 from svc.inprocess import InProcess

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from svc import __version__
-from svc.cli.notices import notice
-from svc.cli.statuses import FAILED, INTERRUPTED
+from svc.cli.notices import FAILED, INTERRUPTED, notice
 from svc.errors import SvcError
 from svc.phrases import reason
 

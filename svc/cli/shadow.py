@@ -11,9 +11,8 @@ import click
 
 from svc import jsontext
 from svc.batch import STANDARD, AnswerLine, LineAnswer, add_up, check_labels, compare, open_input
-from svc.cli import batches
 from svc.cli.agreement_report import report
-from svc.cli.batches import Batch, batch_options
+from svc.cli.batches import Batch, batch_options, run
 from svc.cli.plans import ModelOptions, model_options
 from svc.errors import InvalidRequest
 from svc.inprocess import InProcess
@@ -68,7 +67,7 @@ def command(batch: Batch, asking: ModelOptions, name: str, examples: int) -> Non
     """
     if batch.output == STANDARD:
         raise click.UsageError("-o must name a file, because the report at the end reads it again.")
-    batches.run(
+    run(
         batch,
         asking,
         partial(_answering, name),

@@ -11,9 +11,8 @@ import click
 
 from svc import inprocess, limits
 from svc.batch import Progress, Workers
-from svc.cli.notices import notice
+from svc.cli.notices import FAILED, notice
 from svc.cli.plans import demo_option
-from svc.cli.statuses import FAILED
 from svc.cli.tables import milliseconds, table
 from svc.engine.ask import Ledger
 from svc.errors import ApiError, SettingsError

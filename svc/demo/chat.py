@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from svc.demo.replies import ReplyPiece, reply_tokens
+from svc.demo.reply_writing import ReplyPiece, reply_tokens
 
 MODEL = "lexical"
 

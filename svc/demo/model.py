@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 
 from svc.demo.lexicon import SYNONYMS, negated, plain_words, stem, stems, tone
-from svc.demo.reading import PromptQuestion, letters
+from svc.demo.prompt_reading import PromptQuestion, letters
 
 ESCAPE = "none_of_these"
 

@@ -16,8 +16,7 @@ import numpy as np
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.questions import Question
-from svc.stats import Floats, opinions
-from svc.stats.opinions import Pool
+from svc.stats import Floats, OpinionPool, opinions
 from svc.store import Members, TrainingData
 from svc.terms import TaskKind
 
@@ -28,13 +27,13 @@ Council = tuple[str, ...]
 
 
 @lru_cache(maxsize=4_096)
-def in_effect(pools: str | None, models: Council) -> Pool | None:
+def in_effect(pools: str | None, models: Council) -> OpinionPool | None:
     """The pool of these models, with weights in the order in which they are given here."""
     found = next((kept for kept in _kept(pools) if kept["models"] == sorted(models)), None)
     if found is None:
         return None
     weights = dict(zip(found["models"], found["weights"], strict=True))
-    return Pool(found["kind"], tuple(weights[model] for model in models))
+    return OpinionPool(found["kind"], tuple(weights[model] for model in models))
 
 
 def fitted(data: TrainingData, question: Question) -> str | None:

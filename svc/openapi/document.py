@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from svc import limits
-from svc.openapi import errors
+from svc.openapi import error_responses
 from svc.openapi.components import new
 from svc.openapi.operation import Route
 from svc.shapes import TEXT, Json
@@ -19,10 +19,10 @@ _REQUEST_ID: Json = {
 def document(routes: Iterable[Route]) -> Json:
     """The whole interface in OpenAPI 3.1."""
     spec, converter = new()
-    spec.components.schema("Error", errors.schema())
-    for name, response in errors.responses().items():
+    spec.components.schema("Error", error_responses.schema())
+    for name, response in error_responses.responses().items():
         spec.components.response(name, response)
-    for name, header in errors.HEADERS.items():
+    for name, header in error_responses.HEADERS.items():
         spec.components.header(name, header)
     spec.components.parameter("x-request-id", "header", _REQUEST_ID)
     spec.components.security_scheme("apiKey", {"type": "http", "scheme": "bearer"})

@@ -10,7 +10,7 @@ from typing import Any
 from marshmallow import Schema
 
 from svc import limits
-from svc.openapi import errors
+from svc.openapi import error_responses
 from svc.openapi.examples import Exchange, of_route
 from svc.shapes import OBJECT, Json
 
@@ -62,7 +62,7 @@ class Route:
             **self._body(),
             "responses": {
                 "200": self._answer(summary),
-                **{str(status): errors.reference(status) for status in failing},
+                **{str(status): error_responses.reference(status) for status in failing},
             },
             **({} if self.description.guarded else {"security": []}),
         }
@@ -80,7 +80,7 @@ class Route:
         headers = ("x-request-id", *self.description.headers)
         return {
             "description": summary,
-            "headers": {name: errors.header(name) for name in headers},
+            "headers": {name: error_responses.header(name) for name in headers},
             "content": dict.fromkeys(self.description.media, media),
         }
 

@@ -32,9 +32,9 @@ from svc.http import ARRIVED
 from svc.logs import FIELDS
 from svc.server.balance import ConnectionBalancer
 from svc.server.descriptors import allow_connections
+from svc.server.early_responses import refusal, response
 from svc.server.forks import unblock_stop_signals
-from svc.server.reading import BodyReader, CallerReader
-from svc.server.refusals import refusal, response
+from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket
 from svc.sharing import WorkerLoads
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from svc.stats.acceptance import held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
+from svc.stats.opinions import OpinionPool
 from svc.stats.pooling import Fitted, fit_groups
 from svc.stats.scores import AUTOMATE_FROM, BINS, expected_calibration_error, reliability
 from svc.stats.tasks import TASKS
@@ -20,6 +21,7 @@ __all__ = [
     "Fitted",
     "Floats",
     "Ints",
+    "OpinionPool",
     "expected_calibration_error",
     "fit_groups",
     "from_parameters",

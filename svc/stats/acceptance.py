@@ -24,7 +24,7 @@ import numpy as np
 
 from svc.stats.calibrators import Calibrator, Floats, Ints, Temperature
 from svc.stats.fitting import effective
-from svc.stats.tasks import Fit, Rung, Task
+from svc.stats.tasks import CalibratorRung, Fit, Task
 
 FOLDS = 5
 # Its multiples spread evenly, whatever rhythm the labels come in.
@@ -112,7 +112,7 @@ def climbed(
     return below
 
 
-def _best(task: Task, rows: Rows, rung: Rung, below: Step, towards: Step) -> Step:
+def _best(task: Task, rows: Rows, rung: CalibratorRung, below: Step, towards: Step) -> Step:
     """The rung's step with the least log-loss; others than the first only if that is of any use."""
     first = tried(task, rows, rung.fits[0], towards)
     if len(rows.truth) >= MANY or first.better(below, rows.weights) <= 0:

@@ -62,7 +62,7 @@ class WeekTally:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DriftComparison:
     """What was compared, and how often chance would have done it."""
 
     change: float
@@ -126,7 +126,9 @@ def level(*, mixed: bool, finished: bool) -> float:
     return week * (1 - UNFINISHED) / 2 if finished else week * UNFINISHED / DAYS
 
 
-def _mix_test(now: Sequence[WeekTally], before: Sequence[WeekTally], limit: float) -> Comparison:
+def _mix_test(
+    now: Sequence[WeekTally], before: Sequence[WeekTally], limit: float
+) -> DriftComparison:
     """By counts; the change is the total-variation distance of the two mixes."""
     tops = sorted({top for week in (*now, *before) for top in week.counts})
     one, other = (
@@ -136,7 +138,7 @@ def _mix_test(now: Sequence[WeekTally], before: Sequence[WeekTally], limit: floa
     pairs = list(zip(one, other, strict=True))
     change = math.fsum(abs(a / n - b / m) for a, b in pairs) / 2
     by_chance = math.fsum(_absolute_deviation((a + b) / (n + m), n, m) for a, b in pairs) / 2
-    return Comparison(change, by_chance, counts_p_value(one, other), limit)
+    return DriftComparison(change, by_chance, counts_p_value(one, other), limit)
 
 
 def _absolute_deviation(share: float, n: int, m: int) -> float:
@@ -147,12 +149,12 @@ def _absolute_deviation(share: float, n: int, m: int) -> float:
 
 def _confidence_test(
     now: Sequence[WeekTally], before: Sequence[WeekTally], limit: float
-) -> Comparison:
+) -> DriftComparison:
     """By means; the change is their difference."""
     one, other = _moments(now), _moments(before)
     (n, mean), (m, earlier) = summed(one), summed(other)
     by_chance = math.sqrt(2 / math.pi * variance([*one, *other]) * (1 / n + 1 / m))
-    return Comparison(mean - earlier, by_chance, means_p_value(one, other), limit)
+    return DriftComparison(mean - earlier, by_chance, means_p_value(one, other), limit)
 
 
 def _moments(weeks: Sequence[WeekTally]) -> list[Moments]:

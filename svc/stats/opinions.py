@@ -55,7 +55,7 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class OpinionPool:
     """A weight for each member of a council, and the mean that they weigh in."""
 
     kind: str
@@ -133,20 +133,20 @@ class Judged:
     followed by a temperature; None without labels.
     """
 
-    pool: Pool | None
+    pool: OpinionPool | None
     labels: int
     equal: float | None = None
     pooled: float | None = None
 
 
-def equal(members: int) -> Pool:
+def equal(members: int) -> OpinionPool:
     """What a council gives without labels: the arithmetic mean."""
-    return Pool(ARITHMETIC, (1 / members,) * members)
+    return OpinionPool(ARITHMETIC, (1 / members,) * members)
 
 
-def from_parameters(parameters: Mapping[str, Any]) -> Pool:
+def from_parameters(parameters: Mapping[str, Any]) -> OpinionPool:
     """The pool with these parameters."""
-    return Pool(parameters["kind"], tuple(parameters["weights"]))
+    return OpinionPool(parameters["kind"], tuple(parameters["weights"]))
 
 
 def fit(
@@ -192,19 +192,19 @@ def _held_out(kind: str | None, p: Floats, truth: Ints, counts: Floats) -> Float
     return losses
 
 
-def _fitted(kind: str | None, p: Floats, truth: Ints, counts: Floats) -> Pool:
+def _fitted(kind: str | None, p: Floats, truth: Ints, counts: Floats) -> OpinionPool:
     if kind is None:
         return equal(p.shape[1])
     fitting = fit_arithmetic if kind == ARITHMETIC else fit_geometric
     return fitting(p, truth, counts)
 
 
-def _sharpened(p: Floats, truth: Ints, counts: Floats) -> Pool:
+def _sharpened(p: Floats, truth: Ints, counts: Floats) -> OpinionPool:
     """A geometric pool of one member, which is a temperature."""
     return fit_geometric(p[:, None], truth, counts)
 
 
-def fit_arithmetic(p: Floats, truth: Ints, counts: Floats) -> Pool:
+def fit_arithmetic(p: Floats, truth: Ints, counts: Floats) -> OpinionPool:
     """The weights of the most probable mixture, by expectation maximisation.
 
     `p` is (n, members, k) with k of at least 2; the prior is a Dirichlet distribution around equal
@@ -226,10 +226,10 @@ def fit_arithmetic(p: Floats, truth: Ints, counts: Floats) -> Pool:
         w = following
         if moved < _MIXTURE_CLOSE:
             break
-    return Pool(ARITHMETIC, tuple(map(float, w)))
+    return OpinionPool(ARITHMETIC, tuple(map(float, w)))
 
 
-def fit_geometric(p: Floats, truth: Ints, counts: Floats) -> Pool:
+def fit_geometric(p: Floats, truth: Ints, counts: Floats) -> OpinionPool:
     """The weights, none below 0, of the least penalised log-loss.
 
     `p` is (n, members, k) with k of at least 2. The loss is convex: Newton's method over the
@@ -241,7 +241,7 @@ def fit_geometric(p: Floats, truth: Ints, counts: Floats) -> Pool:
     for _ in range(_ROUNDS if np.isnan(logs).any() else 1):
         filled = np.ascontiguousarray(_filled(logs, w).transpose(1, 0, 2))
         w = _least(_LogPool(filled, truth, counts), w)
-    return Pool(GEOMETRIC, tuple(map(float, w)))
+    return OpinionPool(GEOMETRIC, tuple(map(float, w)))
 
 
 class _LogPool:
@@ -307,7 +307,7 @@ def _filled(logs: Floats, w: Floats) -> Floats:
     missing = np.isnan(logs[:, :, :1])
     if not missing.any():
         return logs
-    shares = Pool(GEOMETRIC, tuple(w))._of_rows(logs)
+    shares = OpinionPool(GEOMETRIC, tuple(w))._of_rows(logs)
     means = np.einsum("nm,nmk->nk", shares, np.nan_to_num(logs))
     filled: Floats = np.where(missing, means[:, None], logs)
     return filled

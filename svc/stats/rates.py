@@ -36,7 +36,7 @@ _NOTHING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class DecisionSums:
     """All decisions of a period, labelled or not: sums that a database can keep.
 
     `probabilities` has for each option the sum of its probabilities over all `count` decisions,
@@ -75,7 +75,7 @@ class Rate:
 
 
 def rates(
-    decisions: Decisions, p: Floats, truth: Ints, weights: Floats | None = None
+    decisions: DecisionSums, p: Floats, truth: Ints, weights: Floats | None = None
 ) -> list[Rate]:
     """The rate of each option; empty without labels.
 
@@ -91,7 +91,7 @@ def rates(
     ]
 
 
-def _rate(decisions: Decisions, option: int, p: Floats, true: Ints, shares: Floats) -> Rate:
+def _rate(decisions: DecisionSums, option: int, p: Floats, true: Ints, shares: Floats) -> Rate:
     everywhere, naive = (
         float(sums[option]) / max(decisions.count, 1)
         for sums in (decisions.probabilities, decisions.answers)

@@ -30,7 +30,7 @@ MANY_OPTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class CalibratorRung:
     """A kind of calibrator with its strengths of shrinkage, of which the labels choose one.
 
     `margin` is by how much it has to beat the rung below on held-out labels: the sum of the gains
@@ -46,7 +46,7 @@ class Rung:
 class Task(ABC):
     """A kind of labelled answers; every method takes all rows at once and gives (n,) vectors."""
 
-    ladder: ClassVar[tuple[Rung, ...]]
+    ladder: ClassVar[tuple[CalibratorRung, ...]]
 
     def fit(
         self,
@@ -96,8 +96,10 @@ class Classes(Task):
     """One of k classes: `p` is (n, k), `truth` the true column."""
 
     ladder = (
-        Rung(FIRST_MARGIN, (partial(classes_fit, 0.0),)),
-        Rung(BIAS_MARGIN, tuple(partial(classes_fit, sd) for sd in BIAS_SDS), MANY_OPTIONS),
+        CalibratorRung(FIRST_MARGIN, (partial(classes_fit, 0.0),)),
+        CalibratorRung(
+            BIAS_MARGIN, tuple(partial(classes_fit, sd) for sd in BIAS_SDS), MANY_OPTIONS
+        ),
     )
 
     def confidence(self, p: Floats) -> Floats:
@@ -124,7 +126,7 @@ class Classes(Task):
 class YesNo(Task):
     """Yes or no: `p` is (n, 1), P(yes); `truth` is 1 for yes."""
 
-    ladder = (Rung(FIRST_MARGIN, (yes_no_fit,)),)
+    ladder = (CalibratorRung(FIRST_MARGIN, (yes_no_fit,)),)
 
     def confidence(self, p: Floats) -> Floats:
         return np.maximum(p[:, 0], 1 - p[:, 0])
@@ -151,7 +153,7 @@ class Rightness(YesNo):
     A probability of 0 is that of no value: nothing is fitted on it, and it stays.
     """
 
-    ladder = (Rung(FIRST_MARGIN, (rightness_fit,)),)
+    ladder = (CalibratorRung(FIRST_MARGIN, (rightness_fit,)),)
 
     def calibrated(self, calibrator: Calibrator, p: Floats) -> Floats:
         return np.where(p > 0, calibrator.apply(p), 0.0)

@@ -10,7 +10,7 @@ from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
-from svc.questions.kit.plain import CHOICE, SCORE, YES_NO, PlainQuestion
+from svc.questions.kit.base import CHOICE, SCORE, YES_NO, PlainQuestion
 from svc.records import Model
 from tests.scripted import Reply, ScriptedProvider, always
 

@@ -3,7 +3,7 @@ import pytest
 from svc.providers.bodies import ChatCall
 from svc.providers.protocol import DecisionCall
 from svc.providers.redaction import MESSAGE_CHARS, REMOVED, Redactor
-from svc.questions.kit.plain import PlainQuestion
+from svc.questions.kit.base import PlainQuestion
 
 
 def redactor(prompt, key=None, **call):

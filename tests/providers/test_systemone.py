@@ -19,7 +19,7 @@ from svc.providers.failures import (
     Throttled,
     Unanswerable,
 )
-from svc.questions.kit.plain import SCORE, PlainQuestion
+from svc.questions.kit.base import SCORE, PlainQuestion
 from tests.providers.deciding import ALL, BAD, MODEL, TEAM, TURNED, URGENT, asking, decide, serving
 from tests.scripted import error
 

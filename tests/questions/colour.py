@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc.questions import TYPES, QuestionSchema, Reading, register
+from svc.questions.kit.base import CHOICE, PlainQuestion
 from svc.questions.kit.distribution import Lettered
-from svc.questions.kit.labels import argmax
-from svc.questions.kit.plain import CHOICE, PlainQuestion
+from svc.questions.kit.lettering import argmax
 from svc.shapes import PROBABILITY, mapping, one_of, record
 
 COLOURS = ("red", "green", "blue")

@@ -12,7 +12,7 @@ from marshmallow import ValidationError
 from svc.questions import TYPES, LabelLine, Question, Reading, Unreadable
 from svc.questions.kit.base import GRID, Example
 from svc.questions.kit.verbal import BOTH, PERCENT, SHARES
-from svc.stats.opinions import Pool, equal
+from svc.stats.opinions import OpinionPool, equal
 
 BOTH_ORDERS = pytest.mark.parametrize("backwards", [False, True], ids=["original", "reversed"])
 
@@ -411,7 +411,7 @@ class ExtractionContract(TypeContract):
             Reading((0.0,), answered=False),
             Reading((0.4,), value=first),
         ]
-        pool = Pool("arithmetic", (0.5, 0.1, 0.2, 0.1, 0.1))
+        pool = OpinionPool("arithmetic", (0.5, 0.1, 0.2, 0.1, 0.1))
         weighed, agreement = self.question.weigh(readings, pool)
         assert (weighed.value, agreement) == (second, 0.25)
         assert weighed.probabilities == pytest.approx((0.9 * 0.5 / 0.8,))

@@ -6,7 +6,7 @@ import pytest
 from marshmallow import ValidationError
 
 from svc.questions import Reading
-from svc.questions.kit.plain import PlainQuestion
+from svc.questions.kit.base import PlainQuestion
 from tests.questions.contract import QuestionContract, load
 
 BODY: dict[str, Any] = {

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from svc.stats import opinions
 from svc.stats.calibrators import Floats, Ints
-from svc.stats.opinions import ARITHMETIC, GEOMETRIC, Pool, equal, fit
+from svc.stats.opinions import ARITHMETIC, GEOMETRIC, OpinionPool, equal, fit
 from tests.stats.problems import sigmoid
 
 SEEDS = range(12)
@@ -102,7 +102,7 @@ def test_a_row_is_pooled_alike_alone_and_among_many(kind: str, k: int) -> None:
     p[::3, 0] = NAN
     p[::7, 1:] = NAN
     p[::21, 0] = random.dirichlet(np.ones(k), len(p[::21])) if k > 1 else 0.3
-    pool = Pool(kind, (0.0, 0.7, 0.9))
+    pool = OpinionPool(kind, (0.0, 0.7, 0.9))
     together = pool.apply(p)
     for row, expected in zip(p, together, strict=True):
         said = [None if np.isnan(one[0]) else list(one) for one in row]
@@ -121,19 +121,19 @@ def test_a_geometric_pool_of_yes_is_a_weighted_sum_of_log_odds() -> None:
     odds = np.array([1.5, -0.4])
     members = [[float(p)] for p in sigmoid(odds)]
     expected = sigmoid(np.array([0.8 * 1.5 + 0.6 * -0.4]))
-    assert Pool(GEOMETRIC, (0.8, 0.6)).one(members) == pytest.approx(tuple(expected))
+    assert OpinionPool(GEOMETRIC, (0.8, 0.6)).one(members) == pytest.approx(tuple(expected))
 
 
 def test_who_is_missing_leaves_its_weight_to_the_others() -> None:
-    pool = Pool(ARITHMETIC, (0.5, 0.3, 0.2))
+    pool = OpinionPool(ARITHMETIC, (0.5, 0.3, 0.2))
     assert pool.shares([True, True, False]) == pytest.approx((0.625, 0.375, 0.0))
-    assert Pool(ARITHMETIC, (1.0, 0.0, 0.0)).shares([False, True, True]) == (0.0, 0.5, 0.5)
-    sharp = Pool(GEOMETRIC, (1.5, 1.5))
+    assert OpinionPool(ARITHMETIC, (1.0, 0.0, 0.0)).shares([False, True, True]) == (0.0, 0.5, 0.5)
+    sharp = OpinionPool(GEOMETRIC, (1.5, 1.5))
     assert sharp.one([[0.7], None]) == pytest.approx(sharp.one([[0.7], [0.7]]))
 
 
 def test_certain_and_impossible_answers_stay_finite() -> None:
-    pool = Pool(GEOMETRIC, (1.0, 1.0))
+    pool = OpinionPool(GEOMETRIC, (1.0, 1.0))
     assert pool.one([[1.0, 0.0], [0.0, 1.0]]) == pytest.approx((0.5, 0.5))
     p = np.array([[[1.0, 0.0], [1.0, 0.0]]] * 60)
     truth = np.arange(60) % 2
@@ -142,7 +142,7 @@ def test_certain_and_impossible_answers_stay_finite() -> None:
 
 
 def test_parameters_survive_json() -> None:
-    pool = Pool(GEOMETRIC, (0.1, 1.7))
+    pool = OpinionPool(GEOMETRIC, (0.1, 1.7))
     assert opinions.from_parameters(json.loads(json.dumps(pool.parameters))) == pool
 
 

@@ -9,17 +9,17 @@ from scipy.stats import binomtest
 from benchmarks.simulations import rates as simulation
 from svc.stats.calibrators import Floats, Ints
 from svc.stats.intervals import bounded_mean, effective, wilson
-from svc.stats.rates import Decisions, rates
+from svc.stats.rates import DecisionSums, rates
 
 REPETITIONS = 200
 
 
-def period(labels: int, seed: int = 0) -> tuple[Decisions, Floats, Ints]:
+def period(labels: int, seed: int = 0) -> tuple[DecisionSums, Floats, Ints]:
     random = np.random.default_rng(seed)
     p = random.dirichlet(np.ones(3), 1_000)
     truth = (random.random((1_000, 1)) > p.cumsum(axis=1)).sum(axis=1)
     answers = np.bincount(p.argmax(axis=1), minlength=3)
-    return Decisions(1_000, p.sum(axis=0), answers), p[:labels], truth[:labels]
+    return DecisionSums(1_000, p.sum(axis=0), answers), p[:labels], truth[:labels]
 
 
 @pytest.mark.parametrize("name", ["calibrated", "biased", "useless", "misleading", "rare"])
@@ -78,7 +78,7 @@ def test_equal_weights_are_none_in_any_unit() -> None:
 
 def test_an_answer_never_seen_has_a_rate_above_none_and_both_sides_of_a_yes_or_no_agree() -> None:
     p = np.tile([0.01, 0.99], (40, 1))
-    decisions = Decisions(4_000, np.array([80.0, 3_920.0]), np.array([60, 3_940]))
+    decisions = DecisionSums(4_000, np.array([80.0, 3_920.0]), np.array([60, 3_940]))
     yes, no = rates(decisions, p, np.ones(40, dtype=np.int64))
     assert (yes.rate.estimate, yes.rate.low) == (0.0, 0.0)
     assert 0.05 < yes.rate.high < 0.15

@@ -13,7 +13,7 @@ from svc.metrics import Board, Metrics
 from svc.ratelimit import Buckets
 from svc.store.database import Database
 from svc.store.keys import ApiKeys, NewKey
-from svc.web import auth, errors, hooks
+from svc.web import auth, error_handlers, hooks
 from svc.web.decorators import open_to_all
 from tests.web.conftest import Start
 from tests.web.models import decision
@@ -47,7 +47,7 @@ class World:
         app = Flask("svc")
         hooks.register(app, 30, Metrics(Board()))
         auth.register(app, self.keys, Buckets(self.clock), no_auth)
-        errors.register(app)
+        error_handlers.register(app)
         app.add_url_rule("/who", "who", view_func=lambda: jsonify(g.access.key_id, g.access.only))
         app.add_url_rule("/health", "health", view_func=open_to_all(lambda: "ok"))
         self._client = app.test_client()

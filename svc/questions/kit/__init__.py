@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from svc.questions.kit.answers import ABSTAIN, CONFIDENCE, COVERAGE, OF_OPTIONS, RULED, SET
 from svc.questions.kit.base import (
+    CHOICE,
+    SCORE,
+    YES_NO,
     LabelLine,
     LabelQuestion,
     Opinions,
+    PlainQuestion,
     Question,
     Reading,
     Unreadable,
@@ -34,8 +38,7 @@ from svc.questions.kit.fields import (
     WordsField,
     amount,
 )
-from svc.questions.kit.labels import DECIMALS, argmax, complete, letters, one_line
-from svc.questions.kit.plain import CHOICE, SCORE, YES_NO, PlainQuestion
+from svc.questions.kit.lettering import DECIMALS, argmax, complete, letters, one_line
 from svc.questions.kit.schema import (
     Examples,
     QuestionSchema,

@@ -23,8 +23,7 @@ from typing import Any, ClassVar, Protocol
 
 from svc import jsontext
 from svc.questions.kit.conditions import Condition, Rule
-from svc.questions.kit.labels import DECIMALS
-from svc.questions.kit.plain import PlainQuestion
+from svc.questions.kit.lettering import DECIMALS
 from svc.questions.kit.verbal import SHARES, Stated
 from svc.shapes import Json
 from svc.terms import TaskKind
@@ -73,6 +72,25 @@ class Example:
 
     state_text: str
     label: Any
+
+
+# A question as decision servers take it: named options, ordered levels, or yes and no.
+CHOICE, SCORE, YES_NO = "choice", "score", "yes_no"
+
+
+@dataclass(frozen=True, slots=True)
+class PlainQuestion:
+    """A question whose answer is one distribution: a probability for each of its labels.
+
+    `options` are names with descriptions, in the order shown. Levels stand lowest first and have
+    empty descriptions; a yes/no question has no options. `positions` says which label of the
+    original question each option is; for a yes/no question it is empty, and yes comes first.
+    """
+
+    kind: str
+    instructions: str
+    options: tuple[tuple[str, str], ...] = ()
+    positions: tuple[int, ...] = ()
 
 
 class Opinions(Protocol):

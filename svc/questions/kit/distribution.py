@@ -16,7 +16,7 @@ from svc.questions.kit.base import (
     object_schema,
     probability_schema,
 )
-from svc.questions.kit.labels import complete, letters, normalised, one_line, tidy
+from svc.questions.kit.lettering import complete, letters, normalised, one_line, tidy
 from svc.questions.kit.verbal import SHARES, Stated, stated
 from svc.shapes import Json
 

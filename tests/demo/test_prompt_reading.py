@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from svc.demo.reading import letters, read_prompt
+from svc.demo.prompt_reading import letters, read_prompt
 from tests.demo.prompts import (
     MARK,
     ask,

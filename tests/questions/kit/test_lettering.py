@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.questions.kit.labels import argmax, complete, letters, normalised, tidy
+from svc.questions.kit.lettering import argmax, complete, letters, normalised, tidy
 
 WEIGHTS = st.lists(st.floats(0, 1e300), min_size=1, max_size=256).filter(any)
 

@@ -9,8 +9,8 @@ import pytest
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 
 from svc import limits
-from svc.server import reading
-from svc.server.reading import CallerReader
+from svc.server import request_reading
+from svc.server.request_reading import CallerReader
 
 HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -56,11 +56,11 @@ def test_nobody_waits_for_a_head_that_does_not_come(line: Line) -> None:
 
 
 def test_a_head_without_end_is_refused_as_soon_as_it_is_too_long(line: Line) -> None:
-    line.caller.sendall(b"x" * reading.HEAD_BYTES)
+    line.caller.sendall(b"x" * request_reading.HEAD_BYTES)
     assert not line.reader.take_head()
     line.caller.sendall(b"x")
     assert line.reader.take_head()
-    assert len(line.reader.read(None)) == reading.HEAD_BYTES + 1
+    assert len(line.reader.read(None)) == request_reading.HEAD_BYTES + 1
     with pytest.raises(LimitRequestHeaders):
         line.reader.read(None)
 
@@ -79,7 +79,7 @@ def test_a_second_request_that_was_read_with_the_first_needs_no_further_byte(lin
 
 def test_a_body_that_drips_ends_after_its_time(line: Line) -> None:
     line.reader.begin_body()
-    for _ in range(int(reading.BODY_S)):
+    for _ in range(int(request_reading.BODY_S)):
         line.caller.sendall(b"x")
         assert line.reader.chunk() == b"x"
         line.clock.now += 1.01
@@ -91,8 +91,8 @@ def test_a_body_that_drips_ends_after_its_time(line: Line) -> None:
 def test_a_body_that_keeps_coming_has_until_the_deadline_of_the_request(line: Line) -> None:
     line.reader.begin_body()
     for _ in range(int(limits.REQUEST_DEADLINE_S)):
-        line.caller.sendall(b"x" * reading.BODY_BYTES_PER_S)
-        assert len(line.reader.chunk()) == reading.BODY_BYTES_PER_S
+        line.caller.sendall(b"x" * request_reading.BODY_BYTES_PER_S)
+        assert len(line.reader.chunk()) == request_reading.BODY_BYTES_PER_S
         line.clock.now += 1
     line.caller.sendall(b"x")
     with pytest.raises(TimeoutError):
@@ -164,7 +164,7 @@ def test_a_body_has_its_own_limit_of_standing_still() -> None:
     reader = CallerReader(sock)
     reader.begin_body()
     assert reader.chunk() == b"x"
-    assert sock.given == [reading.STALL_S]
+    assert sock.given == [request_reading.STALL_S]
 
 
 def test_draining_ends_after_its_time_however_much_still_comes(line: Line) -> None:
@@ -180,4 +180,4 @@ def test_draining_ends_after_its_time_however_much_still_comes(line: Line) -> No
     line.reader.begin_body()
     body = Endless()
     line.reader.drain(body)
-    assert body.reads == reading.DRAIN_S
+    assert body.reads == request_reading.DRAIN_S

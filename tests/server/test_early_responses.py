@@ -6,7 +6,7 @@ import pytest
 from gunicorn.http.errors import InvalidRequestLine, LimitRequestHeaders, LimitRequestLine
 
 from svc.http import SECURITY_HEADERS
-from svc.server.refusals import refusal, response
+from svc.server.early_responses import refusal, response
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 from svc.demo import extraction, model
 from svc.demo.model import Evidence
-from svc.demo.reading import PromptQuestion, Sheet, letters, read_prompt
+from svc.demo.prompt_reading import PromptQuestion, Sheet, letters, read_prompt
 
 # This share of the probability falls on the labels, the rest on other tokens.
 SURE = 0.999

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc.demo.replies import conform
+from svc.demo.reply_writing import conform
 from tests.demo.prompts import ESCAPE, TEAM, ask, prompt, question, reply_members
 
 TICKET = "I was charged twice and I want a refund of 20 dollars for the second payment."
