@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from svc import files
 from svc.cli.recipe import recipes
@@ -17,11 +18,15 @@ from svc.schemas import load_questions
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Questions and where they come from: `fields` as `POST /v1/decide` takes them, and checked."""
+    """Questions and where they come from: `fields` as `POST /v1/decide` takes them, and checked.
+
+    `states` are those of an eval set, or that of a request.
+    """
 
     name: str
     fields: JsonObject
     questions: Mapping[str, Question]
+    states: Sequence[Any] = ()
 
 
 def read_named(name: str) -> Named:
@@ -38,7 +43,7 @@ def read_named(name: str) -> Named:
         raise SettingsError(f"questions {name!r}: {reason(error)}") from None
     except ApiError as error:
         raise SettingsError(f"questions {name!r}: {error.message}") from None
-    return _checked(name, _questions(value, Path(name).stem))
+    return replace(_checked(name, _questions(value, Path(name).stem)), states=_states(value))
 
 
 def _recipe(name: str) -> Named:
@@ -58,6 +63,13 @@ def _questions(value: object, stem: str) -> object:
         return {stem: value["question"]}
     inner = value.get("questions")
     return inner if isinstance(inner, dict) and "type" not in inner else value
+
+
+def _states(value: Any) -> list[Any]:
+    if not isinstance(value, dict):
+        return []
+    rows = value.get("rows") if "question" in value else [value]
+    return [row["state"] for row in rows or () if isinstance(row, dict) and "state" in row]
 
 
 def _checked(name: str, fields: object) -> Named:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from svc import limits
-from svc.engine import planned_calls
 from svc.engine.plans.cascade import BELOW, CascadePlan
 from svc.engine.plans.council import CouncilPlan
+from svc.evals.budget import most_calls
 from svc.evals.figures import Figures
 from svc.evals.sets import EvalRow, EvalSet, shuffled
 from svc.jsontext import JsonObject
@@ -22,7 +21,6 @@ ESCALATE_BELOW = (0.7, 0.8, 0.9)
 MODES = (Mode.AUTO, Mode.VERBAL)
 FEW_SHOT = 4  # examples, where there are any
 _POOL_SHARE = 5  # one row in so many is for examples
-_ORDERS = 2  # calls of one asking, debiased
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +37,7 @@ class Candidate:
     @property
     def most_calls(self) -> int:
         """Model calls that one row takes at most; retries of the same call are not counted."""
-        members = len(self.request.plan.models) if self.request.plan else 1
-        calls = planned_calls.of_stages(self.request, members, _ORDERS if self.debias else 1)
-        (question,) = self.request.questions.values()
-        falls_back = self.mode is Mode.AUTO and not question.think and not question.verbal_reason
-        return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
+        return most_calls(self.request)
 
     def fields(self, name: str) -> JsonObject:
         """The fields of `POST /v1/decide` that ask in this way; `name` is the question's key."""
@@ -93,6 +87,14 @@ def candidates(
     few_shot = [{}, {"examples": list(shown)}] if _takes_examples(eval_set) else [{}]
     ways = itertools.product(plans(models), MODES, (True, False), few_shot)
     return [_candidate(eval_set, *way) for way in ways]
+
+
+def reworded(eval_set: EvalSet, one: Candidate, instructions: str) -> Candidate:
+    """The same way to ask with other instructions. Raises `ApiError`."""
+    other = {"instructions": instructions}
+    fields = {"model": one.model, "mode": one.mode, "debias": one.debias}
+    question = {**one.question, **other}
+    return replace(one, request=eval_set.request(fields, **question), question=question)
 
 
 def ranked(tried: Iterable[tuple[Candidate, Figures]]) -> list[tuple[Candidate, Figures]]:
