@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import asdict
 
 from svc import jsontext
@@ -23,10 +23,13 @@ Answers = Sequence[tuple[Job, Told]]
 
 def announcement(about: Questioned, ways: Sequence[Probe], calls: int) -> str:
     """What it will take."""
-    return (
-        f"{about.name}: {len(about.questions):,} questions in {len(ways):,} ways, "
-        f"{len(about.states):,} states; at most {calls:,} model calls"
-    )
+    asked = f"{_counted('question', about.questions)} in {_counted('way', ways)}"
+    states = _counted("state", about.states)
+    return f"{about.name}: {asked}, {states}; at most {calls:,} model calls"
+
+
+def _counted(what: str, of: Sized) -> str:
+    return f"{len(of):,} {what}{'' if len(of) == 1 else 's'}"
 
 
 def as_table(about: Questioned, told: Answers) -> str:

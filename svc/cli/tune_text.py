@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svc.cli.tables import decimal, dollars, milliseconds, percent, printable, span, table
-from svc.evals.candidates import Candidate, accuracy
+from svc.evals.candidates import Candidate
 from svc.evals.figures import Figures, wilson
 from svc.evals.runs import plan_text
+from svc.evals.trials import accuracy
 from svc.evals.tuning import Found, Search
 
 _FIGURES = ("accuracy", "95% interval", "ECE", "cost", "median", "failed")

@@ -1,16 +1,15 @@
-"""What `svc tune` tries: plans, modes, option orders and examples, and how they are ranked."""
+"""What `svc tune` tries: plans, modes, option orders and examples."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from svc.engine.plans.cascade import BELOW, CascadePlan
 from svc.engine.plans.council import CouncilPlan
 from svc.evals.budget import most_calls
-from svc.evals.figures import Figures
 from svc.evals.sets import EvalRow, EvalSet, shuffled
 from svc.jsontext import JsonObject
 from svc.questions import TYPES
@@ -95,21 +94,6 @@ def reworded(eval_set: EvalSet, one: Candidate, instructions: str) -> Candidate:
     fields = {"model": one.model, "mode": one.mode, "debias": one.debias}
     question = {**one.question, **other}
     return replace(one, request=eval_set.request(fields, **question), question=question)
-
-
-def ranked(tried: Iterable[tuple[Candidate, Figures]]) -> list[tuple[Candidate, Figures]]:
-    """The best first: by accuracy, then calibration error, then cost. A failed row is not right."""
-    return sorted(tried, key=lambda one: _order(one[1]))
-
-
-def accuracy(found: Figures) -> float:
-    """The share of right answers among all rows, failed ones included."""
-    return found.right / max(1, found.rows + found.failed)
-
-
-def _order(found: Figures) -> tuple[float, float, float]:
-    ece = 1.0 if found.ece is None else found.ece
-    return -accuracy(found), ece, found.cost_usd
 
 
 def _takes_examples(eval_set: EvalSet) -> bool:

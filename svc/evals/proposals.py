@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable
 from typing import Any
 
-from svc.errors import ApiError
+from svc.errors import ApiError, QuotaSpent
+from svc.evals.budget import most_calls
+from svc.evals.scoring import Ask
 from svc.evals.sets import EvalSet
-from svc.records import Decision
+from svc.questions.text import Text
 from svc.schemas import DecisionRequest, load_decision
+from svc.terms import Mode
 from svc.wording import lint
+
+log = logging.getLogger(__name__)
 
 # In which way each of them is to differ: a model that is asked the same twice answers the same.
 STYLES = (
@@ -29,26 +35,26 @@ _ASK = (
 _LONGEST = 1_000
 
 
-def request(eval_set: EvalSet, model: Any, count: int) -> DecisionRequest:
-    """Asks `model` for `count` other instructions, at most one for each of `STYLES`.
+def calls(eval_set: EvalSet, model: Any, count: int) -> int:
+    """Model calls that `written` takes at most."""
+    return most_calls(_request(eval_set, model, count)) if count else 0
 
-    It is shown the question, and none of the rows. Raises `ApiError`.
+
+def written(eval_set: EvalSet, model: Any, count: int, ask: Ask) -> list[str]:
+    """`count` other instructions by `model`, at most one for each of `STYLES`, valid or not.
+
+    It is shown the question, and none of the rows. None come from a model that does not answer.
+    Raises `QuotaSpent`.
     """
-    questions = {
-        str(number): {
-            "type": "text",
-            "instructions": _ASK.format(style),
-            "max_length": _LONGEST,
-        }
-        for number, style in enumerate(STYLES[:count])
-    }
-    state = {"question": dict(eval_set.question)}
-    fields: Mapping[str, Any] = {"model": model, "mode": "verbal", "debias": False}
-    return load_decision({**fields, "state": state, "questions": questions})
-
-
-def proposed(decision: Decision) -> list[str]:
-    """The instructions that came, valid or not."""
+    if not count:
+        return []
+    try:
+        decision = ask(_request(eval_set, model, count))
+    except QuotaSpent:
+        raise
+    except ApiError as error:
+        log.warning("no wordings were proposed: %s", error.message)
+        return []
     return [answer.top for answer in decision.answers.values() if isinstance(answer.top, str)]
 
 
@@ -79,3 +85,17 @@ def _faults(eval_set: EvalSet, **other: str) -> set[str]:
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
+
+
+def _request(eval_set: EvalSet, model: Any, count: int) -> DecisionRequest:
+    questions = {
+        str(number): {
+            "type": Text.type,
+            "instructions": _ASK.format(style),
+            "max_length": _LONGEST,
+        }
+        for number, style in enumerate(STYLES[:count])
+    }
+    state = {"question": dict(eval_set.question)}
+    fields = {"model": model, "mode": Mode.VERBAL.value, "debias": False}
+    return load_decision({**fields, "state": state, "questions": questions})

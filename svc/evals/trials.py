@@ -1,15 +1,15 @@
-"""Candidates, each asked about the same rows."""
+"""Candidates, each asked about the same rows, and ranked by what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
 from svc.batch.run import FAILURES
 from svc.evals.asking import asked
-from svc.evals.candidates import Candidate, ranked
+from svc.evals.candidates import Candidate
 from svc.evals.figures import Figures, figures
 from svc.evals.scoring import Scored, score
 from svc.evals.sets import EvalRow
@@ -62,3 +62,18 @@ def trials(
             if failures[job.place] < FAILURES:
                 failures[job.place] = failures[job.place] + 1 if one.error else 0
     return ranked(zip(tried, map(figures, scored), strict=True))
+
+
+def ranked(tried: Iterable[tuple[Candidate, Figures]]) -> Ranking:
+    """The best first: by accuracy, then calibration error, then cost. A failed row is not right."""
+    return sorted(tried, key=lambda one: _order(one[1]))
+
+
+def accuracy(found: Figures) -> float:
+    """The share of right answers among all rows, failed ones included."""
+    return found.right / max(1, found.rows + found.failed)
+
+
+def _order(found: Figures) -> tuple[float, float, float]:
+    ece = 1.0 if found.ece is None else found.ece
+    return -accuracy(found), ece, found.cost_usd

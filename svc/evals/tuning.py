@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from svc.errors import ApiError, QuotaSpent
-from svc.evals.budget import most_calls
-from svc.evals.candidates import Candidate, ranked, reworded
+from svc.evals import proposals
+from svc.evals.candidates import Candidate, reworded
 from svc.evals.figures import Figures
 from svc.evals.holdout import Halves
-from svc.evals.proposals import different, proposed, request, sound
 from svc.evals.sets import EvalRow, EvalSet
-from svc.evals.trials import Engine, Ranking, trials
-from svc.schemas import DecisionRequest
-
-log = logging.getLogger(__name__)
+from svc.evals.trials import Engine, Ranking, ranked, trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +39,8 @@ class Search:
         dearest = max(one.most_calls for one in self.tried)
         others = dearest * (len(self.wordings) + self.propose)
         choosing = len(self.halves.choosing) * (sum(one.most_calls for one in self.tried) + others)
-        asking = most_calls(self.proposal) if self.propose else 0
-        return asking + choosing + len(self.halves.judging) * dearest
-
-    @property
-    def proposal(self) -> DecisionRequest:
-        """What a model is asked for wordings with."""
-        return request(self.eval_set, self.proposer, self.propose)
+        judging = len(self.halves.judging) * dearest
+        return proposals.calls(self.eval_set, self.proposer, self.propose) + choosing + judging
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +77,6 @@ def search(what: Search, engine: Engine, concurrency: int) -> Found:
 
 def _texts(what: Search, engine: Engine) -> list[str]:
     """Those that were given, then sound ones of a model. Raises `QuotaSpent`."""
-    given = different(what.eval_set, what.wordings)
-    return different(what.eval_set, [*given, *sound(what.eval_set, _proposals(what, engine))])
-
-
-def _proposals(what: Search, engine: Engine) -> list[str]:
-    """None where the model does not answer: the search goes on without."""
-    if not what.propose:
-        return []
-    try:
-        return proposed(engine.decide(what.proposal))
-    except QuotaSpent:
-        raise
-    except ApiError as error:
-        log.warning("no wordings were proposed: %s", error.message)
-        return []
+    written = proposals.written(what.eval_set, what.proposer, what.propose, engine.decide)
+    sound = proposals.sound(what.eval_set, written)
+    return proposals.different(what.eval_set, [*what.wordings, *sound])
