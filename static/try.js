@@ -7,10 +7,16 @@ async function tryOut(region, params, signal) {
   const box = el("textarea", {
     id: "request",
     spellcheck: "false",
-    input: () => (tried = box.value),
+    input: () => {
+      tried = box.value;
+      lint();
+    },
   });
   box.value = tried ?? byId("example").textContent.trim();
   box.rows = box.value.split("\n").length; // where the style's height to content is not known
+  const found = el("div", { "aria-live": "polite" });
+  const lint = linting(box, found, signal);
+  if (tried !== null) lint();
   const copied = el("div", { class: "note copied", role: "status" });
   const url = `${location.origin}${BASE}v1/decide`;
   const line = () => curlLine(url, box.value, storedKey() !== null);
@@ -42,6 +48,7 @@ async function tryOut(region, params, signal) {
         el("span", { class: "note" }, "Decide, or Ctrl+Enter, calls the model."),
       ),
       copied,
+      found,
     ),
     answered,
   );

@@ -16,6 +16,7 @@ from svc.web import (
     error_handlers,
     feedback,
     hooks,
+    lint,
     models,
     openapi,
     ops,
@@ -42,6 +43,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(calibration.blueprint(services.reporter))
     app.register_blueprint(drift.blueprint(services.reporter))
     app.register_blueprint(audit.blueprint(services.decisions))
+    app.register_blueprint(lint.blueprint())
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(dashboard.blueprint())
     app.register_blueprint(openapi.blueprint())

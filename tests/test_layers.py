@@ -33,7 +33,7 @@ LEVELS = (
         "usage",
     },
     {"questions", "stats", "demo"},
-    {"plans"},
+    {"plans", "wording"},
     {"schemas", "store", "providers", "metrics"},
     {"learning", "openapi"},
     {"engine"},

@@ -25,6 +25,8 @@ COMMANDS = {
     "project-key": "Set and remove the projects' own aggregator keys.",
     "spike": "Check in which way each model can be asked.",
     "recipe": "Show ready-made questions.",
+    "lint": "Find faults in the wording of questions.",
+    "probe": "Ask questions in other ways, and count the answers that flip.",
     "map": "Answer questions about every line of a file.",
     "shadow": "Compare answers with the labels that people gave.",
     "bench": "Score models on eval sets.",

@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from svc import files, inprocess, jsontext
-from svc.batch import FAILURES
 from svc.cli import eval_options
+from svc.cli.lint_text import findings_text
 from svc.cli.plans import demo_option, model_ids
-from svc.cli.tables import decimal, dollars, milliseconds, percent, span, table
+from svc.cli.tune_text import announcement, tables, verdict
+from svc.cli.wording_files import read_wordings
 from svc.errors import SettingsError
 from svc.evals import (
+    FREE_CALLS,
+    STYLES,
     SUFFIX,
-    Candidate,
-    EvalRow,
     EvalSet,
-    Figures,
-    Scored,
-    accuracy,
-    asked,
+    Found,
+    Search,
     candidates_for,
+    check_agreed,
     examples,
-    figures_of,
+    hold_out,
     load_sets,
-    plan_text,
-    ranked,
-    score,
+    search,
     split,
-    wilson,
 )
 from svc.inprocess import DEMO_MODEL, InProcess
 from svc.limits import COUNCIL
 from svc.phrases import reason
+from svc.wording import lint
 
 # The fewest rows of a set: 4 rows are for examples, and these are at most half.
 FEWEST_ROWS = 8
-# More model calls than these need --yes.
-FREE_CALLS = 200
-_HEAD = (
-    *("model", "mode", "orders", "examples", "accuracy", "95% interval", "ECE"),
-    *("cost", "median", "failed"),
-)
-# The places of the columns that hold words.
-_TEXT = {0, 1, 2}
 EXAMPLES = """\b
 Examples:
   svc tune --demo --per-set 16 --yes support-queue
   svc tune --models @openai/gpt-4.1-mini,@openai/gpt-4o --yes --out spam.json spam
+  svc tune --models @openai/gpt-4.1-mini --propose 4 --wordings mine.json --yes spam
   jq '. + {state: "You have won!"}' spam.json | curl -s localhost:7777/v1/decide -d @-
 """
 
@@ -61,6 +49,15 @@ Examples:
 @eval_options.folder
 @click.option("--models", metavar="A,B", help="Models to try, the cheapest first.")
 @eval_options.per_set
+@click.option("--wordings", metavar="FILE", help="JSON list of other instructions to try.")
+@click.option(
+    "--propose",
+    type=click.IntRange(0, len(STYLES)),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Have the last model write N other instructions to try.",
+)
 @click.option(
     "--out",
     default="tuned.json",
@@ -76,6 +73,8 @@ def command(
     folder: str,
     models: str | None,
     per_set: int | None,
+    wordings: str | None,
+    propose: int,
     out: str,
     yes: bool,
     concurrency: int,
@@ -88,25 +87,43 @@ def command(
     option orders and in one, with the question as it stands and with four examples. These are 8
     candidates for each plan, 4 where the type takes no examples.
 
+    Then the instructions of FILE, and those that a model proposes, are tried with the best of
+    these. Proposals that say the same twice, or have a fault that svc lint finds, are left out;
+    what it finds in the question itself is printed first.
+
     The rows are shuffled, always in the same way, and split once: examples come from a fifth of
     them, at least 4 and at most half; the candidates are tested on the rest. They are ranked by
-    accuracy, where a failed row counts as wrong, then calibration error (ECE), then cost.
+    accuracy, where a failed row counts as wrong, then calibration error (ECE), then cost. Where
+    there are 20 rows of each answer, half of the rest has no say in that and judges the winner;
+    with fewer it is not judged: the accuracy on rows that chose it is too high.
 
-    FILE gets model, mode, debias and questions of the best one as fields of POST /v1/decide.
+    The file of --out gets model, mode, debias and questions of the best one as fields of
+    POST /v1/decide.
     """
     ids = _ids(models)
     _check_out(out, Path(folder, f"{name}{SUFFIX}"))
+    others = read_wordings(wordings) if wordings else []
     (eval_set,) = [one.sampled(per_set) for one in load_sets(folder, [name])]
     if len(eval_set.rows) < FEWEST_ROWS:
         raise SettingsError(
             f"{name} has {len(eval_set.rows)} rows to tune on; it takes at least {FEWEST_ROWS}"
         )
-    pool, rows = split(eval_set.rows)
     with inprocess.engine(demo, concurrency) as engine:
-        tried = candidates_for(eval_set, _settled(engine, ids, demo), examples(pool))
-        _announce(eval_set, tried, pool, rows, yes)
-        result = _try(tried, rows, engine, concurrency)
-    _finish(result, eval_set, out)
+        what = _search(eval_set, _settled(engine, ids, demo), others, propose)
+        for line in [*findings_text(lint(eval_set.request({}).questions)), *announcement(what)]:
+            click.echo(line)
+        check_agreed(what.most_calls, yes, "--per-set takes fewer rows")
+        found = search(what, engine, concurrency)
+    _finish(found, eval_set, out)
+
+
+def _search(eval_set: EvalSet, models: list[str], wordings: list[str], propose: int) -> Search:
+    pool, rows = split(eval_set.rows)
+    (question,) = eval_set.request({}).questions.values()
+    tried = candidates_for(eval_set, models, examples(pool))
+    for text in wordings:
+        eval_set.request({}, instructions=text)
+    return Search(eval_set, pool, hold_out(question, rows), tried, wordings, propose, models[-1])
 
 
 def _ids(models: str | None) -> list[str] | None:
@@ -139,99 +156,14 @@ def _check_out(out: str, read: Path) -> None:
         raise SettingsError(f"--out {out!r}: {reason(error)}") from None
 
 
-def _announce(
-    eval_set: EvalSet,
-    tried: Sequence[Candidate],
-    pool: Sequence[EvalRow],
-    rows: Sequence[EvalRow],
-    yes: bool,
-) -> None:
-    """Print how many calls it needs. Raises `SettingsError` when these need --yes."""
-    calls = len(rows) * sum(candidate.most_calls for candidate in tried)
-    click.echo(
-        f"{eval_set.name}: {len(pool) + len(rows):,} rows, {len(rows):,} to test on and "
-        f"{len(pool):,} to take examples from\n"
-        f"{len(tried):,} candidates, at most {calls:,} model calls"
-    )
-    if calls > FREE_CALLS and not yes:
-        raise SettingsError(
-            f"{calls:,} model calls are more than {FREE_CALLS}; --yes makes them, --per-set takes "
-            "fewer rows"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """A row for the candidate at this place of the list."""
-
-    place: int
-    candidate: Candidate
-    row: EvalRow
-
-
-def _try(
-    tried: Sequence[Candidate], rows: Sequence[EvalRow], engine: InProcess, concurrency: int
-) -> list[tuple[Candidate, Figures]]:
-    """Every candidate with its figures, the best first. Raises `QuotaSpent`."""
-    jobs = [_Trial(place, one, row) for place, one in enumerate(tried) for row in rows]
-    threads = min(engine.at_once(one.request, concurrency) for one in tried)
-    scored: list[list[Scored]] = [[] for _ in tried]
-    # For each candidate, how many rows failed in a row.
-    failures = [0] * len(tried)
-
-    def work(job: _Trial) -> Scored:
-        if failures[job.place] >= FAILURES:
-            return Scored(error=f"not tried after {FAILURES} failures in a row")
-        return score(engine.decide, job.candidate.request, job.row)
-
-    with closing(asked(jobs, work, threads, engine.cut)) as results:
-        for job, one in results:
-            scored[job.place].append(one)
-            if failures[job.place] < FAILURES:
-                failures[job.place] = failures[job.place] + 1 if one.error else 0
-    return ranked(zip(tried, map(figures_of, scored), strict=True))
-
-
-def _finish(result: Sequence[tuple[Candidate, Figures]], eval_set: EvalSet, out: str) -> None:
-    best, its_figures = result[0]
-    click.echo("\n".join(["", *_table(result)]))
-    if not its_figures.rows:
-        raise SettingsError("no candidate gave any answer (SVC_LOG_LEVEL=warning shows more)")
+def _finish(found: Found, eval_set: EvalSet, out: str) -> None:
+    best, figures = found.winner
+    click.echo("\n".join(["", *tables(found)]))
+    if not figures.rows:
+        raise SettingsError("no candidate gave any answer (SVC_LOG_LEVEL=warning tells more)")
     text = jsontext.dumps(best.fields(eval_set.name))
     try:
         files.replace(Path(out), f"{text}\n")
     except OSError as error:
         raise SettingsError(f"--out {out!r}: {reason(error)}") from None
-    low, _ = wilson(its_figures.right, its_figures.rows + its_figures.failed)
-    close = sum(accuracy(other) >= low for _, other in result[1:])
-    click.echo(f"\nWrote the first one to {out}. {_caution(close)}")
-
-
-def _caution(close: int) -> str:
-    if not close:
-        return "No other candidate is within the 95% interval of its accuracy."
-    verb = "is" if close == 1 else "are"
-    return (
-        f"{close} more {verb} within the 95% interval of its accuracy: more rows would show the "
-        "difference better."
-    )
-
-
-def _table(result: Sequence[tuple[Candidate, Figures]]) -> list[str]:
-    rows = []
-    for one, its_figures in result:
-        rows.append(
-            (
-                plan_text(one.model),
-                one.mode,
-                "both" if one.debias else "one",
-                str(one.examples),
-                percent(accuracy(its_figures)),
-                span(wilson(its_figures.right, its_figures.rows + its_figures.failed)),
-                decimal(its_figures.ece),
-                dollars(its_figures.cost_usd),
-                milliseconds(its_figures.median_ms),
-                f"{its_figures.failed:,}",
-            )
-        )
-    return table(_HEAD, rows, _TEXT)
+    click.echo("\n".join(["", *verdict(found, out)]))

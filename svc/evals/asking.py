@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from svc.batch import Progress, Workers
-from svc.evals.scoring import Scored
+
+
+class Outcome(Protocol):
+    """The result of a job: its costs, and the message of what failed."""
+
+    @property
+    def error(self) -> str: ...
+    @property
+    def cost_usd(self) -> float: ...
+
 
 J = TypeVar("J")
+R = TypeVar("R", bound=Outcome)
 
 
 def asked(
-    jobs: Sequence[J], work: Callable[[J], Scored], threads: int, cut: Callable[[], None]
-) -> Generator[tuple[J, Scored], None, None]:
+    jobs: Sequence[J],
+    work: Callable[[J], R],
+    threads: int,
+    cut: Callable[[], None],
+    unit: str = "rows",
+) -> Generator[tuple[J, R], None, None]:
     """Each job with its result, in the order of the jobs; close it to end what is under way.
 
-    `cut` makes every `work` under way end soon. Raises what `work` does.
+    `unit` is what the progress counts. `cut` makes every `work` under way end soon. Raises what
+    `work` does.
     """
-    progress = Progress(sys.stderr, len(jobs), 0, sys.stderr.isatty(), unit="rows")
+    progress = Progress(sys.stderr, len(jobs), 0, sys.stderr.isatty(), unit=unit)
     failed, cost_usd = 0, 0.0
     try:
         with Workers(iter(jobs), work, threads, cut) as results:
-            for done, (job, scored) in enumerate(zip(jobs, results, strict=False), 1):
-                failed += bool(scored.error)
-                cost_usd += scored.cost_usd
+            for done, (job, outcome) in enumerate(zip(jobs, results, strict=False), 1):
+                failed += bool(outcome.error)
+                cost_usd += outcome.cost_usd
                 progress.show(done, failed, cost_usd)
-                yield job, scored
+                yield job, outcome
     finally:
         progress.end()

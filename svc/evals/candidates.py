@@ -1,16 +1,14 @@
-"""What `svc tune` tries: plans, modes, option orders and examples, and how they are ranked."""
+"""What `svc tune` tries: plans, modes, option orders and examples."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from svc import limits
-from svc.engine import planned_calls
 from svc.engine.plans import BELOW, CascadePlan, CouncilPlan
-from svc.evals.figures import Figures
+from svc.evals.budget import most_calls
 from svc.evals.sets import EvalRow, EvalSet, shuffled
 from svc.jsontext import JsonObject
 from svc.questions import TYPES
@@ -25,9 +23,6 @@ FEW_SHOT = 4
 
 # One row in so many is for examples.
 _POOL_SHARE = 5
-
-# How many option orders a debiased question is asked in.
-_ORDERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +43,7 @@ class Candidate:
     @property
     def most_calls(self) -> int:
         """Model calls that one row takes at most; retries of the same call are not counted."""
-        members = len(self.request.plan.models) if self.request.plan else 1
-        calls = planned_calls.of_stages(self.request, members, _ORDERS if self.debias else 1)
-        (question,) = self.request.questions.values()
-        falls_back = self.mode is Mode.AUTO and not question.think and not question.verbal_reason
-        return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
+        return most_calls(self.request)
 
     def fields(self, name: str) -> JsonObject:
         """The fields of `POST /v1/decide` for this candidate; `name` is the question's key."""
@@ -103,19 +94,12 @@ def candidates_for(
     return [_candidate(eval_set, *way) for way in ways]
 
 
-def ranked(tried: Iterable[tuple[Candidate, Figures]]) -> list[tuple[Candidate, Figures]]:
-    """The best first: by accuracy, calibration error and cost. Failed rows count as wrong."""
-    return sorted(tried, key=lambda one: _order(one[1]))
-
-
-def accuracy(result: Figures) -> float:
-    """The share of right answers among all rows, failed ones included."""
-    return result.right / max(1, result.rows + result.failed)
-
-
-def _order(result: Figures) -> tuple[float, float, float]:
-    ece = 1.0 if result.ece is None else result.ece
-    return -accuracy(result), ece, result.cost_usd
+def reworded(eval_set: EvalSet, one: Candidate, instructions: str) -> Candidate:
+    """The same way to ask with other instructions. Raises `ApiError`."""
+    other = {"instructions": instructions}
+    fields = {"model": one.model, "mode": one.mode, "debias": one.debias}
+    question = {**one.question, **other}
+    return replace(one, request=eval_set.request(fields, **question), question=question)
 
 
 def _takes_examples(eval_set: EvalSet) -> bool:

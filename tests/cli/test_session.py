@@ -62,6 +62,7 @@ def run(command: str, folder: Path) -> str:
 def test_the_session_goes_as_it_stands_there(folder: Path, server: Server) -> None:
     steps = STEP.findall(README.read_text("utf-8"))
     assert [command.split()[0:2] for command, _ in steps] == [
+        ["svc", "probe"],
         ["svc", "bench"],
         ["svc", "tune"],
         ["python3", "-c"],

@@ -78,6 +78,9 @@ def test_many_calls_have_to_be_agreed_to_before_the_first(tuning: Tuning) -> Non
         assert ended.stdout == (
             "late: 20 rows, 16 to test on and 4 to take examples from\n"
             "8 candidates, at most 288 model calls\n"
+            "The winner will not be judged: half of the rows are held out to judge it, at least 10 "
+            'of each answer; that takes 20 rows of each answer, and "false" has 0, those for '
+            "examples not counted.\n"
         )
         assert re.fullmatch(r"Error: 288 model calls are more than 200; --yes .*\n", ended.stderr)
         less = tuning.tune("--per-set", "10", *options, SVC_PROVIDER_OWN_URL=provider.url)
@@ -100,6 +103,110 @@ def test_no_more_calls_are_made_than_were_announced(tuning: Tuning) -> None:
         assert "at most 144 model calls" in ended.stdout
         # That it can be asked verbally alone is found out once, and then known.
         assert len(provider.bodies) == 96
+
+
+def both_answers(tuning: Tuning, count: int) -> None:
+    """An eval set with enough rows of yes and of no to judge on."""
+    said = [*rows(count), *({"state": f"On time {n}", "label": False} for n in range(count))]
+    write_set(tuning.folder, "late", LATE, said)
+
+
+def knowing(body: Json, n: int, headers: object) -> Behaviour:
+    """A model that knows the answer by the state, where it is asked in the words that it knows."""
+    text = body["messages"][-1]["content"]
+    on_time = re.findall(r">\n(On time|Parcel) \d+", text)[-1] == "On time"
+    yes = on_time != ("overdue" in text)
+    if not body.get("logprobs"):
+        return Reply(completion(json.dumps({"q1": {"yes": float(yes), "no": float(not yes)}})))
+    return Reply(completion("yes" if yes else "no", [{"yes" if yes else "no": 1.0}]))
+
+
+def test_the_winner_is_judged_on_rows_that_did_not_choose_it(tuning: Tuning) -> None:
+    both_answers(tuning, 32)
+    with ScriptedProvider(always(YES)) as provider:
+        ended = tuning.tune("--models", MODEL, "--yes", "late", SVC_PROVIDER_OWN_URL=provider.url)
+        prompts = [body["messages"][-1]["content"] for body in provider.bodies]
+    assert ended.returncode == 0, ended.stderr
+    head = re.match(r"late: 64 rows, (\d+) to choose on, (\d+) to judge on and 12", ended.stdout)
+    assert head
+    choosing, judging = map(int, head.groups())
+    assert choosing + judging == 52 and judging >= 20
+    judged = re.search(r"Judged on (\d+) rows .*: ([\d.]+)% right, 95% interval", ended.stdout)
+    assert judged and int(judged[1]) == judging
+    states = [re.findall(r">\n((?:On time|Parcel) \d+)", text)[-1] for text in prompts]
+    once = [state for state in set(states) if states.count(state) <= 2]
+    assert len(once) == judging
+
+
+def test_wordings_that_were_given_are_tried_with_the_best_way(tuning: Tuning) -> None:
+    both_answers(tuning, 32)
+    wordings = tuning.folder / "w.json"
+    wordings.write_text(
+        '["Has it come too late?", "Is the parcel overdue?", "is the parcel  LATE?"]'
+    )
+    options = ["--models", MODEL, "--yes", "--wordings", str(wordings), "late"]
+    with ScriptedProvider(knowing) as provider:
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+        announced = re.search(r"other wordings of the best, at most (\d+) model", ended.stdout)
+        assert announced and len(provider.bodies) <= int(announced[1])
+    assert ended.returncode == 0, ended.stderr
+    asked = json.loads(tuning.out.read_text())["questions"]["late"]
+    assert asked["instructions"] == "Is the parcel overdue?"
+    assert "\n1  Is the parcel overdue?\n" in ended.stdout
+    assert "first way with the first wording" in ended.stdout
+    assert re.search(
+        r"Judged on \d+ rows that had no say in the choice: 100.0% right", ended.stdout
+    )
+
+
+def test_wordings_that_a_model_writes_are_tried_where_they_are_sound(tuning: Tuning) -> None:
+    both_answers(tuning, 32)
+    written = {"value": "Is the parcel overdue?", "confidence": 1}
+    faulty = {"value": "Surely it is overdue, isn't it?", "confidence": 1}
+
+    def behave(body: Json, n: int, headers: object) -> Behaviour:
+        if "Write the instructions" in str(body["messages"]):
+            replies = {"q1": written, "q2": faulty, "q3": written}
+            return Reply(completion(json.dumps(replies)))
+        return knowing(body, n, headers)
+
+    options = ["--models", MODEL, "--yes", "--propose", "3", "late"]
+    with ScriptedProvider(behave) as provider:
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+        announced = re.search(r"at most ([\d,]+) model", ended.stdout)
+        assert announced and len(provider.bodies) <= int(announced[1].replace(",", ""))
+    assert ended.returncode == 0, ended.stderr
+    assert "\n1  Is the parcel overdue?\n2  Is the parcel late?\n" in ended.stdout
+    assert "Surely" not in ended.stdout
+
+
+def test_no_more_calls_are_made_than_were_announced_with_wordings_and_a_judgement(
+    tuning: Tuning,
+) -> None:
+    """By a model that is asked twice for each answer, as its label replies cannot be read."""
+    both_answers(tuning, 25)
+    wordings = tuning.folder / "w.json"
+    wordings.write_text('["Has it come too late?"]')
+
+    def behave(body: Json, n: int, headers: object) -> Behaviour:
+        if body.get("logprobs"):
+            return Reply(completion("well", [{"well": 0.5, "no": 0.5}]))
+        return VERBAL_YES
+
+    options = ["--models", MODEL, "--yes", "--wordings", str(wordings), "--propose", "2", "late"]
+    with ScriptedProvider(behave) as provider:
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+        announced = re.search(r"at most ([\d,]+) model", ended.stdout)
+        assert announced and len(provider.bodies) <= int(announced[1].replace(",", ""))
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_faults_of_the_wording_are_printed_first(tuning: Tuning) -> None:
+    question = {**LATE, "instructions": "Surely the parcel is late?"}
+    write_set(tuning.folder, "late", question, rows(8))
+    ended = tuning.tune("--demo", "--yes", "late")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith('late instructions: "surely" says which answer is wanted')
 
 
 def test_several_models_are_tried_alone_and_together(tuning: Tuning) -> None:
@@ -195,6 +302,7 @@ def test_ctrl_c_ends_it_at_once(tuning: Tuning) -> None:
         (["--models", "a,,b", "late"], "different ids"),
         (["--models", "a,b,c,d,e,f", "late"], "at most 5"),
         (["--per-set", "0", "late"], "--per-set"),
+        (["--propose", "9", "late"], "--propose"),
         (["--out", "OUT", "late"], "names the eval set"),
     ],
 )
@@ -213,6 +321,7 @@ def test_a_wrong_command_line_ends_with_2(
         (["--models", "@none/m", "late"], "provider 'none' is not configured"),
         (["--demo", "--out", "/nonexistent/t.json", "late"], "no such file or directory"),
         (["--demo", "--out", "", "late"], "is a directory"),
+        (["--demo", "--wordings", "/nonexistent/w.json", "late"], "no such file or directory"),
         (["--demo", "--out", "a" * 300, "late"], "file name too long"),
         (["--demo", "--per-set", "7", "late"], "late has 7 rows to tune on; it takes at least 8"),
     ],

@@ -51,6 +51,7 @@ ROUTES = {
     ),
     "drift": Row(lambda project, _: ("GET", f"/v1/drift?question=animal&project={project}", None)),
     "audit": Row(lambda project, _: ("GET", f"/v1/audit?project={project}", None)),
+    "lint": Row(lambda *_: ("POST", "/v1/lint", {"questions": decision()["questions"]}), other=200),
     "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),
     "metrics": Row(lambda *_: ("GET", "/metrics", None), other=200),
     "no such route": Row(lambda *_: ("GET", "/v1/nowhere", None), other=404),

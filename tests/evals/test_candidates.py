@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from svc.evals.candidates import Candidate, candidates_for, examples, plans, ranked, split
+from svc.evals.candidates import Candidate, candidates_for, examples, plans, split
 from svc.evals.figures import figures_of
 from svc.evals.scoring import Scored
 from svc.evals.sets import EvalRow, EvalSet, load_set
+from svc.evals.trials import ranked
 from tests.evals.samples import LATE, PEOPLE, TEAM, rows, scored, write_set
 
 TOPICS = {"type": "multi", "instructions": "Topics?", "options": {"price": "", "service": ""}}

@@ -18,7 +18,7 @@ from svc.questions.kit.base import (
     probability_schema,
     to_digits,
 )
-from svc.questions.kit.conditions import ANSWER_MARK, ConditionValues
+from svc.questions.kit.conditions import ANSWER_MARK, Condition, ConditionValues
 from svc.questions.kit.distribution import (
     Distribution,
     Lettered,
@@ -63,6 +63,7 @@ __all__ = [
     "SHARES",
     "YES_NO",
     "Anything",
+    "Condition",
     "ConditionValues",
     "Described",
     "Descriptions",

@@ -1,0 +1,55 @@
+"""Files of other wordings for questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from svc import files
+from svc.errors import ApiError, SettingsError
+from svc.evals import Words
+from svc.phrases import reason
+
+
+def read_wordings(path: str) -> list[str]:
+    """A JSON list of instructions. Raises `SettingsError`."""
+    return list(_texts(_read(path), path))
+
+
+def read_words(path: str) -> dict[str, Words]:
+    """Other wordings by question key. Raises `SettingsError`.
+
+    A question has a list of instructions that mean the same, or an object with such a list as
+    `same` and instructions that mean the opposite as `denied`.
+    """
+    value = _read(path)
+    if not isinstance(value, dict):
+        raise SettingsError(f"wordings {path!r}: must be an object of question key to wordings")
+    return {key: _words(one, f"{path!r}, question {key[:100]!r}") for key, one in value.items()}
+
+
+def _words(value: Any, where: str) -> Words:
+    if not isinstance(value, dict):
+        return Words(_texts(value, where))
+    denied = value.get("denied", "")
+    if not isinstance(denied, str) or not value.keys() <= {"same", "denied"}:
+        raise SettingsError(f"wordings {where}: may have same, a list, and denied, a text")
+    return Words(_texts(value["same"], where) if "same" in value else (), denied)
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise SettingsError(f"wordings {where}: must be a list of at least one text")
+    if not all(isinstance(one, str) and one.strip() for one in value):
+        raise SettingsError(f"wordings {where}: must be texts that are not blank")
+    return tuple(value)
+
+
+def _read(path: str) -> Any:
+    try:
+        return files.read_json(Path(path))
+    except OSError as error:
+        problem = reason(error)
+    except ApiError as error:
+        problem = error.message
+    raise SettingsError(f"wordings {path!r}: {problem}")

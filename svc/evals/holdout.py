@@ -1,0 +1,49 @@
+"""Rows that have no say in a choice, so that they can judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from svc.evals.sets import EvalRow
+from svc.phrases import quoted
+from svc.questions import Question
+
+# The fewest rows of each answer that are held out: with fewer, a share of them tells nothing.
+FEWEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """The rows that choose and those that judge; `missing` says why none can judge."""
+
+    choosing: Sequence[EvalRow]
+    judging: Sequence[EvalRow] = ()
+    missing: str = ""
+
+
+def hold_out(question: Question, rows: Sequence[EvalRow]) -> Halves:
+    """Every second row of each answer is held out; where that is too few of any, none at all.
+
+    Rows come in a random order. Of a question whose answers are too many to be counted, all rows
+    are of one kind.
+    """
+    kinds = [question.named(row.truth) if question.tallies else "" for row in rows]
+    counts = {kind: kinds.count(kind) for kind in {*kinds, *question.sides}}
+    rarest = min(sorted(counts), key=counts.__getitem__)
+    if counts[rarest] < 2 * FEWEST:
+        return Halves(rows, missing=_missing(rarest, counts[rarest]))
+    seen = dict.fromkeys(counts, 0)
+    halves: tuple[list[EvalRow], list[EvalRow]] = ([], [])
+    for kind, row in zip(kinds, rows, strict=True):
+        halves[seen[kind] % 2].append(row)
+        seen[kind] += 1
+    return Halves(*halves)
+
+
+def _missing(kind: str, count: int) -> str:
+    of = f" of each answer, and {quoted(kind)} has {count}" if kind else f", and there are {count}"
+    return (
+        f"half of the rows are held out to judge it, at least {FEWEST} of each answer; that takes "
+        f"{2 * FEWEST} rows{of}, those for examples not counted"
+    )

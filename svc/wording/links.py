@@ -1,0 +1,62 @@
+"""Faults between questions: answers that are seen, tested, or asked for twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from svc.questions import Condition, Question
+from svc.wording.text import gist, plain, shown
+from svc.wording.wording import INSTRUCTIONS, Spot, Wording
+
+_EARLIER = re.compile(r"\b(?:answers?|answered|earlier|previous|first question)\b")
+
+
+def unmentioned_dependency(wording: Wording) -> Iterator[Spot]:
+    """An answer that the question waits for and does not speak of."""
+    text = plain(wording.instructions)
+    for key in wording.question.depends_on:
+        spoken_of = _EARLIER.search(text) or gist(text).content & _topic(key, wording.others)
+        if not spoken_of:
+            yield Spot("depends_on", f"the instructions say nothing of {shown(key)}")
+
+
+def impossible_condition(wording: Wording) -> Iterator[Spot]:
+    """A condition on an answer that the other question never gives."""
+    question = wording.question
+    for condition in question.when:
+        yield from _impossible("when", condition, wording)
+    for place, rule in enumerate(question.rules):
+        for condition in rule.conditions:
+            yield from _impossible(f"rules[{place}]", condition, wording)
+
+
+def repeated_question(wording: Wording) -> Iterator[Spot]:
+    """The exact question of another key once more."""
+    for key, other in wording.others.items():
+        if key == wording.key:
+            return
+        if other.digest == wording.question.digest:
+            yield Spot(INSTRUCTIONS, f"{shown(key)} asks exactly the same")
+            return
+
+
+def _topic(key: str, questions: Mapping[str, Question]) -> frozenset[str]:
+    """What a question is about; of one that is not there, its key alone."""
+    texts = [questions[key].instructions, *questions[key].own_texts] if key in questions else []
+    return gist(" ".join([key.replace("_", " "), *texts])).content
+
+
+def _impossible(where: str, condition: Condition, wording: Wording) -> Iterator[Spot]:
+    asked = wording.others.get(condition.question or "")
+    if asked is None or condition.operator not in ("equals", "any_of"):
+        return
+    wanted: Sequence[object] = (
+        condition.operand if condition.operator == "any_of" else [condition.operand]
+    )
+    for value in wanted:
+        try:
+            asked.check_label(value)
+        except ValueError:
+            yield Spot(where, f"{shown(str(value))} is no answer to {condition.field}")
+            return

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.scripted import Behaviour, Json
+from tests.web.conftest import Start
+from tests.wording.planted import PLANTED, TEAM
+
+
+@pytest.fixture
+def client(start: Start) -> FlaskClient:
+    def never(body: Json, n: int, headers: object) -> Behaviour:
+        raise AssertionError("a model was asked")
+
+    return start(never).test_client()
+
+
+def lint(client: FlaskClient, body: Any) -> Any:
+    return client.post("/v1/lint", json=body)
+
+
+def test_faults_are_found_without_a_model(client: FlaskClient) -> None:
+    planted, _ = PLANTED["leading"]
+    answer = lint(client, {"questions": planted})
+    assert answer.status_code == 200
+    (finding,) = answer.json["findings"]
+    assert finding.keys() == {"question", "code", "where", "what", "why", "instead"}
+    assert (finding["question"], finding["code"]) == ("q", "leading")
+
+
+def test_sound_questions_have_no_findings(client: FlaskClient) -> None:
+    answer = lint(client, {"questions": {"team": TEAM}})
+    assert answer.json == {"findings": []}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ([], 400, "the body must be a JSON object"),
+        ({}, 422, "questions: is required"),
+        ({"questions": {}}, 422, "needs 1 to 64 questions"),
+        ({"questions": {"q": {"type": "poem"}}}, 400, "unknown type"),
+        ({"questions": {"q": {"type": "noul"}}}, 422, 'question "q" instructions: is required'),
+        ({"questions": {"team": TEAM}, "state": "x"}, 422, "state: unknown field"),
+    ],
+)
+def test_what_it_takes_is_checked(client: FlaskClient, body: Any, status: int, words: str) -> None:
+    answer = lint(client, body)
+    assert answer.status_code == status
+    assert words in answer.json["error"]["message"]

@@ -1,0 +1,85 @@
+"""Lint as a whole: the project's own questions, and questions of any type and size."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from svc.cli.recipe import recipes
+from svc.evals.sets import load_sets
+from svc.schemas import load_questions
+from svc.wording import Finding, lint
+from tests.e2e.serving import ROOT
+from tests.questions.colour import known
+from tests.wording.planted import HARM, TEAM, yes_no
+
+# What may be found in all recipes together.
+FALSE_ALARMS = 1
+# Far more than it takes, on the busiest machine.
+SOON_S = 20.0
+
+
+def test_the_recipes_have_at_most_one_false_alarm() -> None:
+    found = [
+        (name, finding.question, finding.code)
+        for name, recipe in recipes().items()
+        for finding in lint(load_questions(recipe["questions"]))
+    ]
+    assert len(found) <= FALSE_ALARMS, found
+
+
+def test_the_eval_sets_have_no_false_alarm() -> None:
+    """The faults were not made with these in view, German ones among them."""
+    for eval_set in load_sets(str(ROOT / "evals"), []):
+        assert lint(eval_set.request({}).questions) == []
+
+
+def test_the_request_that_the_page_shows_first_has_no_fault() -> None:
+    shown = json.loads(Path(ROOT, "templates/demo_request.json").read_text("utf-8"))
+    assert lint(load_questions(shown["questions"])) == []
+
+
+def test_a_finding_says_where_and_what() -> None:
+    questions = {"harm": HARM, "angry": yes_no("Surely they are angry?")["q"]}
+    (found,) = lint(load_questions(questions))
+    assert found == Finding(
+        question="angry",
+        code="leading",
+        where="instructions",
+        what='"surely" says which answer is wanted',
+        why="The answer follows the hint instead of the input.",
+        instead="Leave the hint out, and ask in neutral words.",
+    )
+
+
+def test_findings_stand_in_the_order_of_the_questions() -> None:
+    bad = yes_no("Surely it is not late?")["q"]
+    found = lint(load_questions({"b": bad, "a": bad}))
+    assert [finding.question for finding in found] == sorted(
+        (finding.question for finding in found), reverse=True
+    )
+    assert {finding.code for finding in found if finding.question == "a"} >= {"repeated-question"}
+
+
+def test_a_type_of_ones_own_is_looked_at_too() -> None:
+    with known():
+        question = {"type": "colour", "instructions": "Surely it is red, isn't it?"}
+        assert [one.code for one in lint(load_questions({"q": question}))] == ["leading"]
+
+
+@pytest.mark.parametrize("text", ["is not no " * 9_000, "a" * 90_000, "? " * 45_000, "(" * 90_000])
+def test_hostile_texts_take_no_time(text: str) -> None:
+    started = time.perf_counter()
+    lint(load_questions(yes_no(f"Is it {text}?")))
+    assert time.perf_counter() - started < SOON_S
+
+
+def test_the_most_options_take_no_time_and_have_few_findings() -> None:
+    options = {f"option {n}": "The same words for every one of the options" for n in range(255)}
+    started = time.perf_counter()
+    found = lint(load_questions({"q": {**TEAM, "options": options}}))
+    assert time.perf_counter() - started < SOON_S
+    assert len(found) == 254
