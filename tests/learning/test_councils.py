@@ -31,7 +31,10 @@ def lesson(
     pools: str | None = None,
 ) -> TrainingData:
     learned = CalibrationState(len(p), len(p), 0, None, None, 1, pools)
-    return TrainingData(learned, p, truth or [0] * len(p), members)
+    n = len(p)
+    return TrainingData(
+        learned, p, truth or [0] * n, members, ["@p/m logprobs"] * n, [None] * n, [None] * n, [None] * n
+    )
 
 
 def council(n: int, question: Question = CHOICE) -> TrainingData:

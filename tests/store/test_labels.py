@@ -41,6 +41,8 @@ class Book:
             "label": "ab"[truth],
             "truth": truth,
             "p": [0.7, 0.3],
+            "answered_by": "@p/m logprobs",
+            "created_at": 1_000,
             **fields,
         }
         return NewLabel(**given)
