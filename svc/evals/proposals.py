@@ -10,7 +10,7 @@ from svc.errors import ApiError, QuotaSpent
 from svc.evals.budget import most_calls
 from svc.evals.scoring import Ask
 from svc.evals.sets import EvalSet
-from svc.questions.text import Text
+from svc.questions import Text
 from svc.schemas import DecisionRequest, load_decision
 from svc.terms import Mode
 from svc.wording import lint

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
-from svc.batch.run import FAILURES
+from svc.batch import FAILURES
 from svc.evals.asking import asked
 from svc.evals.candidates import Candidate
 from svc.evals.figures import Figures, figures_of

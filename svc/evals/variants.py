@@ -8,9 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from svc.jsontext import JsonObject
-from svc.questions import Question
-from svc.questions.choice import ESCAPE
-from svc.questions.noul import EVEN, Noul
+from svc.questions import ESCAPE, EVEN, Noul, Question
 
 # Other words for the same question, where none are given.
 TEMPLATES = ("Read the input, then answer this: {}", "About the input: {}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from svc.questions.choice import ChoiceSchema
+from svc.questions.choice import ESCAPE, ChoiceSchema
 from svc.questions.dependencies import UnsoundDependency, stages
 from svc.questions.kit import (
     ANSWER_MARK,
@@ -39,10 +39,10 @@ from svc.questions.kit import (
     to_digits,
 )
 from svc.questions.multi import MultiSchema
-from svc.questions.noul import NoulSchema
+from svc.questions.noul import EVEN, Noul, NoulSchema
 from svc.questions.number import IntegerSchema, NumberSchema
 from svc.questions.score import ScoreSchema
-from svc.questions.text import TextSchema
+from svc.questions.text import Text, TextSchema
 
 TYPES: dict[str, QuestionSchema] = {}
 
@@ -74,6 +74,8 @@ __all__ = [
     "BOTH",
     "CHOICE",
     "DECIMALS",
+    "ESCAPE",
+    "EVEN",
     "SCORE",
     "TYPES",
     "Anything",
@@ -85,12 +87,14 @@ __all__ = [
     "LabelLine",
     "LabelQuestion",
     "Levels",
+    "Noul",
     "NumberField",
     "Opinions",
     "PlainQuestion",
     "Question",
     "QuestionSchema",
     "Reading",
+    "Text",
     "TextField",
     "Unreadable",
     "UnsoundDependency",

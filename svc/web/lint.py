@@ -10,8 +10,7 @@ from marshmallow import Schema
 
 from svc.jsontext import JsonObject
 from svc.questions import Question
-from svc.schemas.decision import QuestionsField, any_question
-from svc.schemas.responses import ResponseSchema, Shown
+from svc.schemas import QuestionsField, ResponseSchema, Shown, any_question
 from svc.shapes import TEXT, array, one_of
 from svc.web.decorators import body, response
 from svc.wording import FAULTS, lint

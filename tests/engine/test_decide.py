@@ -279,7 +279,7 @@ def test_the_record_has_raw_readings_of_what_models_answered_alone() -> None:
     with world(m=yes(0.9)) as made:
         made.decide(asking(NOUL, ruled, skipped, state={"x": 1}))
         readings = {one.key: one.reading for one in made.journal.records[0].questions}
-        kept = {"p": [pytest.approx(0.9)], "mass": 1.0}
+        kept = {"p": [pytest.approx(0.9)], "mass": 1.0, "by": "@here/m logprobs"}
         assert readings == {"k0": kept, "k1": None, "k2": None}
 
 

@@ -2,11 +2,20 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
-from svc.learning.knowledge import Knowledge
+from svc.engine.plans import Finding
+from svc.learning.knowledge import Knowledge, Scores
 from svc.questions import Reading, from_definition
-from svc.store.labels import CalibrationState
+from svc.records import Model
+from svc.store import CalibrationState
+from svc.terms import Mode
+
+
+def finding(p: tuple[float, ...], model: str = "@p/m") -> Finding:
+    reading = Reading(p)
+    return Finding(reading, (Model(model, "p", "m"),), (Mode.LOGPROBS,), reading)
 
 
 @pytest.mark.parametrize("keys", [("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a")])
@@ -19,7 +28,58 @@ def test_a_bias_belongs_to_its_option_whatever_order_the_request_has(keys: tuple
     parameters = {"kind": "temperature", "t": 1.0, "bias": [3.0, 0.0, 0.0, -3.0]}
     state = CalibrationState(30, 30, 30, 0, json.dumps(parameters), 1)
     known = Knowledge({question.digest: state})
-    found = known.calibrated(question, Reading((0.25,) * 4)).probabilities
+    found = known.calibrated(question, finding((0.25,) * 4)).probabilities
     by_key = dict(zip((*keys, "none_of_these"), found, strict=True))
     assert by_key["a"] == max(found) and by_key["none_of_these"] == min(found)
     assert by_key["b"] == pytest.approx(by_key["c"])
+
+
+NOUL = from_definition(json.dumps({"type": "noul", "instructions": "Is it so?"}))
+
+
+def known_of(pooled: float | None, **own: float | None) -> Knowledge:
+    """Slopes of Platt calibrators: of all labels, and of models by name."""
+
+    def entry(slope: float | None) -> dict[str, object]:
+        parameters = None if slope is None else {"kind": "platt", "a": slope, "b": 0.0}
+        return {"calibrator": parameters, "labels": 40, "own": True}
+
+    groups = {f"@p/{name} logprobs": entry(slope) for name, slope in own.items()}
+    text = json.dumps({"pooled": entry(pooled), "groups": groups})
+    return Knowledge({NOUL.digest: CalibrationState(80, 80, 80, 0, text, 1)})
+
+
+def test_each_answering_model_has_its_own_calibrator() -> None:
+    known = known_of(1.0, sure=0.5, shy=2.0)
+    shown = {
+        model: known.calibrated(NOUL, finding((0.9,), f"@p/{model}")).probabilities[0]
+        for model in ("sure", "shy", "new")
+    }
+    assert shown["new"] == pytest.approx(0.9)
+    assert shown["sure"] < 0.85 and shown["shy"] > 0.95
+
+
+def test_a_model_whose_raw_probabilities_are_best_is_not_calibrated() -> None:
+    known = known_of(2.0, fine=None)
+    assert known.calibrator(NOUL, finding((0.9,), "@p/fine")) is None
+    assert known.calibrator(NOUL, finding((0.9,), "@p/other")) is not None
+
+
+def scores_of(**labels: int) -> Scores:
+    groups = [f"{model} logprobs" for model, count in labels.items() for _ in range(count)]
+    values = [0.1 if group.startswith("good") else 2.0 for group in groups]
+    return Scores(np.array(values), None, groups)
+
+
+def test_a_set_promises_nothing_for_a_model_without_labels() -> None:
+    scores = scores_of(good=40)
+    assert scores.limit("good logprobs", 0.9) == pytest.approx(0.1)
+    assert scores.limit("new logprobs", 0.9) is None
+
+
+def test_a_model_with_few_labels_shares_those_of_all() -> None:
+    scores = scores_of(good=35, bad=35, some=5)
+    assert scores.limit("good logprobs", 0.9) == pytest.approx(0.1)
+    assert scores.limit("bad logprobs", 0.9) == pytest.approx(2.0)
+    assert scores.limit("some logprobs", 0.9) == pytest.approx(2.0)
+    assert scores_of(good=29).limit("good logprobs", 0.9) is None

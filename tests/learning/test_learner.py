@@ -77,7 +77,7 @@ class Lessons:
     @property
     def temperature(self) -> float:
         assert self.state.calibrator is not None
-        return float(json.loads(self.state.calibrator)["t"])
+        return float(json.loads(self.state.calibrator)["pooled"]["calibrator"]["t"])
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ def test_a_fit_is_claimed_once_for_new_labels_and_an_interval(labels: Labels, bo
     assert labels.claim(place, 5_000, 5_000)  # a clock that was set back does not stop it
 
 
-def test_a_fit_without_a_calibrator_leaves_the_one_in_effect(labels: Labels, book: Book) -> None:
+def test_a_fit_that_found_nothing_ends_what_was_in_effect(labels: Labels, book: Book) -> None:
     label = book.label()
     labels.add(label)
     place = (PROJECT, label.digest)
@@ -113,7 +113,7 @@ def test_a_fit_without_a_calibrator_leaves_the_one_in_effect(labels: Labels, boo
     labels.add(book.label())
     assert labels.keep(place, 2, 2_000, None)
     state = labels.states(PROJECT, [label.digest])[label.digest]
-    assert (state.calibrator, state.tried, state.fitted_at) == ("{}", 2, 2_000)
+    assert (state.calibrator, state.tried, state.fitted_at) == (None, 2, 2_000)
     assert not labels.keep(place, 1, 3_000, "late")
 
 
@@ -132,24 +132,25 @@ def test_what_members_of_a_council_said_is_kept_with_a_label(labels: Labels, boo
     members = {"@a/m": [0.9, 0.1], "@b/m": None}
     alone, council = book.label(), book.label(members=members)
     labels.add(alone), labels.add(council)
-    lesson = labels.lesson((PROJECT, alone.digest), 10)
-    assert lesson is not None
-    assert lesson.members == [None, members]
+    data = labels.training_data((PROJECT, alone.digest), 10)
+    assert data is not None
+    assert data.members == [None, members]
 
 
-def test_a_calibrator_goes_with_the_pools_that_it_was_fitted_on(labels: Labels, book: Book) -> None:
+def test_where_a_label_comes_from_is_kept_with_it(labels: Labels, book: Book) -> None:
+    told = book.label(answered_by="@a/m verbal", sampled="queue", chance=0.25, created_at=7)
+    labels.add(book.label()), labels.add(told)
+    data = labels.training_data((PROJECT, told.digest), 10)
+    assert data is not None
+    assert data.answered_by == ["@p/m logprobs", "@a/m verbal"]
+    assert (data.sampled, data.chance) == ([None, "queue"], [None, 0.25])
+    assert data.created_at == [1_000, 7]
+
+
+def test_a_fit_keeps_all_that_it_found(labels: Labels, book: Book) -> None:
     label = book.label()
     labels.add(label)
-    place = (PROJECT, label.digest)
-
-    def kept(calibrator: str | None, pools: str | None) -> tuple[str | None, str | None]:
-        labels.keep(place, 1, 1_000, calibrator, pools)
-        learned = labels.learned(PROJECT, [label.digest])[label.digest]
-        return learned.calibrator, learned.pools
-
-    assert kept("{}", None) == ("{}", None)
-    assert kept(None, None) == ("{}", None)
-    assert kept("{}", "[1]") == ("{}", "[1]")
-    assert kept(None, "[1]") == ("{}", "[1]")
-    assert kept(None, "[2]") == (None, "[2]")
-    assert kept("{}", None) == ("{}", None)
+    labels.keep((PROJECT, label.digest), 1, 1_000, "{}", "[1]", 900)
+    state = labels.states(PROJECT, [label.digest])[label.digest]
+    assert (state.calibrator, state.pools, state.changed_at) == ("{}", "[1]", 900)
+    assert state.teaches

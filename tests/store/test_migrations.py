@@ -206,7 +206,7 @@ def test_many_that_open_a_new_file_at_the_same_moment_all_find_it_theirs(tmp_pat
                 opened.result()
 
 
-def test_labels_from_before_councils_were_learned_from_are_kept(path):
+def test_labels_of_the_first_schema_are_kept(path):
     """The first schema is filled by hand: today's code writes columns that it does not have."""
     Database.open(path, migrations=shipped()[:1]).close()
     make(
@@ -220,7 +220,8 @@ def test_labels_from_before_councils_were_learned_from_are_kept(path):
         """,
     )
     database = Database.open(path)
-    lesson = Labels(database).lesson(("p", b"\0"), 10)
-    assert (lesson.p, lesson.truth, lesson.members) == ([[0.7, 0.3]], [0], [None])
-    assert (lesson.learned.calibrator, lesson.learned.pools) == ("{}", None)
+    data = Labels(database).training_data(("p", b"\0"), 10)
+    assert (data.p, data.truth, data.members) == ([[0.7, 0.3]], [0], [None])
+    assert (data.state.calibrator, data.state.pools) == ("{}", None)
+    assert (data.answered_by, data.created_at, data.chance) == (["m verbal"], [0], [None])
     database.close()

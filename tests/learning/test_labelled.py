@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from svc.learning import fits as kept
+from svc.learning import sampling
+from svc.learning.labelled import HEAVIEST, labelled, sampling_weights
+from svc.questions import from_definition
+from svc.store import CalibrationState, TrainingData
+
+NOUL = from_definition(json.dumps({"type": "noul", "instructions": "Is it so?"}))
+
+
+def data_of(
+    p: list[float],
+    truth: list[int],
+    models: list[str] | None = None,
+    sampled: list[str | None] | None = None,
+    chance: list[float | None] | None = None,
+) -> TrainingData:
+    n = len(p)
+    return TrainingData(
+        CalibrationState(n, n, 0, None, None, 1),
+        [[one] for one in p],
+        truth,
+        [None] * n,
+        answered_by=models or ["@p/m logprobs"] * n,
+        sampled=sampled or [None] * n,
+        chance=chance or [None] * n,
+        created_at=[1_000 * place for place in range(n)],
+    )
+
+
+def answers(n: int, right: float, seed: int) -> tuple[list[float], list[int]]:
+    """Answers that are 90% sure, and right as often as told."""
+    random = np.random.default_rng(seed)
+    yes = random.random(n) < 0.5
+    correct = random.random(n) < right
+    return np.where(yes, 0.9, 0.1).tolist(), np.where(correct, yes, ~yes).astype(int).tolist()
+
+
+def test_two_models_that_err_in_opposite_ways_are_calibrated_each_by_itself() -> None:
+    sure, shy = answers(300, 0.7, 1), answers(300, 0.98, 2)
+    models = ["@p/sure logprobs"] * 300 + ["@p/shy logprobs"] * 300
+    rows = labelled(data_of(sure[0] + shy[0], sure[1] + shy[1], models), NOUL, None)
+    fits = rows.fits(again=False)
+    shown = {
+        name: calibrator.one((0.9,))[0]
+        for name in ("sure", "shy")
+        if (calibrator := fits.of(f"@p/{name} logprobs")) is not None
+    }
+    assert shown["sure"] == pytest.approx(0.7, abs=0.07)
+    assert shown["shy"] == pytest.approx(0.98, abs=0.03)
+    calibrated = rows.calibrated(fits)
+    assert calibrated[:300].max() < calibrated[300:].max()
+
+
+def test_what_was_fitted_is_read_back_as_it_was() -> None:
+    rows = labelled(data_of(*answers(200, 0.6, 3)), NOUL, None)
+    found = rows.fits(again=False)
+    assert found.any
+    read = kept.parsed(found.dumps())
+    assert read.of("@p/m logprobs") == found.of("@p/m logprobs")
+    assert read.of("@p/unknown verbal") == found.pooled.calibrator
+    assert kept.Fits().dumps() is None and not kept.parsed(None).any
+
+
+def test_a_changed_model_is_noticed_and_its_old_labels_count_little() -> None:
+    before, after = answers(600, 0.9, 4), answers(200, 0.55, 5)
+    rows = labelled(data_of(before[0] + after[0], before[1] + after[1]), NOUL, None)
+    assert rows.change is not None and 560 <= rows.change <= 700
+    weights = rows.weights
+    assert weights is not None and weights[: rows.change].sum() == pytest.approx(10)
+    calibrator = rows.fits(again=True).of("@p/m logprobs")
+    assert calibrator is not None and calibrator.one((0.9,))[0] < 0.7
+
+
+def test_nothing_is_made_of_labels_that_stay_as_they_were() -> None:
+    rows = labelled(data_of(*answers(800, 0.9, 6)), NOUL, None)
+    assert (rows.change, rows.weights) == (None, None)
+
+
+def test_a_label_weighs_one_over_its_chance_and_never_too_much() -> None:
+    assert sampling_weights([None, None]) is None
+    weights = sampling_weights([0.5, 0.25, None])
+    assert weights is not None
+    assert weights[1] == pytest.approx(2 * weights[0])
+    assert weights[2] == pytest.approx(1)
+    rare = sampling_weights([1.0] * 999 + [1e-6])
+    assert rare is not None and rare.max() == HEAVIEST
+
+
+def test_figures_of_labels_that_were_drawn_by_doubt_are_those_of_all() -> None:
+    """Unsure answers are handed out ten times as often, and are wrong more often."""
+    random = np.random.default_rng(7)
+    sure = random.random(20_000) < 0.8
+    p = np.where(sure, 0.97, 0.6)
+    truth = (random.random(20_000) < p).astype(int)
+    chance = np.where(sure, 0.02, 0.2)
+    drawn = random.random(20_000) < chance
+    rows = labelled(
+        data_of(p[drawn].tolist(), truth[drawn].tolist(), chance=chance[drawn].tolist()),
+        NOUL,
+        None,
+    )
+    right = rows.truth == 1
+    assert right.mean() < 0.8
+    assert np.average(right, weights=rows.sampling) == pytest.approx(truth.mean(), abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("sampled", "meaning"),
+    [
+        ([], None),
+        (["random", "queue"], sampling.ALL_DRAWN),
+        (["random", None], sampling.NOBODY_SAID),
+        ([None, "other"], sampling.SOME_PICKED),
+    ],
+)
+def test_the_report_says_what_cannot_be_promised(
+    sampled: list[str | None], meaning: str | None
+) -> None:
+    n = len(sampled)
+    data = data_of([0.9] * n, [1] * n, sampled=sampled) if n else None
+    report = sampling.report(data)
+    assert report["meaning"] == meaning
+    assert sum(report["labels"].values()) == n
