@@ -6,6 +6,7 @@ since it was given.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,9 +27,8 @@ class Labelled:
     """The labels of an exact question, oldest first.
 
     `groups` are the answering models and modes. `sampling` has one over the chance of each label to
-    have been asked for; `weights` are less for labels from before a change. Both are None where
-    all labels count alike. `change` is the place of the first label since the answers changed,
-    None where they did not.
+    have been asked for, None where all count alike. `changes` has, for each group whose answers
+    changed, the place of its first label since then.
     """
 
     question: Question
@@ -36,36 +36,53 @@ class Labelled:
     truth: Ints
     groups: list[str]
     sampling: Floats | None
-    change: int | None
+    changes: Mapping[str, int]
 
     @property
     def weights(self) -> Floats | None:
-        """What each label counts for how answers are now."""
-        if self.change is None:
+        """What each label counts for how answers are now; None where all count alike."""
+        if not self.changes:
             return self.sampling
-        recent = recency.weights(len(self.truth), self.change)
-        return recent if self.sampling is None else recent * self.sampling
+        weights = np.ones(len(self.truth)) if self.sampling is None else self.sampling.copy()
+        for group, change in self.changes.items():
+            mine = self.of(group)
+            weights[mine] *= recency.weights(len(mine), int((mine < change).sum()))
+        return weights
+
+    @property
+    def current(self) -> Ints:
+        """The places of the labels since the answers of their group changed."""
+        since = np.array([self.changes.get(group, 0) for group in self.groups], dtype=np.int64)
+        places: Ints = np.flatnonzero(np.arange(len(since)) >= since)
+        return places
+
+    def of(self, group: str) -> Ints:
+        """The places of a group's labels."""
+        return _places(self.groups, group)
+
+    def changed_at(self, times: list[int | None]) -> int | None:
+        """When the answers changed last, of the `times` of all labels."""
+        found = [times[change] for change in self.changes.values()]
+        return max((time for time in found if time is not None), default=None)
 
     def calibrated(self, fits: Fits) -> Floats:
         """The probabilities as callers see them while `fits` are in effect."""
         task, p = TASKS[self.question.task], self.p.copy()
-        groups = np.array(self.groups, dtype=np.str_)
         for group in sorted(set(self.groups)):
-            calibrator = fits.of(group)
+            calibrator, mine = fits.of(group), self.of(group)
             if calibrator is not None:
-                p[groups == group] = task.calibrated(calibrator, self.p[groups == group])
+                p[mine] = task.calibrated(calibrator, self.p[mine])
         return p
 
     def held_out(self, in_effect: Fits) -> Floats:
         """The same, each half of the labels calibrated by fits on the other half."""
         task, p = TASKS[self.question.task], self.p.copy()
-        groups = np.array(self.groups, dtype=np.str_)
         pooled = in_effect.pooled.calibrator
         if pooled is not None:
             p = held_out(task, self.p, self.truth, self.weights, like=pooled)
         for group, fitted in in_effect.by_group.items():
-            mine = groups == group
-            if fitted.own and mine.any():
+            mine = self.of(group)
+            if fitted.own and len(mine):
                 weights = None if self.weights is None else self.weights[mine]
                 like = fitted.calibrator
                 p[mine] = held_out(task, self.p[mine], self.truth[mine], weights, like=like)
@@ -90,13 +107,23 @@ def labelled(data: TrainingData, question: Question, pools: str | None) -> Label
     p, truth = np.array(merged.p), np.array(merged.truth)
     task = TASKS[question.task]
     surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
-    change = recency.latest(surprises)
-    return Labelled(question, p, truth, merged.answered_by, sampling_weights(data.chance), change)
+    groups = merged.answered_by
+    changes = {}
+    for group in sorted(set(groups)):
+        mine = _places(groups, group)
+        change = recency.latest(surprises[mine])
+        if change is not None:
+            changes[group] = int(mine[change])
+    return Labelled(question, p, truth, groups, sampling_weights(data.chance), changes)
 
 
 def unlabelled(question: Question) -> Labelled:
     """Where there are no labels yet."""
-    return Labelled(question, np.zeros((0, 1)), np.zeros(0, dtype=np.int64), [], None, None)
+    return Labelled(question, np.zeros((0, 1)), np.zeros(0, dtype=np.int64), [], None, {})
+
+
+def _places(groups: list[str], group: str) -> Ints:
+    return np.array([place for place, one in enumerate(groups) if one == group], dtype=np.int64)
 
 
 def sampling_weights(chances: list[float | None]) -> Floats | None:

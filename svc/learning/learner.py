@@ -138,7 +138,7 @@ class Learner:
         pools = councils.fitted(data, question)
         rows = labelled(data, question, pools)
         calibrator = rows.fits(again=fits.parsed(state.calibrator).pooled.calibrator is not None)
-        changed_at = None if rows.change is None else data.created_at[rows.change]
+        changed_at = rows.changed_at(data.created_at)
         self._labels.keep(
             project_question,
             state.revision,

@@ -114,14 +114,14 @@ def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
     that were fitted to half of the labels each; where none is in effect, it is `before`.
     """
     task, now = TASKS[rows.question.task], rows.calibrated(in_effect)
-    since = rows.change or 0
-    weights = None if rows.sampling is None else rows.sampling[since:]
+    current = rows.current
+    weights = None if rows.sampling is None else rows.sampling[current]
     after = rows.held_out(in_effect)
     return {
         "before": scores.summary(task, rows.p, rows.truth),
         "after": scores.summary(task, after, rows.truth),
         "thresholds": thresholds.report(
-            task.confidence(now)[since:], task.correct(now, rows.truth)[since:], weights
+            task.confidence(now)[current], task.correct(now, rows.truth)[current], weights
         ),
         "uncertainty": {
             "before": scores.uncertainty(task, rows.p, rows.truth, rows.sampling) or None,

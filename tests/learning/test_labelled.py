@@ -71,16 +71,26 @@ def test_what_was_fitted_is_read_back_as_it_was() -> None:
 def test_a_changed_model_is_noticed_and_its_old_labels_count_little() -> None:
     before, after = answers(600, 0.9, 4), answers(200, 0.55, 5)
     rows = labelled(data_of(before[0] + after[0], before[1] + after[1]), NOUL, None)
-    assert rows.change is not None and 560 <= rows.change <= 700
+    change = rows.changes["@p/m logprobs"]
+    assert 560 <= change <= 700
     weights = rows.weights
-    assert weights is not None and weights[: rows.change].sum() == pytest.approx(10)
+    assert weights is not None and weights[:change].sum() == pytest.approx(10)
+    assert rows.current.tolist() == list(range(change, 800))
+    assert rows.changed_at([1_000 * place for place in range(800)]) == 1_000 * change
     calibrator = rows.fits(again=True).of("@p/m logprobs")
     assert calibrator is not None and calibrator.one((0.9,))[0] < 0.7
 
 
 def test_nothing_is_made_of_labels_that_stay_as_they_were() -> None:
     rows = labelled(data_of(*answers(800, 0.9, 6)), NOUL, None)
-    assert (rows.change, rows.weights) == (None, None)
+    assert (rows.changes, rows.weights) == ({}, None)
+
+
+def test_another_model_that_answers_from_now_on_is_no_change_of_the_first() -> None:
+    first, second = answers(300, 0.9, 8), answers(300, 0.5, 9)
+    models = ["@p/first logprobs"] * 300 + ["@p/second logprobs"] * 300
+    rows = labelled(data_of(first[0] + second[0], first[1] + second[1], models), NOUL, None)
+    assert not rows.changes
 
 
 def test_a_label_weighs_one_over_its_chance_and_never_too_much() -> None:
