@@ -81,7 +81,7 @@ function scoresCard({ before, after }) {
 function thresholds(list) {
   const rows = list.map((one) => [
     `at least ${percent(one.target)}`,
-    one.min_confidence === null ? NOTHING : one.min_confidence.toFixed(2),
+    one.min_confidence === null ? NOTHING : String(one.min_confidence),
     percent(one.automated),
     one.reason ?? "promised with 95% certainty",
   ]);

@@ -134,7 +134,7 @@ class Agreement:
     @property
     def promises(self) -> list[dict[str, Any]]:
         """For each target accuracy the lowest confidence that keeps it, see `stats.thresholds`."""
-        return thresholds.report(*self._arrays())
+        return thresholds.report(*self._arrays(), ordered=False)
 
     def reaching(self, low: float) -> tuple[int, int]:
         """How many answers have a confidence of at least `low`, and how many of them agree."""

@@ -48,7 +48,7 @@ def _automation(agreement: Agreement) -> list[str]:
 def _promise(promise: Mapping[str, Any]) -> str:
     if promise["min_confidence"] is None:
         return f"{promise['target']:.0%} right: cannot be promised, {promise['reason']}"
-    kept = f"min_confidence {promise['min_confidence']:.2f} keeps it, {promise['automated']:.1%}"
+    kept = f"min_confidence {promise['min_confidence']:g} keeps it, {promise['automated']:.1%}"
     return f"{promise['target']:.0%} right: {kept} automated (95% sure)"
 
 

@@ -70,7 +70,7 @@ def figures_of(scored: Sequence[Scored]) -> Figures:
         median_ms=float(np.median(latencies)) if some else None,
         p95_ms=float(np.percentile(latencies, 95)) if some else None,
         bins=reliability(confidences, agrees),
-        promises=thresholds.report(confidences, agrees) if some else [],
+        promises=thresholds.report(confidences, agrees, ordered=False) if some else [],
         confusion=Counter(pairs),
     )
 
