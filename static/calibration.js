@@ -24,15 +24,24 @@ function calibrationOf(report) {
   }
   return [
     head,
+    report.changed_at && says(["changed", "warn"], changed(report.changed_at)),
     el("div", { class: "columns" }, diagram(report), scoresCard(report)),
     thresholds(report.thresholds),
+    report.models.length > 1 && models(report.models),
+    report.options.length > 0 && options(report.options),
+    report.sampling.meaning && el("p", { class: "note" }, report.sampling.meaning),
   ];
+}
+
+function changed(at) {
+  return `The answers changed on ${time(at)}; labels from before count little.`;
 }
 
 function parameters(calibrator) {
   if (!calibrator) return "raw probabilities are shown to callers";
-  const named = Object.entries(calibrator).filter(([name]) => name !== "kind");
-  return named.map(([name, number]) => `${name} = ${decimal(number)}`).join(", ");
+  const named = ["t", "a", "b"].filter((name) => name in calibrator);
+  const values = named.map((name) => `${name} = ${decimal(calibrator[name])}`);
+  return [...values, ...(calibrator.bias ? ["a bias for each option"] : [])].join(", ");
 }
 
 function diagram({ type, before, after }) {
@@ -83,11 +92,40 @@ function thresholds(list) {
     `at least ${percent(one.target)}`,
     one.min_confidence === null ? NOTHING : String(one.min_confidence),
     percent(one.automated),
-    one.reason ?? "promised with 95% certainty",
+    one.reason ?? "promised with 95% certainty, however often you look",
   ]);
   const columns = ["Accuracy", "#min_confidence", "#Automated", "Why"];
   return card(
     "What may be automated",
     table("The lowest min_confidence for an accuracy", columns, rows),
   );
+}
+
+function models(list) {
+  const rows = list.map(({ model, mode, labels, calibrator, own }) => [
+    model,
+    mode,
+    whole(labels),
+    calibrator ? parameters(calibrator) : "raw probabilities",
+    calibrator && !own ? "of all labels" : NOTHING,
+  ]);
+  const columns = ["Model", "Mode", "#Labels", "Calibrator", "Shared"];
+  return card("By answering model", table("Calibrators by answering model", columns, rows));
+}
+
+function options(list) {
+  const rows = list.map(({ option, labels, precision, recall, f1 }) => [
+    option,
+    whole(labels),
+    range(precision),
+    range(recall),
+    f1 === null ? NOTHING : decimal(f1),
+  ]);
+  const columns = ["Option", "#Labels", "#Precision", "#Recall", "#F1"];
+  return card("By option", table("How each option does, with 95% intervals", columns, rows));
+}
+
+function range(interval) {
+  if (interval === null) return NOTHING;
+  return `${percent(interval.estimate)} (${percent(interval.low)} to ${percent(interval.high)})`;
 }

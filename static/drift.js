@@ -2,6 +2,12 @@
 // How a question's answers change over the weeks.
 
 const SERIES = 6; // top answers with a colour of their own
+const TESTED = {
+  mix: "the mix",
+  confidence: "confidence",
+  slow_mix: "the mix of the last four weeks",
+  slow_confidence: "confidence in the last four weeks",
+};
 const WEEKS = ["8", "26", "53"];
 
 async function drift(region, params, signal) {
@@ -20,7 +26,7 @@ function weeksField(chosen = WEEKS[0]) {
   return field("Weeks", el("select", { name: "weeks" }, options));
 }
 
-function driftOf({ weeks }) {
+function driftOf({ weeks, test }) {
   if (!weeks.length)
     return [empty("No decisions in these weeks", "Look at more weeks, or ask the question.")];
   if (weeks.length === 1) return oneWeek(weeks[0]);
@@ -28,6 +34,7 @@ function driftOf({ weeks }) {
   const mixed = weeks.some((week) => week.mix);
   return [
     verdict(latest),
+    test && tested(test),
     figures(
       figure("Weeks", whole(weeks.length), "with decisions"),
       figure(`Decisions in ${latest.week}`, whole(latest.decisions)),
@@ -72,6 +79,16 @@ function verdict({ week, drift: drifts }) {
   return drifts
     ? says(["drift", "warn"], `${week} drifts away from the weeks before.`)
     : says(["no drift", "good"], `${week} is like the weeks before.`);
+}
+
+/** Whether more than chance is behind it, said apart from the rule of thumb. */
+function tested({ week, alarm, finished, ...tests }) {
+  const found = Object.entries(tests).filter(([, one]) => one?.alarm);
+  const names = found.map(([name]) => TESTED[name]).join(", ");
+  const when = finished ? week : `${week}, so far,`;
+  return alarm
+    ? says(["alarm", "warn"], `More than chance: ${names} in ${when} (5% false alarms a year).`)
+    : says(["no alarm", "good"], `${when} differs by no more than chance would have it.`);
 }
 
 function says(kind, text) {

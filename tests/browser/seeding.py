@@ -29,7 +29,7 @@ PAGED = 60  # decisions of the project `default`: three pages
 LABELS = 300  # of the project `learned`
 SURE = (
     (0.999, 1.0),
-    (0.97, 0.85),
+    (0.97, 1.0),
     (0.9, 0.75),
     (0.8, 0.65),
     (0.65, 0.55),
