@@ -79,7 +79,7 @@ def test_a_master_key_that_is_not_the_servers_is_refused(db: Path) -> None:
     ["", "\n", "two words", f"{KEY}\nmore", "kéy", b"\xff\xfe", "k\x00", "x" * (KEY_CHARS + 3)],
 )
 def test_what_is_no_key_is_refused(db: Path, stdin: str | bytes) -> None:
-    assert "holds no key" in error(svc("set", "shop", "--db", db, stdin=stdin))
+    assert "has no key" in error(svc("set", "shop", "--db", db, stdin=stdin))
     assert stored(db, "shop") is None
 
 
