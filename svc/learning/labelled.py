@@ -99,6 +99,11 @@ def unlabelled(question: Question) -> Labelled:
     return Labelled(question, np.zeros((0, 1)), np.zeros(0, dtype=np.int64), [], None, None)
 
 
+def columns(p: Floats) -> Floats:
+    """A column for each option or level; of a yes/no question no and yes."""
+    return p if p.shape[1] > 1 else np.hstack([1 - p, p])
+
+
 def sampling_weights(chances: list[float | None]) -> Floats | None:
     """One over each chance, around 1; a label whose chance is not known weighs 1."""
     if not any(chances):

@@ -33,7 +33,14 @@ def lesson(
     learned = CalibrationState(len(p), len(p), 0, None, None, 1, pools)
     n = len(p)
     return TrainingData(
-        learned, p, truth or [0] * n, members, ["@p/m logprobs"] * n, [None] * n, [None] * n, [None] * n
+        learned,
+        p,
+        truth or [0] * n,
+        members,
+        ["@p/m logprobs"] * n,
+        [None] * n,
+        [None] * n,
+        [None] * n,
     )
 
 
