@@ -224,3 +224,18 @@ def test_labels_from_before_councils_were_learned_from_are_kept(path):
     assert (lesson.p, lesson.truth, lesson.members) == ([[0.7, 0.3]], [0], [None])
     assert (lesson.learned.calibrator, lesson.learned.pools) == ("{}", None)
     database.close()
+
+
+def test_decisions_from_before_providers_names_were_kept_have_none(path):
+    Database.open(path, migrations=shipped()[:3]).close()
+    make(
+        path,
+        """
+        INSERT INTO decisions VALUES (1, x'01', 0, 'p', NULL, x'', 'm', 'verbal', 'svc-1.0.0',
+            'standard', 0, 0, 0, '{}', '{}', '[]', NULL);
+        """,
+    )
+    database = Database.open(path)
+    (entry,) = Decisions(database).page("p", 1)
+    assert (entry.facts.model, entry.facts.provider_models) == ("m", None)
+    database.close()
