@@ -109,7 +109,7 @@ function decisionFacts(entry) {
     ["Cost", dollars(cost_usd)],
     ["State hash", el("code", {}, state_hash)],
     ...(images ?? []).map((hash) => ["Image hash", el("code", {}, hash)]),
-    ...Object.entries(further).map(([name, value]) => [label(name), String(value)]),
+    ...Object.entries(further).map(([name, value]) => [label(name), String(value ?? "none")]),
   ];
 }
 

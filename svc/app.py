@@ -20,6 +20,7 @@ from svc.web import (
     models,
     openapi,
     ops,
+    rates,
     systemone,
 )
 
@@ -42,6 +43,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(feedback.blueprint(services.learner))
     app.register_blueprint(calibration.blueprint(services.reporter))
     app.register_blueprint(drift.blueprint(services.reporter))
+    app.register_blueprint(rates.blueprint(services.rates))
     app.register_blueprint(audit.blueprint(services.decisions))
     app.register_blueprint(lint.blueprint())
     app.register_blueprint(models.blueprint(services.settings.latest_config))

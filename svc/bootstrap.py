@@ -16,14 +16,23 @@ from svc.engine.decide import Engine, Journal
 from svc.engine.plans import ModelResult
 from svc.engine.setup import KeyOf, Know
 from svc.flows import FlowPool
-from svc.learning import Learner, Library, Reporter, nothing_known
+from svc.learning import Learner, Library, RateReporter, Reporter, nothing_known
 from svc.metrics import Board, Metrics
 from svc.pins import PINS
 from svc.providers import Admission, Client, Provider, Router, TraitMemory, build_catalog
 from svc.ratelimit import Buckets
 from svc.settings import Settings
 from svc.sharing import FairLock, WorkerLoads
-from svc.store import ApiKeys, CallBudget, Database, Labels, ProjectKeys, QuestionVersions, Weeks
+from svc.store import (
+    ApiKeys,
+    CallBudget,
+    Database,
+    Labels,
+    Periods,
+    ProjectKeys,
+    QuestionVersions,
+    Weeks,
+)
 from svc.store.decisions import Decisions
 from svc.usage import Usage, UsageBoard
 
@@ -92,6 +101,7 @@ class Services:
     keys: ApiKeys
     learner: Learner
     reporter: Reporter
+    rates: RateReporter
     core: Core
     metrics: Metrics
 
@@ -166,6 +176,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         keys=ApiKeys(database),
         learner=Learner(decisions, versions, labels),
         reporter=Reporter(versions, labels, Weeks(database)),
+        rates=RateReporter(versions, labels, Periods(database)),
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )

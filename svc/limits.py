@@ -103,7 +103,12 @@ LABELS_READ = 5_000
 AUDIT_PAGE = (1, 1_000)
 AUDIT_PAGE_DEFAULT = 100
 
-# The weeks of a drift report, the current one included.
+# The decisions that a report of rates reads, and the last ones of the project among which it looks
+# for them.
+RATES_DECISIONS = 20_000
+RATES_DEPTH = 200_000
+
+# The weeks of a report of drift or of rates, the current one included.
 DRIFT_WEEKS = (1, 53)
 DRIFT_WEEKS_DEFAULT = 8
 

@@ -114,6 +114,12 @@ class DecisionFacts:
     latency_ms: float = column(AMOUNT, "Milliseconds over all model calls; 0 when cached.")
     cost_usd: float = column(AMOUNT, "What the models cost, in dollars; 0 when cached.")
     cached: bool = column(FLAG, "Whether every call was served from the cache.")
+    provider_models: str | None = column(
+        nullable(TEXT),
+        "What providers call the models that were asked (`model` and `system_fingerprint` of their "
+        "replies), joined by `, `; of cached answers as it was then. Null when they said nothing.",
+        default=None,
+    )
 
 
 # The columns by name, in the same order.

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 README = Path(__file__).parent.parent / "README.md"
 EXAMPLE = re.compile(r"```bash\n(curl .+?)```\n\n```json\n(.*?)```", re.S)
 # What differs from run to run.
-PASSING = {"id": "dec_…", "decision_id": "dec_…", "latency_ms": 12.3}
+PASSING = {"id": "dec_…", "decision_id": "dec_…", "latency_ms": 12.3, "since": 1790553600000}
 
 
 _WEEK = re.compile(r'"\d{4}-W\d\d"')

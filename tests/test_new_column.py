@@ -19,6 +19,9 @@ COLUMN = """    cached: bool = column(FLAG, "Whether every call was served from 
 """
 MIGRATION = """    return (
         schema,
+        _COUNCILS,
+        _PROVENANCE,
+        _PROVIDER_MODELS,
         "ALTER TABLE decisions ADD COLUMN shard TEXT NOT NULL DEFAULT 'south';",
     )
 """
@@ -56,7 +59,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Any:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     last_line = COLUMN.splitlines(keepends=True)[0]
     edit(folder / "svc" / "records.py", last_line, COLUMN)
-    edit(folder / "svc" / "store" / "migrations.py", "    return (schema,)\n", MIGRATION)
+    edit(
+        folder / "svc" / "store" / "migrations.py",
+        "    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS)\n",
+        MIGRATION,
+    )
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=folder,

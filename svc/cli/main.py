@@ -31,6 +31,7 @@ COMMANDS = {
     "shadow": "Compare answers with the labels that people gave.",
     "bench": "Score models on eval sets.",
     "report": "Print a saved bench run again, without asking any model.",
+    "rates": "Tell how common each answer truly is, from all decisions and some labels.",
     "tune": "Find the best way to ask the question of an eval set.",
     "mcp": "Give MCP clients a tool that asks a running server.",
 }

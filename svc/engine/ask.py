@@ -245,6 +245,7 @@ class Asker:
             original=tuple(orders[0]),
             mode=Mode.VERBAL if way in JSON_WAYS else Mode.LOGPROBS,
             debiased=len(orders) > 1 if request.reversible(way is Way.DECISION) else None,
+            served_by=tuple(dict.fromkeys(attempt.served_by)),
         )
 
 

@@ -61,13 +61,15 @@ class Attempt:
     """The outcomes of all option orders in one way: readings where it worked, else failures.
 
     `cut` are the orders whose output limit was used up. `thought` says that some reply shows that
-    the model thinks before it answers.
+    the model thinks before it answers. `served_by` has what the provider calls its model, of each
+    reply that was read and says it.
     """
 
     readings: list[list[Reading]] = field(default_factory=list)
     failures: list[ProviderError | ApiError] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
     thought: bool = False
+    served_by: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class Runner:
         if not failures:
             try:
                 attempt.readings.append(_readings(way, completions, prompt_input, order))
+                attempt.served_by += [one.served_by for one in completions if one.served_by]
                 return
             except Unreadable as error:
                 name = "JSON" if way not in LABEL_WAYS else "label"

@@ -40,6 +40,7 @@ def decision(
         latency_ms=0 if cached or not results else round(latency_ms, 1),
         cost_usd=round(setup.ledger.cost_usd, 9),
         cached=cached,
+        provider_models=_served_by(answered.findings.results),
         debiased=bool(debiased) and all(debiased),
         answers=answers,
         questions=tuple(
@@ -60,6 +61,12 @@ def _models(setup: Setup, answered: Answered) -> str:
     used = {model for finding in answered.findings.by_key.values() for model in finding.models}
     ids = [model.id for model in setup.models if model in used or not used]
     return ",".join(dict.fromkeys(ids))
+
+
+def _served_by(results: Sequence[ModelResult]) -> str | None:
+    """What the providers called the models that were asked, each once."""
+    names = dict.fromkeys(name for result in results for name in result.served_by)
+    return ", ".join(names) or None
 
 
 def _mode(setup: Setup, answered: Answered) -> Mode:

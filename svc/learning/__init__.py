@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svc.learning.knowledge import Knowledge, Library, nothing_known
 from svc.learning.learner import Learner
+from svc.learning.rates import RateReporter
 from svc.learning.reports import Reporter
 
-__all__ = ["Knowledge", "Learner", "Library", "Reporter", "nothing_known"]
+__all__ = ["Knowledge", "Learner", "Library", "RateReporter", "Reporter", "nothing_known"]

@@ -126,6 +126,11 @@ def _places(groups: list[str], group: str) -> Ints:
     return np.array([place for place, one in enumerate(groups) if one == group], dtype=np.int64)
 
 
+def columns(p: Floats) -> Floats:
+    """A column for each option or level; of a yes/no question no and yes."""
+    return p if p.shape[1] > 1 else np.hstack([1 - p, p])
+
+
 def sampling_weights(chances: list[float | None]) -> Floats | None:
     """One over each chance, around 1; a label whose chance is not known weighs 1."""
     if not any(chances):

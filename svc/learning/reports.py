@@ -6,18 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-import numpy as np
-
 from svc import limits
-from svc.errors import NotFound
 from svc.jsontext import JsonObject
 from svc.learning import councils, fits, sampling
+from svc.learning.asked import latest
 from svc.learning.fits import Fits
-from svc.learning.labelled import Labelled, labelled, unlabelled
-from svc.phrases import quoted
-from svc.questions import Question, from_definition
+from svc.learning.labelled import Labelled, columns, labelled, unlabelled
 from svc.stats import TASKS, Fitted, Floats, drift, scores, thresholds
-from svc.store import Labels, QuestionVersion, QuestionVersions, Weeks
+from svc.store import Labels, QuestionVersions, Weeks
 
 
 class Reporter:
@@ -36,7 +32,7 @@ class Reporter:
 
     def calibration(self, project: str, key: str) -> JsonObject:
         """The calibration report. Raises `NotFound` and `StorageError`."""
-        version, question = self._latest(project, key)
+        version, question = latest(self._versions, project, key)
         data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
         state = None if data is None else data.state
         in_effect = fits.parsed(None if state is None else state.calibrator)
@@ -58,7 +54,7 @@ class Reporter:
 
     def drift(self, project: str, key: str, weeks: int) -> JsonObject:
         """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
-        version, question = self._latest(project, key)
+        version, question = latest(self._versions, project, key)
         now_ms = int(self._clock() * 1000)
         stored = self._weeks.read(project, version.question_id, limits.DRIFT_WEEKS[1], now_ms)
         year = [
@@ -79,12 +75,6 @@ class Reporter:
             if year
             else None,
         }
-
-    def _latest(self, project: str, key: str) -> tuple[QuestionVersion, Question]:
-        version = self._versions.latest(project, key)
-        if version is None:
-            raise NotFound(f"project {quoted(project)} was never asked a question {quoted(key)}")
-        return version, from_definition(version.definition)
 
 
 def _shown(fitted: Fitted) -> JsonObject | None:
@@ -136,9 +126,8 @@ def _by_option(rows: Labelled, p: Floats) -> JsonObject:
     names = rows.question.option_names
     if not names or not len(rows.truth):
         return {"options": [], "confusion": []}
-    columns = p if p.shape[1] > 1 else np.hstack([1 - p, p])
-    options = scores.by_option(columns, rows.truth, rows.sampling)
-    pairs = scores.confusion(columns, rows.truth)
+    options = scores.by_option(columns(p), rows.truth, rows.sampling)
+    pairs = scores.confusion(columns(p), rows.truth)
     return {
         "options": [{"option": name, **entry} for name, entry in zip(names, options, strict=True)],
         "confusion": [

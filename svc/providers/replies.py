@@ -19,6 +19,9 @@ PLACEHOLDER = -9999.0
 MOST_TOKENS = 1_000_000_000
 MOST_DOLLARS = 10_000.0
 
+# The longest name of a model that is kept, and the longest fingerprint.
+NAME_CHARS = 200
+
 # How far above 1 rounding may push the sum of the alternatives' probabilities.
 _SUM_SLACK = 0.01
 
@@ -60,7 +63,7 @@ class Completion:
     `tokens` is None unless log-probabilities were requested. `reported_cost` is in dollars, None
     where the provider does not report it. `cut` says that the text ran into the output limit.
     `decided` is the answer of a decision server: for each question, the probability of each label
-    by its position.
+    by its position. `served_by` is what the provider calls its model, empty where it said nothing.
     """
 
     text: str
@@ -70,6 +73,7 @@ class Completion:
     reported_cost: float | None = None
     cut: bool = False
     decided: tuple[Mapping[int, float], ...] = ()
+    served_by: str = ""
 
 
 def read_payload(reply: Reply, call: SentCall, now: float) -> Any:
@@ -99,13 +103,23 @@ def read_chat(payload: Any, logprobs: bool) -> Completion:
     input_tokens, output_tokens = read_usage(usage, "prompt_tokens", "completion_tokens")
     cost = _dollars(usage.get("cost")) if isinstance(usage, dict) else None
     cut = choice.get("finish_reason") == "length"
-    return Completion(text, tokens, input_tokens, output_tokens, cost, cut)
+    served_by = read_model(payload)
+    return Completion(text, tokens, input_tokens, output_tokens, cost, cut, served_by=served_by)
 
 
 def read_usage(usage: Any, input_name: str, output_name: str) -> tuple[int, int]:
     """Input and output tokens of a `usage` object; 0 for a count that is missing or wrong."""
     usage = usage if isinstance(usage, dict) else {}
     return _count(usage.get(input_name)), _count(usage.get(output_name))
+
+
+def read_model(payload: Any) -> str:
+    """The `model` and the `system_fingerprint` of a reply; empty without either.
+
+    One that is not at most 200 visible characters is left out.
+    """
+    model, fingerprint = _name(payload.get("model")), _name(payload.get("system_fingerprint"))
+    return f"{model} {fingerprint}" if model and fingerprint else model or fingerprint
 
 
 def read_models(reply: Reply, call: SentCall, now: float) -> list[str]:
@@ -203,6 +217,13 @@ def _pair(item: Any) -> tuple[str, float]:
     if not isinstance(text, str) or not number or not value <= _SUM_SLACK:
         raise NoLogprobs("200: malformed log-probabilities")
     return _clean(text), float(min(0, max(PLACEHOLDER, value)))
+
+
+def _name(value: Any) -> str:
+    """A name as it is kept, or an empty text."""
+    if not isinstance(value, str) or len(value) > NAME_CHARS:
+        return ""
+    return value if value.isprintable() and " " not in value else ""
 
 
 def _count(value: Any) -> int:

@@ -18,6 +18,7 @@ from svc.store.labels import (
     Place,
     TrainingData,
 )
+from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.weeks import Weeks
@@ -34,6 +35,8 @@ __all__ = [
     "Labels",
     "Members",
     "NewLabel",
+    "Period",
+    "Periods",
     "Place",
     "ProjectKeys",
     "QuestionVersion",

@@ -24,6 +24,11 @@ def following(last: bytes | None, milliseconds: int, count: int) -> list[bytes]:
     return [number.to_bytes(16, "big") for number in range(first, first + count)]
 
 
+def earliest(milliseconds: int) -> bytes:
+    """The lowest ULID of a moment."""
+    return (max(milliseconds, 0) << RANDOM_BITS).to_bytes(16, "big")
+
+
 def text(ulid: bytes) -> str:
     """The id that callers see; 26 digits of five bits, two at a time."""
     number = int.from_bytes(ulid, "big")

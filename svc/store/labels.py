@@ -34,7 +34,7 @@ _COUNT = (
 )
 _RECENT = (
     "SELECT p, truth, members, answered_by, sampled, chance, created_at FROM labels "
-    "WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
+    "WHERE project = ? AND question_id = ? AND decision_seq >= ? ORDER BY id DESC LIMIT ?"
 )
 _CLAIM = (
     "UPDATE learned SET fitted_at = :now WHERE project = :project AND digest = :digest "
@@ -142,15 +142,19 @@ class Labels:
         rows = self._database.rows(_find(wanted), project, *wanted)
         return {row[0]: CalibrationState(*row[1:]) for row in rows}
 
-    def training_data(self, place: Place, most: int) -> TrainingData | None:
-        """The `most` recent labels, None without any. Raises `StorageError`."""
+    def training_data(self, place: Place, most: int, first: int = 0) -> TrainingData | None:
+        """The `most` recent labels, None where there never was one.
+
+        `first` is the row of the first decision whose label counts. Raises `StorageError`.
+        """
         project, digest = place
         with self._database.read() as connection:
             found = connection.execute(_find([digest]), (project, digest)).fetchone()
             if found is None:
                 return None
             state = CalibrationState(*found[1:])
-            rows = connection.execute(_RECENT, (project, state.question_id, most)).fetchall()
+            values = (project, state.question_id, first, most)
+            rows = connection.execute(_RECENT, values).fetchall()
         rows.reverse()
         p: list[list[float]] = _listed(row["p"] for row in rows)
         members: list[Members | None] = _listed(row["members"] or "null" for row in rows)

@@ -47,6 +47,9 @@ ALTER TABLE learned ADD COLUMN changed_at INTEGER;
 ALTER TABLE weeks ADD COLUMN squares REAL;
 """
 
+# What providers called the models that were asked; NULL when they said nothing.
+_PROVIDER_MODELS = "ALTER TABLE decisions ADD COLUMN provider_models TEXT;"
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -55,7 +58,7 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema, _COUNCILS, _PROVENANCE)
+    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:

@@ -81,6 +81,11 @@ def number(milliseconds: int) -> int:
     return (milliseconds // DAY_MS + _DAYS_BEFORE_UNIX_TIME) // 7
 
 
+def begins_at(week: int) -> int:
+    """When a week begins, in unix milliseconds."""
+    return (week * 7 - _DAYS_BEFORE_UNIX_TIME) * DAY_MS
+
+
 def add(
     connection: sqlite3.Connection, week: int, answers: Iterable[tuple[str, int, str, float]]
 ) -> None:

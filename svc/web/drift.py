@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from flask import Blueprint, g
 
-from svc import limits
 from svc.jsontext import JsonObject
 from svc.learning import Reporter
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
 from svc.web.decorators import fails, query, response
-from svc.web.query import QueryWhole, QuestionQuerySchema
-
-
-class DriftQuerySchema(QuestionQuerySchema):
-    weeks = QueryWhole(
-        *limits.DRIFT_WEEKS,
-        description="How many weeks, the current one included.",
-        load_default=limits.DRIFT_WEEKS_DEFAULT,
-    )
+from svc.web.query import WeeksQuerySchema
 
 
 class DriftWeekSchema(ResponseSchema):
@@ -76,7 +67,7 @@ def blueprint(reporter: Reporter) -> Blueprint:
     routes = Blueprint("drift", __name__)
 
     @routes.get("/v1/drift")
-    @query(DriftQuerySchema)
+    @query(WeeksQuerySchema)
     @response(DriftReportSchema)
     @fails(404)
     def drift(question: str, weeks: int, project: str | None = None) -> JsonObject:

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, missing
 
+from svc import limits
 from svc.questions import Anything, TextField, WholeField
 from svc.shapes import TEXT, array
 
@@ -61,6 +62,14 @@ class ProjectQuerySchema(QuerySchema):
 
 class QuestionQuerySchema(ProjectQuerySchema):
     question = QueryKey("A question's key.", required=True)
+
+
+class WeeksQuerySchema(QuestionQuerySchema):
+    weeks = QueryWhole(
+        *limits.DRIFT_WEEKS,
+        description="How many weeks, the current one included.",
+        load_default=limits.DRIFT_WEEKS_DEFAULT,
+    )
 
 
 def can_refuse(schema: Schema) -> bool:

@@ -50,6 +50,7 @@ ROUTES = {
         lambda project, _: ("GET", f"/v1/calibration?question=animal&project={project}", None)
     ),
     "drift": Row(lambda project, _: ("GET", f"/v1/drift?question=animal&project={project}", None)),
+    "rates": Row(lambda project, _: ("GET", f"/v1/rates?question=animal&project={project}", None)),
     "audit": Row(lambda project, _: ("GET", f"/v1/audit?project={project}", None)),
     "lint": Row(lambda *_: ("POST", "/v1/lint", {"questions": decision()["questions"]}), other=200),
     "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),

@@ -22,7 +22,7 @@ def answers(services: Services) -> list[Any]:
 def test_the_readme_has_worked_requests() -> None:
     assert len(EXAMPLES) >= 12
     paths = {example.path.partition("?")[0] for example in EXAMPLES}
-    assert paths == {"/v1/decide", "/v1/systemone", "/v1/feedback", "/v1/drift"}
+    assert paths == {"/v1/decide", "/v1/systemone", "/v1/feedback", "/v1/drift", "/v1/rates"}
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))

@@ -8,7 +8,7 @@ import pytest
 from svc.errors import ModelError, Timeout
 from svc.providers.failures import Refused
 from tests.engine.fakes import failing, world
-from tests.engine.models import CHOICE, NOUL, TEXT, Held, asking, saying, value, yes
+from tests.engine.models import CHOICE, NOUL, TEXT, Held, asking, named, saying, value, yes
 
 
 def test_an_equal_request_is_answered_from_the_cache() -> None:
@@ -20,6 +20,15 @@ def test_an_equal_request_is_answered_from_the_cache() -> None:
         assert second["answers"] == first["answers"]
         assert (second["debiased"], second["mode"]) == (True, "logprobs")
         assert len(made.client.calls) == 2
+
+
+def test_a_cached_answer_keeps_what_the_provider_called_its_model_then() -> None:
+    versions = [named("m-1"), named("m-1"), named("m-2"), named("m-2")]
+    with world(10, m=lambda name, call: versions.pop(0)(name, call)) as made:
+        first, second = made.decision(asking(NOUL)), made.decision(asking(NOUL))
+        other = made.decision(asking(NOUL, state="another"))
+    assert (second.cached, other.cached) == (True, False)
+    assert [one.provider_models for one in (first, second, other)] == ["m-1", "m-1", "m-2"]
 
 
 def test_without_a_cache_nothing_is_cached() -> None:

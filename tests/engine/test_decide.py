@@ -27,6 +27,7 @@ from tests.engine.models import (
     by_text,
     in_mode,
     in_order,
+    named,
     saying,
     user_text,
     value,
@@ -271,6 +272,26 @@ def test_the_record_says_what_the_response_says() -> None:
         response = made.decide(asking(project="shop"))
         (record,) = made.journal.records
         assert {**record.response(), "id": "dec_1"} == response
+
+
+def test_the_record_says_what_providers_call_their_models() -> None:
+    with world(m=named("m-1 fp_1"), n=named("n-7"), o=yes(0.7)) as made:
+        council = made.decision(asking(NOUL, model={"council": ["@here/m", "@here/n", "@here/o"]}))
+        alone = made.decision(asking(NOUL, model="@here/o"))
+    assert council.provider_models == "m-1 fp_1, n-7"
+    assert alone.provider_models is None
+
+
+def test_two_orders_that_were_answered_by_two_versions_name_both() -> None:
+    with world(m=in_order(named("m-1"), named("m-2"))) as made:
+        assert made.decision(asking(NOUL)).provider_models == "m-1, m-2"
+        assert made.decision(asking(NOUL, debias=False)).provider_models == "m-1"
+
+
+def test_without_a_model_call_nobody_called_it_anything() -> None:
+    with world() as made:
+        skipped = {**NOUL, "when": {"plan": "pro"}}
+        assert made.decision(asking(skipped, state={"plan": "free"})).provider_models is None
 
 
 def test_the_record_has_raw_readings_of_what_models_answered_alone() -> None:

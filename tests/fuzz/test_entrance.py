@@ -85,7 +85,7 @@ def test_nesting_anywhere_in_a_request_is_answered_or_refused(
 
 @FUZZED
 @given(
-    path=st.sampled_from(["audit", "drift", "calibration", "models"]),
+    path=st.sampled_from(["audit", "drift", "calibration", "rates", "models"]),
     query=st.dictionaries(
         st.sampled_from(PARAMETERS),
         st.one_of(TEXT, st.integers(-5, 2000).map(str), st.sampled_from(["y", "z", "default"])),

@@ -279,3 +279,8 @@ def test_an_error_is_what_it_means_for_every_protocol(
     with pytest.raises(ProviderError) as raised:
         decide(KIND, reply, asking(), status)
     assert type(raised.value) is failure
+
+
+def test_what_the_server_calls_its_model_is_read() -> None:
+    with serving(KIND, {**REPLY, "model": "decider-1.2"}) as (_, client):
+        assert client.call(MODEL, asking(), 30.0).served_by == "decider-1.2"

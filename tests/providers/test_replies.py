@@ -88,6 +88,30 @@ def test_logprobs_that_were_not_asked_for_are_left_alone():
     assert ask(completion("A", tokens=[SURE])).tokens is None
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({}, ""),
+        ({"model": "gpt-4o-2024-08-06"}, "gpt-4o-2024-08-06"),
+        ({"system_fingerprint": "fp_abc"}, "fp_abc"),
+        ({"model": "m-1", "system_fingerprint": "fp_abc"}, "m-1 fp_abc"),
+        ({"model": "m-1", "system_fingerprint": None}, "m-1"),
+        ({"model": "日本-7b"}, "日本-7b"),
+        ({"model": "m" * 200, "system_fingerprint": "f" * 201}, "m" * 200),
+    ],
+)
+def test_what_the_provider_calls_its_model_is_read(said, kept):
+    assert ask(completion("A") | said).served_by == kept
+
+
+@pytest.mark.parametrize(
+    "lie", [None, "", 5, True, [], {}, "x" * 201, "a b", "a\nb", "a\x00b", "\ud800", "\u202eabc"]
+)
+def test_a_name_that_is_not_a_few_visible_characters_is_left_out(lie):
+    assert ask(completion("A") | {"model": lie, "system_fingerprint": "fp_1"}).served_by == "fp_1"
+    assert ask(completion("A") | {"model": lie, "system_fingerprint": lie}).served_by == ""
+
+
 def test_a_completion_that_was_cut_says_so():
     assert ask(completion("A", finish_reason="length")).cut
 

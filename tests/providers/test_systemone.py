@@ -241,3 +241,8 @@ def test_an_error_is_logged_without_the_words_that_were_sent(
     assert "odd" in caplog.text
     for word in ("charged", "billing", "twice"):
         assert word not in caplog.text
+
+
+def test_what_the_server_calls_its_model_is_read() -> None:
+    with serving(KIND, {**ANSWERS, "model": "decider-1.2"}) as (_, client):
+        assert client.call(MODEL, asking(), 30.0).served_by == "decider-1.2"

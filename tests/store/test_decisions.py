@@ -48,6 +48,7 @@ def test_a_decision_comes_back_as_it_was_stored(decisions):
         api_key="key_1",
         privacy="strict",
         cached=True,
+        provider_models="m-1 fp_1, m-2",
         images=(b"\x00" * 32, b"\xff" * 32),
     )
     found = decisions.get(decisions.add(given))

@@ -225,3 +225,18 @@ def test_labels_of_the_first_schema_are_kept(path):
     assert (data.state.calibrator, data.state.pools) == ("{}", None)
     assert (data.answered_by, data.created_at, data.chance) == (["m verbal"], [0], [None])
     database.close()
+
+
+def test_decisions_from_before_providers_names_were_kept_have_none(path):
+    Database.open(path, migrations=shipped()[:3]).close()
+    make(
+        path,
+        """
+        INSERT INTO decisions VALUES (1, x'01', 0, 'p', NULL, x'', 'm', 'verbal', 'svc-1.0.0',
+            'standard', 0, 0, 0, '{}', '{}', '[]', NULL);
+        """,
+    )
+    database = Database.open(path)
+    (entry,) = Decisions(database).page("p", 1)
+    assert (entry.facts.model, entry.facts.provider_models) == ("m", None)
+    database.close()

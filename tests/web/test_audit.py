@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.scripted import Behaviour, Json, Reply
 from tests.web.conftest import Start
 from tests.web.labelled import CITY, Labelled, obeying
 
@@ -32,7 +35,22 @@ def test_an_entry_has_every_field_and_the_answers_as_returned(labelled: Labelled
     (image,) = entry.pop("images")
     assert len(bytes.fromhex(image)) == 32
     assert entry.pop("created_at") > 1_700_000_000_000
-    assert entry == {"api_key": None, "privacy": "standard"}
+    assert entry == {"api_key": None, "privacy": "standard", "provider_models": None}
+
+
+def test_an_entry_says_what_the_provider_calls_its_model(start: Start) -> None:
+    names = {"model": "m-2024-08-06", "system_fingerprint": "fp_abc"}
+
+    def named(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        reply = obeying(body, n, headers)
+        assert isinstance(reply, Reply)
+        return replace(reply, body={**reply.body, **names})
+
+    labelled = Labelled(start(named).test_client())
+    decided = labelled.decide("cat=0.8")
+    (entry,) = labelled.get("/v1/audit")["entries"]
+    assert entry["provider_models"] == "m-2024-08-06 fp_abc"
+    assert "provider_models" not in decided
 
 
 def test_pages_are_newest_first_and_stable_while_decisions_arrive(labelled: Labelled) -> None:

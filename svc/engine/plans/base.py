@@ -45,7 +45,8 @@ class ModelResult:
     """What one model answered: a reading for each question, and how it was asked.
 
     `original` are the readings of the first option order that was answered, before the orders were
-    merged. `mode` is never auto. `debiased` is None when there was no order to reverse.
+    merged. `mode` is never auto. `debiased` is None when there was no order to reverse. `served_by`
+    are the names that the provider gave its model, each once.
     """
 
     readings: tuple[Reading, ...]
@@ -53,6 +54,7 @@ class ModelResult:
     mode: Mode
     debiased: bool | None
     cached: bool = False
+    served_by: tuple[str, ...] = ()
 
     @property
     def answers(self) -> bool:

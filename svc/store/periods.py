@@ -1,0 +1,92 @@
+"""The raw readings of all decisions of the last weeks on an exact question, labelled or not."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from svc import limits
+from svc.store import ids, weeks
+from svc.store.database import Database
+
+_FIRST = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
+_DEEPEST = (
+    "SELECT seq, created_at FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
+)
+# A list of rows such as [3,14] is searched as ,3,14, so that 1 is not found in 14.
+_ASKED = (
+    "SELECT seq, created_at, readings, question_ids FROM decisions "
+    "WHERE project = ? AND seq >= ? AND "
+    "instr(replace(replace(question_ids, '[', ','), ']', ','), ',' || ? || ',') "
+    "ORDER BY seq DESC LIMIT ?"
+)
+# A row after every other.
+_END = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What models said on an exact question; `p` are raw probabilities, newest first.
+
+    `since` is when the period begins, in unix milliseconds, and no decision of it has a lower row
+    than `first`. `cut` says that it begins later than asked for, as it has too many decisions.
+    """
+
+    p: list[array[float]]
+    since: int
+    first: int
+    cut: bool
+
+
+class Periods:
+    """Reads them."""
+
+    def __init__(
+        self,
+        database: Database,
+        most: int = limits.RATES_DECISIONS,
+        depth: int = limits.RATES_DEPTH,
+    ) -> None:
+        """At most `most` decisions are read, out of the last `depth` of their project."""
+        self._database = database
+        self._most, self._depth = most, depth
+
+    def read(self, project: str, question_id: int, last_weeks: int, now_ms: int) -> Period:
+        """The most recent decisions of the last weeks, this one included.
+
+        Those whose question a rule answered, or that skipped it, are left out.
+        Raises `StorageError`.
+        """
+        since = weeks.begins_at(weeks.number(now_ms) - last_weeks + 1)
+        p: list[array[float]] = []
+        with self._database.read() as connection:
+            whole = self._begin(connection, since)
+            begin = max(whole, self._deepest(connection, project))
+            place = (project, begin[0], question_id, self._most)
+            rows = connection.execute(_ASKED, place)
+            for count, (seq, created_at, readings, question_ids) in enumerate(rows, 1):
+                p += _raw(readings, question_ids, question_id)
+                if count == self._most:
+                    begin = (seq, created_at)
+        return Period(p, begin[1], begin[0], begin != whole)
+
+    def _begin(self, connection: sqlite3.Connection, since: int) -> tuple[int, int]:
+        """The first row since a moment, found by its id as these grow with the rows."""
+        row = connection.execute(_FIRST, (ids.earliest(since),)).fetchone()
+        return (_END if row is None else row[0]), since
+
+    def _deepest(self, connection: sqlite3.Connection, project: str) -> tuple[int, int]:
+        """The row from which on there are `depth` decisions of the project, and its time."""
+        row = connection.execute(_DEEPEST, (project, self._depth - 1)).fetchone()
+        return (0, 0) if row is None else (row[0], row[1])
+
+
+def _raw(readings: str, question_ids: str, wanted: int) -> Iterator[array[float]]:
+    """The probabilities of the wanted question, which may stand there under several keys."""
+    rows = zip(json.loads(question_ids), json.loads(readings).values(), strict=True)
+    for question_id, reading in rows:
+        if question_id == wanted and reading is not None:
+            yield array("d", reading["p"])
