@@ -6,6 +6,7 @@ since it was given.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from svc.learning import councils
 from svc.learning.fits import Fits
 from svc.questions import Question
 from svc.stats import TASKS, Floats, Ints, fit_groups, held_out, recency
-from svc.store import TrainingData
+from svc.store import TrainingData, Worth
 
 # No label weighs more than so many times the usual one: a few rare ones would decide everything.
 # What is cut off makes figures lean a little to the labels that were likely to be asked for.
@@ -41,10 +42,7 @@ class Labelled:
     @property
     def weights(self) -> Floats | None:
         """What each label counts for how answers are now."""
-        if self.change is None:
-            return self.sampling
-        recent = recency.weights(len(self.truth), self.change)
-        return recent if self.sampling is None else recent * self.sampling
+        return weighed(len(self.truth), self.sampling, self.change)
 
     def calibrated(self, fits: Fits) -> Floats:
         """The probabilities as callers see them while `fits` are in effect."""
@@ -94,17 +92,36 @@ def labelled(data: TrainingData, question: Question, pools: str | None) -> Label
     return Labelled(question, p, truth, merged.answered_by, sampling_weights(data.chance), change)
 
 
+def weighed(labels: int, sampling: Floats | None, change: int | None) -> Floats | None:
+    """What each label counts for how answers are now; see `Labelled`."""
+    if change is None:
+        return sampling
+    recent = recency.weights(labels, change)
+    return recent if sampling is None else recent * sampling
+
+
+def worth(question: Question, p: Sequence[float], truth: int) -> Worth:
+    """What one raw reading was worth."""
+    task, row, true = TASKS[question.task], np.array([p]), np.array([truth])
+    return Worth(
+        p_true=float(task.true_probabilities(row, true)[0]),
+        confidence=float(task.confidence(row)[0]),
+        correct=int(task.correct(row, true)[0]),
+    )
+
+
 def unlabelled(question: Question) -> Labelled:
     """Where there are no labels yet."""
     return Labelled(question, np.zeros((0, 1)), np.zeros(0, dtype=np.int64), [], None, None)
 
 
-def sampling_weights(chances: list[float | None]) -> Floats | None:
+def sampling_weights(chances: Sequence[float | None] | Floats) -> Floats | None:
     """One over each chance, around 1; a label whose chance is not known weighs 1."""
-    if not any(chances):
+    given = np.array(chances, dtype=np.float64)
+    known = ~(np.isnan(given) | (given == 0))
+    if not known.any():
         return None
-    inverse = np.array([1 / chance if chance else np.nan for chance in chances])
-    known = ~np.isnan(inverse)
+    inverse = 1 / np.where(known, given, 1.0)
     inverse[known] /= inverse[known].mean()
     inverse[~known] = 1.0
     weights: Floats = np.minimum(inverse, HEAVIEST)

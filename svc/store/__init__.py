@@ -14,9 +14,12 @@ from svc.store.labels import (
     CalibrationState,
     Labels,
     Members,
+    NewerLabels,
     NewLabel,
     Place,
     TrainingData,
+    WeighedLabel,
+    Worth,
 )
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.question_versions import QuestionVersion, QuestionVersions
@@ -34,6 +37,7 @@ __all__ = [
     "Labels",
     "Members",
     "NewLabel",
+    "NewerLabels",
     "Place",
     "ProjectKeys",
     "QuestionVersion",
@@ -43,4 +47,6 @@ __all__ = [
     "UnknownDecision",
     "UnreadableKey",
     "Weeks",
+    "WeighedLabel",
+    "Worth",
 ]

@@ -47,6 +47,15 @@ ALTER TABLE learned ADD COLUMN changed_at INTEGER;
 ALTER TABLE weeks ADD COLUMN squares REAL;
 """
 
+# What the model's raw answer was worth, so that a new label costs one row and not all of them: the
+# probability of the truth, that of the answer, and whether the answer was right. NULL in labels
+# from before there were these columns.
+_JUDGED = """
+ALTER TABLE labels ADD COLUMN p_true REAL;
+ALTER TABLE labels ADD COLUMN confidence REAL;
+ALTER TABLE labels ADD COLUMN correct INTEGER;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -55,7 +64,7 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema, _COUNCILS, _PROVENANCE)
+    return (schema, _COUNCILS, _PROVENANCE, _JUDGED)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:
