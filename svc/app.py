@@ -36,7 +36,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.url_map.merge_slashes = False
     app.extensions["svc"] = services
     hooks.register(app, deadline_s, services.metrics)
-    auth.register(app, services.keys, services.shared.buckets, services.settings.no_auth)
+    settings, buckets = services.settings, services.shared.buckets
+    auth.register(app, services.keys, buckets, settings.no_auth, settings.require_keys)
     error_handlers.register(app)
     app.register_blueprint(decide.blueprint(services.core.engine))
     app.register_blueprint(systemone.blueprint(services.core.engine))

@@ -39,6 +39,7 @@ _FLAGS = {
     "db": "--db",
     "latest_config": "--latest-config",
     "no_auth": "--no-auth",
+    "require_keys": "--require-keys",
     "max_body_mb": "--max-body-mb",
     "workers": "--workers",
 }
@@ -86,6 +87,7 @@ class Settings:
     db: str = "svc.db"
     latest_config: str = NEWEST
     no_auth: bool = False
+    require_keys: bool = False
     max_body_mb: int = limits.BODY_MB
     workers: int = 1
     provider_url: str | None = None
@@ -220,6 +222,8 @@ def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settin
         given["latest_config"] = NEWEST if pin == LATEST else pin
     if value := source.get("SVC_NO_AUTH", "no_auth"):
         given["no_auth"] = value.flag()
+    if value := source.get("SVC_REQUIRE_KEYS", "require_keys"):
+        given["require_keys"] = value.flag()
     if value := source.get("SVC_MAX_BODY_MB", "max_body_mb"):
         given["max_body_mb"] = value.integer(*BODY_MBS)
     if value := source.get("SVC_WORKERS", "workers"):
@@ -229,7 +233,16 @@ def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settin
     given["api_keys"] = {
         name: text for name, text in environ.items() if name.endswith("_API_KEY") and text
     }
+    _check_access(given)
     return Settings(**given)  # type: ignore[arg-type]
+
+
+def _check_access(given: Mapping[str, object]) -> None:
+    if given.get("no_auth") and given.get("require_keys"):
+        raise SettingsError(
+            "--no-auth (SVC_NO_AUTH) and --require-keys (SVC_REQUIRE_KEYS) contradict each other; "
+            "allowed: one of them"
+        )
 
 
 def _variables(source: _FlagsAndEnvironment) -> dict[str, object]:

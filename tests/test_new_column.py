@@ -17,14 +17,10 @@ ROOT = Path(__file__).parents[1]
 COLUMN = """    cached: bool = column(FLAG, "Whether every call was served from the cache.")
     shard: str = column(TEXT, "Where it was made.", default="north")
 """
-MIGRATION = """    return (
-        schema,
-        _COUNCILS,
-        _PROVENANCE,
-        _PROVIDER_MODELS,
-        "ALTER TABLE decisions ADD COLUMN shard TEXT NOT NULL DEFAULT 'south';",
-    )
-"""
+LAST = "_JUDGED)\n"
+MIGRATION = LAST.replace(
+    ")", ", \"ALTER TABLE decisions ADD COLUMN shard TEXT NOT NULL DEFAULT 'south';\")"
+)
 PROGRAM = """
 import json
 from svc.app import create_app
@@ -59,11 +55,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Any:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     last_line = COLUMN.splitlines(keepends=True)[0]
     edit(folder / "svc" / "records.py", last_line, COLUMN)
-    edit(
-        folder / "svc" / "store" / "migrations.py",
-        "    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS)\n",
-        MIGRATION,
-    )
+    edit(folder / "svc" / "store" / "migrations.py", LAST, MIGRATION)
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=folder,

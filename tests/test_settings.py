@@ -34,6 +34,7 @@ def test_every_variable_is_read():
             "SVC_CACHE_SIZE": "0",
             "SVC_LATEST_CONFIG": "svc-1.0.0",
             "SVC_NO_AUTH": "off",
+            "SVC_REQUIRE_KEYS": "yes",
             "SVC_MAX_BODY_MB": "1",
             "SVC_PROVIDER_URL": "https://gateway.example/v1/",
             "SVC_RPM": "20",
@@ -48,6 +49,7 @@ def test_every_variable_is_read():
         db="/tmp/x.db",
         cache_size=0,
         latest_config="svc-1.0.0",
+        require_keys=True,
         max_body_mb=1,
         provider_url="https://gateway.example/v1",
         rpm=20,
@@ -208,3 +210,8 @@ def test_a_bad_flag_is_named_as_the_option(flag, value, option):
 
 def test_svc_latest_stands_for_the_newest_config():
     assert load({}, latest_config="svc-latest").latest_config == "svc-1.3.0"
+
+
+def test_keys_cannot_be_required_and_waived():
+    with pytest.raises(SettingsError, match="contradict each other"):
+        load({"SVC_NO_AUTH": "1"}, require_keys=True)

@@ -50,6 +50,12 @@ Examples:
     help="Allow listening beyond localhost without keys.",
 )
 @click.option(
+    "--require-keys",
+    is_flag=True,
+    default=None,
+    help="Refuse to start, and to answer, while the database has no API keys.",
+)
+@click.option(
     "--max-body-mb",
     metavar="MB",
     help=f"Largest request body, inline images included.  [default: {limits.BODY_MB}]",
@@ -68,7 +74,7 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     """Serve the HTTP interface.
 
     Options left out are read from the environment: SVC_MODEL, SVC_CACHE_SIZE, SVC_DB,
-    SVC_LATEST_CONFIG, SVC_NO_AUTH, SVC_MAX_BODY_MB and SVC_WORKERS.
+    SVC_LATEST_CONFIG, SVC_NO_AUTH, SVC_REQUIRE_KEYS, SVC_MAX_BODY_MB and SVC_WORKERS.
     """
     if demo and flags["model"] is None:
         # SVC_MODEL is ignored, because that model may cost money.

@@ -4,50 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-
-import numpy as np
 
 from svc import limits
 from svc.engine.plans import Finding
 from svc.learning import councils, fits
-from svc.learning.labelled import Labelled, labelled
+from svc.learning.scored import NO_SCORES, ScoredLabels, Scores
 from svc.questions import DECIMALS, Opinions, Question, Reading, to_digits
-from svc.stats import TASKS, Calibrator, Floats, conformal
+from svc.stats import Calibrator, conformal
 from svc.store import CalibrationState, Labels, Place
 
-# For how many questions the scores stay in memory, each at most 5,000 doubles and as many weights.
+# For how many questions the labels stay in memory, at most 5,000 of each with a few numbers.
 SCORES_KEPT = 256
 
-# What a question's scores were made of: the labels, and the pools that merged them.
-_Version = tuple[int, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """The nonconformity scores of a question's labels, with the weight and the group of each."""
-
-    scores: Floats
-    weights: Floats | None
-    groups: Sequence[str]
-
-    def limit(self, group: str, coverage: float) -> float | None:
-        """The score up to which options are in a set; None where nothing can be promised.
-
-        A group with too few labels of its own shares those of all, unless it has none at all: of
-        a model that was never labelled nothing is known.
-        """
-        own = np.array([one == group for one in self.groups])
-        if len(own) < limits.MIN_LABELS or not own.any():
-            return None
-        rows = own if own.sum() >= limits.MIN_LABELS else np.ones(len(own), dtype=bool)
-        weights = None if self.weights is None else self.weights[rows]
-        return conformal.weighted_quantile(self.scores[rows], coverage, weights)
-
-
-NO_SCORES = Scores(np.zeros(0), None, ())
 ScoresOf = Callable[[Question, CalibrationState], Scores]
 
 
@@ -125,7 +96,7 @@ class Library:
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
-        self._scores: OrderedDict[Place, tuple[_Version, Scores]] = OrderedDict()
+        self._scored: OrderedDict[Place, tuple[ScoredLabels, threading.Lock]] = OrderedDict()
         self._lock = threading.Lock()
 
     def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
@@ -143,22 +114,15 @@ class Library:
         return Knowledge(states, scores)
 
     def _scores_of(self, project: str, question: Question, state: CalibrationState) -> Scores:
-        project_question, wanted = (project, question.digest), (state.revision, state.pools)
+        project_question = (project, question.digest)
         with self._lock:
-            version, scores = self._scores.get(project_question, ((0, None), NO_SCORES))
-        if version == wanted:
-            return scores
-        data = self._labels.training_data(project_question, limits.LABELS_READ)
-        if data is not None:
-            scores = _scores(labelled(data, question, state.pools))
-        with self._lock:
-            self._scores[project_question] = (wanted, scores)
-            self._scores.move_to_end(project_question)
-            if len(self._scores) > SCORES_KEPT:
-                self._scores.popitem(last=False)
-        return scores
-
-
-def _scores(rows: Labelled) -> Scores:
-    true = TASKS[rows.question.task].true_probabilities(rows.p, rows.truth)
-    return Scores(conformal.log_scores(true), rows.weights, rows.groups)
+            found = self._scored.get(project_question)
+            if found is None:
+                found = (ScoredLabels(project_question, question), threading.Lock())
+                self._scored[project_question] = found
+            self._scored.move_to_end(project_question)
+            if len(self._scored) > SCORES_KEPT:
+                self._scored.popitem(last=False)
+        scored, lock = found
+        with lock:
+            return scored.scores(self._labels, state)

@@ -6,7 +6,7 @@ since it was given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from svc.learning import councils
 from svc.learning.fits import Fits
 from svc.questions import Question
 from svc.stats import TASKS, Floats, Ints, fit_groups, held_out, recency
-from svc.store import TrainingData
+from svc.store import TrainingData, Worth
 
 # No label weighs more than so many times the usual one: a few rare ones would decide everything.
 # What is cut off makes figures lean a little to the labels that were likely to be asked for.
@@ -41,13 +41,11 @@ class Labelled:
     @property
     def weights(self) -> Floats | None:
         """What each label counts for how answers are now; None where all count alike."""
-        if not self.changes:
-            return self.sampling
-        weights = np.ones(len(self.truth)) if self.sampling is None else self.sampling.copy()
-        for group, change in self.changes.items():
-            mine = self.of(group)
-            weights[mine] *= recency.weights(len(mine), int((mine < change).sum()))
-        return weights
+        changed = [
+            (mine := self.of(group), int((mine < change).sum()))
+            for group, change in self.changes.items()
+        ]
+        return weighed(len(self.truth), self.sampling, changed)
 
     @property
     def current(self) -> Ints:
@@ -117,6 +115,32 @@ def labelled(data: TrainingData, question: Question, pools: str | None) -> Label
     return Labelled(question, p, truth, groups, sampling_weights(data.chance), changes)
 
 
+def weighed(
+    labels: int, sampling: Floats | None, changed: Sequence[tuple[Ints, int]]
+) -> Floats | None:
+    """What each label counts for how answers are now; None where all count alike.
+
+    `changed` has, for each group whose answers changed, the places of its labels, and how many of
+    these are from before.
+    """
+    if not changed:
+        return sampling
+    weights = np.ones(labels) if sampling is None else sampling.copy()
+    for places, before in changed:
+        weights[places] *= recency.weights(len(places), before)
+    return weights
+
+
+def worth(question: Question, p: Sequence[float], truth: int) -> Worth:
+    """What one raw reading was worth."""
+    task, row, true = TASKS[question.task], np.array([p]), np.array([truth])
+    return Worth(
+        p_true=float(task.true_probabilities(row, true)[0]),
+        confidence=float(task.confidence(row)[0]),
+        correct=int(task.correct(row, true)[0]),
+    )
+
+
 def unlabelled(question: Question) -> Labelled:
     """Where there are no labels yet."""
     return Labelled(question, np.zeros((0, 1)), np.zeros(0, dtype=np.int64), [], None, {})
@@ -131,12 +155,13 @@ def columns(p: Floats) -> Floats:
     return p if p.shape[1] > 1 else np.hstack([1 - p, p])
 
 
-def sampling_weights(chances: list[float | None]) -> Floats | None:
+def sampling_weights(chances: Sequence[float | None] | Floats) -> Floats | None:
     """One over each chance, around 1; a label whose chance is not known weighs 1."""
-    if not any(chances):
+    given = np.array(chances, dtype=np.float64)
+    known = ~(np.isnan(given) | (given == 0))
+    if not known.any():
         return None
-    inverse = np.array([1 / chance if chance else np.nan for chance in chances])
-    known = ~np.isnan(inverse)
+    inverse = 1 / np.where(known, given, 1.0)
     inverse[known] /= inverse[known].mean()
     inverse[~known] = 1.0
     weights: Floats = np.minimum(inverse, HEAVIEST)

@@ -11,7 +11,7 @@ from svc import limits
 from svc.errors import InvalidRequest, NotFound
 from svc.jsontext import JsonObject
 from svc.learning import councils, fits
-from svc.learning.labelled import labelled
+from svc.learning.labelled import labelled, worth
 from svc.learning.scheduler import Scheduler
 from svc.phrases import quoted
 from svc.questions import from_definition
@@ -171,6 +171,8 @@ def _label(
         label = question.check_label(feedback.label)
     except ValueError as error:
         raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
+    truth = question.truth(label, decision.answers[key].fields)
+    p = question.evidence(reading["p"])
     return NewLabel(
         decision_seq=decision.seq,
         key=key,
@@ -178,8 +180,9 @@ def _label(
         digest=version.digest,
         question_id=version.question_id,
         label=label,
-        truth=question.truth(label, decision.answers[key].fields),
-        p=question.evidence(reading["p"]),
+        truth=truth,
+        p=p,
+        worth=worth(question, p, truth),
         answered_by=reading.get("by", f"{decision.facts.model} {decision.facts.mode}"),
         created_at=now_ms,
         sampled=feedback.sampled,

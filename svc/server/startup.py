@@ -31,15 +31,21 @@ def resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any,
 def check(settings: Settings, addresses: Iterable[str]) -> None:
     """Try what a server needs before it starts; `addresses` are the IP addresses it listens on.
 
-    Raises `SettingsError` for a provider or database that cannot be used, and for an address
-    that other machines reach while there are no keys.
+    Raises `SettingsError` for a provider or database that cannot be used, for an address that
+    other machines reach while there are no keys, and for no keys where they are required.
     """
     build_catalog(settings)
     database = Database.open(settings.db)
     try:
-        guarded = settings.no_auth or ApiKeys(database).exist()
+        keys = ApiKeys(database).exist()
     finally:
         database.close()
+    if settings.require_keys and not keys:
+        raise SettingsError(
+            f"database {settings.db!r} has no API keys, and --require-keys (SVC_REQUIRE_KEYS) "
+            "wants one; make one with `svc keys create --name <who>`, or name the right file"
+        )
+    guarded = settings.no_auth or keys
     public = [address for address in addresses if not is_loopback(address)]
     if public and not guarded:
         raise SettingsError(

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from svc.stats.calibrators import SMALLEST, Floats, Ints
 
@@ -28,6 +29,10 @@ FALSE = 0.05
 # What all labels from before a change weigh together, in labels.
 OLD_LABELS = 10.0
 _SEED = 14
+# Ranks are counted anew where more labels than these have come and gone since.
+STEPS = 50
+
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,43 @@ def changes(scores: Floats, bets: Sequence[Bet] = ANY, horizon: float = HORIZON)
     `scores` are in the order in which the labels came. After each change that is found the test
     begins anew with the labels since then.
     """
+    return _changes(scores, lambda start: conformal_ranks(scores[start:]), bets, horizon)
+
+
+class ChangeTest:
+    """`latest` for labels that are looked at again and again, as they come and go.
+
+    Ranks are kept, and brought up to date label by label.
+    """
+
+    def __init__(self) -> None:
+        # For the labels since the start, and since each change.
+        self._kept: list[_Counts] = []
+
+    def latest(self, ids: Ints, scores: Floats) -> int | None:
+        """As of the function; `ids` grow from label to label, and a score never changes."""
+        counts: list[_Counts] = []
+
+        def ranks(start: int) -> Floats:
+            before = self._kept[len(counts)] if len(counts) < len(self._kept) else _NO_COUNTS
+            counts.append(before.updated(ids[start:], scores[start:]))
+            return counts[-1].ranks()
+
+        found = _changes(scores, ranks)
+        self._kept = counts
+        return found[-1] if found else None
+
+
+def _changes(
+    scores: Floats,
+    ranks: Callable[[int], Floats],
+    bets: Sequence[Bet] = ANY,
+    horizon: float = HORIZON,
+) -> list[int]:
+    """`changes`; `ranks` gives those of all labels from a place on, among themselves."""
     found: list[int] = []
-    start = 0
-    while (change := _first(scores[start:], bets, math.log(horizon / FALSE))) is not None:
+    start, limit = 0, math.log(horizon / FALSE)
+    while start < len(scores) and (change := _first(ranks(start), bets, limit)) is not None:
         start += change
         found.append(start)
     return found
@@ -96,11 +135,8 @@ def weights(labels: int, change: int | None) -> Floats:
     return weight
 
 
-def _first(scores: Floats, bets: Sequence[Bet], limit: float) -> int | None:
+def _first(ranks: Floats, bets: Sequence[Bet], limit: float) -> int | None:
     """Where the first change that the test notices is likely to lie."""
-    if not len(scores):
-        return None
-    ranks = conformal_ranks(scores)
     gains = np.cumsum([bet.logs(ranks) for bet in bets], axis=1)
     before = np.concatenate([np.zeros((len(bets), 1)), gains[:, :-1]], axis=1)
     detectors = gains + np.logaddexp.accumulate(-before, axis=1)
@@ -114,12 +150,61 @@ def _first(scores: Floats, bets: Sequence[Bet], limit: float) -> int | None:
 
 def conformal_ranks(scores: Floats) -> Floats:
     """The rank of each score among itself and those before it, as a share; ties are drawn."""
+    return _counted(np.zeros(len(scores), dtype=np.int64), scores).ranks()
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Labels, and of each how many before it have a lower score, and one that is not higher."""
+
+    ids: Ints
+    scores: Floats
+    below: Ints
+    up_to: Ints
+
+    def ranks(self) -> Floats:
+        """See `conformal_ranks`."""
+        drawn = np.random.default_rng(_SEED).random(len(self.scores))
+        equal = self.up_to - self.below + 1
+        ranks: Floats = (self.below + drawn * equal) / np.arange(1, len(self.scores) + 1)
+        return ranks
+
+    def updated(self, ids: Ints, scores: Floats) -> _Counts:
+        """The same for other labels: in steps where few have come and gone, else counted anew."""
+        gone = np.flatnonzero(~_among(self.ids, ids))
+        left = len(self.ids) - len(gone)
+        new = len(ids) - left
+        if len(gone) + new > STEPS or not np.array_equal(np.delete(self.ids, gone), ids[:left]):
+            return _counted(ids, scores)
+        below, up_to = self.below.copy(), self.up_to.copy()
+        for place in gone:
+            below[place:] -= self.scores[place] < self.scores[place:]
+            up_to[place:] -= self.scores[place] <= self.scores[place:]
+        below, up_to = np.delete(below, gone), np.delete(up_to, gone)
+        for end in range(left, len(ids)):
+            earlier = scores[:end]
+            below = np.append(below, np.count_nonzero(earlier < scores[end]))
+            up_to = np.append(up_to, np.count_nonzero(earlier <= scores[end]))
+        return _Counts(ids, scores, below, up_to)
+
+
+_NOTHING = np.zeros(0, dtype=np.int64)
+_NO_COUNTS = _Counts(_NOTHING, np.zeros(0), _NOTHING, _NOTHING)
+
+
+def _counted(ids: Ints, scores: Floats) -> _Counts:
     seen, below, up_to = list[float](), list[int](), list[int]()
     for score in scores.tolist():
         below.append(bisect_left(seen, score))
         up_to.append(bisect_right(seen, score, below[-1]))
         seen.insert(up_to[-1], score)
-    drawn = np.random.default_rng(_SEED).random(len(scores))
-    equal = np.subtract(up_to, below) + 1
-    ranks: Floats = (below + drawn * equal) / np.arange(1, len(scores) + 1)
-    return ranks
+    return _Counts(ids, scores, np.array(below, np.int64), np.array(up_to, np.int64))
+
+
+def _among(ids: Ints, others: Ints) -> Flags:
+    """Whether each id is one of the others; both ascend."""
+    if not len(others):
+        return np.zeros(len(ids), dtype=bool)
+    places = np.minimum(np.searchsorted(others, ids), len(others) - 1)
+    found: Flags = others[places] == ids
+    return found

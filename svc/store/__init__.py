@@ -14,9 +14,12 @@ from svc.store.labels import (
     CalibrationState,
     Labels,
     Members,
+    NewerLabels,
     NewLabel,
     Place,
     TrainingData,
+    WeighedLabel,
+    Worth,
 )
 from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
@@ -35,6 +38,7 @@ __all__ = [
     "Labels",
     "Members",
     "NewLabel",
+    "NewerLabels",
     "Period",
     "Periods",
     "Place",
@@ -46,4 +50,6 @@ __all__ = [
     "UnknownDecision",
     "UnreadableKey",
     "Weeks",
+    "WeighedLabel",
+    "Worth",
 ]

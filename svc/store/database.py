@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from svc.store import connections
+from svc.store.errors import StorageError
 from svc.store.migrations import Migration, prepare, shipped
+from svc.store.opened_file import OpenedFile
 from svc.store.readers import Readers
 from svc.store.writer import NO_TURN, Handler, Writer
 
@@ -23,14 +25,23 @@ BATCH = 256
 # How long a caller waits for its commit.
 WRITE_TIMEOUT_S = 30.0
 
+# How long a look at whether the database is usable waits for its commit.
+TRIAL_S = 1.0
+
+# Writes a page to the log and changes nothing.
+_TRIAL = "UPDATE meta SET value = value WHERE name = 'salt'"
+
 
 class Database:
     """One open database; every thread of the process uses the same."""
 
     def __init__(self, path: Path, batch: int, turn: AbstractContextManager[None]) -> None:
         """Only `open` calls this."""
-        self._writer = Writer(partial(connections.writing, path), batch, turn=turn)
-        self._readers = Readers(partial(connections.reading, path))
+        self._file = OpenedFile(path)
+        writing = partial(self._file.connect, connections.writing)
+        reading = partial(self._file.connect, connections.reading)
+        self._writer = Writer(writing, batch, turn=turn, check=self._file.check)
+        self._readers = Readers(reading, check=self._file.check_each_second)
         with self.read() as connection:
             (salt,) = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
         # 32 random bytes, made once for each database.
@@ -96,10 +107,27 @@ class Database:
         with self._readers.lend(transaction=False) as connection:
             return connection.execute(query, values).fetchall()
 
+    def usable(self) -> bool:
+        """Whether the file is in its place and takes writes.
+
+        It costs a look at the file, and a small write where the last write of any caller failed.
+        """
+        try:
+            self._file.check()
+            if self._writer.stuck:
+                self.write(_try_to_write, TRIAL_S)
+        except StorageError:
+            return False
+        return True
+
     def close(self) -> None:
         """Write what is waiting, move the log into the file, and close; may be called again."""
         self._readers.close()
         self._writer.close()
+
+
+def _try_to_write(connection: sqlite3.Connection) -> None:
+    connection.execute(_TRIAL)
 
 
 def _call_each(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,8 @@ _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN
 _DROP = "DELETE FROM labels WHERE decision_seq = ? AND key = ?"
 _ADD = (
     "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, answered_by, "
-    "sampled, chance, created_at, p, members) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "sampled, chance, created_at, p_true, confidence, correct, p, members) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _COUNT = (
     "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES (?, ?, ?, 1, 1) "
@@ -36,6 +37,13 @@ _RECENT = (
     "SELECT p, truth, members, answered_by, sampled, chance, created_at FROM labels "
     "WHERE project = ? AND question_id = ? AND decision_seq >= ? ORDER BY id DESC LIMIT ?"
 )
+# The long columns of those labels alone whose worth is not stored, or depends on pools.
+_NEWER = (
+    "SELECT id, truth, answered_by, chance, p_true, confidence, correct, members, "
+    "CASE WHEN p_true IS NULL OR members IS NOT NULL THEN p END AS p FROM labels "
+    "WHERE project = ? AND question_id = ? AND id > ? ORDER BY id DESC LIMIT ?"
+)
+_IDS = "SELECT id FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
 _CLAIM = (
     "UPDATE learned SET fitted_at = :now WHERE project = :project AND digest = :digest "
     "AND tried < revision AND fitted_at NOT BETWEEN :now - :interval + 1 AND :now"
@@ -52,10 +60,20 @@ _STALE = (
 
 
 @dataclass(frozen=True, slots=True)
+class Worth:
+    """The probabilities of the truth and of the answer, and 1 where the answer was right."""
+
+    p_true: float
+    confidence: float
+    correct: int
+
+
+@dataclass(frozen=True, slots=True)
 class NewLabel:
     """A true answer for one question of a decision.
 
     `truth` is the label as the question's task has it, `p` the raw reading in definition order.
+    `worth` says what that reading was worth, None where it is to be found from `p` each time.
     `answered_by` names the answering models and the mode. `sampled` and `chance` say how the
     decision came to be labelled, and are None where nobody said. `created_at` is in unix
     milliseconds.
@@ -74,6 +92,7 @@ class NewLabel:
     sampled: str | None = None
     chance: float | None = None
     members: Members | None = None
+    worth: Worth | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +135,34 @@ class TrainingData:
     sampled: list[str | None]
     chance: list[float | None]
     created_at: list[int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedLabel:
+    """A stored label without the rest of its reading.
+
+    `p` and `members` are there only where `worth` is not known, or depends on today's pools.
+    """
+
+    id: int
+    truth: int
+    answered_by: str
+    chance: float | None
+    worth: Worth | None
+    p: list[float] | None
+    members: Members | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewerLabels:
+    """Labels that came after others, oldest first, and what is known with them.
+
+    `left` are the ids of all of the most recent labels, None where none of them was replaced.
+    """
+
+    state: CalibrationState
+    labels: list[WeighedLabel]
+    left: list[int] | None
 
 
 class Labels:
@@ -162,6 +209,27 @@ class Labels:
         further = [[row[name] for row in rows] for name in columns]
         return TrainingData(state, p, [row["truth"] for row in rows], members, *further)
 
+    def newer(
+        self, place: Place, most: int, last_id: int = 0, seen: CalibrationState | None = None
+    ) -> NewerLabels | None:
+        """The labels after `last_id`, at most the `most` recent, None without any label at all.
+
+        `seen` is the state that was found with the labels before. Raises `StorageError`.
+        """
+        project, digest = place
+        with self._database.read() as connection:
+            found = connection.execute(_find([digest]), (project, digest)).fetchone()
+            if found is None:
+                return None
+            state = CalibrationState(*found[1:])
+            question = (project, state.question_id)
+            rows = connection.execute(_NEWER, (*question, last_id, most)).fetchall()
+            left = None
+            if seen is not None and _replaced(seen, state):
+                left = [row["id"] for row in connection.execute(_IDS, (*question, most))]
+        rows.reverse()
+        return NewerLabels(state, [_weighed(row) for row in rows], left)
+
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.
 
@@ -206,9 +274,30 @@ def _add(
     new = not connection.execute(_DROP, (label.decision_seq, label.key)).rowcount
     place = (label.decision_seq, label.key, label.project, label.question_id)
     origin = (label.answered_by, label.sampled, label.chance, label.created_at)
-    connection.execute(_ADD, (*place, json.dumps(label.label), label.truth, *origin, *texts))
+    worth = (None, None, None) if label.worth is None else astuple(label.worth)
+    said = (json.dumps(label.label), label.truth)
+    connection.execute(_ADD, (*place, *said, *origin, *worth, *texts))
     count = (label.project, label.digest, label.question_id, int(new))
     return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
+
+
+def _replaced(before: CalibrationState, now: CalibrationState) -> bool:
+    """Whether a label took another's place since."""
+    return now.revision - before.revision != now.labels - before.labels
+
+
+def _weighed(row: sqlite3.Row) -> WeighedLabel:
+    p, members = row["p"], row["members"]
+    known = row["p_true"] is not None
+    return WeighedLabel(
+        id=row["id"],
+        truth=row["truth"],
+        answered_by=row["answered_by"],
+        chance=row["chance"],
+        worth=Worth(row["p_true"], row["confidence"], row["correct"]) if known else None,
+        p=None if p is None else json.loads(p),
+        members=None if members is None else json.loads(members),
+    )
 
 
 def _listed(rows: Iterable[str]) -> Any:

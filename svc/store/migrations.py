@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from svc.errors import SettingsError
+from svc.store.columns import columns_of, difference
 from svc.store.connections import BUSY_TIMEOUT_S, connect, execute_patiently, primary_code
 
 Migration = str | Callable[[sqlite3.Connection], None]
@@ -49,6 +50,14 @@ ALTER TABLE weeks ADD COLUMN squares REAL;
 
 # What providers called the models that were asked; NULL when they said nothing.
 _PROVIDER_MODELS = "ALTER TABLE decisions ADD COLUMN provider_models TEXT;"
+# What the model's raw answer was worth, so that a new label costs one row and not all of them: the
+# probability of the truth, that of the answer, and whether the answer was right. NULL in labels
+# from before there were these columns.
+_JUDGED = """
+ALTER TABLE labels ADD COLUMN p_true REAL;
+ALTER TABLE labels ADD COLUMN confidence REAL;
+ALTER TABLE labels ADD COLUMN correct INTEGER;
+"""
 
 
 def shipped() -> tuple[Migration, ...]:
@@ -58,7 +67,7 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS)
+    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:
@@ -69,7 +78,7 @@ def prepare(path: Path, migrations: Sequence[Migration]) -> None:
     try:
         _check_place(path)
         if path.exists():
-            _check_untouched(path, len(migrations))
+            _check_untouched(path, migrations)
         with contextlib.closing(connect(path, "rwc")) as connection:
             _migrate(connection, path, migrations)
             execute_patiently(connection, "PRAGMA journal_mode = WAL", BUSY_TIMEOUT_S)
@@ -91,21 +100,22 @@ def _check_place(path: Path) -> None:
         raise _refused(path, f"its folder {str(path.absolute().parent)!r} does not exist")
 
 
-def _check_untouched(path: Path, newest: int) -> None:
+def _check_untouched(path: Path, migrations: Sequence[Migration]) -> None:
     """Check the file through a connection that cannot change it."""
     with contextlib.closing(connect(path, "ro")) as connection:
         try:
             # The transaction gives one view of a file that another process may be creating.
             connection.execute("BEGIN")
-            _version(connection, path, newest)
+            _version(connection, path, migrations)
         except sqlite3.OperationalError as error:
             # Its last writer was killed, and only a connection that may write can repair it.
             if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
 
 
-def _version(connection: sqlite3.Connection, path: Path, newest: int) -> int:
+def _version(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:
     """The file's schema version, 0 for an empty one. Raises `SettingsError`."""
+    newest = len(migrations)
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -117,13 +127,34 @@ def _version(connection: sqlite3.Connection, path: Path, newest: int) -> int:
             f"it has schema version {version}, made by a newer release; this one reads up to "
             f"{newest}",
         )
+    _check_tables(connection, path, migrations[:version])
     return int(version)
+
+
+def _check_tables(
+    connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]
+) -> None:
+    """Raise `SettingsError` unless the file has the tables that its version stands for.
+
+    Before releases there were several schemas of one version.
+    """
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        for migration in migrations:
+            _apply(model, migration)
+        wrong = difference(columns_of(connection), columns_of(model))
+    if wrong is not None:
+        raise _refused(
+            path,
+            f"{wrong}, so it is not of schema version {len(migrations)}, as it says: an "
+            "unreleased version made it, and this one cannot read it; move it away, or name "
+            "another file",
+        )
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
     """Apply the missing migrations in one transaction; another process that does so waits."""
     connection.execute("BEGIN IMMEDIATE")
-    version = _version(connection, path, len(migrations))
+    version = _version(connection, path, migrations)
     if version < len(migrations):
         for migration in migrations[version:]:
             _apply(connection, migration)

@@ -29,9 +29,14 @@ class Readers:
         connect: Callable[[], sqlite3.Connection],
         size: int = READERS,
         wait_s: float = READ_WAIT_S,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """At most `size` connections are open, and `lend` waits `wait_s` seconds for one."""
+        """At most `size` connections are open, and `lend` waits `wait_s` seconds for one.
+
+        `check` raises `StorageError` where nothing may be read.
+        """
         self._connect = connect
+        self._check = check
         self._wait_s = wait_s
         # None stands for a connection that is yet to be opened.
         self._idle: LifoQueue[sqlite3.Connection | None] = LifoQueue()
@@ -44,6 +49,7 @@ class Readers:
     @contextlib.contextmanager
     def lend(self, transaction: bool = True) -> Iterator[sqlite3.Connection]:
         """See `Database.read`; one statement alone needs no `transaction`."""
+        self._check()
         connection = self._take()
         try:
             if connection is None:

@@ -91,13 +91,18 @@ class Writer:
         batch: int,
         patience_s: float = BUSY_TIMEOUT_S,
         turn: AbstractContextManager[None] = NO_TURN,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         """At most `batch` items share a transaction.
 
         `patience_s` is how long to wait for other programs that hold the file. `turn` is held
         during each transaction, so that processes with the same turns never wait for the file.
+        `check` raises `StorageError` where nothing may be written.
         """
         self._connect = connect
+        self._check = check
+        # Whether the database refused the last transaction, or takes no more.
+        self.stuck = False
         self._turn = turn
         self._patience_s = patience_s
         self._connection: sqlite3.Connection | None = None
@@ -145,10 +150,16 @@ class Writer:
             return
         try:
             with self._turn:
+                self._check()
                 failure = self._commit(self._begin(), jobs)
+            if failure is None:
+                # What went into a file that was taken away meanwhile is not answered as stored.
+                self._check()
         except Exception as error:  # noqa: BLE001 - the thread must survive every error
+            self.stuck = True
             _fail(jobs, error)
             return
+        self.stuck = isinstance(failure, sqlite3.Error)
         if failure is None:
             _answer(jobs)
         elif len(jobs) == 1:
@@ -197,8 +208,13 @@ class Writer:
         self._connection = None
 
     def _finish(self) -> None:
-        """Move the log into the file, as far as other processes do not use it."""
-        with contextlib.suppress(sqlite3.Error):
+        """Move the log into the file, as far as other processes do not use it.
+
+        The log beside a file that took this one's place belongs to that file.
+        """
+        self.stuck = True
+        with contextlib.suppress(sqlite3.Error, StorageError):
+            self._check()
             if self._connection is None:
                 self._connection = self._connect()
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -25,6 +25,11 @@ _PASSED_ON = {
     "HTTP_X_FORWARDED_HOST": "X-Forwarded-Host",
 }
 
+_NO_KEYS = (
+    "this server answers only holders of an API key, and its database has none; make one with "
+    "`svc keys create --name <who>`, or start the server on the right database"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -52,10 +57,13 @@ class Access:
         return self.only in (None, project)
 
 
-def register(app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool) -> None:
+def register(
+    app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool, require_keys: bool = False
+) -> None:
     """Refuse requests that may not use `app`, and put what others may do into `g.access`.
 
-    With `no_auth`, everybody may use it as long as there are no keys.
+    As long as there are no keys, everybody may use it with `no_auth`, and nobody with
+    `require_keys`.
     """
 
     @cache
@@ -68,6 +76,8 @@ def register(app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool) -> None
             return
         key = _admitted(keys, _bearer(request.environ))
         if key is None:
+            if require_keys:
+                raise Unauthorized(_NO_KEYS)
             if not no_auth:
                 _check_local(request.environ)
             g.access = Access()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.e2e.serving import ROOT, WAIT_S, GunicornServer, Server, environment, stored
+from tests.e2e.serving import ROOT, WAIT_S, GunicornServer, Server, environment, run, stored
 from tests.scripted import ScriptedProvider
 from tests.web.models import decision, replying
 
@@ -90,6 +91,34 @@ def test_keys_that_the_command_line_makes_and_revokes_count_at_once(db: Path) ->
         assert server.get("/health").status_code == 200
         assert server.stop() == 0
         assert key not in server.log
+
+
+def test_a_key_counts_no_more_once_another_file_is_in_place_of_the_database(db: Path) -> None:
+    """As when a backup from before, in which the key is revoked, is put back under the server."""
+    key_id, key = make_key(db, "ada")
+    restored = db.with_name("restored.db")
+    shutil.copy(db, restored)
+    svc("keys", "revoke", key_id, db=restored)
+    with Server(db, "--demo") as server:
+        assert ask(server, key).status_code == 200
+        for found in db.parent.glob(f"{db.name}*"):
+            found.unlink()
+        restored.rename(db)
+        assert {ask(server, key).status_code for _ in range(3)} == {500}
+        assert server.get("/health").status_code == 200
+        assert server.stop() == 0
+        assert "another file is in the place of the database file" in server.log
+    assert stored(db) == {}
+
+
+def test_a_server_that_requires_keys_does_not_start_on_a_database_without(db: Path) -> None:
+    refused = run("--db", str(db), "--addr", "127.0.0.1:0", "--require-keys")
+    assert refused.returncode == 1
+    assert "has no API keys" in refused.stderr
+    _, key = make_key(db, "ada")
+    with Server(db, "--demo", SVC_REQUIRE_KEYS="1") as server:
+        assert ask(server).status_code == 401
+        assert ask(server, key).status_code == 200
 
 
 def test_a_public_address_is_served_once_there_is_a_key(db: Path) -> None:

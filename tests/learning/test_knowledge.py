@@ -66,9 +66,10 @@ def test_a_model_whose_raw_probabilities_are_best_is_not_calibrated() -> None:
 
 
 def scores_of(**labels: int) -> Scores:
-    groups = [f"{model} logprobs" for model, count in labels.items() for _ in range(count)]
-    values = [0.1 if group.startswith("good") else 2.0 for group in groups]
-    return Scores(np.array(values), None, groups)
+    names = [f"{model} logprobs" for model in labels]
+    groups = np.repeat(np.arange(len(names)), list(labels.values())).astype(np.float64)
+    values = [0.1 if names[int(group)].startswith("good") else 2.0 for group in groups]
+    return Scores(np.array(values), None, groups, names)
 
 
 def test_a_set_promises_nothing_for_a_model_without_labels() -> None:

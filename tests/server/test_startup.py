@@ -34,3 +34,12 @@ def test_a_provider_without_a_url_stops_the_start(tmp_path: Path) -> None:
     settings = Settings(db=str(tmp_path / "svc.db"), providers={"own": ProviderOverride(rpm=5)})
     with pytest.raises(SettingsError, match="SVC_PROVIDER_OWN"):
         startup.check(settings, [])
+
+
+def test_a_server_that_requires_keys_does_not_start_without_any(tmp_path: Path) -> None:
+    settings = Settings(db=str(tmp_path / "svc.db"), require_keys=True)
+    with pytest.raises(SettingsError, match=r"has no API keys, and --require-keys"):
+        startup.check(settings, ["127.0.0.1"])
+    with contextlib.closing(Database.open(settings.db)) as database:
+        ApiKeys(database).create("who", 600)
+    startup.check(settings, ["127.0.0.1"])

@@ -97,6 +97,38 @@ def test_a_newer_file_is_refused_and_untouched(path):
     assert path.read_bytes() == before
 
 
+FIRST_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE calls (day TEXT PRIMARY KEY, spent INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "words"),
+    [
+        (f"{FIRST_TABLES} PRAGMA user_version = 1;", "it has no table 'api_keys'"),
+        ("DROP TABLE weeks;", "it has no table 'weeks'"),
+        ("ALTER TABLE labels DROP COLUMN chance;", "'labels' has no column 'chance'"),
+        ("ALTER TABLE decisions ADD COLUMN names TEXT;", "'decisions' has a column 'names'"),
+    ],
+)
+def test_a_file_that_is_not_what_its_version_says_is_refused_and_untouched(path, statements, words):
+    """As two schemas of this repository from before the first release are, both of version 1."""
+    if "user_version" not in statements:
+        Database.open(path).close()
+    make(path, f"PRAGMA application_id = {0x53564344}; {statements}")
+    before = path.read_bytes()
+    message = refused(path)
+    assert str(path) in message and words in message and "schema version" in message
+    assert path.read_bytes() == before
+
+
+def test_tables_that_others_put_beside_ours_do_no_harm(path):
+    Database.open(path).close()
+    make(path, "CREATE TABLE notes (text TEXT); ANALYZE;")
+    Database.open(path).close()
+
+
 @pytest.mark.parametrize("size", [1, 2, 99, 511, 512, 10_000])
 def test_a_file_that_is_no_database_is_refused_and_untouched(path, size):
     content = b"x" * size

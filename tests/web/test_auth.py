@@ -42,11 +42,13 @@ class Socket:
 class World:
     """An application with one route, which says who asks."""
 
-    def __init__(self, database: Database, no_auth: bool = False) -> None:
+    def __init__(
+        self, database: Database, no_auth: bool = False, require_keys: bool = False
+    ) -> None:
         self.keys, self.clock = ApiKeys(database), Clock()
         app = Flask("svc")
         hooks.register(app, 30, Metrics(Board()))
-        auth.register(app, self.keys, Buckets(self.clock), no_auth)
+        auth.register(app, self.keys, Buckets(self.clock), no_auth, require_keys)
         error_handlers.register(app)
         app.add_url_rule("/who", "who", view_func=lambda: jsonify(g.access.key_id, g.access.only))
         app.add_url_rule("/health", "health", view_func=open_to_all(lambda: "ok"))
@@ -362,3 +364,12 @@ def test_a_key_sees_the_decisions_of_its_project(
     only: str | None, project: str, seen: bool
 ) -> None:
     assert auth.Access("key_1", only).sees(project) is seen
+
+
+def test_where_keys_are_required_nobody_is_answered_without_any(make: Make) -> None:
+    world = make(require_keys=True)
+    answer = world.arriving({"REMOTE_ADDR": LOCAL})
+    assert answer.status_code == 401
+    assert "its database has none" in answer.get_json()["error"]["message"]
+    assert world.ask(path="/health").status_code == 200
+    assert world.ask(world.key().text).status_code == 200

@@ -1,0 +1,100 @@
+"""Whether the database's path still leads to the file that was opened.
+
+SQLite goes on with a file that was deleted or renamed as if it were there: what is written to it is
+answered with success and gone after the next start, and keys that are revoked in the file that took
+its place stay valid.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from svc.store.errors import StorageError
+
+# Reads look at the path this often, writes with every transaction.
+LOOKED_AT_EVERY_S = 1.0
+
+GONE = "the database file was deleted or moved away"
+REPLACED = "another file is in the place of the database file"
+
+log = logging.getLogger(__name__)
+
+# The device and the inode of a file.
+_Identity = tuple[int, int]
+
+
+class OpenedFile:
+    """The file that `path` led to when this was made; it is meant to stay there."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds."""
+        self._path = path
+        # A path as text is looked at faster.
+        self._name = str(path)
+        self._clock = clock
+        self._identity = _identity(self._name)
+        self._trouble: str | None = None
+        self._due = 0.0
+
+    def check(self) -> None:
+        """Raise `StorageError` unless the path leads to the file; what changed is logged once."""
+        trouble = self._found()
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._tell(trouble)
+        if trouble is not None:
+            raise StorageError(trouble)
+
+    def check_each_second(self) -> None:
+        """The same for what happens often: it looks at the path once a second.
+
+        While something is wrong it looks each time, so that nothing is refused for longer.
+        """
+        now = self._clock()
+        if now < self._due and self._trouble is None:
+            return
+        self._due = now + LOOKED_AT_EVERY_S
+        self.check()
+
+    def connect(self, opener: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
+        """A new connection, certainly to this file. Raises `StorageError` and SQLite's errors."""
+        self.check()
+        connection = opener(self._path)
+        try:
+            self.check()
+        except StorageError:
+            with closing(connection):
+                raise
+        return connection
+
+    def _found(self) -> str | None:
+        """What is wrong, None where all is well."""
+        try:
+            same = _identity(self._name) == self._identity
+        except (FileNotFoundError, NotADirectoryError):
+            return GONE
+        except OSError as error:
+            return f"the database file cannot be looked at ({error.strerror})"
+        return None if same else REPLACED
+
+    def _tell(self, trouble: str | None) -> None:
+        if trouble is None:
+            log.warning("the database file %r is back; it is used again", self._name)
+            return
+        log.error(
+            "%s: %r; every request that needs it fails, and nothing is written, until the file "
+            "that was there at the start is back or the server is started again",
+            trouble,
+            self._name,
+        )
+
+
+def _identity(path: str) -> _Identity:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino

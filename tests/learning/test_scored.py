@@ -1,0 +1,187 @@
+"""Scores that are kept in steps are those that all labels, read again, would have."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svc import limits
+from svc.learning.labelled import labelled, worth
+from svc.learning.scored import ScoredLabels
+from svc.questions import TYPES
+from svc.stats import TASKS, conformal
+from svc.store.database import Database
+from svc.store.decisions import Decisions
+from svc.store.labels import CalibrationState, Labels, NewLabel
+from tests.store.records import asked, record
+
+QUESTION = TYPES["choice"].load(
+    {"type": "choice", "instructions": "?", "options": {"a": "", "b": "", "c": ""}, "escape": False}
+)
+GROUPS = ("@p/m logprobs", "@p/n verbal")
+MOST = 60
+
+
+class World:
+    """Labels as callers give them, and two ways to score them."""
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.labels = database, Labels(database)
+        self.given: list[NewLabel] = []
+        self.random = random.Random(7)
+        self._decision = replace(asked("q"), digest=QUESTION.digest)
+
+    @property
+    def place(self) -> tuple[str, bytes]:
+        return ("default", QUESTION.digest)
+
+    @property
+    def state(self) -> CalibrationState:
+        return self.labels.states("default", [QUESTION.digest])[QUESTION.digest]
+
+    def give(self, known: bool = True, wrong: float = 0.2, **fields: Any) -> None:
+        """A label of a new decision; with `known`, what it was worth is stored with it."""
+        stored = Decisions(self.database)
+        found = stored.get(stored.add(record(self._decision)))
+        assert found is not None
+        low = self.random.choice([0.05, 0.1, self.random.random() / 3])
+        p, truth = [1 - 2 * low, low, low], int(self.random.random() < wrong)
+        label = NewLabel(
+            decision_seq=found.seq,
+            key="q",
+            project="default",
+            digest=QUESTION.digest,
+            question_id=found.readings["q"].question_id,
+            label="ab"[truth],
+            truth=truth,
+            p=p,
+            answered_by=self.random.choice(GROUPS),
+            created_at=1,
+            chance=self.random.choice([None, 0.5, 0.1]),
+            worth=worth(QUESTION, p, truth) if known else None,
+            **fields,
+        )
+        self.labels.add(label)
+        self.given.append(label)
+
+    def correct(self, place: int) -> None:
+        """Give a label again, with another truth."""
+        before = self.given[place]
+        truth = (before.truth + 1) % 3
+        known = None if before.worth is None else worth(QUESTION, before.p, truth)
+        self.labels.add(replace(before, truth=truth, worth=known))
+
+    def agree(self, kept: ScoredLabels) -> None:
+        """The kept scores are those of all labels read again."""
+        data = self.labels.training_data(self.place, limits.LABELS_READ)
+        assert data is not None
+        rows = labelled(data, QUESTION, data.state.pools)
+        true = TASKS[QUESTION.task].true_probabilities(rows.p, rows.truth)
+        found = kept.scores(self.labels, data.state)
+        assert found.scores.tolist() == conformal.log_scores(true).tolist()
+        assert [found.names[int(group)] for group in found.groups] == rows.groups
+        weights = None if rows.weights is None else rows.weights.tolist()
+        assert (None if found.weights is None else found.weights.tolist()) == weights
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    database = Database.open(tmp_path / "svc.db")
+    yield World(database)
+    database.close()
+
+
+@pytest.fixture
+def few_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LABELS_READ", MOST)
+
+
+def test_label_by_label_also_where_labels_are_replaced(world: World, few_are_read: None) -> None:
+    kept = ScoredLabels(world.place, QUESTION)
+    for number in range(2 * MOST):
+        world.give()
+        if number % 7 == 3:
+            world.correct(world.random.randrange(len(world.given)))
+        if number % 11 == 5:
+            again = world.random.randrange(len(world.given))
+            world.correct(again)
+            world.correct(again)
+        if number % 3:
+            world.agree(kept)
+
+
+def test_labels_from_before_their_worth_was_stored(world: World) -> None:
+    for _ in range(35):
+        world.give(known=False)
+    kept = ScoredLabels(world.place, QUESTION)
+    world.agree(kept)
+    world.give()
+    world.agree(kept)
+
+
+def test_what_members_said_is_merged_by_the_pools_of_the_day(world: World) -> None:
+    members = {"@p/m": [0.6, 0.3, 0.1], "@p/n": [0.2, 0.7, 0.1]}
+    kept = ScoredLabels(world.place, QUESTION)
+    for number in range(32):
+        world.give(members=members if number % 2 else None)
+    world.agree(kept)
+    pool = {"models": ["@p/m", "@p/n"], "kind": "linear", "weights": [0.9, 0.1], "labels": 32}
+    with_pool = json.dumps([{**pool, "log_loss": {"equal": 1, "pool": 1}}])
+    assert world.labels.keep(world.place, 32, 5, None, with_pool)
+    world.agree(kept)
+    world.give(members=members)
+    world.agree(kept)
+
+
+def test_a_change_of_the_answers_is_noticed_with_the_same_label(world: World) -> None:
+    kept = ScoredLabels(world.place, QUESTION)
+    for number in range(400):
+        world.give(wrong=0.05 if number < 300 else 0.9)
+        if number % 20 == 0 or number > 380:
+            world.agree(kept)
+    found = kept.scores(world.labels, world.state)
+    assert found.weights is not None and len(np.unique(found.weights)) > 3
+
+
+def test_only_the_rows_of_new_labels_are_read(world: World) -> None:
+    for _ in range(40):
+        world.give()
+    first = world.labels.newer(world.place, limits.LABELS_READ)
+    assert first is not None and [one.p for one in first.labels] == [None] * 40
+    world.give()
+    last = first.labels[-1].id
+    step = world.labels.newer(world.place, limits.LABELS_READ, last, first.state)
+    assert step is not None and len(step.labels) == 1 and step.left is None
+
+
+def test_a_label_costs_the_same_whether_there_are_few_others_or_many(world: World) -> None:
+    """In what is read: with 300 labels before it no more than with 40."""
+    counts = []
+    kept = ScoredLabels(world.place, QUESTION)
+    for size in (40, 260):
+        for _ in range(size):
+            world.give()
+        world.agree(kept)
+        world.give()
+        reading = Counting(world.database)
+        kept.scores(reading, world.state)
+        counts.append(reading.rows)
+    assert counts == [1, 1]
+
+
+class Counting(Labels):
+    """Counts the labels that are read."""
+
+    rows = 0
+
+    def newer(self, *given: Any) -> Any:
+        found = super().newer(*given)
+        self.rows += 0 if found is None else len(found.labels)
+        return found

@@ -1,0 +1,150 @@
+"""A file that is deleted, moved or replaced while it is open."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from svc.store import StorageError
+from svc.store.database import Database
+from svc.store.decisions import Decisions
+from svc.store.keys import ApiKeys
+from svc.store.opened_file import GONE, REPLACED, OpenedFile
+from tests.store.records import record
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def away(path: Path) -> None:
+    for found in path.parent.glob(f"{path.name}*"):
+        found.unlink()
+
+
+def replace(path: Path) -> None:
+    """Put another database there, as a restored backup is."""
+    other = path.with_name("other.db")
+    Database.open(other).close()
+    away(path)
+    os.replace(other, path)
+
+
+HARM = [(away, GONE), (replace, REPLACED)]
+
+
+@pytest.mark.parametrize(("harm", "words"), HARM)
+def test_what_nobody_would_find_is_not_stored(
+    database: Database, path: Path, harm: Callable[[Path], None], words: str
+) -> None:
+    decisions = Decisions(database)
+    decisions.add(record())
+    harm(path)
+    with pytest.raises(StorageError, match=words):
+        decisions.add(record())
+    with pytest.raises(StorageError, match=words):
+        decisions.page("default", 10)
+    assert not database.usable()
+
+
+def test_nothing_goes_into_the_file_that_took_the_place(database: Database, path: Path) -> None:
+    replace(path)
+    with pytest.raises(StorageError):
+        Decisions(database).add(record())
+    database.close()
+    other = Database.open(path)
+    assert Decisions(other).page("default", 10) == []
+    other.close()
+
+
+def test_what_a_handler_writes_while_the_file_goes_is_not_answered_as_stored(
+    database: Database, path: Path
+) -> None:
+    with pytest.raises(StorageError, match=GONE):
+        database.write(lambda connection: away(path))
+
+
+def test_a_key_that_the_file_in_place_has_revoked_lets_nobody_in(path: Path) -> None:
+    database = Database.open(path)
+    keys = ApiKeys(database)
+    made = keys.create("ada", 600)
+    assert made is not None
+    assert keys.admit(made.text) is not None
+    database.close()
+    database = Database.open(path)
+    newer = path.with_name("newer.db")
+    shutil.copy(path, newer)
+    with_revoked = Database.open(newer)
+    ApiKeys(with_revoked).revoke(made.id)
+    with_revoked.close()
+    away(path)
+    os.replace(newer, path)
+    with pytest.raises(StorageError):
+        ApiKeys(database).revoke("any")
+    with pytest.raises(StorageError, match=REPLACED):
+        ApiKeys(database).admit(made.text)
+    database.close()
+
+
+def test_a_file_that_is_back_is_used_again(
+    database: Database, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    aside = path.with_name("aside.db")
+    path.rename(aside)
+    for _ in range(3):
+        with pytest.raises(StorageError):
+            Decisions(database).add(record())
+    aside.rename(path)
+    assert database.usable()
+    Decisions(database).add(record())
+    lines = [found.getMessage() for found in caplog.records]
+    assert len(lines) == 2
+    assert GONE in lines[0] and str(path) in lines[0] and "nothing is written" in lines[0]
+    assert "is back" in lines[1]
+
+
+def test_reads_look_at_the_path_once_a_second(path: Path) -> None:
+    path.touch()
+    clock = Clock()
+    opened = OpenedFile(path, clock)
+    opened.check_each_second()
+    path.unlink()
+    clock.now = 0.9
+    opened.check_each_second()
+    clock.now = 1.0
+    for _ in range(2):
+        with pytest.raises(StorageError, match=GONE):
+            opened.check_each_second()
+
+
+def test_the_folder_may_be_gone_as_well(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "svc.db").touch()
+    opened = OpenedFile(folder / "svc.db")
+    shutil.rmtree(folder)
+    folder.touch()
+    with pytest.raises(StorageError, match=GONE):
+        opened.check()
+
+
+def test_a_database_is_usable_until_it_refuses_a_write(database: Database) -> None:
+    assert database.usable()
+
+    def allow(pages: int) -> None:
+        database.write(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}"))
+
+    allow(1)
+    with pytest.raises(StorageError, match="full"):
+        Decisions(database).add(record(model="m" * 1_000_000))
+    # A small write still fits, so that it is usable.
+    assert database.usable()
+    database.close()
+    assert not database.usable()
