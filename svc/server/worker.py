@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import os
 import select
 import socket
 import time
@@ -33,7 +34,7 @@ from svc.logs import FIELDS
 from svc.server.balance import ConnectionBalancer
 from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
-from svc.server.forks import unblock_stop_signals
+from svc.server.forks import ORPHANED, end_with_master, unblock_stop_signals
 from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket
 from svc.sharing import WorkerLoads
@@ -84,9 +85,22 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         super().init_process()
 
     def init_signals(self) -> None:
-        """Listen to signals, and let those through that came before."""
+        """Listen to signals, let those through that came before, and end when the master does.
+
+        A change of the process's user, which comes before, would make the system forget the last.
+        """
         super().init_signals()
         unblock_stop_signals()
+        end_with_master(self.ppid)
+
+    def is_parent_alive(self) -> bool:
+        """True; a worker whose master is gone ends here and now, and leaves the port to others.
+
+        Nobody could stop or replace it, and what it answered is durable.
+        """
+        if not super().is_parent_alive():
+            os._exit(ORPHANED)
+        return True
 
     def load_wsgi(self) -> None:
         """Build the application, with `_answer` around it."""
