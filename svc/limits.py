@@ -103,6 +103,14 @@ LABELS_READ = 5_000
 AUDIT_PAGE = (1, 1_000)
 AUDIT_PAGE_DEFAULT = 100
 
+# The most bytes of a page or report, unless a single entry has more, and of all responses of a
+# process together that wait for callers to take them in.
+PAGE_BYTES = 2_000_000
+WAITING_BYTES = 32 * 1024 * 1024
+
+# The pages that a process puts together at once.
+PAGES_AT_ONCE = 2
+
 # The weeks of a drift report, the current one included.
 DRIFT_WEEKS = (1, 53)
 DRIFT_WEEKS_DEFAULT = 8

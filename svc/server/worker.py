@@ -36,7 +36,7 @@ from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
 from svc.server.forks import ORPHANED, end_with_master, unblock_stop_signals
 from svc.server.request_reading import BodyReader, CallerReader
-from svc.server.sending import SEND_S, ResponseSocket
+from svc.server.sending import SEND_S, ResponseSocket, Waiting
 from svc.sharing import WorkerLoads
 
 log = logging.getLogger(__name__)
@@ -75,6 +75,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         # The requests that have a thread or wait for one.
         self._requests = 0
         self._no_files = False
+        self._waiting = Waiting()
         # Times on the monotonic clock before which something is not done again.
         self._next_accept_at = self._next_check_at = self._next_log_at = 0.0
 
@@ -167,7 +168,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """In a thread: answer one request, or say that its head is not there yet."""
         if not conn.initialized:
             conn.init()
-            conn.sock = ResponseSocket(conn.sock)
+            conn.sock = ResponseSocket(conn.sock, self._waiting)
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
             return _DEFER
