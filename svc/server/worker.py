@@ -3,7 +3,7 @@
 Gunicorn gives a thread to a connection when its first byte comes. Here it gets one when the head
 of a request is complete; before that, between requests, and while it is being closed, it costs a
 file and nothing else. Threads that wait for a body, or for a caller to take in its response, give
-way when all are taken.
+way when all are taken. A few threads are kept for requests that only look at the server (`lane.py`).
 
 The polling thread never sleeps and waits on nothing but its poller: what has to happen later is
 noted with its time, and the poller wakes it then.
@@ -21,7 +21,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any
@@ -35,11 +35,15 @@ from svc.server.balance import ConnectionBalancer
 from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
 from svc.server.forks import ORPHANED, end_with_master, unblock_stop_signals
+from svc.server.lane import RESERVED_THREADS, Lane, watches
 from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket, Waiting
 from svc.sharing import WorkerLoads
 
 log = logging.getLogger(__name__)
+
+# What `handle` returns of a connection that waits in line.
+_IN_LINE = object()
 
 # The time for a head, from the connection's or the head's first byte.
 HEAD_S = 10.0
@@ -76,6 +80,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._requests = 0
         self._no_files = False
         self._waiting = Waiting()
+        self._lane = Lane(self.cfg.threads)
         # Times on the monotonic clock before which something is not done again.
         self._next_accept_at = self._next_check_at = self._next_log_at = 0.0
 
@@ -84,6 +89,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.worker_connections = allow_connections(self.cfg.worker_connections)
         self.max_keepalived = max(1, self.worker_connections - self.cfg.threads)
         super().init_process()
+
+    def get_thread_pool(self) -> ThreadPoolExecutor:
+        """The threads of the lane and the reserved ones."""
+        return ThreadPoolExecutor(self.cfg.threads + RESERVED_THREADS)
 
     def init_signals(self) -> None:
         """Listen to signals, let those through that came before, and end when the master does.
@@ -168,14 +177,34 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """In a thread: answer one request, or say that its head is not there yet."""
         if not conn.initialized:
             conn.init()
+            # Whether it was given a place in the lane.
+            conn.placed = False
             conn.sock = ResponseSocket(conn.sock, self._waiting)
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
             return _DEFER
-        again = super().handle(conn)
-        while again and self._next_is_here(conn):
+        if watches(conn.parser.unreader.buf.getvalue()):
+            return super().handle(conn)
+        if not (conn.placed or self._lane.enter(conn)):
+            return _IN_LINE
+        conn.placed = False
+        try:
             again = super().handle(conn)
+            while again and self._next_is_here(conn):
+                again = super().handle(conn)
+        finally:
+            self._pass_on()
         return again
+
+    def _pass_on(self) -> None:
+        """Give a thread's place in the lane to the connection that waits longest."""
+        conn = self._lane.leave()
+        if conn is None:
+            return
+        conn.placed = True
+        # A worker that stops takes nothing more.
+        with contextlib.suppress(RuntimeError):
+            super().enqueue_req(conn)
 
     def _next_is_here(self, conn: Any) -> bool:
         """Whether the next request comes so soon that its thread need not be given back."""
@@ -219,6 +248,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def finish_request(self, conn: Any, future: Future[object]) -> None:
         """In the polling thread again: wait for the head, the next request, or the end."""
+        if _is_in_line(future):
+            return
         self._requests -= 1
         if future.cancelled() or future.exception() or not (outcome := future.result()):
             self._linger(conn)
@@ -341,3 +372,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         slow = [reader for reader in waited if waited[reader] > allowed_s]
         for reader in sorted(slow, key=waited.__getitem__, reverse=True)[:wanted]:
             reader.cut()
+
+
+def _is_in_line(future: Future[object]) -> bool:
+    return not future.cancelled() and not future.exception() and future.result() is _IN_LINE
