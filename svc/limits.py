@@ -108,6 +108,14 @@ AUDIT_PAGE_DEFAULT = 100
 RATES_DECISIONS = 20_000
 RATES_DEPTH = 200_000
 
+# The most bytes of a page or report, unless a single entry has more, and of all responses of a
+# process together that wait for callers to take them in.
+PAGE_BYTES = 2_000_000
+WAITING_BYTES = 32 * 1024 * 1024
+
+# The pages that a process puts together at once.
+PAGES_AT_ONCE = 2
+
 # The weeks of a report of drift or of rates, the current one included.
 DRIFT_WEEKS = (1, 53)
 DRIFT_WEEKS_DEFAULT = 8

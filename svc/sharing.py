@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
+import logging
 import mmap
 import os
+import signal
+import struct
+import sys
 import tempfile
+import threading
 import time
 import weakref
+from collections.abc import Iterator
+from pathlib import Path
 
 # Any workers beyond this number share the last row.
 MAX_WORKERS = 1_024
@@ -16,11 +24,30 @@ MAX_WORKERS = 1_024
 # The pause before a lock is tried again that was refused as a deadlock.
 DEADLOCK_RETRY_S = 0.001
 
+# The pause between two looks at who holds the locks that others wait for, and the looks in a row
+# that have to find the same process stopped. A group of processes that is continued together is not
+# continued at one instant.
+LOOK_EVERY_S = 0.2
+LOOKS = 3
+
+# A worker that has not said for so long how many connections it has takes no new ones.
+SILENT_S = 2.5
+
+# Linux's `struct flock`: type, whence, start, length, process id.
+_FLOCK = struct.Struct("@hhqqi")
+
+# The numbers of a row of `WorkerLoads`.
+_WIDTH = 3
+
+log = logging.getLogger(__name__)
+
 
 class ProcessLock:
     """A lock that processes forked after it was made share; in each, for one thread at a time.
 
-    The operating system releases it when the process that holds it ends, in whatever way.
+    The operating system releases it when the process that holds it ends, in whatever way. A
+    process that is stopped while it holds the lock is killed when another one waits for it:
+    nothing else could go on before it does.
     """
 
     def __init__(self) -> None:
@@ -30,6 +57,16 @@ class ProcessLock:
         self.close = weakref.finalize(self, os.close, self._file)
 
     def __enter__(self) -> None:
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            with _watch.waiting(self):
+                self._wait()
+
+    def __exit__(self, *_: object) -> None:
+        fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def _wait(self) -> None:
         while True:
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX)
@@ -43,8 +80,87 @@ class ProcessLock:
             else:
                 return
 
-    def __exit__(self, *_: object) -> None:
-        fcntl.lockf(self._file, fcntl.LOCK_UN)
+    def holder(self) -> int:
+        """The id of the process that holds it; 0 where none does or the system does not tell."""
+        if sys.platform != "linux":
+            return 0
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        try:
+            told = fcntl.fcntl(self._file, fcntl.F_GETLK, asked)
+        except OSError:
+            # It was closed.
+            return 0
+        kind, *_, pid = _FLOCK.unpack(told)
+        return 0 if kind == fcntl.F_UNLCK else int(pid)
+
+
+class _Watch:
+    """A thread that looks who holds the locks that this process waits for.
+
+    It starts with the first lock that has to be waited for, so that nothing else pays for it.
+    """
+
+    def __init__(self) -> None:
+        self._forked()
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        """Threads are not forked."""
+        self._lock = threading.Lock()
+        self._waiting: dict[ProcessLock, int] = {}
+        self._runs = False
+
+    @contextlib.contextmanager
+    def waiting(self, lock: ProcessLock) -> Iterator[None]:
+        """Inside the block a thread waits for `lock`."""
+        with self._lock:
+            self._waiting[lock] = self._waiting.get(lock, 0) + 1
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name="lock-watch", daemon=True).start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting[lock] -= 1
+                if not self._waiting[lock]:
+                    del self._waiting[lock]
+
+    def _run(self) -> None:
+        found: dict[ProcessLock, tuple[int, int]] = {}
+        while True:
+            time.sleep(LOOK_EVERY_S)
+            with self._lock:
+                waiting = list(self._waiting)
+            found = {lock: _look(lock, *found.get(lock, (0, 0))) for lock in waiting}
+
+
+def _look(lock: ProcessLock, before: int, looks: int) -> tuple[int, int]:
+    """Who holds `lock` and is stopped, 0 for nobody, and how many looks in a row have seen it.
+
+    `before` and `looks` are what the last look returned.
+    """
+    pid = lock.holder()
+    if not pid or pid == os.getpid() or not _is_stopped(pid):
+        return 0, 0
+    looks = looks + 1 if pid == before else 1
+    if looks >= LOOKS and lock.holder() == pid:
+        log.error("process %d was stopped while it held what others wait for: it is killed", pid)
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    return pid, looks
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a process was stopped, by a signal or a debugger, or is writing its core."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    return "\nState:\tT" in status or "\nState:\tt" in status or "\nCoreDumping:\t1" in status
+
+
+_watch = _Watch()
 
 
 class FairLock:
@@ -73,13 +189,14 @@ class FairLock:
 class WorkerLoads:
     """How many connections each worker has, for all of them to see.
 
-    A worker that has ended, in whatever way, is not counted.
+    A worker that has ended, in whatever way, is not counted, nor is one that has fallen silent.
     """
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
-        # Each row is two 64-bit numbers: a process id and that process's load.
-        self._rows = memoryview(mmap.mmap(-1, 2 * MAX_WORKERS * 8)).cast("q")
+        # Each row is three 64-bit numbers: a process id, that process's load, and when it said so
+        # in milliseconds on the monotonic clock.
+        self._rows = memoryview(mmap.mmap(-1, _WIDTH * MAX_WORKERS * 8)).cast("q")
         self._own: int | None = None
 
     def publish(self, load: int) -> None:
@@ -87,16 +204,18 @@ class WorkerLoads:
         if self._own is None:
             self._own = self._take_row()
         self._rows[self._own + 1] = load
+        self._rows[self._own + 2] = int(time.monotonic() * 1000)
 
     def least_of_others(self) -> int | None:
         """The least load of another process; None where there is no other."""
         loads = []
-        for row in range(0, len(self._rows), 2):
+        since = (time.monotonic() - SILENT_S) * 1000
+        for row in range(0, len(self._rows), _WIDTH):
             pid = self._rows[row]
             if pid == 0:
                 # Rows are taken in order, so that no later one was ever taken.
                 break
-            if row != self._own and _is_running(pid):
+            if row != self._own and self._rows[row + 2] >= since and _is_running(pid):
                 loads.append(self._rows[row + 1])
         return min(loads, default=None)
 
@@ -107,7 +226,7 @@ class WorkerLoads:
     def _take_row(self) -> int:
         """The first row that no running process has, or the last row where all are taken."""
         with self._lock:
-            rows = range(0, len(self._rows), 2)
+            rows = range(0, len(self._rows), _WIDTH)
             row = next((row for row in rows if not _is_running(self._rows[row])), rows[-1])
             self._rows[row], self._rows[row + 1] = os.getpid(), 0
             return row

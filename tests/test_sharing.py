@@ -161,3 +161,77 @@ cross(one, other, tell, read)
 os.waitpid(child, 0)
 """
     assert run(script).count("1") == 2
+
+
+def test_a_stopped_process_holds_others_up_for_a_moment_alone() -> None:
+    script = """
+import time
+for lock in (ProcessLock(), FairLock()):
+    read, write = os.pipe()
+
+    def hold():
+        with lock:
+            os.write(write, b"held")
+            time.sleep(60)
+
+    holder = forked(hold)
+    os.read(read, 4)
+    os.kill(holder, signal.SIGSTOP)
+    began = time.monotonic()
+    with lock:
+        waited = time.monotonic() - began
+    _, status = os.waitpid(holder, 0)
+    print(os.WTERMSIG(status) == signal.SIGKILL, 0.3 < waited < 5)
+"""
+    assert run(script).split() == ["True"] * 4
+
+
+def test_a_process_that_takes_its_time_or_is_continued_soon_is_left_alone() -> None:
+    script = """
+import time
+lock, (read, write) = ProcessLock(), os.pipe()
+
+def hold():
+    with lock:
+        os.write(write, b"held")
+        time.sleep(1.5)
+
+holder = forked(hold)
+os.read(read, 4)
+
+def pause():
+    for _ in range(3):
+        os.kill(holder, signal.SIGSTOP)
+        time.sleep(0.1)
+        os.kill(holder, signal.SIGCONT)
+        time.sleep(0.3)
+
+pausing = forked(pause)
+with lock:
+    print(os.waitpid(holder, 0)[1])
+os.waitpid(pausing, 0)
+"""
+    assert run(script).split() == ["0"]
+
+
+def test_a_worker_that_has_fallen_silent_is_offered_nothing() -> None:
+    script = """
+import time
+loads = WorkerLoads()
+
+def say_once():
+    loads.publish(1)
+    time.sleep(60)
+
+child = forked(say_once)
+loads.publish(9)
+while loads.least_of_others() is None:
+    time.sleep(0.001)
+began = time.monotonic()
+while loads.least_of_others() is not None and time.monotonic() < began + 20:
+    time.sleep(0.01)
+print(1 < time.monotonic() - began < 10)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+"""
+    assert run(script).split() == ["True"]

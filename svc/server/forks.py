@@ -1,16 +1,40 @@
-"""A worker that is told to stop before it can hear of it is told once it can.
+"""What a worker hears of its master: that it has to stop, and that the master is gone.
 
-Until a new worker has handlers of its own it has its master's, which would take the signal for
-the master's own and lose it.
+A worker that is told to stop before it can hear of it is told once it can. Until a new worker has
+handlers of its own it has its master's, which would take the signal for the master's own and lose
+it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import signal
+import sys
 from functools import partial
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+
+# The exit code of a worker whose master is gone.
+ORPHANED = 1
+
+# From <linux/prctl.h>.
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_master(master: int) -> None:
+    """Have the system kill this process when its parent, the process `master`, ends.
+
+    The system does so however busy or stopped this process is. Where it cannot, this does nothing
+    and the worker has to look whether its parent is still `master`.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != master:
+        # It went away before the system knew of the wish.
+        os._exit(ORPHANED)
 
 
 def unblock_stop_signals() -> None:

@@ -4,14 +4,48 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
+
+from svc import limits
 
 # The time for a caller to take in one response.
 SEND_S = 60.0
 
 # With more than these bytes, part of a response leaves before its end.
 GATHERED_BYTES = 65_536
+
+
+class Waiting:
+    """The bytes of responses that wait for callers to take them in, over the whole process.
+
+    Beyond `most_bytes` the connection is shut of which nothing was taken in for longest.
+    """
+
+    def __init__(self, most_bytes: int = limits.WAITING_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._total = 0
+        # What waits for each connection, and first for the one that took nothing in for longest.
+        self._left: dict[socket.socket, int] = {}
+
+    def note(self, sock: socket.socket, left: int) -> None:
+        """From now on so many bytes wait for `sock`, which took something in; 0 for none."""
+        with self._lock:
+            self._total += left - self._left.pop(sock, 0)
+            if left:
+                self._left[sock] = left
+            while self._total > self._most_bytes and len(self._left) > 1:
+                self._cut()
+
+    def _cut(self) -> None:
+        """Shut the slowest one; its thread notices, and lets go of the response."""
+        sock = next(iter(self._left))
+        self._total -= self._left.pop(sock)
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
 
 
 class ResponseSocket(socket.socket):
@@ -22,13 +56,15 @@ class ResponseSocket(socket.socket):
     four such calls where one does.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, waiting: Waiting | None = None) -> None:
+        """`waiting` counts what callers do not take in at once; None for a count of its own."""
         kind = (sock.family, sock.type, sock.proto)
         timeout_s = sock.gettimeout()
         super().__init__(*kind, fileno=sock.detach())
         self.settimeout(timeout_s)
         self._gathered: bytearray | None = None
         self._limit_s = 0.0
+        self._waiting = waiting or Waiting()
 
     @contextlib.contextmanager
     def gathering(self, limit_s: float) -> Iterator[None]:
@@ -48,20 +84,37 @@ class ResponseSocket(socket.socket):
         if self._gathered is None:
             super().sendall(data, flags)
             return
+        if len(data) > GATHERED_BYTES:
+            # It is large, and not copied.
+            self._flush()
+            self._send(data)
+            return
         self._gathered += data
         if len(self._gathered) > GATHERED_BYTES:
             self._flush()
 
     def _flush(self) -> None:
+        """Send what is gathered, if anything."""
+        if self._gathered:
+            data, self._gathered = self._gathered, bytearray()
+            self._send(data)
+
+    def _send(self, data: bytes | bytearray) -> None:
         """Send what the system takes at once; the rest, if any, within the time limit."""
-        if not self._gathered:
-            return
-        data, self._gathered = self._gathered, bytearray()
         sent = 0
         if self.gettimeout() != 0:
             self.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             sent = self.send(data)
         if sent < len(data):
-            self.settimeout(self._limit_s)
-            super().sendall(memoryview(data)[sent:])
+            self._send_rest(memoryview(data)[sent:])
+
+    def _send_rest(self, rest: memoryview) -> None:
+        due_at = time.monotonic() + self._limit_s
+        try:
+            while rest:
+                self._waiting.note(self, len(rest))
+                self.settimeout(max(0.001, due_at - time.monotonic()))
+                rest = rest[self.send(rest) :]
+        finally:
+            self._waiting.note(self, 0)

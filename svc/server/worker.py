@@ -3,7 +3,8 @@
 Gunicorn gives a thread to a connection when its first byte comes. Here it gets one when the head
 of a request is complete; before that, between requests, and while it is being closed, it costs a
 file and nothing else. Threads that wait for a body, or for a caller to take in its response, give
-way when all are taken.
+way when all are taken. A few threads are kept for requests that only look at the server, as
+`lane.py` says.
 
 The polling thread never sleeps and waits on nothing but its poller: what has to happen later is
 noted with its time, and the poller wakes it then.
@@ -14,13 +15,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import os
 import select
 import socket
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any
@@ -33,12 +35,16 @@ from svc.logs import FIELDS
 from svc.server.balance import ConnectionBalancer
 from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
-from svc.server.forks import unblock_stop_signals
+from svc.server.forks import ORPHANED, end_with_master, unblock_stop_signals
+from svc.server.lane import RESERVED_THREADS, Lane, watches
 from svc.server.request_reading import BodyReader, CallerReader
-from svc.server.sending import SEND_S, ResponseSocket
+from svc.server.sending import SEND_S, ResponseSocket, Waiting
 from svc.sharing import WorkerLoads
 
 log = logging.getLogger(__name__)
+
+# What `handle` returns of a connection that waits in line.
+_IN_LINE = object()
 
 # The time for a head, from the connection's or the head's first byte.
 HEAD_S = 10.0
@@ -74,6 +80,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         # The requests that have a thread or wait for one.
         self._requests = 0
         self._no_files = False
+        self._waiting = Waiting()
+        self._lane = Lane(self.cfg.threads)
         # Times on the monotonic clock before which something is not done again.
         self._next_accept_at = self._next_check_at = self._next_log_at = 0.0
 
@@ -83,10 +91,27 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.max_keepalived = max(1, self.worker_connections - self.cfg.threads)
         super().init_process()
 
+    def get_thread_pool(self) -> ThreadPoolExecutor:
+        """The threads of the lane and the reserved ones."""
+        return ThreadPoolExecutor(self.cfg.threads + RESERVED_THREADS)
+
     def init_signals(self) -> None:
-        """Listen to signals, and let those through that came before."""
+        """Listen to signals, let those through that came before, and end when the master does.
+
+        A change of the process's user, which comes before, would make the system forget the last.
+        """
         super().init_signals()
         unblock_stop_signals()
+        end_with_master(self.ppid)
+
+    def is_parent_alive(self) -> bool:
+        """True; a worker whose master is gone ends here and now, and leaves the port to others.
+
+        Nobody could stop or replace it, and what it answered is durable.
+        """
+        if not super().is_parent_alive():
+            os._exit(ORPHANED)
+        return True
 
     def load_wsgi(self) -> None:
         """Build the application, with `_answer` around it."""
@@ -153,14 +178,34 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """In a thread: answer one request, or say that its head is not there yet."""
         if not conn.initialized:
             conn.init()
-            conn.sock = ResponseSocket(conn.sock)
+            # Whether it was given a place in the lane.
+            conn.placed = False
+            conn.sock = ResponseSocket(conn.sock, self._waiting)
             conn.parser.unreader = CallerReader(conn.sock)
         if not conn.parser.unreader.take_head():
             return _DEFER
-        again = super().handle(conn)
-        while again and self._next_is_here(conn):
+        if watches(conn.parser.unreader.buf.getvalue()):
+            return super().handle(conn)
+        if not (conn.placed or self._lane.enter(conn)):
+            return _IN_LINE
+        conn.placed = False
+        try:
             again = super().handle(conn)
+            while again and self._next_is_here(conn):
+                again = super().handle(conn)
+        finally:
+            self._pass_on()
         return again
+
+    def _pass_on(self) -> None:
+        """Give a thread's place in the lane to the connection that waits longest."""
+        conn = self._lane.leave()
+        if conn is None:
+            return
+        conn.placed = True
+        # A worker that stops takes nothing more.
+        with contextlib.suppress(RuntimeError):
+            super().enqueue_req(conn)
 
     def _next_is_here(self, conn: Any) -> bool:
         """Whether the next request comes so soon that its thread need not be given back."""
@@ -204,6 +249,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def finish_request(self, conn: Any, future: Future[object]) -> None:
         """In the polling thread again: wait for the head, the next request, or the end."""
+        if _is_in_line(future):
+            return
         self._requests -= 1
         if future.cancelled() or future.exception() or not (outcome := future.result()):
             self._linger(conn)
@@ -326,3 +373,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         slow = [reader for reader in waited if waited[reader] > allowed_s]
         for reader in sorted(slow, key=waited.__getitem__, reverse=True)[:wanted]:
             reader.cut()
+
+
+def _is_in_line(future: Future[object]) -> bool:
+    return not future.cancelled() and not future.exception() and future.result() is _IN_LINE

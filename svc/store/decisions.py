@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +50,14 @@ class AuditEntry:
     images: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Decisions, newest first, and whether the project has older ones."""
+
+    entries: list[AuditEntry]
+    more: bool
+
+
 # The columns of one row, from the facts to the images.
 _Columns = tuple[Any, ...]
 # The digest and the row of the question that a project and a key meant last.
@@ -65,6 +74,8 @@ _PAGE = (
 )
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
 _SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
+# About the bytes of an entry's JSON without its texts.
+_HEAD_BYTES = 400
 # A seq after every other.
 _END = 2**63 - 1
 
@@ -95,15 +106,27 @@ class Decisions:
             row = connection.execute(_BY_ID, (ulid,)).fetchone()
         return None if row is None else _decode(row)
 
-    def page(self, project: str, limit: int, before: str | None = None) -> list[AuditEntry]:
+    def page(
+        self,
+        project: str,
+        limit: int,
+        before: str | None = None,
+        most_bytes: float = math.inf,
+    ) -> AuditPage:
         """At most `limit` decisions of `project`, newest first, older than the one named `before`.
 
+        They end where their texts have more than `most_bytes` together, but not before the first.
         Raises `UnknownDecision` where the project has no decision `before`, and `StorageError`.
         """
+        entries: list[AuditEntry] = []
         with self._database.read() as connection:
             seq = _END if before is None else _seq(connection, project, before)
-            rows = connection.execute(_PAGE, (project, seq, limit)).fetchall()
-        return [_entry(*row) for row in rows]
+            for row in connection.execute(_PAGE, (project, seq, limit + 1)):
+                most_bytes -= _size(row)
+                if len(entries) == limit or (entries and most_bytes < 0):
+                    return AuditPage(entries, more=True)
+                entries.append(_entry(*row))
+        return AuditPage(entries, more=False)
 
     def _insert(
         self,
@@ -171,6 +194,11 @@ def _facts(row: Sequence[Any]) -> DecisionFacts:
 
 def _entry(ulid: bytes, created_at: int, answers: str, images: str | None, *row: Any) -> AuditEntry:
     return AuditEntry(ids.text(ulid), created_at, _facts(row), answers, images)
+
+
+def _size(row: sqlite3.Row) -> int:
+    """The bytes of all texts of a row, and about those of everything else in its JSON."""
+    return _HEAD_BYTES + sum(len(text.encode()) for text in row if isinstance(text, str))
 
 
 def _decode(row: sqlite3.Row) -> StoredDecision:

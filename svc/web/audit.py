@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from flask import Blueprint, Response, g
 
 from svc import jsontext, limits
@@ -26,7 +28,7 @@ from svc.web.query import ProjectQuerySchema, QueryText, QueryWhole
 class AuditQuerySchema(ProjectQuerySchema):
     limit = QueryWhole(
         *limits.AUDIT_PAGE,
-        description="Entries on the page.",
+        description="Entries on the page, where they have no more than about 2 MB.",
         load_default=limits.AUDIT_PAGE_DEFAULT,
     )
     before = QueryText("Only decisions older than this one: `next_before` of a page.")
@@ -57,21 +59,27 @@ class AuditPageSchema(ResponseSchema):
 def blueprint(decisions: Decisions) -> Blueprint:
     """The route that lists decisions, newest first."""
     routes = Blueprint("audit", __name__)
+    # A page takes several times its bytes while it is made.
+    making = threading.BoundedSemaphore(limits.PAGES_AT_ONCE)
 
     @routes.get("/v1/audit")
     @query(AuditQuerySchema)
     @response(AuditPageSchema)
     @fails(404)
     def audit(limit: int, project: str | None = None, before: str | None = None) -> Response:
-        """List a project's decisions, newest first, a page at a time."""
+        """List a project's decisions, newest first, a page at a time.
+
+        A page also ends after about 2 MB, with fewer entries than `limit`; `next_before` leads on.
+        """
         project = g.access.project(project)
-        try:
-            page = decisions.page(project, limit + 1, before)
-        except UnknownDecision as error:
-            raise NotFound(f"before: {error.message}") from None
-        entries = page[:limit]
-        next_before = entries[-1].id if len(page) > limit else None
-        return Response(_page(project, entries, next_before), mimetype="application/json")
+        with making:
+            try:
+                page = decisions.page(project, limit, before, limits.PAGE_BYTES)
+            except UnknownDecision as error:
+                raise NotFound(f"before: {error.message}") from None
+            next_before = page.entries[-1].id if page.more else None
+            text = _page(project, page.entries, next_before)
+            return Response(text, mimetype="application/json")
 
     return routes
 

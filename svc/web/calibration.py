@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, g
 
+from svc import limits
 from svc.jsontext import JsonObject
 from svc.learning import Reporter
 from svc.schemas import ResponseSchema, Shown
@@ -23,8 +24,13 @@ from svc.stats import AUTOMATE_FROM, BINS
 from svc.web.decorators import fails, query, response
 from svc.web.feedback import LabelledSchema
 from svc.web.query import QuestionQuerySchema
+from svc.web.reports import leading
 
 SHARE = nullable(PROBABILITY)
+
+# The lists of a report that can become long, and the most bytes of each.
+CUT = ("models", "confusion")
+LIST_BYTES = limits.PAGE_BYTES // len(CUT)
 
 
 class TemperatureSchema(ResponseSchema):
@@ -189,7 +195,10 @@ class CalibrationReportSchema(LabelledSchema):
         nullable(PoolSchema),
         "Of the council that has the most labels; null while members count alike.",
     )
-    models = Shown(array(OwnCalibratorSchema), "An entry for each answering model and mode.")
+    models = Shown(
+        array(OwnCalibratorSchema),
+        "An entry for each answering model and mode, those with most labels first; at most 1 MB.",
+    )
     changed_at = Shown(
         nullable(COUNT),
         "When the answers changed, in milliseconds since the epoch: labels from before count "
@@ -203,7 +212,9 @@ class CalibrationReportSchema(LabelledSchema):
     )
     uncertainty = Shown(UncertaintySchema)
     options = Shown(array(OptionScoresSchema), "Of choice, score and noul questions.")
-    confusion = Shown(array(ConfusionSchema), "Pairs without any labels are left out.")
+    confusion = Shown(
+        array(ConfusionSchema), "Pairs without any labels are left out, and what is beyond 1 MB."
+    )
     sampling = Shown(SamplingSchema)
     thresholds = Shown(array(ThresholdSchema))
 
@@ -221,6 +232,7 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
         Of the most recent wording of the question in the project.
         """
-        return reporter.calibration(g.access.project(project), question)
+        report = reporter.calibration(g.access.project(project), question)
+        return {**report, **{name: leading(report[name], LIST_BYTES) for name in CUT}}
 
     return routes

@@ -10,6 +10,7 @@ from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
 from svc.web.decorators import fails, query, response
 from svc.web.query import WeeksQuerySchema
+from svc.web.reports import leading
 
 
 class DriftWeekSchema(ResponseSchema):
@@ -71,7 +72,12 @@ def blueprint(reporter: Reporter) -> Blueprint:
     @response(DriftReportSchema)
     @fails(404)
     def drift(question: str, weeks: int, project: str | None = None) -> JsonObject:
-        """Report a question's answers week by week, and whether they drift."""
-        return reporter.drift(g.access.project(project), question, weeks)
+        """Report a question's answers week by week, and whether they drift.
+
+        Where the weeks have more than about 2 MB, the oldest are left out.
+        """
+        report = reporter.drift(g.access.project(project), question, weeks)
+        newest = leading(reversed(report["weeks"]))
+        return {**report, "weeks": newest[::-1]}
 
     return routes

@@ -150,4 +150,4 @@ def _limited(target: Target, limit: int, used: Callable[[int], int]) -> Iterator
 
 def kill_a_worker(target: Target) -> None:
     """SIGKILL to one of the workers; the others and their parent go on."""
-    os.kill(random.choice(target.workers), 9)
+    os.kill(random.choice(sorted(target.workers)), 9)

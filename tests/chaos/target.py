@@ -31,13 +31,6 @@ class Target(Server):
         module = [sys.executable, "-m", "tests.chaos.shifted", str(self._clock)]
         self._command = [*module, *self._command[self._command.index("serve") :]]
 
-    @property
-    def workers(self) -> list[int]:
-        """The processes that answer requests."""
-        master = self._process.pid
-        children = Path(f"/proc/{master}/task/{master}/children").read_text()
-        return [int(pid) for pid in children.split()]
-
     def set_clock(self, seconds: float) -> None:
         """Let its wall clock be wrong by so much from now on."""
         set_offset(self._clock, seconds)

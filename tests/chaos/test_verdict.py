@@ -45,7 +45,7 @@ def journal(db: Path) -> Journal:
 
 def only_id(db: Path) -> str:
     database = Database.open(db)
-    (entry,) = Decisions(database).page("default", 10)
+    (entry,) = Decisions(database).page("default", 10).entries
     database.close()
     return entry.id
 

@@ -484,4 +484,4 @@ def test_a_refused_request_stores_nothing(client: FlaskClient) -> None:
 
 def _ids(client: FlaskClient) -> list[str]:
     services = client.application.extensions["svc"]
-    return [decision.id for decision in services.decisions.page("default", 1_000)]
+    return [decision.id for decision in services.decisions.page("default", 1_000).entries]

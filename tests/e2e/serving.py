@@ -92,6 +92,12 @@ class Server:
         self.kill()
 
     @property
+    def workers(self) -> set[int]:
+        """The processes that answer requests."""
+        pid = self._process.pid
+        return {int(pid) for pid in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+    @property
     def log(self) -> str:
         """Everything it has written to its standard output and error."""
         return "".join(self._lines)

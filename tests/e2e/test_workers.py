@@ -24,12 +24,6 @@ class Workers(Server):
     def __init__(self, db: Path) -> None:
         super().__init__(db, "--demo", "--workers", "2")
 
-    @property
-    def workers(self) -> set[int]:
-        """The processes that answer requests."""
-        pid = self._process.pid
-        return {int(pid) for pid in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-
     def replace(self, pid: int) -> None:
         """End one worker as an operator would; return when there are two others."""
         os.kill(pid, signal.SIGTERM)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from svc.server.sending import GATHERED_BYTES, ResponseSocket
+from svc.server.sending import GATHERED_BYTES, ResponseSocket, Waiting
+from tests.store.holding import until
 
 Ends = tuple[ResponseSocket, socket.socket]
 
@@ -92,3 +93,43 @@ def test_the_time_limit_of_the_socket_it_takes_over_stays() -> None:
     ours.settimeout(3.0)
     with ResponseSocket(ours) as sending, theirs:
         assert sending.gettimeout() == 3.0
+
+
+def held_up(waiting: Waiting, size: int) -> tuple[threading.Thread, socket.socket, list[OSError]]:
+    """A thread that sends `size` bytes to somebody who does not read, and how it ended."""
+    ours, theirs = socket.socketpair()
+    ended: list[OSError] = []
+
+    def send() -> None:
+        try:
+            with ResponseSocket(ours, waiting) as sending, sending.gathering(30.0):
+                sending.sendall(bytes(size))
+        except OSError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread, theirs, ended
+
+
+def test_beyond_the_bound_of_all_responses_who_took_in_nothing_for_longest_is_cut() -> None:
+    size = 4_000_000
+    waiting = Waiting(2 * size)
+    threads = []
+    for number in range(2):
+        threads.append(held_up(waiting, size))
+        until(lambda number=number: len(waiting._left) == number + 1)  # type: ignore[misc]
+    first, second = threads
+    # The first one reads a little, so that the second is the slowest.
+    first[1].recv(1_000_000, socket.MSG_WAITALL)
+    until(lambda: list(waiting._left.values())[-1] < next(iter(waiting._left.values())))
+    third = held_up(waiting, size)
+    second[0].join(30)
+    assert second[2] and not first[2] and not third[2]
+    for thread, theirs, _ in (first, third):
+        while thread.is_alive():
+            theirs.recv(1_000_000)
+        thread.join()
+    assert waiting._total == 0 and not first[2] and not third[2]
+    for _, theirs, _ in (first, second, third):
+        theirs.close()

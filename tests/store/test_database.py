@@ -128,7 +128,7 @@ def test_a_full_disk_refuses_what_is_too_big_and_takes_what_still_fits(database)
         futures = [pool.submit(decisions.add, big if i == 3 else record()) for i in range(8)]
     assert isinstance(futures[3].exception(), StorageError)
     assert "full" in futures[3].exception().message
-    stored = {one.id for one in decisions.page("default", 100)}
+    stored = {one.id for one in decisions.page("default", 100).entries}
     assert stored == {future.result() for i, future in enumerate(futures) if i != 3}
     allow(1_000_000)
     assert decisions.get(decisions.add(big)).facts.model == big.model
@@ -139,7 +139,7 @@ def test_a_file_that_may_not_grow_costs_nothing_that_was_answered(path):
         *ids, full, last = lines(process)
     assert ids and full.startswith("full: the ")
     database = Database.open(path)
-    stored = [one.id for one in Decisions(database).page("default", 1_000)]
+    stored = [one.id for one in Decisions(database).page("default", 1_000).entries]
     database.close()
     assert stored == [last, *ids[::-1]]
 
@@ -152,6 +152,6 @@ def test_a_server_killed_under_load_loses_no_decision_that_was_answered(path):
     ids = {line.strip() for line in answered if line.endswith("\n")}
     assert len(ids) >= 200
     database = Database.open(path)
-    stored = {one.id for one in Decisions(database).page("default", 1_000_000)}
+    stored = {one.id for one in Decisions(database).page("default", 1_000_000).entries}
     database.close()
     assert ids <= stored

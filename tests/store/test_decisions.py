@@ -52,7 +52,7 @@ def test_a_decision_comes_back_as_it_was_stored(decisions):
         images=(b"\x00" * 32, b"\xff" * 32),
     )
     found = decisions.get(decisions.add(given))
-    (entry,) = decisions.page("Zürich ✓", 1)
+    (entry,) = decisions.page("Zürich ✓", 1).entries
     for column in fields(DecisionFacts):
         assert getattr(found.facts, column.name) == getattr(given, column.name)
         assert getattr(entry.facts, column.name) == getattr(given, column.name)
@@ -94,7 +94,7 @@ def test_the_most_recent_wording_is_known_when_all_share_a_transaction(database,
     records = [record(asked("key", words)) for words in ("one", "two", "one")]
     with held_up(database._writer) as enqueue:
         ids = [enqueue(decisions.add, one) for one in records]
-    page = decisions.page("default", 9)
+    page = decisions.page("default", 9).entries
     assert [one.id for one in page] == [i.result() for i in ids[::-1]]
     first, second, third = (decisions.get(one.id).readings["key"].question_id for one in page)
     assert first == third != second
@@ -111,7 +111,7 @@ def test_ids_grow_with_every_decision_of_many_threads(decisions):
     with ThreadPoolExecutor(16) as pool:
         ids = list(pool.map(lambda _: decisions.add(record()), range(400)))
     assert len(set(ids)) == 400
-    page = decisions.page("default", 1_000)
+    page = decisions.page("default", 1_000).entries
     assert [one.id for one in page] == sorted(ids, reverse=True)
 
 
@@ -131,7 +131,7 @@ def test_ids_of_two_processes_are_all_different_and_all_stored(path):
         printed = [lines(process) for process in (first, second)]
     assert all(ids == sorted(ids) for ids in printed)
     database = Database.open(path)
-    stored = [one.id for one in Decisions(database).page("default", 1_000)]
+    stored = [one.id for one in Decisions(database).page("default", 1_000).entries]
     database.close()
     assert stored == sorted(printed[0] + printed[1], reverse=True)
     assert len(set(stored)) == 200
@@ -153,14 +153,14 @@ def test_pages_lead_through_a_projects_decisions_newest_first(decisions):
     ids = [decisions.add(record(project="mine")) for _ in range(7)]
     decisions.add(record(project="other"))
     seen, before = [], None
-    while page := decisions.page("mine", 3, before):
+    while page := decisions.page("mine", 3, before).entries:
         seen += [one.id for one in page]
         before = seen[-1]
     assert seen == ids[::-1]
 
 
 def test_a_project_without_decisions_has_an_empty_page(decisions):
-    assert decisions.page("nobody's", 10) == []
+    assert decisions.page("nobody's", 10).entries == []
 
 
 @pytest.mark.parametrize("before", [UNKNOWN, "nonsense", ""])
@@ -190,7 +190,7 @@ def test_text_that_a_model_made_up_is_kept_as_it_is(decisions, text):
 def test_an_answer_that_is_no_json_is_refused_before_it_reaches_the_writer(decisions):
     with pytest.raises(ValueError, match="JSON"):
         decisions.add(record(answers={"key": Answer(Source.MODELS, {"value": float("nan")})}))
-    assert decisions.page("default", 1) == []
+    assert decisions.page("default", 1).entries == []
 
 
 def test_a_decision_takes_less_than_a_kilobyte_of_the_file(path):
@@ -225,3 +225,13 @@ def test_a_write_that_fails_leaves_no_part_of_the_decision(database, decisions):
     with database.read() as connection:
         for table in ("decisions", "questions", "asked"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 0
+
+
+def test_a_page_ends_where_its_texts_are_too_long_but_not_before_the_first(decisions):
+    ids = [decisions.add(record(project="mine")) for _ in range(5)]
+    whole = decisions.page("mine", 10)
+    assert (len(whole.entries), whole.more) == (5, False)
+    cut = decisions.page("mine", 10, most_bytes=1)
+    assert ([one.id for one in cut.entries], cut.more) == ([ids[-1]], True)
+    last = decisions.page("mine", 10, before=ids[1], most_bytes=1)
+    assert ([one.id for one in last.entries], last.more) == ([ids[0]], False)
