@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from svc.store.budget import CallBudget
 from svc.store.database import Database
-from svc.store.errors import ApiKeyRefused, StorageError, UnknownDecision, UnreadableKey
+from svc.store.errors import (
+    ApiKeyRefused,
+    ProjectFull,
+    StorageError,
+    UnknownDecision,
+    UnreadableKey,
+)
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.labels import (
     CalibrationState,
@@ -22,6 +28,7 @@ from svc.store.labels import (
     Worth,
 )
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
+from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.weeks import Weeks
 
@@ -39,7 +46,10 @@ __all__ = [
     "NewLabel",
     "NewerLabels",
     "Place",
+    "ProjectFull",
     "ProjectKeys",
+    "ProjectSize",
+    "ProjectSizes",
     "QuestionVersion",
     "QuestionVersions",
     "StorageError",

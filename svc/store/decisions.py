@@ -16,6 +16,7 @@ from svc.store import ids, question_versions, weeks
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
 from svc.store.errors import UnknownDecision
+from svc.store.project_sizes import Room, full
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +107,15 @@ class Decisions:
     def add(self, decision: Decision) -> str:
         """Store `decision`; its new id, above every other in the file, once it is durable.
 
-        Raises `StorageError`.
+        Raises `ProjectFull` and `StorageError`.
         """
         # Encoded here, not in the writer's thread, which all decisions share.
         columns, answers, readings, images = _encode(decision)
         digest = digest_of(decision, answers, readings)
         item = _Item(decision, columns, (answers, readings), images, digest)
         ulid = self._database.write_grouped(self._insert, item)
+        if ulid is None:
+            raise full(decision.project)
         return ids.text(ulid)
 
     def get(self, decision_id: str) -> StoredDecision | None:
@@ -138,18 +141,27 @@ class Decisions:
         self,
         connection: sqlite3.Connection,
         items: Sequence[_Item],
-    ) -> list[bytes]:
-        """Give every decision an id above the last one stored, and store them all."""
+    ) -> list[bytes | None]:
+        """Give every decision an id above the last one stored, and store them all.
+
+        None stands for one that does not fit into the room of its project.
+        """
         created_at = int(self._clock() * 1000)
         last = connection.execute(_LAST_ID).fetchone()
         ulids = ids.following(last and last[0], created_at, len(items))
         recent: _Recent = {}
+        room = Room(connection)
+        stored: list[bytes | None] = []
         rows, answered = [], []
         for ulid, item in zip(ulids, items, strict=True):
             decision = item.decision
-            question_ids = _question_ids(connection, decision, recent)
             same_as = self._contents.find(connection, item.digest)
             texts = item.texts if same_as is None else _ELSEWHERE
+            fits = room.takes(decision.project, *texts, item.images)
+            stored.append(ulid if fits else None)
+            if not fits:
+                continue
+            question_ids = _question_ids(connection, decision, recent)
             ours = (ulid, created_at, _json(question_ids), same_as)
             rows.append((*ours, *item.facts, *texts, item.images))
             answered += [
@@ -158,16 +170,16 @@ class Decisions:
                 if question.reading is not None
             ]
         connection.executemany(_INSERT, rows)
-        self._note(connection, ulids, items)
+        self._note(connection, stored, items)
         weeks.add(connection, weeks.number(created_at), answered)
-        return ulids
+        return stored
 
     def _note(
-        self, connection: sqlite3.Connection, ulids: Sequence[bytes], items: Sequence[_Item]
+        self, connection: sqlite3.Connection, ulids: Sequence[bytes | None], items: Sequence[_Item]
     ) -> None:
         """Remember where long contents lie that were just stored whole."""
         for ulid, item in zip(ulids, items, strict=True):
-            if item.digest is not None:
+            if item.digest is not None and ulid is not None:
                 seq, same_as = connection.execute(_ROW, (ulid,)).fetchone()
                 if same_as is None:
                     self._contents.note(item.digest, seq, ulid)
