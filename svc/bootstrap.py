@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,10 +16,18 @@ from svc.engine.decide import Engine, Journal
 from svc.engine.plans import ModelResult
 from svc.engine.setup import KeyOf, Know
 from svc.flows import FlowPool
-from svc.learning import Learner, Library, RateReporter, Reporter, nothing_known
+from svc.learning import (
+    Knowledge,
+    Learner,
+    Library,
+    RateReporter,
+    Reporter,
+    nothing_known,
+)
 from svc.metrics import Board, Metrics
 from svc.pins import PINS
 from svc.providers import Admission, Client, Provider, Router, TraitMemory, build_catalog
+from svc.questions import Question
 from svc.ratelimit import Buckets
 from svc.settings import Settings
 from svc.sharing import FairLock, WorkerLoads
@@ -30,6 +38,7 @@ from svc.store import (
     Labels,
     Periods,
     ProjectKeys,
+    ProjectSizes,
     QuestionVersions,
     Weeks,
 )
@@ -162,7 +171,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         flow_threads=limits.REQUEST_THREADS,
         call_threads=limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD,
         usage=shared.usage.open(),
-        knowledge=Library(labels).knowledge,
+        knowledge=_with_room(ProjectSizes(database), Library(labels).knowledge),
         project_key=ProjectKeys(database, settings.master_key).get,
     )
     if trouble := core.router.trouble(PINS[settings.latest_config]):
@@ -180,6 +189,16 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )
+
+
+def _with_room(sizes: ProjectSizes, know: Know) -> Know:
+    """The same for projects that have room for a decision, before any model is paid."""
+
+    def knowledge(project: str, questions: Iterable[Question]) -> Knowledge:
+        sizes.check(project)
+        return know(project, questions)
+
+    return knowledge
 
 
 def _quota(budget: CallBudget, limit: int | None) -> Callable[[], int] | None:

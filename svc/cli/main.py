@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 COMMANDS = {
     "serve": "Serve the HTTP interface.",
     "keys": "Make, list and revoke API keys.",
+    "project": "Bound what the decisions of a project fill in the database.",
     "project-key": "Set and remove the projects' own aggregator keys.",
     "spike": "Check in which way each model can be asked.",
     "recipe": "Show ready-made questions.",

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from svc.store.budget import CallBudget
 from svc.store.database import Database
-from svc.store.errors import ApiKeyRefused, StorageError, UnknownDecision, UnreadableKey
+from svc.store.errors import (
+    ApiKeyRefused,
+    ProjectFull,
+    StorageError,
+    UnknownDecision,
+    UnreadableKey,
+)
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.labels import (
     CalibrationState,
@@ -23,6 +29,7 @@ from svc.store.labels import (
 )
 from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
+from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.weeks import Weeks
 
@@ -42,7 +49,10 @@ __all__ = [
     "Period",
     "Periods",
     "Place",
+    "ProjectFull",
     "ProjectKeys",
+    "ProjectSize",
+    "ProjectSizes",
     "QuestionVersion",
     "QuestionVersions",
     "StorageError",

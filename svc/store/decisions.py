@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
 from svc.store import ids, question_versions, weeks
+from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
 from svc.store.errors import UnknownDecision
+from svc.store.project_sizes import Room, full
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +60,50 @@ class AuditPage:
     more: bool
 
 
-# The columns of one row, from the facts to the images.
+# The facts of one row.
 _Columns = tuple[Any, ...]
 # The digest and the row of the question that a project and a key meant last.
 _Recent = dict[tuple[str, str], tuple[bytes, int]]
 
+# The answers and readings of a decision that refers to another for them.
+_ELSEWHERE = ("", "")
+
 _facts_of = attrgetter(*FACTS)
-_COLUMNS = ("id", "created_at", "question_ids", *FACTS, "answers", "readings", "images")
-_LISTED = ", ".join(_COLUMNS)
-_INSERT = f"INSERT INTO decisions ({_LISTED}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-_BY_ID = f"SELECT seq, {_LISTED} FROM decisions WHERE id = ?"
+_COLUMNS = (
+    *("id", "created_at", "question_ids", "same_as"),
+    *(*FACTS, "answers", "readings", "images"),
+)
+_INSERT = f"INSERT INTO decisions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_WHOLE = (
+    "CASE WHEN same_as IS NULL THEN {0} ELSE "
+    "(SELECT whole.{0} FROM decisions AS whole WHERE whole.seq = decisions.same_as) END AS {0}"
+)
+_ANSWERS, READINGS = _WHOLE.format("answers"), _WHOLE.format("readings")
+_BY_ID = (
+    f"SELECT seq, id, created_at, question_ids, images, {', '.join(FACTS)}, {_ANSWERS}, "
+    f"{READINGS} FROM decisions WHERE id = ?"
+)
 _PAGE = (
-    f"SELECT id, created_at, answers, images, {', '.join(FACTS)} "
+    f"SELECT id, created_at, {_ANSWERS}, images, {', '.join(FACTS)} "
     "FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
 )
+_ROW = "SELECT seq, same_as FROM decisions WHERE id = ?"
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
 _SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
 # About the bytes of an entry's JSON without its texts.
 _HEAD_BYTES = 400
 # A seq after every other.
 _END = 2**63 - 1
+
+
+class _Item(NamedTuple):
+    """A decision on its way to the writer, encoded; `texts` are its answers and readings."""
+
+    decision: Decision
+    facts: _Columns
+    texts: tuple[str, str]
+    images: str | None
+    digest: bytes | None
 
 
 class Decisions:
@@ -87,14 +113,20 @@ class Decisions:
         """`clock` gives seconds since the epoch."""
         self._database = database
         self._clock = clock
+        self._contents = Contents()
 
     def add(self, decision: Decision) -> str:
         """Store `decision`; its new id, above every other in the file, once it is durable.
 
-        Raises `StorageError`.
+        Raises `ProjectFull` and `StorageError`.
         """
         # Encoded here, not in the writer's thread, which all decisions share.
-        ulid = self._database.write_grouped(self._insert, (decision, _encode(decision)))
+        columns, answers, readings, images = _encode(decision)
+        digest = digest_of(decision, answers, readings)
+        item = _Item(decision, columns, (answers, readings), images, digest)
+        ulid = self._database.write_grouped(self._insert, item)
+        if ulid is None:
+            raise full(decision.project)
         return ids.text(ulid)
 
     def get(self, decision_id: str) -> StoredDecision | None:
@@ -131,25 +163,49 @@ class Decisions:
     def _insert(
         self,
         connection: sqlite3.Connection,
-        items: Sequence[tuple[Decision, _Columns]],
-    ) -> list[bytes]:
-        """Give every decision an id above the last one stored, and store them all."""
+        items: Sequence[_Item],
+    ) -> list[bytes | None]:
+        """Give every decision an id above the last one stored, and store them all.
+
+        None stands for one that does not fit into the room of its project.
+        """
         created_at = int(self._clock() * 1000)
         last = connection.execute(_LAST_ID).fetchone()
         ulids = ids.following(last and last[0], created_at, len(items))
         recent: _Recent = {}
+        room = Room(connection)
+        stored: list[bytes | None] = []
         rows, answered = [], []
-        for ulid, (decision, columns) in zip(ulids, items, strict=True):
+        for ulid, item in zip(ulids, items, strict=True):
+            decision = item.decision
+            same_as = self._contents.find(connection, item.digest)
+            texts = item.texts if same_as is None else _ELSEWHERE
+            fits = room.takes(decision.project, *texts, item.images)
+            stored.append(ulid if fits else None)
+            if not fits:
+                continue
             question_ids = _question_ids(connection, decision, recent)
-            rows.append((ulid, created_at, _json(question_ids), *columns))
+            ours = (ulid, created_at, _json(question_ids), same_as)
+            rows.append((*ours, *item.facts, *texts, item.images))
             answered += [
                 (decision.project, row, question.top, question.confidence)
                 for row, question in zip(question_ids, decision.questions, strict=True)
                 if question.reading is not None
             ]
         connection.executemany(_INSERT, rows)
+        self._note(connection, stored, items)
         weeks.add(connection, weeks.number(created_at), answered)
-        return ulids
+        return stored
+
+    def _note(
+        self, connection: sqlite3.Connection, ulids: Sequence[bytes | None], items: Sequence[_Item]
+    ) -> None:
+        """Remember where long contents lie that were just stored whole."""
+        for ulid, item in zip(ulids, items, strict=True):
+            if item.digest is not None and ulid is not None:
+                seq, same_as = connection.execute(_ROW, (ulid,)).fetchone()
+                if same_as is None:
+                    self._contents.note(item.digest, seq, ulid)
 
 
 def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _Recent) -> list[int]:
@@ -173,9 +229,9 @@ def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
     return int(row[0])
 
 
-def _encode(decision: Decision) -> _Columns:
+def _encode(decision: Decision) -> tuple[_Columns, str, str, str | None]:
     return (
-        *_facts_of(decision),
+        _facts_of(decision),
         _json({key: answer.fields for key, answer in decision.answers.items()}),
         _json({question.key: question.reading for question in decision.questions}),
         _json([image.hex() for image in decision.images]) if decision.images else None,

@@ -13,6 +13,10 @@ class UnknownDecision(SvcError):
     """The project has no decision of this id."""
 
 
+class ProjectFull(SvcError):
+    """The decisions of the project fill all the bytes that they may."""
+
+
 class ApiKeyRefused(SvcError):
     """There are API keys, and the given one is not an active one of them."""
 

@@ -59,6 +59,17 @@ ALTER TABLE labels ADD COLUMN confidence REAL;
 ALTER TABLE labels ADD COLUMN correct INTEGER;
 """
 
+# The row that has the answers and readings of this one, where those are empty. The projects whose
+# decisions may fill so many bytes, and how many they do.
+_SIZES = """
+ALTER TABLE decisions ADD COLUMN same_as INTEGER REFERENCES decisions (seq);
+CREATE TABLE project_sizes (
+    project   TEXT PRIMARY KEY,
+    max_bytes INTEGER NOT NULL,
+    bytes     INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -67,7 +78,7 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED)
+    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from svc import limits
 from svc.store import ids, weeks
 from svc.store.database import Database
+from svc.store.decisions import READINGS
 
 _FIRST = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 _DEEPEST = (
@@ -18,7 +19,7 @@ _DEEPEST = (
 )
 # A list of rows such as [3,14] is searched as ,3,14, so that 1 is not found in 14.
 _ASKED = (
-    "SELECT seq, created_at, readings, question_ids FROM decisions "
+    f"SELECT seq, created_at, {READINGS}, question_ids FROM decisions "
     "WHERE project = ? AND seq >= ? AND "
     "instr(replace(replace(question_ids, '[', ','), ']', ','), ',' || ? || ',') "
     "ORDER BY seq DESC LIMIT ?"

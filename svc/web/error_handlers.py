@@ -22,7 +22,7 @@ from svc.errors import (
     Unauthorized,
 )
 from svc.http import error_body
-from svc.store import StorageError, UnreadableKey
+from svc.store import ProjectFull, StorageError, UnreadableKey
 from svc.web.body import json_response, too_large_message
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,8 @@ def register(app: Flask) -> None:
     app.register_error_handler(ApiError, error_response)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(StorageError, _storage_error)
-    app.register_error_handler(UnreadableKey, _unreadable_key)
+    app.register_error_handler(UnreadableKey, _refused)
+    app.register_error_handler(ProjectFull, _refused)
     app.register_error_handler(Exception, _unforeseen)
 
 
@@ -60,7 +61,7 @@ def _storage_error(error: StorageError) -> Response:
     return error_response(InternalError(error.message))
 
 
-def _unreadable_key(error: UnreadableKey) -> Response:
+def _refused(error: UnreadableKey | ProjectFull) -> Response:
     return error_response(InvalidRequest(error.message))
 
 

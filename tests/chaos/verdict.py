@@ -27,6 +27,9 @@ ALLOWED: Mapping[str, set[tuple[int, str]]] = {
     "nonsense": {(400, "invalid_json"), (422, "invalid_request")},
 }
 
+# A decision may refer to another one for its answers and readings.
+_WHOLE = "FROM decisions AS d LEFT JOIN decisions AS whole ON whole.seq = d.same_as"
+
 
 def judge(journal: Journal, db: Path) -> Iterator[str]:
     """Every problem, in words."""
@@ -91,7 +94,7 @@ def _unsound(connection: sqlite3.Connection) -> Iterator[str]:
     if (learned or 0) != labels:
         yield f"{labels} labels, but {learned} are counted"
     (weeks,) = connection.execute("SELECT coalesce(sum(decisions), 0) FROM weeks").fetchone()
-    rows = connection.execute("SELECT readings FROM decisions")
+    rows = connection.execute(f"SELECT coalesce(whole.readings, d.readings) {_WHOLE}")
     read = sum(reading is not None for (row,) in rows for reading in json.loads(row).values())
     if weeks != read:
         yield f"{read} readings, but {weeks} in the weekly sums"
@@ -100,7 +103,8 @@ def _unsound(connection: sqlite3.Connection) -> Iterator[str]:
 def _decisions(connection: sqlite3.Connection, asked: Mapping[str, Asked]) -> Iterator[str]:
     """Whether each answered decision lies there once and as it was returned."""
     (salt,) = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
-    query = "SELECT id, state_hash, answers FROM decisions ORDER BY seq"
+    answers = "coalesce(whole.answers, d.answers)"
+    query = f"SELECT d.id, d.state_hash, {answers} {_WHOLE} ORDER BY d.seq"
     rows = connection.execute(query).fetchall()
     stored = {ids.text(ulid): json.loads(answers) for ulid, _, answers in rows}
     if len(stored) != len(rows) or [row[0] for row in rows] != sorted(row[0] for row in rows):

@@ -235,3 +235,45 @@ def test_a_page_ends_where_its_texts_are_too_long_but_not_before_the_first(decis
     assert ([one.id for one in cut.entries], cut.more) == ([ids[-1]], True)
     last = decisions.page("mine", 10, before=ids[1], most_bytes=1)
     assert ([one.id for one in last.entries], last.more) == ([ids[0]], False)
+
+
+def long_one(**fields):
+    """A decision with 20 KB of answers and readings."""
+    p = {f"option {place}": 0.001 for place in range(500)}
+    said = Answer(Source.MODELS, {"choice": "a", "probabilities": p}, top="a", confidence=0.7)
+    return record(asked("topic"), answers={"topic": said}, **fields)
+
+
+def test_a_long_decision_that_says_the_same_again_is_written_once(database, decisions):
+    first = decisions.add(long_one())
+    again = decisions.add(long_one(cached=True, latency_ms=0.0))
+    elsewhere = decisions.add(long_one(project="other"))
+    whole = decisions.get(first)
+    assert len(json.dumps(whole.answers["topic"].fields)) > 10_000
+    for one in (again, elsewhere):
+        found = decisions.get(one)
+        assert (found.answers, found.readings) == (whole.answers, whole.readings)
+    assert decisions.get(again).facts.cached
+    newest, oldest = decisions.page("default", 9).entries
+    assert newest.answers == oldest.answers
+    rows = database.rows("SELECT length(answers) AS n, same_as FROM decisions ORDER BY seq")
+    assert [(row["n"] > 0, row["same_as"]) for row in rows] == [
+        (True, None),
+        (False, 1),
+        (True, None),
+    ]
+
+
+def test_a_decision_never_refers_to_one_that_was_not_stored(database, decisions):
+    """A failure in the same transaction undoes the first attempt at both."""
+
+    def fail(connection):
+        connection.execute("INSERT INTO nowhere VALUES (1)")
+
+    with held_up(database._writer) as enqueue:
+        first = enqueue(decisions.add, long_one())
+        failing = enqueue(database.write, fail)
+        second = enqueue(decisions.add, long_one())
+    assert isinstance(failing.exception(), StorageError)
+    for one in (first, second):
+        assert decisions.get(one.result()).answers["topic"].fields["choice"] == "a"

@@ -269,6 +269,6 @@ def test_decisions_from_before_providers_names_were_kept_have_none(path):
         """,
     )
     database = Database.open(path)
-    (entry,) = Decisions(database).page("p", 1)
+    (entry,) = Decisions(database).page("p", 1).entries
     assert (entry.facts.model, entry.facts.provider_models) == ("m", None)
     database.close()

@@ -60,7 +60,7 @@ def test_nothing_goes_into_the_file_that_took_the_place(database: Database, path
         Decisions(database).add(record())
     database.close()
     other = Database.open(path)
-    assert Decisions(other).page("default", 10) == []
+    assert Decisions(other).page("default", 10).entries == []
     other.close()
 
 

@@ -1,0 +1,112 @@
+"""How many bytes the decisions of a project may fill, and how many they do.
+
+Only projects with a limit are counted.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from svc.phrases import quoted
+from svc.store.database import Database
+from svc.store.errors import ProjectFull
+
+# What a decision fills beside its answers, readings and images, with its places in indexes.
+ROW_BYTES = 600
+
+# How old the knowledge may be of which projects are full.
+LOOKED_AT_EVERY_S = 1.0
+
+_FULL = "SELECT project FROM project_sizes WHERE bytes + ? > max_bytes"
+_LIMITED = "SELECT project, max_bytes - bytes FROM project_sizes"
+_ADD = "UPDATE project_sizes SET bytes = bytes + ? WHERE project = ?"
+_ALL = "SELECT project, max_bytes, bytes FROM project_sizes ORDER BY project"
+_DROP = "DELETE FROM project_sizes WHERE project = ?"
+_SET = (
+    "INSERT INTO project_sizes (project, max_bytes, bytes) SELECT :project, :most, "
+    "coalesce(sum(length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) "
+    "+ coalesce(length(images), 0) + :row), 0) FROM decisions WHERE project = :project "
+    "ON CONFLICT (project) DO UPDATE SET max_bytes = excluded.max_bytes, bytes = excluded.bytes"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSize:
+    """The limit of a project, and what its decisions fill, in bytes."""
+
+    project: str
+    max_bytes: int
+    bytes: int
+
+
+class ProjectSizes:
+    """Sets limits, and says early which projects are full."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds."""
+        self._database = database
+        self._clock = clock
+        self._full: frozenset[str] = frozenset()
+        self._due = 0.0
+
+    def set(self, project: str, max_bytes: int | None) -> None:
+        """Bound what the project's decisions fill, None for no bound; it reads all of them once.
+
+        Raises `StorageError`.
+        """
+        values = {"project": project, "most": max_bytes, "row": ROW_BYTES}
+
+        def write(connection: sqlite3.Connection) -> None:
+            if max_bytes is None:
+                connection.execute(_DROP, (project,))
+            else:
+                connection.execute(_SET, values)
+
+        self._database.write(write)
+
+    def all(self) -> list[ProjectSize]:
+        """The projects that have a limit, by name. Raises `StorageError`."""
+        return [ProjectSize(*row) for row in self._database.rows(_ALL)]
+
+    def check(self, project: str) -> None:
+        """Raise `ProjectFull` where not even a short decision fits, as of the last second.
+
+        Raises `StorageError`.
+        """
+        now = self._clock()
+        if now >= self._due:
+            self._due = now + LOOKED_AT_EVERY_S
+            self._full = frozenset(row[0] for row in self._database.rows(_FULL, ROW_BYTES))
+        if project in self._full:
+            raise full(project)
+
+
+class Room:
+    """What is left to each project with a limit, inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._left: dict[str, int] = dict(connection.execute(_LIMITED))
+
+    def takes(self, project: str, *texts: str | None) -> bool:
+        """Count a decision with these texts; False, and not counted, where it does not fit."""
+        left = self._left.get(project)
+        if left is None:
+            return True
+        size = ROW_BYTES + sum(len((text or "").encode()) for text in texts)
+        if size > left:
+            return False
+        self._left[project] = left - size
+        self._connection.execute(_ADD, (size, project))
+        return True
+
+
+def full(project: str) -> ProjectFull:
+    """The error for the caller."""
+    return ProjectFull(
+        f"project {quoted(project)} has stored as many bytes as it may; its operator can raise the "
+        "limit with `svc project set`"
+    )
