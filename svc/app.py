@@ -35,7 +35,13 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.url_map.merge_slashes = False
     app.extensions["svc"] = services
     hooks.register(app, deadline_s, services.metrics)
-    auth.register(app, services.keys, services.shared.buckets, services.settings.no_auth)
+    auth.register(
+        app,
+        services.keys,
+        services.shared.buckets,
+        services.settings.no_auth,
+        services.decisions.any_of,
+    )
     error_handlers.register(app)
     app.register_blueprint(decide.blueprint(services.core.engine))
     app.register_blueprint(systemone.blueprint(services.core.engine))

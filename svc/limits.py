@@ -111,6 +111,9 @@ FITTED_AT_ONCE = 1_000
 REFIT_S = 5.0
 LABELS_READ = 5_000
 
+# The lines that each process logs a minute about requests of strangers, who have no good key.
+STRANGERS_LOGGED = 60
+
 # The entries of a page of the audit log.
 AUDIT_PAGE = (1, 1_000)
 AUDIT_PAGE_DEFAULT = 100

@@ -14,6 +14,7 @@ import urllib3.exceptions
 from svc import limits
 from svc.deadline import Deadline, Effort
 from svc.jsontext import separators
+from svc.phrases import visible
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.failures import (
@@ -105,7 +106,7 @@ class Client:
                 self.traits.learn(model.id, corrections.lasting)
             return protocol.read(payload, call)
         except ProviderError as error:
-            _log.warning("%s: %s: %s", model.id, type(error).__name__, error)
+            _log.warning("%s: %s: %s", visible(model.id), type(error).__name__, error)
             raise
 
     def provider(self, model: Model) -> Provider:

@@ -63,6 +63,7 @@ _PAGE = (
     f"SELECT id, created_at, answers, images, {', '.join(FACTS)} "
     "FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
 )
+_ANY = "SELECT 1 FROM decisions WHERE project = ? LIMIT 1"
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
 _SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
 # A seq after every other.
@@ -94,6 +95,11 @@ class Decisions:
         with self._database.read() as connection:
             row = connection.execute(_BY_ID, (ulid,)).fetchone()
         return None if row is None else _decode(row)
+
+    def any_of(self, project: str) -> bool:
+        """Whether there are decisions of a project. Raises `StorageError`."""
+        with self._database.read() as connection:
+            return connection.execute(_ANY, (project,)).fetchone() is not None
 
     def page(self, project: str, limit: int, before: str | None = None) -> list[AuditEntry]:
         """At most `limit` decisions of `project`, newest first, older than the one named `before`.

@@ -64,7 +64,7 @@ def blueprint(decisions: Decisions) -> Blueprint:
     @fails(404)
     def audit(limit: int, project: str | None = None, before: str | None = None) -> Response:
         """List a project's decisions, newest first, a page at a time."""
-        project = g.access.project(project)
+        project = g.access.reading(project)
         try:
             page = decisions.page(project, limit + 1, before)
         except UnknownDecision as error:

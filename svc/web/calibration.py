@@ -221,6 +221,6 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
         Of the most recent wording of the question in the project.
         """
-        return reporter.calibration(g.access.project(project), question)
+        return reporter.calibration(g.access.reading(project), question)
 
     return routes

@@ -81,6 +81,6 @@ def blueprint(reporter: Reporter) -> Blueprint:
     @fails(404)
     def drift(question: str, weeks: int, project: str | None = None) -> JsonObject:
         """Report a question's answers week by week, and whether they drift."""
-        return reporter.drift(g.access.project(project), question, weeks)
+        return reporter.drift(g.access.reading(project), question, weeks)
 
     return routes
