@@ -37,7 +37,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.extensions["svc"] = services
     hooks.register(app, deadline_s, services.metrics)
     settings, buckets = services.settings, services.shared.buckets
-    auth.register(app, services.keys, buckets, settings.no_auth, settings.require_keys)
+    rules = (settings.no_auth, settings.require_keys)
+    auth.register(app, services.keys, buckets, *rules, stored=services.decisions.any_of)
     error_handlers.register(app)
     app.register_blueprint(decide.blueprint(services.core.engine))
     app.register_blueprint(systemone.blueprint(services.core.engine))

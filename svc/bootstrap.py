@@ -26,7 +26,15 @@ from svc.learning import (
 )
 from svc.metrics import Board, Metrics
 from svc.pins import PINS
-from svc.providers import Admission, Client, Provider, Router, TraitMemory, build_catalog
+from svc.providers import (
+    Admission,
+    Client,
+    Provider,
+    Router,
+    TraitMemory,
+    build_catalog,
+    exposed_keys,
+)
 from svc.questions import Question
 from svc.ratelimit import Buckets
 from svc.settings import Settings
@@ -142,6 +150,13 @@ def assemble(
     used.
     """
     catalog = build_catalog(settings)
+    for name, variable in exposed_keys(settings, catalog):
+        log.warning(
+            "the key of provider %s, from %s, goes to another machine over plain http, where "
+            "anybody on the way can read it: give it an https:// URL",
+            name,
+            variable,
+        )
     client = Client(catalog, call_threads, traits=shared.traits)
     gate = Admission(catalog, settings.daily_limit, take, shared.buckets)
     calls, flows = CallPool(client, gate, call_threads), FlowPool(flow_threads)

@@ -8,15 +8,42 @@ import time
 from collections.abc import Callable, Iterator
 
 from svc.errors import Timeout
+from svc.limits import REPLIES_PARTS
+
+
+class Effort:
+    """How much may still be read for a request, counted by all of its calls together."""
+
+    __slots__ = ("_left", "_lock")
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+        self._lock = threading.Lock()
+
+    def take(self, parts: int) -> bool:
+        """Take so much of what is left; False, and nothing is taken, where it is not there."""
+        with self._lock:
+            enough = parts <= self._left
+            self._left -= parts * enough
+            return enough
 
 
 class Deadline:
-    """A time on the monotonic clock at which every wait for a request ends; it may end earlier."""
+    """A time on the monotonic clock at which every wait for a request ends; it may end earlier.
 
-    __slots__ = ("_cancelled", "_clock", "_lock", "_on_cancel", "at")
+    `effort` is what may be read for the request.
+    """
 
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    __slots__ = ("_cancelled", "_clock", "_lock", "_on_cancel", "at", "effort")
+
+    def __init__(
+        self,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        effort: Effort | None = None,
+    ) -> None:
         self._clock = clock
+        self.effort = effort or Effort(REPLIES_PARTS)
         self.at = clock() + seconds
         self._cancelled = False
         self._on_cancel: set[Callable[[], None]] = set()
@@ -33,7 +60,7 @@ class Deadline:
 
     def branch(self) -> Deadline:
         """A deadline at the same time that can be cancelled on its own."""
-        return Deadline(self.left(), self._clock)
+        return Deadline(self.left(), self._clock, self.effort)
 
     def cancel(self) -> None:
         """End every wait under this deadline, because nobody needs the result any more."""

@@ -46,13 +46,14 @@ def has_more_parts(data: bytes, most: int) -> bool:
     Commas and brackets are counted, first all of them and then those outside of texts. Each part
     holds two texts at most, so that there are never many texts to be left out of the count.
     """
-    if _separators(data) <= most:
+    if separators(data) <= most:
         return False
     unescaped = data.replace(rb"\\", b"").replace(rb"\"", b"")
-    return unescaped.count(b'"') > 4 * (most + 1) or _separators(_TEXT.sub(b"", unescaped)) > most
+    return unescaped.count(b'"') > 4 * (most + 1) or separators(_TEXT.sub(b"", unescaped)) > most
 
 
-def _separators(data: bytes) -> int:
+def separators(data: bytes) -> int:
+    """How many commas and opening brackets there are, those in texts too."""
     return sum(map(data.count, (b",", b"[", b"{")))
 
 

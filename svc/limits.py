@@ -83,6 +83,18 @@ RETRY_CAP_S = 8.0
 # The largest reply that is read from a provider, in bytes.
 REPLY_BYTES = 4 * 1024 * 1024
 
+# What else is read of a reply: the lines of its heads, chunks and trailers, their bytes, and the
+# pieces in which it comes. A piece is what the system has received when it is asked.
+REPLY_LINES = 20_000
+REPLY_FRAMING_BYTES = 262_144
+REPLY_PIECES = 65_536
+
+# What the replies to one request may hold together: members and elements of their JSON, and one
+# more for so many bytes. A reply that is no larger than the last figure is always read.
+REPLIES_PARTS = 500_000
+REPLY_BYTES_A_PART = 32
+REPLY_PARTS_ALWAYS_READ = 4_096
+
 # The alternatives that are requested at each position of a reply.
 TOP_LOGPROBS = 20
 
@@ -98,6 +110,9 @@ FITTED_AT_ONCE = 1_000
 # reads, which are the most recent ones.
 REFIT_S = 5.0
 LABELS_READ = 5_000
+
+# The lines that each process logs a minute about requests of strangers, who have no good key.
+STRANGERS_LOGGED = 60
 
 # The entries of a page of the audit log.
 AUDIT_PAGE = (1, 1_000)

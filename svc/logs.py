@@ -8,13 +8,53 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
+import threading
+import time
 import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 # The attribute of a log record that holds further fields of the line.
 FIELDS = "svc"
+
+MINUTE_S = 60.0
+
+
+class Sparingly:
+    """Says which of many like lines are logged: so many a minute, and the others are counted."""
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._ends_at = -math.inf
+        self._seen = self._left_out = 0
+
+    def take(self) -> bool:
+        """Whether one more line is logged."""
+        with self._lock:
+            self._begin()
+            self._seen += 1
+            logged = self._seen <= self._most
+            self._left_out += not logged
+            return logged
+
+    def left_out(self) -> int:
+        """How many lines of minutes that are over were left out, each told once."""
+        with self._lock:
+            if not self._left_out or self._clock() < self._ends_at:
+                return 0
+            told, self._left_out = self._left_out, 0
+            return told
+
+    def _begin(self) -> None:
+        """Begin another minute where the last one is over."""
+        now = self._clock()
+        if now >= self._ends_at:
+            self._ends_at, self._seen = now + MINUTE_S, 0
 
 
 class TextFormatter(logging.Formatter):

@@ -10,8 +10,15 @@ NAMES = 20
 
 def quoted(name: str, limit: int = 60) -> str:
     """A caller's name for something, quoted and cut to `limit` characters of one line."""
-    cut = name if len(name) <= limit else name[: limit - 1] + "…"
-    return '"' + "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut) + '"'
+    return f'"{visible(name, limit)}"'
+
+
+def visible(text: str, limit: int = 200) -> str:
+    """At most `limit` characters, with a sign in place of each that is not visible."""
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    if cut.isprintable():
+        return cut
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ LEVELS = (
         "jsontext",
         "limits",
         "logs",
+        "names",
         "phrases",
         "pins",
         "ratelimit",

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from svc import files
 from svc.batch.inputs import STANDARD
 from svc.errors import SettingsError
-from svc.phrases import reason
+from svc.phrases import reason, visible
 
 RUN_SUFFIX = ".run.json"
 _ANEW = "--restart starts again and overwrites it, another -o leaves it as it is"
@@ -149,9 +149,8 @@ def _check_record(path: str, record: Path, run: Run) -> None:
     began.setdefault("command", run.get("command"))
     other = [name for name in {**run, **began} if began.get(name) != run.get(name)]
     if other:
-        raise SettingsError(
-            f"output {path!r} belongs to a run with a different {' and '.join(other)}; {_ANEW}"
-        )
+        names = " and ".join(map(visible, other))
+        raise SettingsError(f"output {path!r} belongs to a run with a different {names}; {_ANEW}")
 
 
 def _count(path: str, fd: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import click
 
 from svc import limits
 from svc.errors import SettingsError
+from svc.names import UnsoundName, project_name
 from svc.settings import Settings
 from svc.store import Database
 
@@ -38,6 +39,15 @@ def opened(path: str, create: bool = False) -> Iterator[Database]:
         yield database
     finally:
         database.close()
+
+
+def checked_project(what: str, name: str) -> str:
+    """The project's name in the form in which it is stored. Raises `SettingsError`."""
+    check_name(what, name)
+    try:
+        return project_name(name)
+    except UnsoundName as error:
+        raise SettingsError(f"{what} {error}; it is {name[:100]!r}") from None
 
 
 def check_name(what: str, name: str) -> None:

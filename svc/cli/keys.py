@@ -53,7 +53,7 @@ def create(name: str, rpm: int, project: str | None, db: str) -> None:
     """Make a key and print it, which is possible only now."""
     database.check_name("--name", name)
     if project is not None:
-        database.check_name("--project", project)
+        project = database.checked_project("--project", project)
     low, high = limits.RPM
     if not low <= rpm <= high:
         raise SettingsError(f"--rpm is {rpm}; allowed: a whole number from {low} to {high}")

@@ -9,6 +9,8 @@ import contextlib
 
 import click
 
+from svc.cli.tables import printable
+
 # Something failed, or not everything was answered.
 FAILED = 1
 # The usual status after Ctrl-C, which is 128 plus the signal's number.
@@ -16,6 +18,9 @@ INTERRUPTED = 130
 
 
 def notice(text: str) -> None:
-    """Print a line; where nobody reads it, the command goes on all the same."""
+    """Print a line without control characters, also where nobody reads it any more.
+
+    They could come from a file, and would tell the terminal what to do.
+    """
     with contextlib.suppress(OSError):
-        click.echo(text, err=True)
+        click.echo(printable(text), err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import unicodedata
 
 import click
 
@@ -37,7 +38,7 @@ def command() -> None:
 @database.option
 def set_key(project: str, db: str) -> None:
     """Read the key from standard input and keep it for PROJECT."""
-    database.check_name("the project", project)
+    project = database.checked_project("the project", project)
     with database.opened(db, create=True) as opened:
         keys = ProjectKeys(opened, os.environ.get(MASTER_KEY) or None)
         keys.require_master_key()
@@ -51,7 +52,9 @@ def set_key(project: str, db: str) -> None:
 def remove(project: str, db: str) -> None:
     """Remove the key of PROJECT; its requests use the server's own key again."""
     with database.opened(db) as opened:
-        known = ProjectKeys(opened, None).remove(project)
+        keys = ProjectKeys(opened, None)
+        # A name of before, when any was allowed, stays as it was written.
+        known = keys.remove(project) or keys.remove(unicodedata.normalize("NFC", project))
     if not known:
         raise SettingsError(f"project {project[:100]!r} has no aggregator key")
     click.echo(f"the aggregator key of project {project!r} is removed")

@@ -15,7 +15,7 @@ MOST_QUESTIONS = 100
 # The most lines that are written in one reply.
 MOST_LINES = 2_500
 
-_MARK = r"input-(?:[0-9a-f]{20}|[0-9a-f]{8})"
+_MARK = r"input-(?:[0-9a-f]{32}|[0-9a-f]{8})"
 _OPENING = re.compile(rf"<({_MARK})>\n")
 _CLOSING = re.compile(rf"\n</({_MARK})>\Z")
 

@@ -18,6 +18,7 @@ from svc.engine.label_reading import (
 )
 from svc.engine.prompt import PromptInput, ReplyLine
 from svc.errors import ApiError
+from svc.phrases import visible
 from svc.providers import (
     JSON_OBJECT,
     JSON_SCHEMA,
@@ -128,7 +129,8 @@ class Runner:
                 return
             except Unreadable as error:
                 name = "JSON" if way not in LABEL_WAYS else "label"
-                log.warning("%s: a %s reply was not readable: %s", target.model.id, name, error)
+                asked = visible(target.model.id)
+                log.warning("%s: a %s reply was not readable: %s", asked, name, error)
                 cut = any(_cut(way, completion) for completion in completions)
                 failures = [Cut(str(error)) if cut else BadReply(str(error))]
         attempt.failures += failures

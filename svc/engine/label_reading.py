@@ -62,6 +62,10 @@ _NUMBER = re.compile(r"\W*(?:line|question|q)?\s?(\d{1,3})\s?[:.)=-]", re.IGNORE
 
 # How many characters of a line are looked at, and how many a token may have that is a label.
 _LINE_CHARS = 200
+
+# A reply with more characters is no list of labels, thought included.
+_REPLY_CHARS = 65_536
+
 _TOKEN_CHARS = 32
 
 _EDGES = " \t\r\n\"'`*_([{.,:;)]}\u2018\u2019\u201c\u201d"
@@ -163,6 +167,7 @@ class _TokenText:
     """The text of a reply's tokens, and which token stands at a place of it."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
+        """Raises `Unreadable` where the text is longer than any reply of labels."""
         self._tokens = tokens
         self._ends: list[int] = []
         parts: list[str] = []
@@ -172,6 +177,8 @@ class _TokenText:
             end += len(part)
             parts.append(part)
             self._ends.append(end)
+        if end > _REPLY_CHARS:
+            raise Unreadable("the reply is far longer than labels, and thought about them, are")
         self._text = "".join(parts)
 
     def lines(self) -> list[_TextLine]:

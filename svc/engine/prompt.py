@@ -42,8 +42,8 @@ SINGLE_TOKENS = 8
 # How many question texts stay in memory, each for one set of questions, way of asking and order.
 ASKINGS_KEPT = 512
 
-# The length of the secret mark, at 4 bits a character: RFC 2104 demands at least 80 bits.
-MARK_CHARS = 20
+# The length of the secret mark: 128 bits, at 4 bits a character.
+MARK_CHARS = 32
 
 _ASKINGS: dict[tuple[Any, ...], _Asking] = {}
 

@@ -17,6 +17,9 @@ JSON_STARTS = 50
 # How many characters of a reply are looked at: many times what a model may write.
 JSON_CHARS = 262_144
 
+# How many objects and lists a reply may hold, in its text as well.
+JSON_BRACKETS = 10_000
+
 
 def wanted_labels(questions: Sequence[Question], backwards: bool) -> list[tuple[str, ...]]:
     """The labels of each line of a reply to all questions."""
@@ -44,7 +47,10 @@ def read_json(text: str, questions: Sequence[Question], backwards: bool) -> list
 
     All probabilities of a reply are on one scale, parts of 1 or percentages. Raises `Unreadable`.
     """
-    values = list(_json_values(without_thought(text[:JSON_CHARS])))
+    written = without_thought(text[:JSON_CHARS])
+    if written.count("{") + written.count("[") > JSON_BRACKETS:
+        raise Unreadable("the reply holds more objects and lists than any answer has")
+    values = list(_json_values(written))
     rows = list(zip(questions, _members(values, questions, backwards), strict=True))
     scales = BOTH
     for question, answer in rows:
@@ -101,6 +107,8 @@ def _json_values(text: str) -> Iterator[Any]:
             wasted += error.pos - start
             end = start + 1
         except (ValueError, RecursionError):
+            # Where this stopped is not known, so it counts as the whole rest.
+            wasted += len(text) - start
             end = start + 1
         else:
             yield value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc.providers.admission import Admission
 from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
-from svc.providers.catalog import CHAT, Provider, build_catalog
+from svc.providers.catalog import CHAT, Provider, build_catalog, exposed_keys
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
@@ -67,4 +67,5 @@ __all__ = [
     "Way",
     "api_error_of",
     "build_catalog",
+    "exposed_keys",
 ]

@@ -185,6 +185,23 @@ def build_catalog(settings: Settings) -> Mapping[str, Provider]:
     return MappingProxyType(catalog)
 
 
+def exposed_keys(settings: Settings, catalog: Mapping[str, Provider]) -> list[tuple[str, str]]:
+    """Providers whose key would cross the network in the clear, each with the key's variable."""
+    return [
+        (name, _variable_of_key(name, settings))
+        for name, provider in catalog.items()
+        if provider.key and provider.url.startswith("http:") and not provider.local
+    ]
+
+
+def _variable_of_key(name: str, settings: Settings) -> str:
+    override = settings.providers.get(name)
+    if override is not None and override.key is not None:
+        return f"SVC_PROVIDER_{name.upper()}_KEY"
+    hosted = _AGGREGATOR if name == AGGREGATOR else _HOSTED[name]
+    return hosted.variable
+
+
 def how_to_configure(name: str) -> str:
     """Which variable to set so that a provider of this name is configured."""
     if name == AGGREGATOR:

@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping
 import requests
 import urllib3.exceptions
 
-from svc.deadline import Deadline
+from svc import limits
+from svc.deadline import Deadline, Effort
+from svc.jsontext import separators
+from svc.phrases import visible
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.failures import (
@@ -29,8 +32,9 @@ from svc.providers.redaction import Redactor
 from svc.providers.refusals import SentCall
 from svc.providers.replies import Completion, Reply, read_models, read_payload
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
-from svc.providers.transport import Encoded, TooLong, Transport, trusted
+from svc.providers.transport import Encoded, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
+from svc.providers.wire import TooLong
 from svc.records import Model
 
 # The time for reading a provider's list of models.
@@ -96,12 +100,13 @@ class Client:
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
             reply = self._exchange(provider, "POST", protocol.path, key, data, limit, deadline)
+            _spend(reply.body, deadline)
             payload = read_payload(reply, sent, self._now())
             if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
                 self.traits.learn(model.id, corrections.lasting)
             return protocol.read(payload, call)
         except ProviderError as error:
-            _log.warning("%s: %s: %s", model.id, type(error).__name__, error)
+            _log.warning("%s: %s: %s", visible(model.id), type(error).__name__, error)
             raise
 
     def provider(self, model: Model) -> Provider:
@@ -117,6 +122,7 @@ class Client:
         sent = SentCall({}, Redactor(_EMPTY_CALL, provider.key), provider.aggregator)
         try:
             reply = self._exchange(provider, "GET", "/models", provider.key, None, timeout_s)
+            _spend(reply.body, None)
             return read_models(reply, sent, self._now())
         except ProviderError as error:
             _log.warning("models of %s: %s: %s", provider.name, type(error).__name__, error)
@@ -157,6 +163,16 @@ class Client:
                 failure = _failure(watch, error)
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
+
+
+def _spend(body: bytes, deadline: Deadline | None) -> None:
+    """Take the work of reading a reply from what the request has. Raises `BadReply`."""
+    effort = deadline.effort if deadline else Effort(limits.REPLIES_PARTS)
+    parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
+    if parts <= limits.REPLY_PARTS_ALWAYS_READ:
+        return
+    if not effort.take(parts):
+        raise BadReply("the replies to this request hold more than is read for one")
 
 
 def _failure(watch: Watch, error: Exception | None) -> ProviderError:

@@ -25,8 +25,16 @@ NAME_CHARS = 200
 # How far above 1 rounding may push the sum of the alternatives' probabilities.
 _SUM_SLACK = 0.01
 
+# The time to convert a whole number grows with the square of its digits.
+_DIGITS = 400
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if len(text) <= _DIGITS else None
+
+
 # NaN and Infinity are no JSON, but servers send them: they read as null.
-_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+_DECODER = json.JSONDecoder(parse_int=_whole, parse_constant=lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from svc import __version__, limits
 from svc.errors import SettingsError
 from svc.providers.replies import Reply
 from svc.providers.watchdog import current_watch
+from svc.providers.wire import BoundedResponse, TooLong
 
 _HEADERS = {
     "Accept": "application/json",
@@ -39,16 +40,14 @@ _ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _CHUNK_BYTES = 65_536
 
 
-class TooLong(Exception):
-    """The reply is larger than `limits.REPLY_BYTES`."""
-
-
 class Encoded(Exception):
     """The reply is compressed in a way that was not requested, or is damaged."""
 
 
 class _Watched(HTTPConnection):
     """A connection whose socket is known to the watch of the call that uses it."""
+
+    response_class = BoundedResponse
 
     # The parts of the request that is being put together; None while there is none.
     _parts: list[bytes] | None = None

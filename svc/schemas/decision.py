@@ -14,6 +14,7 @@ from marshmallow import Schema, ValidationError, post_load, validates_schema
 from svc import jsontext, limits
 from svc.engine.plans import Plan
 from svc.errors import InvalidJson, InvalidRequest
+from svc.names import UnsoundName, project_name
 from svc.phrases import quoted
 from svc.pins import LATEST, NEWEST, PINS
 from svc.questions import (
@@ -138,7 +139,7 @@ class StateField(Described[State]):
 
 
 class ProjectField(WordsField):
-    """The name of a calibration namespace."""
+    """The name of a calibration namespace, in normal form."""
 
     form = {  # noqa: RUF012
         "type": "string",
@@ -147,12 +148,10 @@ class ProjectField(WordsField):
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        name = super()._deserialize(value, attr, data, **kwargs)
-        if len(name) > limits.PROJECT_CHARS or _CONTROL.search(name):
-            raise ValidationError(
-                f"must have at most {limits.PROJECT_CHARS} characters and no control characters"
-            )
-        return name
+        try:
+            return project_name(super()._deserialize(value, attr, data, **kwargs))
+        except UnsoundName as error:
+            raise ValidationError(str(error)) from None
 
 
 class QuestionsField(Described[Mapping[str, Question]]):

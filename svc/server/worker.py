@@ -31,7 +31,8 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 from svc.http import ARRIVED
-from svc.logs import FIELDS
+from svc.limits import STRANGERS_LOGGED
+from svc.logs import FIELDS, Sparingly
 from svc.server.balance import ConnectionBalancer
 from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
@@ -82,6 +83,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._no_files = False
         self._waiting = Waiting()
         self._lane = Lane(self.cfg.threads)
+        self._malformed = Sparingly(STRANGERS_LOGGED)
         # Times on the monotonic clock before which something is not done again.
         self._next_accept_at = self._next_check_at = self._next_log_at = 0.0
 
@@ -302,8 +304,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Answer a request that never reached the application as the application would."""
         error = refusal(exc)
         request_id = uuid.uuid4().hex
-        fields = {"status": error.status, "error": type(exc).__name__, "request_id": request_id}
-        log.warning("request refused before the application saw it", extra={FIELDS: fields})
+        if self._malformed.take():
+            fields = {"status": error.status, "error": type(exc).__name__, "request_id": request_id}
+            log.warning("request refused before the application saw it", extra={FIELDS: fields})
         self.wsgi.extensions["svc"].metrics.responded(error.status)
         # The response is short: a caller that does not take it in does not read at all.
         client.settimeout(SLOW_CALLER_S)

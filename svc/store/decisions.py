@@ -88,6 +88,7 @@ _PAGE = (
     "FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
 )
 _ROW = "SELECT seq, same_as FROM decisions WHERE id = ?"
+_ANY = "SELECT 1 FROM decisions WHERE project = ? LIMIT 1"
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
 _SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
 # About the bytes of an entry's JSON without its texts.
@@ -137,6 +138,11 @@ class Decisions:
         with self._database.read() as connection:
             row = connection.execute(_BY_ID, (ulid,)).fetchone()
         return None if row is None else _decode(row)
+
+    def any_of(self, project: str) -> bool:
+        """Whether there are decisions of a project. Raises `StorageError`."""
+        with self._database.read() as connection:
+            return connection.execute(_ANY, (project,)).fetchone() is not None
 
     def page(
         self,

@@ -71,7 +71,7 @@ def blueprint(decisions: Decisions) -> Blueprint:
 
         A page also ends after about 2 MB, with fewer entries than `limit`; `next_before` leads on.
         """
-        project = g.access.project(project)
+        project = g.access.reading(project)
         with making:
             try:
                 page = decisions.page(project, limit, before, limits.PAGE_BYTES)

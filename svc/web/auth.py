@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,19 +12,24 @@ from typing import Any
 from flask import Flask, g, request
 
 from svc.addresses import is_local_host, is_loopback
-from svc.errors import Forbidden, RateLimited, Unauthorized
+from svc.errors import Forbidden, InvalidRequest, RateLimited, Unauthorized
+from svc.names import UnsoundName, project_name
 from svc.ratelimit import Buckets, Exceeded
 from svc.schemas import DEFAULT_PROJECT
 from svc.store import ApiKey, ApiKeyRefused, ApiKeys
 from svc.web.decorators import routes
 
 # Proxies add these headers, and a caller on this machine does not.
-_PASSED_ON = {
-    "HTTP_FORWARDED": "Forwarded",
-    "HTTP_VIA": "Via",
-    "HTTP_X_FORWARDED_FOR": "X-Forwarded-For",
-    "HTTP_X_FORWARDED_HOST": "X-Forwarded-Host",
-}
+_PASSED_ON = ("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP")
+_PASSED_ON_PREFIX = "HTTP_X_FORWARDED_"
+
+# What a browser says of its own requests: made by a page of this server, or by its user.
+_OWN_FETCHES = ("same-origin", "none")
+
+
+def _nothing_stored(_project: str) -> bool:
+    return False
+
 
 _NO_KEYS = (
     "this server answers only holders of an API key, and its database has none; make one with "
@@ -35,11 +41,13 @@ _NO_KEYS = (
 class Access:
     """What the caller of a request may do; routes find it in `g.access`.
 
-    `only` is the one project that the key was made for, None for every project.
+    `only` is the one project that the key was made for, None for every project. `stored` says
+    whether there are decisions of a project.
     """
 
     key_id: str | None = None
     only: str | None = None
+    stored: Callable[[str], bool] = _nothing_stored
 
     def project(self, requested: str | None) -> str:
         """The project that a request is for, whether it names one or not.
@@ -48,9 +56,24 @@ class Access:
         """
         if self.only is None:
             return DEFAULT_PROJECT if requested is None else requested
-        if requested not in (None, self.only):
+        if requested is not None and _normal(requested) != _normal(self.only):
             raise Forbidden("this API key is for another project")
         return self.only
+
+    def reading(self, requested: str | None) -> str:
+        """The same for a request that only reads: names of before, when any was allowed, count too.
+
+        Raises `Forbidden`, and `InvalidRequest` for a name that no project has or may have.
+        """
+        if self.only is not None or requested is None:
+            return self.project(requested)
+        try:
+            name = project_name(requested)
+        except UnsoundName as error:
+            if self.stored(requested):
+                return requested
+            raise InvalidRequest(f"project: {error}") from None
+        return requested if name != requested and self.stored(requested) else name
 
     def sees(self, project: str) -> bool:
         """Whether a decision of `project` exists for this caller; if not, answer with 404."""
@@ -58,12 +81,17 @@ class Access:
 
 
 def register(
-    app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool, require_keys: bool = False
+    app: Flask,
+    keys: ApiKeys,
+    buckets: Buckets,
+    no_auth: bool,
+    require_keys: bool = False,
+    stored: Callable[[str], bool] = _nothing_stored,
 ) -> None:
     """Refuse requests that may not use `app`, and put what others may do into `g.access`.
 
     As long as there are no keys, everybody may use it with `no_auth`, and nobody with
-    `require_keys`.
+    `require_keys`. `stored` says whether there are decisions of a project.
     """
 
     @cache
@@ -80,7 +108,7 @@ def register(
                 raise Unauthorized(_NO_KEYS)
             if not no_auth:
                 _check_local(request.environ)
-            g.access = Access()
+            g.access = Access(stored=stored)
             return
         try:
             buckets.reserve(f"key {key.id}", key.rpm)
@@ -88,9 +116,13 @@ def register(
             raise RateLimited(
                 f"this API key may make {key.rpm} requests a minute", error.retry_after
             ) from None
-        g.access = Access(key.id, key.project)
+        g.access = Access(key.id, key.project, stored)
 
     app.before_request(admit)
+
+
+def _normal(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 def _admitted(keys: ApiKeys, text: str | None) -> ApiKey | None:
@@ -117,7 +149,7 @@ def _check_local(environ: Mapping[str, Any]) -> None:
     """
     host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
     own = (f"http://{host}".lower(), f"https://{host}".lower())
-    passed_on = next((header for name, header in _PASSED_ON.items() if name in environ), None)
+    passed_on = _passed_on(environ)
     if not _from_this_machine(environ):
         reason = "this request came from another machine"
     elif not is_local_host(host):
@@ -126,12 +158,23 @@ def _check_local(environ: Mapping[str, Any]) -> None:
         reason = f"a proxy may have passed this request on, since it has {passed_on}"
     elif origin is not None and origin.lower() not in own:
         reason = "the Origin of this request is another site"
+    elif environ.get("HTTP_SEC_FETCH_SITE", "none").strip().lower() not in _OWN_FETCHES:
+        reason = "a page of another site made this request (Sec-Fetch-Site)"
     else:
         return
     raise Forbidden(
         f"the server has no API keys, so it answers only this machine, and {reason}; make a key "
         "with `svc keys create --name <who>`, or start the server with --no-auth (SVC_NO_AUTH=1)"
     )
+
+
+def _passed_on(environ: Mapping[str, Any]) -> str | None:
+    """The header by which a proxy shows that it passed a request on, None where there is none."""
+    for name in environ:
+        if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIX):
+            words = name.removeprefix("HTTP_").split("_")
+            return "-".join("IP" if word == "IP" else word.capitalize() for word in words)
+    return None
 
 
 def _from_this_machine(environ: Mapping[str, Any]) -> bool:

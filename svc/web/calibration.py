@@ -232,7 +232,7 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
         Of the most recent wording of the question in the project.
         """
-        report = reporter.calibration(g.access.project(project), question)
+        report = reporter.calibration(g.access.reading(project), question)
         return {**report, **{name: leading(report[name], LIST_BYTES) for name in CUT}}
 
     return routes

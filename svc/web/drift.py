@@ -76,7 +76,7 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
         Where the weeks have more than about 2 MB, the oldest are left out.
         """
-        report = reporter.drift(g.access.project(project), question, weeks)
+        report = reporter.drift(g.access.reading(project), question, weeks)
         newest = leading(reversed(report["weeks"]))
         return {**report, "weeks": newest[::-1]}
 

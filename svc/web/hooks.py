@@ -6,26 +6,37 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Callable
 
 from flask import Flask, Response, g, request
 
 from svc import limits
 from svc.deadline import Deadline
 from svc.http import ARRIVED, REQUEST_ID, SECURITY_HEADERS
-from svc.logs import FIELDS
+from svc.logs import FIELDS, Sparingly
 from svc.metrics import Metrics
+from svc.phrases import visible
 
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
 log = logging.getLogger("svc.request")
 
 
-def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
+def register(
+    app: Flask,
+    deadline_s: float,
+    metrics: Metrics,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
     """Give every request of `app` an id, a deadline of `deadline_s` seconds and a log line.
 
     Its response gets the security headers and is counted, as is the decision that a view leaves
     in `g.decision`. All times count from the request's arrival, which a server that lets requests
-    wait for a thread puts into the environ; with other servers it is the present.
+    wait for a thread puts into the environ; with other servers it is the present. Requests that
+    were refused before anybody knew who asks are all counted, but only so many a minute by `clock`
+    have a line in the log.
     """
+
+    strangers = Sparingly(limits.STRANGERS_LOGGED, clock)
 
     def begin() -> None:
         # Each use of the proxy `g` would look the object up again.
@@ -42,11 +53,16 @@ def register(app: Flask, deadline_s: float, metrics: Metrics) -> None:
         _secure(response)
         seconds = time.monotonic() - kept.arrived
         metrics.responded(status)
+        if told := strangers.left_out():
+            log.info("requests of strangers were left out of the log", extra={FIELDS: {"n": told}})
         if (decision := kept.get("decision")) is not None:
             metrics.decided(seconds, decision)
+        stranger = "access" not in kept and 400 <= status < 500
+        if stranger and not strangers.take():
+            return response
         fields = {
             "method": request.environ["REQUEST_METHOD"],
-            "path": request.path,
+            "path": visible(request.path),
             "status": status,
             "ms": round(seconds * 1000, 1),
             "request_id": kept.request_id,

@@ -61,6 +61,6 @@ def blueprint(reporter: RateReporter) -> Blueprint:
         From the answers to all decisions of the last weeks and the labels that some of them have,
         which have to be drawn by chance. Of choice, score and noul questions.
         """
-        return reporter.report(g.access.project(project), question, weeks)
+        return reporter.report(g.access.reading(project), question, weeks)
 
     return routes

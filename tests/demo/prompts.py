@@ -13,7 +13,7 @@ TEAM = (
     ["billing: Payments, invoices and refunds", "technical: Errors and outages"],
 )
 ESCAPE = "none_of_these: None of the other options fits"
-MARK = "0123456789abcdef0123"  # of a 1.3.0 prompt
+MARK = "0123456789abcdef" * 2
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

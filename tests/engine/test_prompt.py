@@ -417,9 +417,9 @@ def test_the_mark_changes_with_the_salt_and_with_the_state() -> None:
 
 
 @given(st.text(max_size=50), st.binary(max_size=40))
-def test_the_mark_is_twenty_hexadecimal_characters(state: str, salt: bytes) -> None:
-    assert re.fullmatch(r"[0-9a-f]{20}", marked(state, salt))
-    assert MARK_CHARS == 20
+def test_the_mark_has_128_bits(state: str, salt: bytes) -> None:
+    assert re.fullmatch(r"[0-9a-f]{32}", marked(state, salt))
+    assert MARK_CHARS * 4 >= 128
 
 
 @given(st.text(max_size=50), st.text(max_size=50))

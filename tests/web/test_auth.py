@@ -373,3 +373,27 @@ def test_where_keys_are_required_nobody_is_answered_without_any(make: Make) -> N
     assert "its database has none" in answer.get_json()["error"]["message"]
     assert world.ask(path="/health").status_code == 200
     assert world.ask(world.key().text).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"]
+    + ["X-Forwarded-Server", "X-Forwarded-Port", "X-Forwarded-Prefix"],
+)
+def test_whatever_a_proxy_adds_is_refused_by_name(make: Make, header: str) -> None:
+    answer = make().arriving({"REMOTE_ADDR": LOCAL}, **{header: "x"})
+    assert answer.status_code == 403
+    assert f"has {header};" in answer.get_json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [("cross-site", 403), ("same-site", 403), ("Cross-Site", 403), ("", 403), ("x", 403)]
+    + [("same-origin", 200), ("none", 200)],
+)
+def test_a_browser_says_which_site_made_a_request(make: Make, site: str, status: int) -> None:
+    world = make()
+    answer = world.arriving({"REMOTE_ADDR": LOCAL}, **{"Sec-Fetch-Site": site})
+    assert answer.status_code == status
+    key = world.key().text
+    assert world.ask(key, headers={"Sec-Fetch-Site": site, "Via": "x"}).status_code == 200

@@ -3,12 +3,21 @@ from __future__ import annotations
 import json
 import logging
 import time
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+from flask import Flask
 
+from svc import limits
 from svc.http import ARRIVED
 from svc.logs import FIELDS
+from svc.metrics import Board, Metrics
+from svc.ratelimit import Buckets
+from svc.store.database import Database
+from svc.store.keys import ApiKeys
+from svc.web import auth, error_handlers, hooks
 from tests.web.conftest import Start
 from tests.web.models import decision
 
@@ -130,3 +139,40 @@ def test_a_view_may_say_something_else_about_security(start: Start) -> None:
     response = app.test_client().get("/own")
     assert response.headers.getlist("Content-Security-Policy") == [own]
     assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_path_in_the_log_is_short_and_visible(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    start().test_client().get("/a%1b[31m%e2%80%ae" + "x" * 5_000)
+    path = lines(caplog)[-1]["path"]
+    assert len(path) == 200 and path.isprintable()
+    assert path.startswith("/a\ufffd[31m\ufffdxxx")
+
+
+def test_strangers_fill_no_disk_and_are_counted_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    now, metrics, database = [1_000.0], Metrics(Board()), Database.open(tmp_path / "svc.db")
+    with closing(database):
+        app, keys = Flask("svc"), ApiKeys(database)
+        key = keys.create("ada", 600)
+        assert key is not None
+        hooks.register(app, 30, metrics, clock=lambda: now[0])
+        auth.register(app, keys, Buckets(), no_auth=False)
+        error_handlers.register(app)
+        app.add_url_rule("/who", view_func=lambda: "ok")
+        client, good = app.test_client(), {"Authorization": f"Bearer {key.text}"}
+        for _ in range(limits.STRANGERS_LOGGED + 40):
+            assert client.get("/who").status_code == 401
+        assert len(lines(caplog)) == limits.STRANGERS_LOGGED
+        assert client.get("/who", headers=good).status_code == 200
+        assert len(lines(caplog)) == limits.STRANGERS_LOGGED + 1
+        now[0] += 60
+        client.get("/who", headers=good)
+        assert lines(caplog)[-2:][0] == {"n": 40}
+        client.get("/who")
+        assert lines(caplog)[-1]["status"] == 401
+    assert f"{limits.STRANGERS_LOGGED + 41}.0" in metrics.render()[0]

@@ -1,0 +1,55 @@
+"""Which names a project may have: two that look alike would be two namespaces."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from svc.limits import PROJECT_CHARS
+
+# Control, format and private characters, surrogates, characters that no version of Unicode has
+# yet, and separators of lines and paragraphs.
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+
+# Letters, marks and symbols that nothing is drawn for: fillers, joiners and selectors.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+# Scripts whose letters look like each other's.
+_ALIKE = ("LATIN", "GREEK", "CYRILLIC")
+_WORD = re.compile(r"\w+")
+
+
+class UnsoundName(ValueError):
+    """A name that no project may have; its text says why, to follow the field's name."""
+
+
+def project_name(text: str) -> str:
+    """The name in Unicode's normal form C, in which it is stored. Raises `UnsoundName`."""
+    name = text if len(text) > PROJECT_CHARS else unicodedata.normalize("NFC", text)
+    if len(name) > PROJECT_CHARS:
+        raise UnsoundName(f"must have at most {PROJECT_CHARS} characters and no control characters")
+    if name.isascii() and name.isprintable():
+        return name
+    if any(map(_is_unseen, name)):
+        raise UnsoundName(
+            "must have no control characters, and no others that are invisible or unassigned"
+        )
+    if any(len(_scripts(word)) > 1 for word in _WORD.findall(name)):
+        raise UnsoundName(
+            "must not mix Latin, Greek and Cyrillic letters in one word, since they look alike"
+        )
+    return name
+
+
+def _is_unseen(character: str) -> bool:
+    odd_blank = unicodedata.category(character) == "Zs" and character not in " \u3000"
+    unseen = unicodedata.category(character) in _UNSEEN or _BLANK.match(character) is not None
+    return odd_blank or unseen
+
+
+def _scripts(word: str) -> set[str]:
+    """The scripts of a word's letters, as far as they can be taken for one another."""
+    names = [unicodedata.name(character, "") for character in word]
+    return {script for script in _ALIKE for name in names if script in name.split()[:2]}

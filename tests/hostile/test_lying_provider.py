@@ -1,0 +1,97 @@
+"""What a provider sends costs little to read, whatever it is."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import closing
+
+import pytest
+from flask.testing import FlaskClient
+
+from svc.deadline import Deadline, Effort
+from svc.providers.bodies import ChatCall
+from svc.providers.catalog import Provider
+from svc.providers.client import Client
+from svc.providers.failures import CallTimedOut, ProviderError
+from svc.records import Model
+from tests.hostile.replies import REPLIES, UNENDING, fitting
+from tests.scripted import Raw, Reply, ScriptedProvider, always, completion
+from tests.web.conftest import Start, start
+
+__all__ = ["start"]  # the fixture
+
+# A machine that is busy, or slow, is given some more. The scripted provider works in this process
+# too, which is about a third of what is measured.
+PROCESSOR_S = 2.5
+MODEL, CALL = Model("@p/m", "p", "m"), ChatCall((), 50)
+QUESTIONS = {
+    "one": {"q": {"type": "noul", "instructions": "Is it so?"}},
+    "many": {
+        "q": {
+            "type": "multi",
+            "instructions": "Which?",
+            "options": {f"o{number}": "" for number in range(20)},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("questions", QUESTIONS)
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_decision_about_a_lying_provider_costs_little(
+    start: Start, name: str, questions: str
+) -> None:
+    reply = Reply(fitting(REPLIES[name]))
+    client: FlaskClient = start(lambda body, n, headers: reply).test_client()
+    before = time.process_time()
+    response = client.post(
+        "/v1/decide", json={"state": {"a": 1}, "questions": QUESTIONS[questions]}
+    )
+    assert time.process_time() - before < PROCESSOR_S
+    assert response.status_code == 502
+
+
+@pytest.mark.parametrize("name", UNENDING)
+def test_no_call_reads_what_never_ends(name: str) -> None:
+    with (
+        ScriptedProvider(always(UNENDING[name])) as provider,
+        closing(Client({"p": Provider("p", provider.url, local=True)}, 1)) as client,
+    ):
+        before = time.thread_time()
+        with pytest.raises(ProviderError) as failed:
+            client.call(MODEL, CALL, timeout_s=60.0)
+        assert not isinstance(failed.value, CallTimedOut)
+        assert time.thread_time() - before < 0.5
+
+
+def test_a_reply_of_many_small_chunks_is_still_read() -> None:
+    body = json.dumps(completion("A")).encode() + b" " * 4_000
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\nx: y\r\n\r\n"
+    head = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with (
+        ScriptedProvider(always(Raw(head + chunks))) as provider,
+        closing(Client({"p": Provider("p", provider.url, local=True)}, 1)) as client,
+    ):
+        assert client.call(MODEL, CALL, timeout_s=60.0).text == "A"
+
+
+def test_what_is_left_to_read_is_shared_by_the_branches_of_a_request() -> None:
+    deadline = Deadline(10.0, effort=Effort(10))
+    assert deadline.branch().effort.take(7)
+    assert not deadline.effort.take(4)
+    assert deadline.effort.take(3)
+
+
+def test_threads_that_take_at_once_take_no_more_than_there_is() -> None:
+    effort, taken = Effort(1_000), []
+    threads = [
+        threading.Thread(target=lambda: taken.extend(effort.take(1) for _ in range(500)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken) == 1_000

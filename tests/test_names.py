@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from svc.names import UnsoundName, project_name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["default", "mine & yours", "a" * 200, "Übersicht", "заказы", "παραγγελίες", "注文 2", "5 µm"]
+    + ["alpha-\u03b1", "shop/заказы", "\U0001f600", "é", "ordini_2026", "क्षेत्र"],
+)
+def test_names_of_any_script_are_kept(name: str) -> None:
+    assert project_name(name) == name
+
+
+def test_names_that_are_written_in_two_ways_are_one() -> None:
+    assert project_name("Cafe\u0301") == project_name("Caf\u00e9") == "Caf\u00e9"
+    assert project_name("\u212b") == "\u00c5"
+
+
+@pytest.mark.parametrize(
+    "unseen",
+    ["\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\ue000", "\x00", "\x7f"]
+    + ["\u2028", "\u0378", "\ud800", "\ufe0f", "\u3164", "\u00a0", "\U000e0041", "\n"],
+)
+def test_what_nobody_sees_is_refused(unseen: str) -> None:
+    with pytest.raises(UnsoundName, match="must have no control characters"):
+        project_name(f"sh{unseen}op")
+
+
+@pytest.mark.parametrize(
+    "name", ["sh\u043ep", "my \u0430pp", "\u0391lpha", "\u043f\u03b1", "p\u0430y-2"]
+)
+def test_letters_of_scripts_that_look_alike_are_not_mixed_in_a_word(name: str) -> None:
+    with pytest.raises(UnsoundName, match="look alike"):
+        project_name(name)
+
+
+@pytest.mark.parametrize("name", ["x" * 201, "e\u0301" * 5_000_000])
+def test_a_long_name_is_refused_before_it_is_looked_at(name: str) -> None:
+    with pytest.raises(UnsoundName, match="at most 200 characters"):
+        project_name(name)
