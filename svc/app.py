@@ -22,6 +22,7 @@ from svc.web import (
     ops,
     systemone,
 )
+from svc.web.readiness import Readiness
 
 MEGABYTE = 1024 * 1024
 
@@ -35,7 +36,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.url_map.merge_slashes = False
     app.extensions["svc"] = services
     hooks.register(app, deadline_s, services.metrics)
-    auth.register(app, services.keys, services.shared.buckets, services.settings.no_auth)
+    shared = services.shared
+    auth.register(app, services.keys, shared.buckets, shared.turns, services.settings.no_auth)
     error_handlers.register(app)
     app.register_blueprint(decide.blueprint(services.core.engine))
     app.register_blueprint(systemone.blueprint(services.core.engine))
@@ -47,5 +49,5 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(dashboard.blueprint())
     app.register_blueprint(openapi.blueprint())
-    app.register_blueprint(ops.blueprint(services.metrics))
+    app.register_blueprint(ops.blueprint(services.metrics, Readiness(services.checks())))
     return app

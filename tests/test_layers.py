@@ -30,6 +30,7 @@ LEVELS = (
         "shapes",
         "sharing",
         "terms",
+        "turns",
         "usage",
     },
     {"questions", "stats", "demo"},

@@ -3,7 +3,8 @@
 Gunicorn gives a thread to a connection when its first byte comes. Here it gets one when the head
 of a request is complete; before that, between requests, and while it is being closed, it costs a
 file and nothing else. Threads that wait for a body, or for a caller to take in its response, give
-way when all are taken. A few threads are kept for requests that only look at the server (`lane.py`).
+way when all are taken. A few threads are kept for requests that only look at the server, see
+`lane.py`.
 
 The polling thread never sleeps and waits on nothing but its poller: what has to happen later is
 noted with its time, and the poller wakes it then.

@@ -47,6 +47,9 @@ ALTER TABLE learned ADD COLUMN changed_at INTEGER;
 ALTER TABLE weeks ADD COLUMN squares REAL;
 """
 
+# How many requests a key may have under way at the same time; NULL for the default.
+_CONCURRENCY = "ALTER TABLE api_keys ADD COLUMN concurrency INTEGER;"
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -55,7 +58,7 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema, _COUNCILS, _PROVENANCE)
+    return (schema, _COUNCILS, _PROVENANCE, _CONCURRENCY)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:

@@ -12,9 +12,11 @@ from flask import Flask, g, request
 
 from svc.addresses import is_local_host, is_loopback
 from svc.errors import Forbidden, RateLimited, Unauthorized
+from svc.http import WATCHING
 from svc.ratelimit import Buckets, Exceeded
 from svc.schemas import DEFAULT_PROJECT
 from svc.store import ApiKey, ApiKeyRefused, ApiKeys
+from svc.turns import AllTaken, Turns
 from svc.web.decorators import routes
 
 # Proxies add these headers, and a caller on this machine does not.
@@ -24,6 +26,9 @@ _PASSED_ON = {
     "HTTP_X_FORWARDED_FOR": "X-Forwarded-For",
     "HTTP_X_FORWARDED_HOST": "X-Forwarded-Host",
 }
+
+# The name in `g` of what to give back at the end of the request.
+_TURN = "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,12 @@ class Access:
         return self.only in (None, project)
 
 
-def register(app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool) -> None:
+def register(app: Flask, keys: ApiKeys, buckets: Buckets, turns: Turns, no_auth: bool) -> None:
     """Refuse requests that may not use `app`, and put what others may do into `g.access`.
 
-    With `no_auth`, everybody may use it as long as there are no keys.
+    With `no_auth`, everybody may use it as long as there are no keys. Of a key `turns` counts the
+    requests under way, but not those that only look at the server. Without keys nothing is
+    counted, since all callers are one and the same then.
     """
 
     @cache
@@ -64,7 +71,8 @@ def register(app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool) -> None
         return frozenset(one.path for one in routes(app) if not one.description.guarded)
 
     def admit() -> None:
-        if request.path.rstrip("/") in open_paths():
+        path = request.path.rstrip("/")
+        if path in open_paths():
             return
         key = _admitted(keys, _bearer(request.environ))
         if key is None:
@@ -72,6 +80,8 @@ def register(app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool) -> None
                 _check_local(request.environ)
             g.access = Access()
             return
+        if path not in WATCHING:
+            _take_turn(turns, key)
         try:
             buckets.reserve(f"key {key.id}", key.rpm)
         except Exceeded as error:
@@ -80,7 +90,24 @@ def register(app: Flask, keys: ApiKeys, buckets: Buckets, no_auth: bool) -> None
             ) from None
         g.access = Access(key.id, key.project)
 
+    def give_back(_: BaseException | None) -> None:
+        if (taken := g.pop(_TURN, None)) is not None:
+            turns.give_back(*taken)
+
     app.before_request(admit)
+    app.teardown_request(give_back)
+
+
+def _take_turn(turns: Turns, key: ApiKey) -> None:
+    """Count the request among those under way. Raises `RateLimited`."""
+    try:
+        turn = turns.take(key.id, key.concurrency)
+    except AllTaken as error:
+        raise RateLimited(
+            f"this API key may have {error.most} requests under way at the same time",
+            error.retry_after,
+        ) from None
+    setattr(g, _TURN, (key.id, turn))
 
 
 def _admitted(keys: ApiKeys, text: str | None) -> ApiKey | None:

@@ -11,7 +11,6 @@ from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
 from svc.web.decorators import fails, query, response
 from svc.web.query import QueryWhole, QuestionQuerySchema
-from svc.web.reports import leading
 
 
 class DriftQuerySchema(QuestionQuerySchema):
@@ -85,8 +84,6 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
         Where the weeks have more than about 2 MB, the oldest are left out.
         """
-        report = reporter.drift(g.access.project(project), question, weeks)
-        newest = leading(reversed(report["weeks"]))
-        return {**report, "weeks": newest[::-1]}
+        return reporter.drift(g.access.project(project), question, weeks)
 
     return routes
