@@ -5,7 +5,6 @@ from __future__ import annotations
 from flask import Blueprint, Response, request
 
 from svc import __version__
-from svc.errors import NotReady
 from svc.jsontext import JsonObject
 from svc.metrics import Metrics
 from svc.schemas import ResponseSchema, Shown
@@ -55,8 +54,7 @@ def blueprint(counted: Metrics, readiness: Readiness) -> Blueprint:
 
         Whether a provider answers is not asked.
         """
-        if trouble := readiness.trouble():
-            raise NotReady(trouble)
+        readiness.check()
         return {"status": "ready"}
 
     @routes.get("/metrics")

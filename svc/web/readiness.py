@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from svc.errors import NotReady
+
 # For so long what was found is true.
 KEPT_S = 1.0
 
@@ -23,12 +25,13 @@ class Readiness:
         self._lock = threading.Lock()
         self._found, self._next_at = "nothing was checked yet", 0.0
 
-    def trouble(self) -> str:
-        """What is wrong, empty where nothing is."""
+    def check(self) -> None:
+        """Raise `NotReady` where something is wrong."""
         if self._clock() >= self._next_at and self._lock.acquire(blocking=False):
             try:
                 self._found = next(filter(None, (check() for check in self._checks)), "")
                 self._next_at = self._clock() + KEPT_S
             finally:
                 self._lock.release()
-        return self._found
+        if self._found:
+            raise NotReady(self._found)

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from flask.testing import FlaskClient
 
 from svc import __version__
 from svc.app import create_app
 from svc.bootstrap import build
+from svc.errors import NotReady
 from svc.settings import load
 from svc.web.readiness import Readiness
 from tests.scripted import Reply, ScriptedProvider, always, error
@@ -58,7 +60,9 @@ def test_what_was_found_is_kept_for_a_second() -> None:
     readiness = Readiness([lambda: str(asked.append(1) or len(asked))], lambda: now[0])  # type: ignore[func-returns-value]
     found = []
     for now[0] in (1.0, 1.5, 2.5):
-        found.append(readiness.trouble())
+        with pytest.raises(NotReady) as error:
+            readiness.check()
+        found.append(error.value.message)
     assert found == ["1", "1", "2"]
 
 
