@@ -23,6 +23,7 @@ from svc.web import (
     rates,
     systemone,
 )
+from svc.web.readiness import Readiness
 
 MEGABYTE = 1024 * 1024
 
@@ -36,9 +37,10 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.url_map.merge_slashes = False
     app.extensions["svc"] = services
     hooks.register(app, deadline_s, services.metrics)
-    settings, buckets = services.settings, services.shared.buckets
+    settings, shared = services.settings, services.shared
     rules = (settings.no_auth, settings.require_keys)
-    auth.register(app, services.keys, buckets, *rules, stored=services.decisions.any_of)
+    stored = services.decisions.any_of
+    auth.register(app, services.keys, shared.buckets, shared.turns, *rules, stored=stored)
     error_handlers.register(app)
     app.register_blueprint(decide.blueprint(services.core.engine))
     app.register_blueprint(systemone.blueprint(services.core.engine))
@@ -51,5 +53,5 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(dashboard.blueprint())
     app.register_blueprint(openapi.blueprint())
-    app.register_blueprint(ops.blueprint(services.metrics))
+    app.register_blueprint(ops.blueprint(services.metrics, Readiness(services.checks())))
     return app

@@ -48,10 +48,15 @@ from svc.store import (
     ProjectKeys,
     ProjectSizes,
     QuestionVersions,
+    StorageError,
     Weeks,
 )
 from svc.store.decisions import Decisions
+from svc.turns import Turns
 from svc.usage import Usage, UsageBoard
+
+# How long the database has to take a write, where somebody asks whether it does.
+WRITE_CHECK_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -78,9 +83,11 @@ class Shared(SharedCalls):
         self.board = Board()
         self.usage = UsageBoard()
         self.worker_loads = WorkerLoads()
+        self.turns = Turns()
 
     def close(self) -> None:
         """Release it in this process."""
+        self.turns.close()
         self.worker_loads.close()
         self.usage.close()
         self.board.close()
@@ -121,6 +128,22 @@ class Services:
     rates: RateReporter
     core: Core
     metrics: Metrics
+
+    def checks(self) -> tuple[Callable[[], str], ...]:
+        """Functions that say why the server could not do its work; empty where it can."""
+        return self._not_writable, self._without_provider
+
+    def _not_writable(self) -> str:
+        try:
+            self.database.check_writable(WRITE_CHECK_S)
+        except StorageError:
+            return "the database takes no writes; the log says more"
+        return ""
+
+    def _without_provider(self) -> str:
+        """Requests that name a model may use what the operator named."""
+        usual = self.core.router.trouble(PINS[self.settings.latest_config])
+        return "no provider is configured" if usual and not self.settings.providers else ""
 
     def close(self) -> None:
         """Stop in order: the calls under way, what waits for them, the writer with its queue."""

@@ -19,6 +19,7 @@
         ├── ModelError           502  model_error
         │   └── OutOfCalls            the request has made all the model calls it may
         ├── ModelUnavailable     502  model_unavailable
+        ├── NotReady             503  not_ready
         └── Timeout              504  timeout
 
 Messages of `ApiError` are written for the caller: they never hold a provider's words, a secret
@@ -160,6 +161,13 @@ class ModelUnavailable(ApiError):
 
     status = 502
     type = "model_unavailable"
+
+
+class NotReady(ApiError):
+    """The server lives, but cannot do its work now; asked for by `GET /ready` alone."""
+
+    status = 503
+    type = "not_ready"
 
 
 class Timeout(ApiError):

@@ -10,6 +10,9 @@ REQUEST_ID = "x-request-id"
 # the monotonic clock.
 ARRIVED = "svc.arrived"
 
+# The routes that only look at the server, which never wait for the requests of others.
+WATCHING = frozenset({"/health", "/ready", "/metrics"})
+
 # Every response has these headers, unless it says something else under the same name. The names
 # are in lower case.
 SECURITY_HEADERS = {

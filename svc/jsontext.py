@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, NoReturn
@@ -160,3 +161,14 @@ def _refuse_surrogates(value: Any, what: str) -> None:
         raise InvalidJson(f"{what} contains half of a surrogate pair") from None
     except RecursionError:
         raise InvalidJson(f"{what} is nested too deeply") from None
+
+
+def leading(items: Iterable[JsonObject], most_bytes: int) -> list[JsonObject]:
+    """The first of `items`, at least one, as far as their JSON has `most_bytes` together."""
+    kept: list[JsonObject] = []
+    for item in items:
+        most_bytes -= len(dumps(item).encode("utf-8", "replace"))
+        if kept and most_bytes < 0:
+            break
+        kept.append(item)
+    return kept

@@ -153,3 +153,8 @@ DEBIAS_MEMORY = 10_000
 # The threads of one process. At least 200 decisions must be able to wait on models at once.
 REQUEST_THREADS = 256
 CALLS_PER_REQUEST_THREAD = 2
+
+# The requests that a key may have under way at the same time: what an operator may set, and by
+# default, for each process, a quarter of its request threads.
+CONCURRENCY = (1, 100_000)
+KEY_CONCURRENCY = REQUEST_THREADS // 4

@@ -215,7 +215,7 @@ class WorkerLoads:
             if pid == 0:
                 # Rows are taken in order, so that no later one was ever taken.
                 break
-            if row != self._own and self._rows[row + 2] >= since and _is_running(pid):
+            if row != self._own and self._rows[row + 2] >= since and is_running(pid):
                 loads.append(self._rows[row + 1])
         return min(loads, default=None)
 
@@ -227,12 +227,12 @@ class WorkerLoads:
         """The first row that no running process has, or the last row where all are taken."""
         with self._lock:
             rows = range(0, len(self._rows), _WIDTH)
-            row = next((row for row in rows if not _is_running(self._rows[row])), rows[-1])
+            row = next((row for row in rows if not is_running(self._rows[row])), rows[-1])
             self._rows[row], self._rows[row + 1] = os.getpid(), 0
             return row
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether there is such a process; 0 stands for no process."""
     if pid == 0:
         return False

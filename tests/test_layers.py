@@ -31,6 +31,7 @@ LEVELS = (
         "shapes",
         "sharing",
         "terms",
+        "turns",
         "usage",
     },
     {"questions", "stats", "demo"},

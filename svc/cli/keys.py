@@ -13,11 +13,13 @@ from svc.cli.tables import table
 from svc.errors import SettingsError
 from svc.store import PREFIX, ApiKey, ApiKeys
 
-_HEAD = ("id", "name", "rpm", "project", "created", "state")
+_HEAD = ("id", "name", "rpm", "at once", "project", "created", "state")
 # The places of the columns that hold words.
-_TEXT = {0, 1, 3, 4, 5}
+_TEXT = {0, 1, 4, 5, 6}
 # Stands in the column of the project for a key that works for all of them.
 _EVERY = "-"
+# Stands in the column of requests at the same time for a key that has the default.
+_DEFAULT = "-"
 
 
 EXAMPLES = """\b
@@ -47,18 +49,24 @@ def command() -> None:
     metavar="N",
     help="Requests a minute.",
 )
+@click.option(
+    "--concurrency",
+    type=int,
+    metavar="N",
+    help="Requests at the same time; by default a quarter of the server's threads.",
+)
 @click.option("--project", metavar="P", help="The only project that the key is for.")
 @database.option
-def create(name: str, rpm: int, project: str | None, db: str) -> None:
+def create(name: str, rpm: int, concurrency: int | None, project: str | None, db: str) -> None:
     """Make a key and print it, which is possible only now."""
     database.check_name("--name", name)
     if project is not None:
         project = database.checked_project("--project", project)
-    low, high = limits.RPM
-    if not low <= rpm <= high:
-        raise SettingsError(f"--rpm is {rpm}; allowed: a whole number from {low} to {high}")
+    _check("--rpm", rpm, limits.RPM)
+    if concurrency is not None:
+        _check("--concurrency", concurrency, limits.CONCURRENCY)
     with database.opened(db, create=True) as opened:
-        key = ApiKeys(opened).create(name, rpm, project)
+        key = ApiKeys(opened).create(name, rpm, project, concurrency)
     if key is None:
         raise SettingsError(
             f"--name {name!r} is taken, perhaps by a revoked key; `svc keys list` shows all names"
@@ -90,10 +98,17 @@ def revoke(key_id: str, db: str) -> None:
     click.echo(f"{key_id} is revoked")
 
 
+def _check(option: str, number: int, allowed: tuple[int, int]) -> None:
+    low, high = allowed
+    if not low <= number <= high:
+        raise SettingsError(f"{option} is {number}; allowed: a whole number from {low} to {high}")
+
+
 def _row(key: ApiKey) -> tuple[str, ...]:
     state = "active" if key.revoked_at is None else f"revoked {_moment(key.revoked_at)}"
     project = _EVERY if key.project is None else key.project
-    return key.id, key.name, str(key.rpm), project, _moment(key.created_at), state
+    at_once = _DEFAULT if key.concurrency is None else str(key.concurrency)
+    return key.id, key.name, str(key.rpm), at_once, project, _moment(key.created_at), state
 
 
 def _moment(milliseconds: int) -> str:

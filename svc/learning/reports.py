@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Callable
 
 from svc import limits
-from svc.jsontext import JsonObject
+from svc.jsontext import JsonObject, leading
 from svc.learning import councils, fits, sampling
 from svc.learning.asked import latest
 from svc.learning.fits import Fits
 from svc.learning.labelled import Labelled, columns, labelled, unlabelled
 from svc.stats import TASKS, Fitted, Floats, drift, scores, thresholds
 from svc.store import Labels, QuestionVersions, Weeks
+
+# The most bytes of each of the two lists of a calibration report that can become long.
+LIST_BYTES = limits.PAGE_BYTES // 2
 
 
 class Reporter:
@@ -45,7 +48,7 @@ class Reporter:
             "labels": 0 if state is None else state.labels,
             "min_labels": limits.MIN_LABELS,
             "calibrator": _shown(in_effect.pooled),
-            "models": _by_model(in_effect, rows),
+            "models": leading(_by_model(in_effect, rows), LIST_BYTES),
             "pool": councils.shown(pools),
             "changed_at": None if state is None else state.changed_at,
             **_figures(rows, in_effect),
@@ -67,10 +70,11 @@ class Reporter:
         # The latest week with decisions is over, unless it is this one.
         finished = not (stored and stored[-1].is_within(1, now_ms))
         mixed = question.tallies
+        weeks_shown = drift.report(shown, mixed=mixed)
         return {
             "project": project,
             "question": key,
-            "weeks": drift.report(shown, mixed=mixed),
+            "weeks": leading(weeks_shown[::-1], limits.PAGE_BYTES)[::-1],
             "test": drift.latest_significance(year, mixed=mixed, finished=finished)
             if year
             else None,
@@ -128,9 +132,10 @@ def _by_option(rows: Labelled, p: Floats) -> JsonObject:
         return {"options": [], "confusion": []}
     options = scores.by_option(columns(p), rows.truth, rows.sampling)
     pairs = scores.confusion(columns(p), rows.truth)
+    named = (
+        {**pair, "true": names[pair["true"]], "answer": names[pair["answer"]]} for pair in pairs
+    )
     return {
         "options": [{"option": name, **entry} for name, entry in zip(names, options, strict=True)],
-        "confusion": [
-            {**pair, "true": names[pair["true"]], "answer": names[pair["answer"]]} for pair in pairs
-        ],
+        "confusion": leading(named, LIST_BYTES),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -21,6 +22,12 @@ ResultT = TypeVar("ResultT")
 
 # The most items that share a transaction.
 BATCH = 256
+
+# The same value again would not be written.
+_TOUCH = (
+    "INSERT INTO meta (name, value) VALUES ('written_at', ?) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 
 # How long a caller waits for its commit.
 WRITE_TIMEOUT_S = 30.0
@@ -119,6 +126,11 @@ class Database:
         except StorageError:
             return False
         return True
+
+    def check_writable(self, timeout_s: float) -> None:
+        """Write a little, within `timeout_s` seconds. Raises `StorageError`."""
+        now = int(time.time() * 1000).to_bytes(8)
+        self.write(lambda connection: connection.execute(_TOUCH, (now,)).rowcount, timeout_s)
 
     def close(self) -> None:
         """Write what is waiting, move the log into the file, and close; may be called again."""

@@ -23,7 +23,8 @@ class ApiKey:
     """What is kept of a key; its text is not.
 
     `rpm` is requests a minute, `project` None for every project. Times are in unix milliseconds;
-    `revoked_at` is None while the key is active.
+    `revoked_at` is None while the key is active. `concurrency` is requests at the same time, None
+    for the default.
     """
 
     id: str
@@ -32,6 +33,7 @@ class ApiKey:
     project: str | None
     created_at: int
     revoked_at: int | None
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class NewKey:
     text: str = field(repr=False)
 
 
-_COLUMNS = "id, name, rpm, project, created_at, revoked_at"
+_COLUMNS = "id, name, rpm, project, created_at, revoked_at, concurrency"
 # There is no row without any key, and a row of NULLs where no active key has the hash.
 _ADMIT = (
     f"SELECT {_COLUMNS} FROM (SELECT 1) LEFT JOIN api_keys ON hash = ? AND revoked_at IS NULL "
@@ -50,8 +52,8 @@ _ADMIT = (
 )
 _ALL = f"SELECT {_COLUMNS} FROM api_keys ORDER BY created_at, name"
 _CREATE = (
-    "INSERT INTO api_keys (id, name, hash, rpm, project, created_at) VALUES (?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT (name) DO NOTHING"
+    "INSERT INTO api_keys (id, name, hash, rpm, project, created_at, concurrency) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING"
 )
 _REVOKE = "UPDATE api_keys SET revoked_at = ifnull(revoked_at, ?) WHERE id = ?"
 
@@ -87,7 +89,9 @@ class ApiKeys:
         with self._database.read() as connection:
             return [ApiKey(*row) for row in connection.execute(_ALL)]
 
-    def create(self, name: str, rpm: int, project: str | None = None) -> NewKey | None:
+    def create(
+        self, name: str, rpm: int, project: str | None = None, concurrency: int | None = None
+    ) -> NewKey | None:
         """Make a key for requests to `project`, or to all; None where the name is taken.
 
         A revoked key keeps its name. Raises `StorageError`.
@@ -95,7 +99,8 @@ class ApiKeys:
         key = NewKey(
             ID_PREFIX + secrets.token_hex(ID_BYTES), PREFIX + secrets.token_urlsafe(KEY_BYTES)
         )
-        row = (key.id, name, _digest(key.text), rpm, project, int(self._clock() * 1000))
+        now = int(self._clock() * 1000)
+        row = (key.id, name, _digest(key.text), rpm, project, now, concurrency)
 
         def insert(connection: sqlite3.Connection) -> bool:
             return connection.execute(_CREATE, row).rowcount == 1

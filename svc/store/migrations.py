@@ -69,6 +69,8 @@ CREATE TABLE project_sizes (
     bytes     INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+# How many requests a key may have under way at the same time; NULL for the default.
+_CONCURRENCY = "ALTER TABLE api_keys ADD COLUMN concurrency INTEGER;"
 
 
 def shipped() -> tuple[Migration, ...]:
@@ -78,7 +80,7 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES)
+    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:

@@ -13,10 +13,12 @@ from flask import Flask, g, request
 
 from svc.addresses import is_local_host, is_loopback
 from svc.errors import Forbidden, InvalidRequest, RateLimited, Unauthorized
+from svc.http import WATCHING
 from svc.names import UnsoundName, project_name
 from svc.ratelimit import Buckets, Exceeded
 from svc.schemas import DEFAULT_PROJECT
 from svc.store import ApiKey, ApiKeyRefused, ApiKeys
+from svc.turns import AllTaken, Turns
 from svc.web.decorators import routes
 
 # Proxies add these headers, and a caller on this machine does not.
@@ -35,6 +37,9 @@ _NO_KEYS = (
     "this server answers only holders of an API key, and its database has none; make one with "
     "`svc keys create --name <who>`, or start the server on the right database"
 )
+
+# The name in `g` of what to give back at the end of the request.
+_TURN = "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ def register(
     app: Flask,
     keys: ApiKeys,
     buckets: Buckets,
+    turns: Turns,
     no_auth: bool,
     require_keys: bool = False,
     stored: Callable[[str], bool] = _nothing_stored,
@@ -91,7 +97,9 @@ def register(
     """Refuse requests that may not use `app`, and put what others may do into `g.access`.
 
     As long as there are no keys, everybody may use it with `no_auth`, and nobody with
-    `require_keys`. `stored` says whether there are decisions of a project.
+    `require_keys`. `stored` says whether there are decisions of a project. Of a key `turns` counts
+    the requests under way, but not those that only look at the server. Without keys nothing is
+    counted, since all callers are one and the same then.
     """
 
     @cache
@@ -100,7 +108,8 @@ def register(
         return frozenset(one.path for one in routes(app) if not one.description.guarded)
 
     def admit() -> None:
-        if request.path.rstrip("/") in open_paths():
+        path = request.path.rstrip("/")
+        if path in open_paths():
             return
         key = _admitted(keys, _bearer(request.environ))
         if key is None:
@@ -110,15 +119,39 @@ def register(
                 _check_local(request.environ)
             g.access = Access(stored=stored)
             return
-        try:
-            buckets.reserve(f"key {key.id}", key.rpm)
-        except Exceeded as error:
-            raise RateLimited(
-                f"this API key may make {key.rpm} requests a minute", error.retry_after
-            ) from None
+        if path not in WATCHING:
+            _take_turn(turns, key)
+        _take_from_rate(buckets, key)
         g.access = Access(key.id, key.project, stored)
 
+    def give_back(_: BaseException | None) -> None:
+        if (taken := g.pop(_TURN, None)) is not None:
+            turns.give_back(*taken)
+
     app.before_request(admit)
+    app.teardown_request(give_back)
+
+
+def _take_from_rate(buckets: Buckets, key: ApiKey) -> None:
+    """Count the request among those of the minute. Raises `RateLimited`."""
+    try:
+        buckets.reserve(f"key {key.id}", key.rpm)
+    except Exceeded as error:
+        raise RateLimited(
+            f"this API key may make {key.rpm} requests a minute", error.retry_after
+        ) from None
+
+
+def _take_turn(turns: Turns, key: ApiKey) -> None:
+    """Count the request among those under way. Raises `RateLimited`."""
+    try:
+        turn = turns.take(key.id, key.concurrency)
+    except AllTaken as error:
+        raise RateLimited(
+            f"this API key may have {error.most} requests under way at the same time",
+            error.retry_after,
+        ) from None
+    setattr(g, _TURN, (key.id, turn))
 
 
 def _normal(name: str) -> str:

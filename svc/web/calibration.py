@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from flask import Blueprint, g
 
-from svc import limits
 from svc.jsontext import JsonObject
 from svc.learning import Reporter
 from svc.schemas import ResponseSchema, Shown
@@ -24,13 +23,8 @@ from svc.stats import AUTOMATE_FROM, BINS
 from svc.web.decorators import fails, query, response
 from svc.web.feedback import LabelledSchema
 from svc.web.query import QuestionQuerySchema
-from svc.web.reports import leading
 
 SHARE = nullable(PROBABILITY)
-
-# The lists of a report that can become long, and the most bytes of each.
-CUT = ("models", "confusion")
-LIST_BYTES = limits.PAGE_BYTES // len(CUT)
 
 
 class TemperatureSchema(ResponseSchema):
@@ -232,7 +226,6 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
         Of the most recent wording of the question in the project.
         """
-        report = reporter.calibration(g.access.reading(project), question)
-        return {**report, **{name: leading(report[name], LIST_BYTES) for name in CUT}}
+        return reporter.calibration(g.access.reading(project), question)
 
     return routes

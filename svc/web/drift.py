@@ -10,7 +10,6 @@ from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
 from svc.web.decorators import fails, query, response
 from svc.web.query import WeeksQuerySchema
-from svc.web.reports import leading
 
 
 class DriftWeekSchema(ResponseSchema):
@@ -76,8 +75,6 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
         Where the weeks have more than about 2 MB, the oldest are left out.
         """
-        report = reporter.drift(g.access.reading(project), question, weeks)
-        newest = leading(reversed(report["weeks"]))
-        return {**report, "weeks": newest[::-1]}
+        return reporter.drift(g.access.reading(project), question, weeks)
 
     return routes

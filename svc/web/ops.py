@@ -1,4 +1,4 @@
-"""`GET /health` and `GET /metrics`."""
+"""`GET /health`, `GET /ready` and `GET /metrics`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from svc.jsontext import JsonObject
 from svc.metrics import Metrics
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import TEXT
-from svc.web.decorators import open_to_all, query, response
+from svc.web.decorators import fails, open_to_all, query, response
 from svc.web.query import QuerySchema, QueryTexts
+from svc.web.readiness import Readiness
 
 # The request's `Accept` decides between these.
 PROMETHEUS = ("text/plain", "application/openmetrics-text")
@@ -23,11 +24,17 @@ class HealthSchema(ResponseSchema):
     version = Shown(TEXT)
 
 
+class ReadySchema(ResponseSchema):
+    """A server that can do its work."""
+
+    status = Shown({"const": "ready"})
+
+
 class MetricsQuerySchema(QuerySchema):
     names = QueryTexts("Only these samples.", data_key="name[]", load_default=None)
 
 
-def blueprint(counted: Metrics) -> Blueprint:
+def blueprint(counted: Metrics, readiness: Readiness) -> Blueprint:
     """The routes for the operators of the server."""
     routes = Blueprint("ops", __name__)
 
@@ -37,6 +44,18 @@ def blueprint(counted: Metrics) -> Blueprint:
     def health() -> JsonObject:
         """Say that the server answers, and its version."""
         return {"status": "ok", "version": __version__}
+
+    @routes.get("/ready")
+    @response(ReadySchema)
+    @fails(503)
+    @open_to_all
+    def ready() -> JsonObject:
+        """Say whether the server can do its work: its database takes writes, and it has a provider.
+
+        Whether a provider answers is not asked.
+        """
+        readiness.check()
+        return {"status": "ready"}
 
     @routes.get("/metrics")
     @query(MetricsQuerySchema)

@@ -60,15 +60,17 @@ def test_a_key_is_made_with_a_rate_and_a_project(db: Path) -> None:
 
 
 def test_the_list_is_a_table_that_shows_no_key(db: Path) -> None:
-    one, text = create(db, "ada", "--rpm", "60", "--project", "shop")
+    one, text = create(db, "ada", "--rpm", "60", "--project", "shop", "--concurrency", "5")
     other, _ = create(db, "bob")
     assert svc("revoke", other, "--db", db).exit_code == 0
     listed = svc("list", "--db", db)
     head, first, second = listed.stdout.splitlines()
-    assert head.split() == ["id", "name", "rpm", "project", "created", "state"]
+    assert head.split() == ["id", "name", "rpm", "at", "once", "project", "created", "state"]
     moment = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-    assert re.fullmatch(rf"{one}  ada    60  shop     {moment}  active", first)
-    assert re.fullmatch(rf"{other}  bob   600  -        {moment}  revoked {moment}", second)
+    assert re.fullmatch(rf"{one}  ada    60        5  shop     {moment}  active", first)
+    assert re.fullmatch(
+        rf"{other}  bob   600        -  -        {moment}  revoked {moment}", second
+    )
     assert text not in listed.output and "svc_" not in listed.output
 
 

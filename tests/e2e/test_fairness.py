@@ -92,7 +92,7 @@ def stalled(db: Path) -> Iterator[Stalled]:
         yield Stalled(server, provider, answer, stack, db)
 
 
-@pytest.mark.parametrize("path", ["/health", "/metrics"])
+@pytest.mark.parametrize("path", ["/health", "/ready", "/metrics"])
 def test_who_looks_at_the_server_waits_for_no_model(stalled: Stalled, path: str) -> None:
     callers = stalled.send(limits.REQUEST_THREADS + 44)
     until(lambda: len(stalled.provider.requests) == limits.REQUEST_THREADS)
@@ -101,3 +101,20 @@ def test_who_looks_at_the_server_waits_for_no_model(stalled: Stalled, path: str)
     assert statistics.median(seconds for _, seconds in asked) < PROMPT_S
     stalled.answer.set()
     assert {caller.recv(12) for caller in callers} == {b"HTTP/1.1 200"}
+
+
+def test_one_key_has_its_share_and_another_is_answered_beside_it(stalled: Stalled) -> None:
+    one, other = stalled.key("--name", "one"), stalled.key("--name", "other")
+    few = stalled.key("--name", "few", "--concurrency", "2")
+    callers = stalled.send(limits.KEY_CONCURRENCY, one) + stalled.send(2, few)
+    until(lambda: len(stalled.provider.requests) == len(callers))
+    for key in (one, few):
+        (refused,) = stalled.send(1, key)
+        answer = refused.recv(10_000).decode().lower()
+        assert answer.startswith("http/1.1 429 ") and '"rate_limited"' in answer
+        assert "\r\nretry-after: " in answer
+    assert stalled.get("/v1/models", other)[0] == 200
+    assert stalled.get("/metrics", one)[0] == 200
+    stalled.answer.set()
+    assert {caller.recv(12) for caller in callers} == {b"HTTP/1.1 200"}
+    until(lambda: stalled.get("/v1/models", few)[0] == 200)

@@ -13,6 +13,7 @@ from svc.metrics import Board, Metrics
 from svc.ratelimit import Buckets
 from svc.store.database import Database
 from svc.store.keys import ApiKeys, NewKey
+from svc.turns import Turns
 from svc.web import auth, error_handlers, hooks
 from svc.web.decorators import open_to_all
 from tests.web.conftest import Start
@@ -48,7 +49,7 @@ class World:
         self.keys, self.clock = ApiKeys(database), Clock()
         app = Flask("svc")
         hooks.register(app, 30, Metrics(Board()))
-        auth.register(app, self.keys, Buckets(self.clock), no_auth, require_keys)
+        auth.register(app, self.keys, Buckets(self.clock), Turns(self.clock), no_auth, require_keys)
         error_handlers.register(app)
         app.add_url_rule("/who", "who", view_func=lambda: jsonify(g.access.key_id, g.access.only))
         app.add_url_rule("/health", "health", view_func=open_to_all(lambda: "ok"))

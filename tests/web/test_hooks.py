@@ -17,6 +17,7 @@ from svc.metrics import Board, Metrics
 from svc.ratelimit import Buckets
 from svc.store.database import Database
 from svc.store.keys import ApiKeys
+from svc.turns import Turns
 from svc.web import auth, error_handlers, hooks
 from tests.web.conftest import Start
 from tests.web.models import decision
@@ -161,7 +162,7 @@ def test_strangers_fill_no_disk_and_are_counted_all_the_same(
         key = keys.create("ada", 600)
         assert key is not None
         hooks.register(app, 30, metrics, clock=lambda: now[0])
-        auth.register(app, keys, Buckets(), no_auth=False)
+        auth.register(app, keys, Buckets(), Turns(), no_auth=False)
         error_handlers.register(app)
         app.add_url_rule("/who", view_func=lambda: "ok")
         client, good = app.test_client(), {"Authorization": f"Bearer {key.text}"}

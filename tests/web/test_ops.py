@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from flask.testing import FlaskClient
 
 from svc import __version__
+from svc.app import create_app
+from svc.bootstrap import build
+from svc.errors import NotReady
+from svc.settings import load
+from svc.web.readiness import Readiness
 from tests.scripted import Reply, ScriptedProvider, always, error
 from tests.web.conftest import Start
 from tests.web.models import ANIMAL, decision, replying
@@ -23,6 +31,39 @@ def test_health_answers_while_the_database_is_gone(start: Start) -> None:
 def test_health_answers_a_head_request_without_a_body(start: Start) -> None:
     response = start().test_client().head("/health")
     assert (response.status_code, response.data) == (200, b"")
+
+
+def test_a_server_that_can_write_and_has_a_provider_is_ready(start: Start) -> None:
+    response = start().test_client().get("/ready")
+    assert (response.status_code, response.get_json()) == (200, {"status": "ready"})
+
+
+def test_a_server_whose_database_takes_no_writes_is_not_ready(start: Start) -> None:
+    app = start()
+    app.extensions["svc"].database.close()
+    response = app.test_client().get("/ready")
+    assert (response.status_code, response.get_json()["error"]["type"]) == (503, "not_ready")
+
+
+def test_a_server_without_a_provider_is_not_ready(tmp_path: Path) -> None:
+    services = build(load({"SVC_DB": str(tmp_path / "svc.db")}))
+    try:
+        response = create_app(services).test_client().get("/ready")
+    finally:
+        services.close()
+    assert response.status_code == 503
+    assert response.get_json()["error"]["message"] == "no provider is configured"
+
+
+def test_what_was_found_is_kept_for_a_second() -> None:
+    now, asked = [0.0], []
+    readiness = Readiness([lambda: str(asked.append(1) or len(asked))], lambda: now[0])  # type: ignore[func-returns-value]
+    found = []
+    for now[0] in (1.0, 1.5, 2.5):
+        with pytest.raises(NotReady) as error:
+            readiness.check()
+        found.append(error.value.message)
+    assert found == ["1", "1", "2"]
 
 
 def scrape(client: FlaskClient) -> str:

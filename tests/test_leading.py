@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from svc.web.reports import leading
+from svc import limits
+from svc.jsontext import leading
 
 ITEMS = [{"week": number} for number in range(4)]
 
 
 def test_what_is_within_the_bound_is_kept_whole() -> None:
-    assert leading(ITEMS) == ITEMS
-    assert leading([]) == []
+    assert leading(ITEMS, limits.PAGE_BYTES) == ITEMS
+    assert leading([], 1) == []
 
 
 def test_what_is_beyond_it_is_left_out_but_not_the_first() -> None:

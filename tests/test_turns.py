@@ -1,0 +1,90 @@
+"""Turns of keys; what concerns processes forks, in a process of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc import limits
+from svc.turns import AllTaken, Turns
+from tests.test_sharing import run
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def turns(clock: Clock) -> Turns:
+    return Turns(clock)
+
+
+def refused(turns: Turns, key_id: str, most: int | None) -> AllTaken:
+    with pytest.raises(AllTaken) as error:
+        turns.take(key_id, most)
+    return error.value
+
+
+def test_a_key_has_as_many_requests_at_a_time_as_it_may_and_others_have_theirs(
+    turns: Turns,
+) -> None:
+    first, _ = turns.take("a", 2), turns.take("a", 2)
+    assert refused(turns, "a", 2).most == 2
+    turns.take("b", 1)
+    turns.give_back("a", first)
+    turns.take("a", 2)
+    refused(turns, "a", 2)
+
+
+def test_the_default_is_a_quarter_of_the_threads(turns: Turns) -> None:
+    for _ in range(limits.REQUEST_THREADS // 4):
+        turns.take("a", None)
+    assert refused(turns, "a", None).most == limits.REQUEST_THREADS // 4
+
+
+def test_who_is_refused_hears_when_the_oldest_request_will_have_ended(
+    turns: Turns, clock: Clock
+) -> None:
+    usual = turns.take("a", 1)
+    clock.now += 8
+    turns.give_back("a", usual)
+    turns.take("a", 1)
+    clock.now += 3
+    assert refused(turns, "a", 1).retry_after == pytest.approx(5)
+    clock.now += 27
+    assert refused(turns, "a", 1).retry_after == pytest.approx(30)
+    clock.now += 70
+    assert refused(turns, "a", 1).retry_after == pytest.approx(limits.REQUEST_DEADLINE_S - 100)
+
+
+def test_requests_of_other_processes_count_until_these_end() -> None:
+    script = """
+from svc.turns import AllTaken, Turns
+turns, (read, write) = Turns(), os.pipe()
+
+def hold():
+    for _ in range(3):
+        turns.take("a", 3)
+    os.write(write, b"held")
+    signal.pause()
+
+holder = forked(hold)
+os.read(read, 4)
+turns.take("b", 1)
+try:
+    turns.take("a", 3)
+except AllTaken:
+    print("refused")
+os.kill(holder, signal.SIGKILL)
+os.waitpid(holder, 0)
+turns.take("a", 3)
+print("taken")
+"""
+    assert run(script).split() == ["refused", "taken"]
