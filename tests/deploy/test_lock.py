@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "deploy/requirements.lock").read_text("utf-8")
 LOCKED = {
     canonicalize_name(name): version
-    for name, version in re.findall(r"^([a-z0-9-]+)==(\S+) \\\\$", LOCK, re.MULTILINE)
+    for name, version in re.findall(r"^([a-z0-9-]+)==(\S+) \\$", LOCK, re.MULTILINE)
 }
 
 
