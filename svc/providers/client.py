@@ -167,10 +167,10 @@ class Client:
 
 def _spend(body: bytes, deadline: Deadline | None) -> None:
     """Take the work of reading a reply from what the request has. Raises `BadReply`."""
-    effort = deadline.effort if deadline else Effort(limits.REPLIES_PARTS)
     parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
     if parts <= limits.REPLY_PARTS_ALWAYS_READ:
         return
+    effort = deadline.effort if deadline else Effort(limits.REPLIES_PARTS)
     if not effort.take(parts):
         raise BadReply("the replies to this request hold more than is read for one")
 

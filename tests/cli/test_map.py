@@ -151,6 +151,16 @@ def test_another_run_is_refused_unless_it_restarts(files: Files, change: str) ->
     assert files.output.read_bytes() != before
 
 
+def test_a_damaged_record_tells_the_terminal_nothing(files: Files) -> None:
+    files.map("--demo")
+    record = files.output.with_name(files.output.name + ".run.json")
+    began = json.loads(record.read_text("utf-8"))
+    record.write_text(json.dumps({**began, "\n\x1b[2J\x9b31mforged": 1}), "utf-8")
+    refused = files.map("--demo")
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1 and refused.stderr.strip().isprintable()
+
+
 def test_an_outage_leaves_its_lines_to_a_rerun(files: Files) -> None:
     def failing(body: Json, n: int, headers: Any) -> Behaviour:
         return YES if re.search(r"Parcel [0-4] ", json.dumps(body)) else REFUSAL
