@@ -40,9 +40,11 @@ def test_the_server_is_what_its_document_says(db: Path, tmp_path: Path) -> None:
 
 
 def test_it_is_so_with_keys_too(db: Path, tmp_path: Path) -> None:
-    _, key = make_key(db, "ada", "--project", "shop", "--rpm", "120")
+    _, key = make_key(db, "ada", "--project", "shop")
+    _, slow_key = make_key(db, "bob", "--project", "shop", "--rpm", "2")
     with Server(db, "--demo") as server:
         examine(server, tmp_path, "--phases", "examples")
+        examine(server, tmp_path, "--phases", "examples", "-H", f"Authorization: Bearer {slow_key}")
         examine(server, tmp_path, "--phases", "fuzzing", "-H", f"Authorization: Bearer {key}")
         statuses = set(re.findall(r"path=/v1/\S* status=(\d+)", server.log))
     assert statuses >= {"200", "401", "403", "429"}
