@@ -27,7 +27,7 @@ class UnsoundName(ValueError):
 
 def project_name(text: str) -> str:
     """The name in Unicode's normal form C, in which it is stored. Raises `UnsoundName`."""
-    name = text if len(text) > PROJECT_CHARS else unicodedata.normalize("NFC", text)
+    name = text if len(text) > PROJECT_CHARS else normal_form(text)
     if len(name) > PROJECT_CHARS:
         raise UnsoundName(f"must have at most {PROJECT_CHARS} characters and no control characters")
     if name.isascii() and name.isprintable():
@@ -41,6 +41,11 @@ def project_name(text: str) -> str:
             "must not mix Latin, Greek and Cyrillic letters in one word, since they look alike"
         )
     return name
+
+
+def normal_form(text: str) -> str:
+    """The text in Unicode's normal form C, which is one for letters that are drawn alike."""
+    return unicodedata.normalize("NFC", text)
 
 
 def _is_unseen(character: str) -> bool:

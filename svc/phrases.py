@@ -15,10 +15,19 @@ def quoted(name: str, limit: int = 60) -> str:
 
 def visible(text: str, limit: int = 200) -> str:
     """At most `limit` characters, with a sign in place of each that is not visible."""
-    cut = text if len(text) <= limit else text[: limit - 1] + "…"
-    if cut.isprintable():
-        return cut
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut)
+    return printable(shortened(text, limit), "\N{REPLACEMENT CHARACTER}")
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text, or its start and an ellipsis, in at most `limit` characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def printable(text: str, sign: str = "?") -> str:
+    """The text with `sign` in place of each character that a terminal would obey or not show."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else sign for c in text)
 
 
 def listed(names: Sequence[str]) -> str:

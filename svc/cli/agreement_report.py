@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from svc import jsontext
 from svc.batch import Agreement
 from svc.cli.tables import table
+from svc.phrases import printable, shortened
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 # The most labels of a confusion matrix; of more, the most frequent confusions are listed.
@@ -15,6 +17,8 @@ MATRIX = 8
 PAIRS = 10
 # The most characters of a label in a table.
 _CELL = 16
+# The most characters of a state that is shown.
+_EXCERPT = 100
 
 
 def report(key: str, agreement: Agreement, excerpts: Mapping[int, str]) -> list[str]:
@@ -33,6 +37,11 @@ def report(key: str, agreement: Agreement, excerpts: Mapping[int, str]) -> list[
         lines += _confusion(agreement)
     lines += _disagreements(agreement, excerpts)
     return lines
+
+
+def excerpt(state: Any) -> str:
+    """The beginning of a state, in one line."""
+    return printable(jsontext.as_text(state)[:_EXCERPT], " ")
 
 
 def _automation(agreement: Agreement) -> list[str]:
@@ -87,5 +96,4 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    line = "".join(character if character.isprintable() else " " for character in text)
-    return line if len(line) <= _CELL else f"{line[: _CELL - 1]}…"
+    return shortened(printable(text, " "), _CELL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from svc.cli.tables import printable
+from svc.phrases import printable
 from svc.wording import Finding
 
 _WIDTH = 100

@@ -9,7 +9,7 @@ import contextlib
 
 import click
 
-from svc.cli.tables import printable
+from svc.phrases import printable
 
 # Something failed, or not everything was answered.
 FAILED = 1

@@ -8,8 +8,9 @@ from dataclasses import asdict
 
 from svc import jsontext
 from svc.cli.probe_inputs import Questioned
-from svc.cli.tables import decimal, percent, printable, table
+from svc.cli.tables import decimal, percent, table
 from svc.evals import ProbeJob, Steadiness, Told, WordingProbe, steadiness_of
+from svc.phrases import printable
 
 _HEAD = ("question", "change", "compared", "flips", "agreement", "mean spread", "widest", "failed")
 # The places of the columns that hold words.

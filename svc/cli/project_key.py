@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 
 import click
 
 from svc.cli import database
 from svc.errors import SettingsError
+from svc.names import normal_form
 from svc.store import MASTER_KEY, ProjectKeys
 
 # The most characters of a key.
@@ -54,7 +54,7 @@ def remove(project: str, db: str) -> None:
     with database.opened(db) as opened:
         keys = ProjectKeys(opened, None)
         # A name of before, when any was allowed, stays as it was written.
-        known = keys.remove(project) or keys.remove(unicodedata.normalize("NFC", project))
+        known = keys.remove(project) or keys.remove(normal_form(project))
     if not known:
         raise SettingsError(f"project {project[:100]!r} has no aggregator key")
     click.echo(f"the aggregator key of project {project!r} is removed")

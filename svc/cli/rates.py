@@ -8,9 +8,10 @@ import click
 
 from svc import jsontext, limits
 from svc.cli import database
-from svc.cli.tables import decimal, percent, printable, span, table
+from svc.cli.tables import decimal, percent, span, table
 from svc.jsontext import JsonObject
 from svc.learning import RateReporter
+from svc.phrases import printable
 from svc.schemas import DEFAULT_PROJECT
 from svc.store import Labels, Periods, QuestionVersions
 

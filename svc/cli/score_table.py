@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from svc.cli.tables import decimal, dollars, milliseconds, percent, printable, span, table
+from svc.cli.tables import decimal, dollars, milliseconds, percent, span, table
 from svc.evals import Figures, Run, Scored, figures_of
+from svc.phrases import printable
 
 _HEAD = (
     *("set", "rows", "accuracy", "95% interval", "ECE", "Brier"),

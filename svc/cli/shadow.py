@@ -9,17 +9,14 @@ from typing import Any
 
 import click
 
-from svc import jsontext
 from svc.batch import STANDARD, AnswerLine, LineAnswer, add_up, check_labels, compare, open_input
-from svc.cli.agreement_report import report
+from svc.cli.agreement_report import excerpt, report
 from svc.cli.batches import Batch, batch_options, run
 from svc.cli.plans import ModelOptions, model_options
 from svc.errors import InvalidRequest
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
 
-# The most characters of a state that are shown.
-EXCERPT = 100
 EXAMPLES = """\b
 Examples:
   svc shadow --demo -q questions.json -o shadow.jsonl labelled.jsonl
@@ -106,9 +103,4 @@ def _excerpts(path: str, numbers: set[int]) -> dict[int, str]:
         return {}
     with closing(open_input(path)) as source:
         chosen = (line for line in source.lines if line.number in numbers)
-        return {line.number: _excerpt(line.parse()["state"]) for line in chosen}
-
-
-def _excerpt(state: Any) -> str:
-    text = jsontext.as_text(state)[:EXCERPT]
-    return "".join(character if character.isprintable() else " " for character in text)
+        return {line.number: excerpt(line.parse()["state"]) for line in chosen}

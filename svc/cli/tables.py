@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Sequence
 
+from svc.phrases import printable
+
 _GAP = "  "
 _FIRST = frozenset({0})
 
@@ -30,11 +32,6 @@ def table(
 def width(text: str) -> int:
     """How many columns of a terminal a text takes."""
     return sum(map(_columns, text))
-
-
-def printable(text: str) -> str:
-    """The text without control characters, which a saved file may contain."""
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def percent(share: float | None) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svc.cli.tables import decimal, dollars, milliseconds, percent, printable, span, table
+from svc.cli.tables import decimal, dollars, milliseconds, percent, span, table
 from svc.evals import Candidate, Figures, Found, Search, accuracy, plan_text, wilson
+from svc.phrases import printable
 
 _FIGURES = ("accuracy", "95% interval", "ECE", "cost", "median", "failed")
 _WAYS = ("model", "mode", "orders", "examples", *_FIGURES)

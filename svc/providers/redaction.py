@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from svc.phrases import printable
+
 MESSAGE_CHARS = 300
 
 # A shorter run inside a word is not taken for an echo; a whole word always is.
@@ -57,7 +59,7 @@ class Redactor:
             return ""
         plain = _ESCAPE.sub(_unescaped, words[: 4 * MESSAGE_CHARS])
         line = " ".join(_ENCODED.sub(REMOVED, plain).split())
-        line = "".join(c if c.isprintable() else "?" for c in line[:MESSAGE_CHARS])
+        line = printable(line[:MESSAGE_CHARS])
         # Every second piece is a known word, which stays.
         pieces = _KNOWN.split(line)
         pieces[::2] = [self._without_words(self._without_runs(piece)) for piece in pieces[::2]]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svc.jsontext import INT_DIGITS
 from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, NoLogprobs, Refused
 from svc.providers.refusals import SentCall, failure
@@ -25,12 +26,10 @@ NAME_CHARS = 200
 # How far above 1 rounding may push the sum of the alternatives' probabilities.
 _SUM_SLACK = 0.01
 
-# The time to convert a whole number grows with the square of its digits.
-_DIGITS = 400
-
 
 def _whole(text: str) -> int | None:
-    return int(text) if len(text) <= _DIGITS else None
+    # The time to convert a whole number grows with the square of its digits.
+    return int(text) if len(text) <= INT_DIGITS else None
 
 
 # NaN and Infinity are no JSON, but servers send them: they read as null.

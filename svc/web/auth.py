@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +13,7 @@ from flask import Flask, g, request
 from svc.addresses import is_local_host, is_loopback
 from svc.errors import Forbidden, InvalidRequest, RateLimited, Unauthorized
 from svc.http import WATCHING
-from svc.names import UnsoundName, project_name
+from svc.names import UnsoundName, normal_form, project_name
 from svc.ratelimit import Buckets, Exceeded
 from svc.schemas import DEFAULT_PROJECT
 from svc.store import ApiKey, ApiKeyRefused, ApiKeys
@@ -61,7 +60,7 @@ class Access:
         """
         if self.only is None:
             return DEFAULT_PROJECT if requested is None else requested
-        if requested is not None and _normal(requested) != _normal(self.only):
+        if requested is not None and normal_form(requested) != normal_form(self.only):
             raise Forbidden("this API key is for another project")
         return self.only
 
@@ -152,10 +151,6 @@ def _take_turn(turns: Turns, key: ApiKey) -> None:
             error.retry_after,
         ) from None
     setattr(g, _TURN, (key.id, turn))
-
-
-def _normal(name: str) -> str:
-    return unicodedata.normalize("NFC", name)
 
 
 def _admitted(keys: ApiKeys, text: str | None) -> ApiKey | None:

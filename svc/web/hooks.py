@@ -35,7 +35,6 @@ def register(
     were refused before anybody knew who asks are all counted, but only so many a minute by `clock`
     have a line in the log.
     """
-
     strangers = Sparingly(limits.STRANGERS_LOGGED, clock)
 
     def begin() -> None:
@@ -53,25 +52,28 @@ def register(
         _secure(response)
         seconds = time.monotonic() - kept.arrived
         metrics.responded(status)
-        if told := strangers.left_out():
-            log.info("requests of strangers were left out of the log", extra={FIELDS: {"n": told}})
         if (decision := kept.get("decision")) is not None:
             metrics.decided(seconds, decision)
+        if told := strangers.left_out():
+            log.info("requests of strangers were left out of the log", extra={FIELDS: {"n": told}})
         stranger = "access" not in kept and 400 <= status < 500
-        if stranger and not strangers.take():
-            return response
-        fields = {
-            "method": request.environ["REQUEST_METHOD"],
-            "path": visible(request.path),
-            "status": status,
-            "ms": round(seconds * 1000, 1),
-            "request_id": kept.request_id,
-        }
-        log.info("request", extra={FIELDS: fields})
+        if not stranger or strangers.take():
+            _log(kept.request_id, status, seconds)
         return response
 
     app.before_request(begin)
     app.after_request(end)
+
+
+def _log(request_id: str, status: int, seconds: float) -> None:
+    fields = {
+        "method": request.environ["REQUEST_METHOD"],
+        "path": visible(request.path),
+        "status": status,
+        "ms": round(seconds * 1000, 1),
+        "request_id": request_id,
+    }
+    log.info("request", extra={FIELDS: fields})
 
 
 def _secure(response: Response) -> None:
