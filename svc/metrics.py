@@ -11,7 +11,7 @@ import logging
 import mmap
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
@@ -28,6 +28,7 @@ from svc import errors
 from svc.errors import SvcError
 from svc.records import Decision, Source
 from svc.sharing import ProcessLock
+from svc.tallies import OTHERS, TallyBoard
 from svc.usage import Counts
 
 # Upper bounds of the duration's buckets, in seconds: from a cached answer to the deadline.
@@ -52,6 +53,30 @@ _OF_MODELS: tuple[tuple[str, str, Callable[[Counts], float]], ...] = (
     ("svc_model_cost_dollars", "Dollars that calls cost.", lambda counts: counts.cost_usd),
 )
 
+# The counters of each project with the models that answered: name, and help text.
+_OF_PROJECTS = (
+    ("svc_project_decisions", "Decisions answered, by project and answering models."),
+    ("svc_project_cost_dollars", "Dollars that the calls of these decisions cost."),
+    ("svc_project_input_tokens", "Input tokens that models reported for these decisions."),
+)
+
+# The counters of each project with the models that answered and a question type.
+_OF_TYPES = (
+    ("svc_project_answers", "Answers, by project, answering models and question type."),
+    ("svc_project_abstains", "Those of them below the question's min_confidence."),
+)
+
+# How many projects with their models have series of their own, and how many of these with a
+# question type. All beyond are counted together, so that callers cannot fill a Prometheus server.
+PROJECT_SERIES = 128
+TYPE_SERIES = 256
+
+# A project and models with a longer name are counted with the others.
+_SERIES_BYTES = 640
+
+# Stands between the parts of a name; no project, model or type has it.
+_BETWEEN = "\x1f"
+
 # The rows of processes. Later processes share the rows of those that ended long ago.
 ROWS = 512
 
@@ -73,6 +98,8 @@ class Board:
         numbers = memoryview(mmap.mmap(-1, (1 + ROWS * _COLUMNS) * 8)).cast("d")
         # The first number counts the processes so far.
         self._processes, self._rows = numbers[:1], numbers[1:]
+        self.projects = TallyBoard(PROJECT_SERIES, _SERIES_BYTES, len(_OF_PROJECTS))
+        self.types = TallyBoard(TYPE_SERIES, _SERIES_BYTES, len(_OF_TYPES))
 
     def new_row(self) -> memoryview[float]:
         """A row for this process alone, all zeros."""
@@ -89,6 +116,8 @@ class Board:
 
     def close(self) -> None:
         """Release it in this process."""
+        self.types.close()
+        self.projects.close()
         self._lock.close()
 
 
@@ -107,6 +136,7 @@ class Metrics:
         """
         self._board, self._row, self._quota = board, board.new_row(), quota
         self._models = models
+        self._projects, self._types = board.projects.open(), board.types.open()
         self._lock = threading.Lock()
         registry = CollectorRegistry(auto_describe=True)
         registry.register(self)
@@ -125,6 +155,15 @@ class Metrics:
                 row[column] += count
             row[_SECONDS] += seconds
             row[_BUCKETS + bisect_left(BUCKETS, seconds)] += 1
+        self._count_by_project(decision)
+
+    def _count_by_project(self, decision: Decision) -> None:
+        series = f"{decision.project}{_BETWEEN}{decision.model}"
+        self._projects.add(series, (1, decision.cost_usd, decision.input_tokens))
+        for question in decision.questions:
+            answer = decision.answers[question.key]
+            if answer.source is not Source.SKIPPED:
+                self._types.add(f"{series}{_BETWEEN}{question.type}", (1, answer.abstains))
 
     def responded(self, status: int) -> None:
         """Count a response."""
@@ -144,6 +183,8 @@ class Metrics:
         yield _durations(sums)
         yield _responses(sums)
         yield from _by_model(self._models())
+        yield from _by_series(_OF_PROJECTS, ("project", "model"), self._board.projects)
+        yield from _by_series(_OF_TYPES, ("project", "model", "type"), self._board.types)
         if self._quota is not None:
             yield from self._remaining(self._quota)
 
@@ -187,6 +228,18 @@ def _by_model(counts: Mapping[str, Counts]) -> Iterator[Metric]:
         tokens.add_metric([model_id, "output"], of_model.output_tokens)
         mass.add_metric([model_id], count_value=int(of_model.readings), sum_value=of_model.mass)
     yield from (tokens, mass)
+
+
+def _by_series(
+    counters: Sequence[tuple[str, str]], labels: Sequence[str], board: TallyBoard
+) -> Iterator[Metric]:
+    sums = sorted(board.sums().items())
+    for column, (name, text) in enumerate(counters):
+        family = CounterMetricFamily(name, text, labels=labels)
+        for series, numbers in sums:
+            parts = [OTHERS] * len(labels) if series == OTHERS else series.split(_BETWEEN)
+            family.add_metric(parts, numbers[column])
+        yield family
 
 
 def _responses(sums: list[float]) -> Metric:

@@ -79,7 +79,7 @@ class AskedQuestion:
 
     `digest` is the SHA-256 of the exact question, `definition` its JSON. `reading` is a JSON
     value, None where no model was asked; `top` and `confidence` are its top answer and that one's
-    probability, as drift counts them.
+    probability, as drift counts them. `type` is the question's type.
     """
 
     key: str
@@ -88,6 +88,7 @@ class AskedQuestion:
     reading: Any
     top: str = ""
     confidence: float = 0.0
+    type: str = ""
 
 
 def column(form: Json, description: str = "", **kwargs: Any) -> Any:

@@ -30,6 +30,7 @@ LEVELS = (
         "settings",
         "shapes",
         "sharing",
+        "tallies",
         "terms",
         "turns",
         "usage",

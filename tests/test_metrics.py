@@ -3,23 +3,27 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.metrics import BUCKETS, ROWS, Board, Metrics
+from svc.metrics import BUCKETS, PROJECT_SERIES, ROWS, TYPE_SERIES, Board, Metrics
 from svc.records import SKIPPED, Answer, Decision, Source
 from svc.store import StorageError
 from tests.openapi.judge import document
-from tests.store.records import record
+from tests.store.records import asked, record
 
 SURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.9)
 UNSURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.4, abstains=True)
 
 
-def decided(*answers: Answer, cached: bool = False) -> Decision:
-    return record(answers=dict(enumerate(answers)), cached=cached)
+def decided(*answers: Answer, **fields: Any) -> Decision:
+    """A decision whose questions are choices called 0, 1 and so on."""
+    by_key = {str(number): answer for number, answer in enumerate(answers)}
+    questions = tuple(replace(asked(key), type="choice") for key in by_key)
+    return record(questions=questions, answers=by_key, **fields)
 
 
 def samples(metrics: Metrics, names: list[str] | None = None) -> dict[str, float]:
@@ -70,6 +74,40 @@ def test_a_decision_is_counted_with_its_answers() -> None:
     assert shown["svc_answers_total"] == 3
     assert shown["svc_abstains_total"] == 1
     assert shown["svc_decide_duration_seconds_sum"] == pytest.approx(0.201)
+
+
+def test_decisions_are_counted_by_project_and_models() -> None:
+    metrics = Metrics(Board())
+    for project in ("shop", "shop", "desk"):
+        metrics.decided(
+            0.1, decided(SURE, project=project, model="@a/m,b", cost_usd=0.5, input_tokens=30)
+        )
+    shown = samples(metrics)
+    assert shown["svc_project_decisions_total @a/m,b shop"] == 2
+    assert shown["svc_project_cost_dollars_total @a/m,b shop"] == 1.0
+    assert shown["svc_project_input_tokens_total @a/m,b shop"] == 60
+    assert shown["svc_project_decisions_total @a/m,b desk"] == 1
+
+
+def test_answers_are_counted_by_question_type() -> None:
+    metrics = Metrics(Board())
+    metrics.decided(0.1, decided(SURE, UNSURE, SKIPPED, project="shop", model="m"))
+    shown = samples(metrics)
+    assert shown["svc_project_answers_total m shop choice"] == 2
+    assert shown["svc_project_abstains_total m shop choice"] == 1
+
+
+def test_names_that_callers_choose_give_a_bounded_number_of_series() -> None:
+    metrics = Metrics(Board())
+    for number in range(2 * TYPE_SERIES):
+        metrics.decided(0.1, decided(SURE, project=f"p{number}", model="m"))
+    metrics.decided(0.1, decided(SURE, project="p", model="m" * 1_000))
+    shown = samples(metrics)
+    projects = [name for name in shown if name.startswith("svc_project_decisions_total")]
+    types = [name for name in shown if name.startswith("svc_project_answers_total")]
+    assert (len(projects), len(types)) == (PROJECT_SERIES, TYPE_SERIES)
+    assert sum(shown[name] for name in projects) == 2 * TYPE_SERIES + 1
+    assert shown["svc_project_answers_total other other other"] == TYPE_SERIES + 2
 
 
 def test_a_duration_is_counted_in_every_bucket_whose_bound_it_does_not_exceed() -> None:

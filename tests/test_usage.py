@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from svc.metrics import Board, Metrics
-from svc.usage import MODELS, OTHERS, PROCESSES, Counts, UsageBoard
+from svc.tallies import OTHERS, PROCESSES
+from svc.usage import MODELS, Counts, UsageBoard
 from tests.test_metrics import samples
 
 ONE = Counts(calls=2, failures=1, input_tokens=100, output_tokens=5, cost_usd=0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from svc.engine.plans import Finding, ModelResult
 from svc.engine.setup import Setup
@@ -76,11 +77,13 @@ def _mode(setup: Setup, answered: Answered) -> Mode:
 
 
 def _asked_question(key: str, question: Question, finding: Finding | None) -> AskedQuestion:
-    wording = (key, question.digest, question.definition_json)
+    exact = partial(
+        AskedQuestion, key, question.digest, question.definition_json, type=question.type
+    )
     if finding is None:
-        return AskedQuestion(*wording, None)
+        return exact(None)
     reading = finding.reading
     kept = {**question.stored(reading), "by": finding.answered_by}
     if finding.members:
         kept = {**kept, "members": finding.members}
-    return AskedQuestion(*wording, kept, question.tally(reading), question.confidence(reading))
+    return exact(kept, question.tally(reading), question.confidence(reading))

@@ -11,21 +11,76 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
 
 from svc.cli.main import main
 from svc.metrics import Board, Metrics
+from svc.usage import Counts, UsageBoard
 from tests.e2e.serving import ROOT, Server
+from tests.test_metrics import SURE, decided
 
 DEPLOY = ROOT / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 UNIT = (DEPLOY / "svc@.service").read_text()
 
 
-def test_alerts_speak_of_metrics_that_there_are() -> None:
-    metrics = Metrics(Board(), lambda: 1)
-    shown = set(re.findall(r"^(svc_\w+)", metrics.render()[0], re.MULTILINE))
-    used = set(re.findall(r"\bsvc_\w+", (DEPLOY / "alerts.yml").read_text()))
-    assert used <= shown
+@pytest.fixture
+def labels_of_metrics() -> dict[str, set[str]]:
+    """The labels of each metric of a server that has done a bit of everything."""
+    board, usage = Board(), UsageBoard()
+    usage.open().add("m", Counts(calls=1, readings=1))
+    metrics = Metrics(board, lambda: 1, usage.sums)
+    metrics.decided(0.1, decided(SURE))
+    samples = [
+        sample
+        for family in text_string_to_metric_families(metrics.render()[0])
+        for sample in family.samples
+    ]
+    return {sample.name: set(sample.labels) for sample in samples}
+
+
+def test_alerts_speak_of_metrics_that_there_are(labels_of_metrics: dict[str, set[str]]) -> None:
+    assert set(re.findall(r"\bsvc_\w+", (DEPLOY / "alerts.yml").read_text())) <= set(
+        labels_of_metrics
+    )
+
+
+def test_the_board_shows_metrics_and_labels_that_there_are(
+    labels_of_metrics: dict[str, set[str]],
+) -> None:
+    board = json.loads((DEPLOY / "grafana.json").read_text())
+    expressions = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    assert len(expressions) == len(set(expressions)) > 10
+    for expression in expressions:
+        names = set(re.findall(r"\bsvc_\w+", expression))
+        assert names
+        assert names <= set(labels_of_metrics)
+        # Prometheus itself adds the instance.
+        labels = {"instance"}.union(*(labels_of_metrics[name] for name in names))
+        grouped = re.findall(r"by \(([^)]*)\)", expression)
+        selected = re.findall(r"(\w+)=~", expression)
+        assert {*selected, *(one for group in grouped for one in group.split(", "))} <= labels
+
+
+def test_the_board_names_a_data_source_and_variables_that_it_has() -> None:
+    text = (DEPLOY / "grafana.json").read_text()
+    variables = {one["name"] for one in json.loads(text)["templating"]["list"]}
+    used = set(re.findall(r"\$\{?([a-z]+)\b", text))
+    assert used == variables == {"datasource", "instance", "project"}
+
+
+def test_the_panels_of_the_board_do_not_overlap() -> None:
+    places = [
+        panel["gridPos"] for panel in json.loads((DEPLOY / "grafana.json").read_text())["panels"]
+    ]
+    cells = [
+        (place["x"] + x, place["y"] + y)
+        for place in places
+        for x in range(place["w"])
+        for y in range(place["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
 
 
 def test_the_started_commands_have_the_options_they_are_given() -> None:
