@@ -7,7 +7,16 @@ from svc.batch.children import ChildLost, forked
 from svc.batch.inputs import STANDARD, Input, InputLine, open_input
 from svc.batch.outputs import Appended, Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
-from svc.batch.run import FAILURES, AnswerLine, LineAnswer, Result, Tally, answer_line, write_all
+from svc.batch.run import (
+    FAILURES,
+    AnswerLine,
+    LineAnswer,
+    Result,
+    RunEnds,
+    Tally,
+    answer_line,
+    write_all,
+)
 from svc.batch.workers import Workers
 
 __all__ = [
@@ -23,6 +32,7 @@ __all__ = [
     "Output",
     "Progress",
     "Result",
+    "RunEnds",
     "Tally",
     "Workers",
     "add_up",

@@ -35,17 +35,21 @@ class LineAnswer:
 AnswerLine = Callable[[Any], LineAnswer]
 
 
+class RunEnds(Exception):
+    """Neither this line nor a later one can be answered now; the message says why."""
+
+
 class Kind(Enum):
     """The outcome of a line.
 
-    It is refused where the line itself is invalid, and failed where no model answered. With the
-    quota the daily budget of calls is used up.
+    It is refused where the line itself is invalid, and failed where no model answered. A line at
+    which the run ends has no result.
     """
 
     ANSWERED = "answered"
     REFUSED = "refused"
     FAILED = "failed"
-    QUOTA = "quota"
+    END = "end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
     """Answer one line; every failure is a result too."""
     try:
         answered = answer(line.parse())
+    except (QuotaSpent, RunEnds) as error:
+        return Result(Kind.END, b"", str(error))
     except ApiError as error:
         return _error_line(line, error)
     except Exception:
@@ -88,7 +94,7 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
 
 
 def write_all(results: Iterable[Result], output: Output, progress: Progress, tally: Tally) -> None:
-    """Write every result, in order, until the quota or too many failures in a row stop it.
+    """Write every result, in order, until the run ends or too many failures in a row stop it.
 
     Failures are held back until a line after them is answered. Those of an outage are not written,
     so that a later run answers these lines. `tally` is correct at any moment. Raises
@@ -96,7 +102,7 @@ def write_all(results: Iterable[Result], output: Output, progress: Progress, tal
     """
     failures = 0
     for result in results:
-        if result.kind is Kind.QUOTA:
+        if result.kind is Kind.END:
             tally.stopped = result.message
             return
         tally.held.append(result)
@@ -131,8 +137,6 @@ def _flush(output: Output, tally: Tally) -> None:
 
 
 def _kind(error: ApiError) -> Kind:
-    if isinstance(error, QuotaSpent):
-        return Kind.QUOTA
     return Kind.FAILED if error.status >= _MODELS_FAULT else Kind.REFUSED
 
 

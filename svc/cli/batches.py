@@ -9,51 +9,41 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
 
-from svc import files, inprocess, jsontext
+from svc import files, jsontext
 from svc.batch import (
-    AnswerLine,
     ChildLost,
     Input,
     InputLine,
     Output,
     Progress,
-    Result,
     Tally,
     Workers,
-    answer_line,
     duration,
-    forked,
     open_input,
     open_output,
     rate_text,
     write_all,
 )
-from svc.bootstrap import SharedCalls
+from svc.cli.lines import Answerer, LineWork
 from svc.cli.notices import FAILED, notice
-from svc.cli.plans import ModelOptions
 from svc.errors import ApiError, SettingsError
-from svc.inprocess import InProcess
 from svc.jsontext import JsonObject
 from svc.phrases import reason
-from svc.schemas import DecisionRequest, load_decision, load_questions
+from svc.schemas import DecisionRequest, load_questions
 
 # How many lines are under way at once, unless the command says otherwise.
 CONCURRENCY = 16
 # The most lines at once, because each needs threads and sockets for its calls.
 MOST_AT_ONCE = 256
-# One process works on so many lines at once. With more, a fast provider would wait for it.
-LINES_A_PROCESS = 32
 
 F = TypeVar("F", bound=Callable[..., Any])
-Answering = Callable[[InProcess, DecisionRequest], AnswerLine]
 
 _OPTIONS = (
     click.option(
@@ -104,21 +94,19 @@ def batch_options(function: F) -> F:
 
 def run(
     batch: Batch,
-    asking: ModelOptions,
-    answering: Answering,
+    answerer: Answerer,
     finish: Callable[[DecisionRequest], None] = lambda _request: None,
     **record: Any,
 ) -> None:
     """Go over the input, write a line for each of its lines, and print a summary.
 
-    `answering` makes the function that answers the value of a line, and `finish` is called after
-    the summary. `record` is stored beside the output with the other facts that identify the run.
-    Ends the command with a status unless all went well.
+    `finish` is called after the summary. `record` is stored beside the output with the other facts
+    that identify the run. Ends the command with a status unless all went well.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
-        status = _run(batch, asking, answering, finish, record)
+        status = _run(batch, answerer, finish, record)
     except KeyboardInterrupt as interrupt:
         status = _status(interrupt)
     if status:
@@ -141,85 +129,28 @@ def read_questions(path: str) -> JsonObject:
 
 def _run(
     batch: Batch,
-    asking: ModelOptions,
-    answering: Answering,
+    answerer: Answerer,
     finish: Callable[[DecisionRequest], None],
     record: JsonObject,
 ) -> int:
     questions = read_questions(batch.questions)
     with ExitStack() as stack:
         source = stack.enter_context(closing(open_input(batch.source)))
-        plan = _planned(batch, asking, questions)
-        answering_lines = stack.enter_context(_answering_lines(plan, asking.demo, answering))
+        settled = answerer.settle(questions, batch.concurrency)
+        answering = stack.enter_context(settled.start())
         digest = hashlib.sha256(jsontext.dumps(questions).encode()).hexdigest()
-        identity = {"questions": digest, "input": source.sha256, "config": plan.config}
-        identity |= {**plan.fields, **record}
+        identity = {"questions": digest, "input": source.sha256, **settled.identity, **record}
         inputs = (os.stat(batch.questions), source.status)
         output = open_output(batch.output, identity, batch.restart, inputs)
         stack.enter_context(closing(output))
-        status = _go(source, output, answering_lines, sum(plan.threads))
+        status = _go(source, output, answering, settled.at_once)
     # An interrupted run has a higher status.
     if status <= FAILED:
-        finish(plan.request)
+        finish(settled.request)
     return status
 
 
-@dataclass(frozen=True, slots=True)
-class _BatchSetup:
-    """What is settled before the first line.
-
-    `fields` are those of every request. `request` has an empty state in place of one of the input.
-    `threads` says how many lines each process works on at once.
-    """
-
-    fields: JsonObject
-    request: DecisionRequest
-    config: str
-    threads: list[int]
-
-
-def _planned(batch: Batch, asking: ModelOptions, questions: JsonObject) -> _BatchSetup:
-    """Settle how lines are answered; leaves no thread running."""
-    with inprocess.engine(asking.demo, 1) as engine:
-        fields = engine.settle(asking.fields)
-        request = load_decision({**fields, "questions": questions, "state": {}})
-        at_once = engine.at_once(request, batch.concurrency)
-        processes = 1 if engine.budgeted else min(os.cpu_count() or 1, _processes(at_once))
-        threads = [len(range(first, at_once, processes)) for first in range(processes)]
-        return _BatchSetup(fields, request, engine.config, threads)
-
-
-def _processes(at_once: int) -> int:
-    return -(-at_once // LINES_A_PROCESS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """The function that turns a line into a result, and the one that ends this work."""
-
-    work: Callable[[InputLine], Result]
-    cut: Callable[[], None]
-
-
-@contextmanager
-def _answering_lines(plan: _BatchSetup, demo: bool, answering: Answering) -> Iterator[_Lines]:
-    """Answer lines in this process, or in several where one would be too slow."""
-
-    @contextmanager
-    def here(threads: int, shared: SharedCalls) -> Iterator[_Lines]:
-        with inprocess.engine(demo, threads, shared) as engine:
-            yield _Lines(partial(answer_line, answering(engine, plan.request)), engine.cut)
-
-    with closing(SharedCalls()) as shared:
-        if len(plan.threads) == 1:
-            with here(plan.threads[0], shared) as lines:
-                yield lines
-        else:
-            with forked(plan.threads, lambda threads: here(threads, shared)) as children:
-                yield _Lines(children.work, children.cut)
-
-
-def _go(source: Input, output: Output, answering: _Lines, threads: int) -> int:
+def _go(source: Input, output: Output, answering: LineWork, threads: int) -> int:
     """Write all lines; the exit status."""
     lines = _left(source, output)
     tally, status = Tally(output.lines, output.errors), 0

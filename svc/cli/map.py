@@ -10,6 +10,7 @@ import click
 from svc.batch import AnswerLine, LineAnswer
 from svc.cli import batches
 from svc.cli.batches import Batch, batch_options
+from svc.cli.lines import InProcessAnswerer
 from svc.cli.plans import ModelOptions, model_options
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
@@ -46,7 +47,7 @@ def command(batch: Batch, asking: ModelOptions) -> None:
     The exit status is 0 when every line was answered, 1 when not, 2 for a wrong command line and
     130 after Ctrl-C. SVC_LOG_LEVEL=warning shows what providers said of failed calls.
     """
-    batches.run(batch, asking, _answering, command="map")
+    batches.run(batch, InProcessAnswerer(asking, _answering), command="map")
 
 
 def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:

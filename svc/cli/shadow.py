@@ -12,6 +12,7 @@ import click
 from svc.batch import STANDARD, AnswerLine, LineAnswer, add_up, check_labels, compare, open_input
 from svc.cli.agreement_report import excerpt, report
 from svc.cli.batches import Batch, batch_options, run
+from svc.cli.lines import InProcessAnswerer
 from svc.cli.plans import ModelOptions, model_options
 from svc.errors import InvalidRequest
 from svc.inprocess import InProcess
@@ -66,8 +67,7 @@ def command(batch: Batch, asking: ModelOptions, name: str, examples: int) -> Non
         raise click.UsageError("-o must name a file, because the report at the end reads it again.")
     run(
         batch,
-        asking,
-        partial(_answering, name),
+        InProcessAnswerer(asking, partial(_answering, name)),
         partial(_report, batch, examples),
         command="shadow",
         compare=name,

@@ -1,0 +1,93 @@
+"""How the lines of a run are answered: what is settled before the first one, and by whom."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from svc import inprocess
+from svc.batch import AnswerLine, InputLine, Result, answer_line, forked
+from svc.bootstrap import SharedCalls
+from svc.cli.plans import ModelOptions
+from svc.inprocess import InProcess
+from svc.jsontext import JsonObject
+from svc.schemas import DecisionRequest, load_decision
+
+# One process works on so many lines at once. With more, a fast provider would wait for it.
+LINES_A_PROCESS = 32
+
+Answering = Callable[[InProcess, DecisionRequest], AnswerLine]
+
+
+@dataclass(frozen=True, slots=True)
+class LineWork:
+    """The function that turns a line into a result, and the one that ends this work."""
+
+    work: Callable[[InputLine], Result]
+    cut: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What is settled before the first line.
+
+    `identity` holds what a run must have in common with the one that it continues, and `request`
+    has an empty state in place of one of the input. `at_once` lines are answered at a time, while
+    the block of `start()` lasts.
+    """
+
+    identity: JsonObject
+    request: DecisionRequest
+    at_once: int
+    start: Callable[[], AbstractContextManager[LineWork]]
+
+
+class Answerer(Protocol):
+    """Whoever answers the lines of a run."""
+
+    def settle(self, questions: JsonObject, at_once: int) -> Settled:
+        """Settle how lines are answered, `at_once` of them at a time; leaves no thread running."""
+
+
+class InProcessAnswerer:
+    """Answers lines in this process, or in several where one would be too slow."""
+
+    def __init__(self, asking: ModelOptions, answering: Answering) -> None:
+        """`answering` makes the function that answers the value of a line."""
+        self._asking, self._answering = asking, answering
+
+    def settle(self, questions: JsonObject, at_once: int) -> Settled:
+        with inprocess.engine(self._asking.demo, 1) as engine:
+            fields = engine.settle(self._asking.fields)
+            request = load_decision({**fields, "questions": questions, "state": {}})
+            at_once = engine.at_once(request, at_once)
+            processes = 1 if engine.budgeted else min(os.cpu_count() or 1, _processes(at_once))
+            threads = [len(range(first, at_once, processes)) for first in range(processes)]
+            identity = {"config": engine.config, **fields}
+            return Settled(identity, request, at_once, partial(self._start, request, threads))
+
+    @contextmanager
+    def _start(self, request: DecisionRequest, threads: list[int]) -> Iterator[LineWork]:
+        with closing(SharedCalls()) as shared:
+            here = partial(self._here, request, shared)
+            if len(threads) == 1:
+                with here(threads[0]) as lines:
+                    yield lines
+            else:
+                with forked(threads, here) as children:
+                    yield LineWork(children.work, children.cut)
+
+    @contextmanager
+    def _here(
+        self, request: DecisionRequest, shared: SharedCalls, threads: int
+    ) -> Iterator[LineWork]:
+        with inprocess.engine(self._asking.demo, threads, shared) as engine:
+            yield LineWork(partial(answer_line, self._answering(engine, request)), engine.cut)
+
+
+def _processes(at_once: int) -> int:
+    return -(-at_once // LINES_A_PROCESS)
