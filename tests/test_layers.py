@@ -69,7 +69,7 @@ APART = ({"store", "providers"}, {"web", "cli"})  # never meet
 ONLY_USERS = {
     "sqlite3": {"store"},
     "cryptography": {"store"},
-    "requests": {"providers", "cli"},
+    "requests": {"providers"},
     "urllib3": {"providers"},
     "flask": {"web", "app"},
     "prometheus_client": {"metrics"},

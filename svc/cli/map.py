@@ -10,8 +10,10 @@ import click
 from svc.batch import AnswerLine, LineAnswer
 from svc.cli import batches
 from svc.cli.batches import Batch, batch_options
-from svc.cli.lines import InProcessAnswerer
+from svc.cli.lines import Answerer, InProcessAnswerer
 from svc.cli.plans import ModelOptions, model_options
+from svc.cli.server import key_option
+from svc.cli.server_lines import ServerAnswerer
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
 
@@ -20,6 +22,7 @@ Examples:
   svc map --demo -q questions.json -o answers.jsonl tickets.jsonl
   svc map --model A,B --concurrency 64 -q questions.json -o answers.jsonl tickets.jsonl
   svc map --cascade A,B --escalate-below 0.9 -q questions.json -o answers.jsonl tickets.jsonl
+  svc map --url http://127.0.0.1:7777 -q questions.json -o answers.jsonl tickets.jsonl
   jq -c .body mails.jsonl | svc map -q questions.json -o - - | jq .answers
 """
 
@@ -27,7 +30,12 @@ Examples:
 @click.command("map", epilog=EXAMPLES)
 @batch_options
 @model_options
-def command(batch: Batch, asking: ModelOptions) -> None:
+@click.option("--url", metavar="URL", help="Send the lines to this running server.")
+@key_option
+@click.option("--project", metavar="P", help="The project of the decisions there.")
+def command(
+    batch: Batch, asking: ModelOptions, url: str | None, api_key: str | None, project: str | None
+) -> None:
     """Answer questions about every line of a file.
 
     Each line of INPUT is one JSON state, and - reads standard input. Each line of the output is,
@@ -46,8 +54,24 @@ def command(batch: Batch, asking: ModelOptions) -> None:
 
     The exit status is 0 when every line was answered, 1 when not, 2 for a wrong command line and
     130 after Ctrl-C. SVC_LOG_LEVEL=warning shows what providers said of failed calls.
+
+    With --url a running server answers the lines, with its models, keys and calibrators, and keeps
+    each decision: it can be labelled by its id. Rates of the key and of providers are waited for,
+    and so is a server that is being started again, for 20 seconds. The result is the same.
     """
-    batches.run(batch, InProcessAnswerer(asking, _answering), command="map")
+    batches.run(batch, _answerer(asking, url, api_key, project), command="map")
+
+
+def _answerer(
+    asking: ModelOptions, url: str | None, api_key: str | None, project: str | None
+) -> Answerer:
+    if url is not None:
+        if asking.demo:
+            raise click.UsageError("--demo and --url exclude each other.")
+        return ServerAnswerer(url, api_key, project, asking)
+    if project is not None:
+        raise click.UsageError("--project goes with --url only.")
+    return InProcessAnswerer(asking, _answering)
 
 
 def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:

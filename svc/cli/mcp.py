@@ -9,11 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from svc.cli import forwarding
+from svc.cli.forwarding import Forwarder
+from svc.cli.server import URL, Server, key_option
 from svc.errors import SettingsError
 
 # The oldest major version of the mcp package.
 _OLDEST = 2
+# The connections to the server that are kept open; a client's model seldom asks more at once.
+CONNECTIONS = 16
 _INSTALL = "svc mcp needs the mcp package, 2.0 or newer; install it with: pip install 'mcp>=2.0'"
 
 
@@ -25,16 +28,8 @@ Examples:
 
 
 @click.command("mcp", epilog=EXAMPLES)
-@click.option(
-    "--url",
-    metavar="URL",
-    default=forwarding.URL,
-    show_default=True,
-    help="The running server.",
-)
-@click.option(
-    "--api-key", metavar="KEY", envvar="SVC_API_KEY", help="Its API key.  [default: SVC_API_KEY]"
-)
+@click.option("--url", metavar="URL", default=URL, show_default=True, help="The running server.")
+@key_option
 def command(url: str, api_key: str | None) -> None:
     """Give MCP clients a tool that asks a running server.
 
@@ -53,7 +48,7 @@ def command(url: str, api_key: str | None) -> None:
         }
       }
     """
-    asker = forwarding.Forwarder(url, api_key)
+    asker = Forwarder(Server(url, api_key, CONNECTIONS))
     if not _installed():
         raise SettingsError(_INSTALL)
     # The thread that reads the input would not notice a KeyboardInterrupt.

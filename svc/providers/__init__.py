@@ -33,6 +33,8 @@ from svc.providers.traits import (
     Traits,
     Way,
 )
+from svc.providers.transport import Transport, trusted
+from svc.providers.watchdog import Watchdog
 
 __all__ = [
     "CHAT",
@@ -63,9 +65,12 @@ __all__ = [
     "Token",
     "TraitMemory",
     "Traits",
+    "Transport",
     "Unanswerable",
+    "Watchdog",
     "Way",
     "api_error_of",
     "build_catalog",
     "exposed_keys",
+    "trusted",
 ]

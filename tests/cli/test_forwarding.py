@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from svc.cli.forwarding import Forwarder, NoAnswer
+from svc.cli.server import Server
 from svc.errors import SettingsError
 from tests.scripted import Behaviour, Raw, Reply, ScriptedProvider, Silent, always, redirect
 
@@ -19,7 +20,7 @@ def why(behaviour: Behaviour, key: str | None = None) -> str:
     with ScriptedProvider(always(behaviour)) as server:
         url = f"http://127.0.0.1:{server.port}"
         with pytest.raises(NoAnswer) as refused:
-            Forwarder(url, key, answer_s=0.3).decide({})
+            Forwarder(Server(url, key), answer_s=0.3).decide({})
     return str(refused.value)
 
 
@@ -60,7 +61,7 @@ def test_other_errors_have_the_servers_words() -> None:
 @pytest.mark.parametrize("value", [float("inf"), "\ud800"])
 def test_what_json_cannot_hold_is_refused_before_it_is_sent(value: Any) -> None:
     with pytest.raises(NoAnswer, match="cannot"):
-        Forwarder("http://127.0.0.1:1").decide({"state": value})
+        Forwarder(Server("http://127.0.0.1:1")).decide({"state": value})
 
 
 def test_the_key_is_sent_and_no_netrc_is_read(
@@ -72,7 +73,7 @@ def test_the_key_is_sent_and_no_netrc_is_read(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     for key, sent in ((None, None), ("svc_k", "Bearer svc_k")):
         with ScriptedProvider(always(Reply({"answers": {}}))) as server:
-            Forwarder(f"http://127.0.0.1:{server.port}/", key).decide({})
+            Forwarder(Server(f"http://127.0.0.1:{server.port}/", key)).decide({})
             (request,) = server.requests
         assert (request.path, request.headers.get("authorization")) == ("/v1/decide", sent)
 
@@ -80,4 +81,4 @@ def test_the_key_is_sent_and_no_netrc_is_read(
 @pytest.mark.parametrize("url", ["x", "http://", "http://h:99999", "http://a:b@h", "http://h/?q"])
 def test_a_url_of_another_form_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match="--url"):
-        Forwarder(url)
+        Server(url)

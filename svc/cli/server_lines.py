@@ -1,0 +1,117 @@
+"""The lines of a run, answered by a running server, which keeps each decision."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Any
+
+from svc import jsontext
+from svc.batch import InputLine, LineAnswer, Result, RunEnds, answer_line
+from svc.cli.lines import LineWork, Settled
+from svc.cli.plans import ModelOptions
+from svc.cli.server import Answer, Server, Unreachable
+from svc.errors import ApiError
+from svc.jsontext import JsonObject
+from svc.schemas import load_decision
+
+# A server that does not answer, because it is being started again, is asked for so long.
+PATIENCE_S = 20.0
+PAUSE_S = 0.5
+
+# A longer wait than this is no rate of a key or of a provider, but a daily budget that is spent.
+LONGEST_WAIT_S = 120.0
+
+# What is wrong with every line: the key, its project, or the name of the server.
+_WRONG_FOR_ALL = (401, 403, 404, 405, 421)
+_LIMITED = 429
+
+
+class ServerError(ApiError):
+    """An error that the server answered with."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.type = status, kind
+
+
+class ServerAnswerer:
+    """Sends the lines to a running server."""
+
+    def __init__(self, url: str, key: str | None, project: str | None, asking: ModelOptions):
+        """Raises `SettingsError` for a malformed URL or key."""
+        self._server = partial(Server, url, key)
+        self._url = self._server(1).url
+        of_project = {} if project is None else {"project": project}
+        self._fields = {**asking.fields, **of_project}
+
+    def settle(self, questions: JsonObject, at_once: int) -> Settled:
+        request = load_decision({**self._fields, "questions": questions, "state": {}})
+        identity = {"url": self._url, **self._fields}
+        # The state of each line stands before this.
+        rest = jsontext.dumps({"questions": questions, **self._fields})[1:]
+        return Settled(identity, request, at_once, partial(self._start, rest, at_once))
+
+    @contextmanager
+    def _start(self, rest: str, at_once: int) -> Iterator[LineWork]:
+        with closing(self._server(at_once)) as server:
+            lines = _Lines(server, rest)
+            yield LineWork(lines.work, lines.cut)
+
+
+class _Lines:
+    """Answers lines by any number of threads."""
+
+    def __init__(
+        self, server: Server, rest: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._server, self._rest, self._clock = server, rest, clock
+        self._cut = threading.Event()
+
+    def work(self, line: InputLine) -> Result:
+        return answer_line(self._answer, line)
+
+    def cut(self) -> None:
+        self._cut.set()
+        self._server.cut()
+
+    def _answer(self, state: Any) -> LineAnswer:
+        body = f'{{"state":{jsontext.dumps(state)},{self._rest}'.encode("utf-8", "replace")
+        patient_until = self._clock() + PATIENCE_S
+        while not self._cut.is_set():
+            try:
+                answer = self._server.ask("POST", "/v1/decide", body)
+            except Unreachable as error:
+                if self._clock() > patient_until:
+                    raise ServerError(503, "unreachable", str(error)) from None
+                self._cut.wait(PAUSE_S)
+                continue
+            if answer.status != _LIMITED:
+                return _answered(answer)
+            self._cut.wait(_wait_s(answer))
+            patient_until = self._clock() + PATIENCE_S
+        raise RunEnds("the run was ended")
+
+
+def _wait_s(answer: Answer) -> float:
+    """How long to wait for a rate. Raises `RunEnds` where it is none."""
+    seconds = float(answer.retry_after or 1)
+    if seconds > LONGEST_WAIT_S:
+        raise RunEnds(f"the server is at a limit for {seconds:,.0f} s{_words(answer)}")
+    return seconds
+
+
+def _answered(answer: Answer) -> LineAnswer:
+    """The decision of an answer. Raises `RunEnds` and `ServerError`."""
+    if answer.status == 200 and isinstance(answer.value, dict) and "answers" in answer.value:
+        return LineAnswer(answer.value, answer.value.get("cost_usd", 0.0))
+    if answer.error is None or answer.status in _WRONG_FOR_ALL:
+        raise RunEnds(f"the server answered {answer.status}{_words(answer)}")
+    raise ServerError(answer.status, *answer.error)
+
+
+def _words(answer: Answer) -> str:
+    return ": it is no svc server" if answer.error is None else f": {answer.error[1]}"
