@@ -12,6 +12,7 @@ from svc.web import (
     calibration,
     dashboard,
     decide,
+    decisions,
     drift,
     error_handlers,
     feedback,
@@ -49,6 +50,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(drift.blueprint(services.reporter))
     app.register_blueprint(rates.blueprint(services.rates))
     app.register_blueprint(audit.blueprint(services.decisions))
+    app.register_blueprint(decisions.blueprint(services.decisions, services.labels))
     app.register_blueprint(lint.blueprint())
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(dashboard.blueprint())

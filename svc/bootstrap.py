@@ -122,6 +122,7 @@ class Services:
     shared: Shared
     database: Database
     decisions: Decisions
+    labels: Labels
     keys: ApiKeys
     learner: Learner
     reporter: Reporter
@@ -220,6 +221,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         shared=shared,
         database=database,
         decisions=decisions,
+        labels=labels,
         keys=ApiKeys(database),
         learner=Learner(decisions, versions, labels),
         reporter=Reporter(versions, labels, Weeks(database)),

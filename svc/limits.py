@@ -20,6 +20,12 @@ QUESTIONS_JSON_CHARS = 1_000_000
 REQUEST_ID_CHARS = 64
 PROJECT_CHARS = 200
 
+# A caller's reference of a decision, the tags of a decision, and the names and texts of these.
+REF_CHARS = 128
+TAGS = 16
+TAG_NAME_CHARS = 64
+TAG_CHARS = 128
+
 # The members of one compressed body (RFC 1952, section 2.2).
 GZIP_MEMBERS = 1_000
 

@@ -1,4 +1,7 @@
-"""Which names a project may have: two that look alike would be two namespaces."""
+"""Which names a project may have: two that look alike would be two namespaces.
+
+Also which texts callers may give that have to be seen to be told apart.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,22 @@ _ALIKE = ("LATIN", "GREEK", "CYRILLIC")
 _WORD = re.compile(r"\w+")
 
 
+_NO_UNSEEN = "must have no control characters, and no others that are invisible or unassigned"
+
+
 class UnsoundName(ValueError):
-    """A name that no project may have; its text says why, to follow the field's name."""
+    """A name that may not be given; its text says why, to follow the field's name."""
+
+
+def visible_text(text: str, most: int) -> str:
+    """The text as it is, of 1 to `most` characters that can be seen. Raises `UnsoundName`."""
+    if not 1 <= len(text) <= most:
+        raise UnsoundName(f"must have 1 to {most} characters")
+    if text != text.strip():
+        raise UnsoundName("must not begin or end with a blank")
+    if not (text.isascii() and text.isprintable()) and any(map(_is_unseen, text)):
+        raise UnsoundName(_NO_UNSEEN)
+    return text
 
 
 def project_name(text: str) -> str:
@@ -33,9 +50,7 @@ def project_name(text: str) -> str:
     if name.isascii() and name.isprintable():
         return name
     if any(map(_is_unseen, name)):
-        raise UnsoundName(
-            "must have no control characters, and no others that are invisible or unassigned"
-        )
+        raise UnsoundName(_NO_UNSEEN)
     if any(len(_scripts(word)) > 1 for word in _WORD.findall(name)):
         raise UnsoundName(
             "must not mix Latin, Greek and Cyrillic letters in one word, since they look alike"

@@ -121,6 +121,9 @@ class DecisionFacts:
         "replies), joined by `, `; of cached answers as it was then. Null when they said nothing.",
         default=None,
     )
+    ref: str | None = column(
+        nullable(TEXT), "The caller's own id of what was decided about.", default=None
+    )
 
 
 # The columns by name, in the same order.
@@ -134,14 +137,17 @@ class Decision(DecisionFacts):
     answers: Mapping[str, Answer]  # by question key, in the request's order
     questions: tuple[AskedQuestion, ...]
     images: tuple[bytes, ...] = ()  # salted SHA-256 of each
+    tags: Mapping[str, str] = field(default_factory=dict)
     debiased: bool = False
     input_tokens: int = 0
     id: str = ""
 
     def response(self) -> JsonObject:
         """The body of the response to the caller."""
+        given = {"ref": self.ref, "tags": self.tags}
         return {
             "id": self.id,
+            **{name: value for name, value in given.items() if value},
             "model": self.model,
             "mode": self.mode,
             "latency_ms": self.latency_ms,

@@ -23,6 +23,9 @@ class Named:
 
 
 NOT_BLANK = r"\S"
+# Patterns for JSON schemas, which do not know \x: no control character, and neither that nor space.
+NO_CONTROL = r"[^\u0000-\u001f\u007f-\u009f]"
+VISIBLE = r"[^\s\u0000-\u001f\u007f-\u009f]"
 TEXT: Json = {"type": "string"}
 WORDS: Json = {"type": "string", "pattern": NOT_BLANK}
 FLAG: Json = {"type": "boolean"}

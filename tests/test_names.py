@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.names import UnsoundName, project_name
+from svc.names import UnsoundName, project_name, visible_text
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,23 @@ def test_letters_of_scripts_that_look_alike_are_not_mixed_in_a_word(name: str) -
 def test_a_long_name_is_refused_before_it_is_looked_at(name: str) -> None:
     with pytest.raises(UnsoundName, match="at most 200 characters"):
         project_name(name)
+
+
+@pytest.mark.parametrize("text", ["x", "x" * 9, "%", "a b", "sh\u043ep", "e\u0301"])
+def test_a_visible_text_is_kept_as_it_is(text: str) -> None:
+    assert visible_text(text, 9) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "must have 1 to 9 characters"),
+        ("x" * 10, "must have 1 to 9 characters"),
+        (" x", "must not begin or end with a blank"),
+        ("a\u200bb", "must have no control characters"),
+        ("a\x7fb", "must have no control characters"),
+    ],
+)
+def test_a_text_that_is_not_visible_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UnsoundName, match=words):
+        visible_text(text, 9)

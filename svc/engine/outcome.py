@@ -49,6 +49,8 @@ def decision(
             for key, question in request.questions.items()
         ),
         images=tuple(_hash(setup, image) for image in request.images),
+        ref=request.ref,
+        tags=request.tags,
         input_tokens=setup.ledger.input_tokens,
     )
 

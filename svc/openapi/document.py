@@ -26,10 +26,12 @@ def document(routes: Iterable[Route]) -> Json:
         spec.components.header(name, header)
     spec.components.parameter("x-request-id", "header", _REQUEST_ID)
     spec.components.security_scheme("apiKey", {"type": "http", "scheme": "bearer"})
+    parameters = converter.schema2parameters
     for route in routes:
         operation = converter.resolved(route.operation())
-        query = route.description.query
-        fields = [] if query is None else converter.schema2parameters(query, location="query")
+        places = {"path": route.description.path, "query": route.description.query}
+        given = [(schema, place) for place, schema in places.items() if schema is not None]
+        fields = [one for schema, place in given for one in parameters(schema, location=place)]
         # The first parameter is the name of a component.
         operation["parameters"] = ["x-request-id", *fields]
         spec.path(route.path, operations={route.method: operation})

@@ -44,25 +44,17 @@ def responses() -> Json:
     return {f"Error{status}": _response(kinds) for status, kinds in by_status.items()}
 
 
-def reference(status: int) -> Json:
-    """A reference to the response of a status among the components."""
-    return {"$ref": f"#/components/responses/Error{status}"}
-
-
-def header(name: str) -> Json:
-    """A reference to a header among the components."""
-    return {"$ref": f"#/components/headers/{name}"}
+def reference(kind: str, name: str) -> Json:
+    """A reference to one of the components of a kind, such as `headers`."""
+    return {"$ref": f"#/components/{kind}/{name}"}
 
 
 def _kinds() -> list[type[ApiError]]:
     """The exceptions that have a type of their own, in the order of their statuses."""
     every = [one for one in vars(errors).values() if inspect.isclass(one)]
-    kinds = [one for one in every if issubclass(one, ApiError) and _is_own(one)]
+    errors_of_callers = [one for one in every if issubclass(one, ApiError) and one is not ApiError]
+    kinds = [one for one in errors_of_callers if one is InternalError or "type" in vars(one)]
     return sorted(kinds, key=lambda kind: (kind.status, kind.type))
-
-
-def _is_own(kind: type[ApiError]) -> bool:
-    return kind is InternalError or (kind is not ApiError and "type" in vars(kind))
 
 
 def _response(kinds: list[type[ApiError]]) -> Json:
@@ -72,6 +64,6 @@ def _response(kinds: list[type[ApiError]]) -> Json:
     headers = ("x-request-id", *_OF_STATUS.get(kinds[0].status, ()))
     return {
         "description": meanings,
-        "headers": {one: header(one) for one in headers},
+        "headers": {one: reference("headers", one) for one in headers},
         "content": {"application/json": {"schema": {**ref("Error"), **narrowed}}},
     }

@@ -29,6 +29,7 @@ class Description:
 
     body: type[Schema] | None = None
     query: type[Schema] | None = None
+    path: type[Schema] | None = None
     answers: Any = None
     media: tuple[str, ...] = (JSON,)
     headers: tuple[str, ...] = ()
@@ -55,15 +56,15 @@ class Route:
         about = " ".join(rest.format_map(vars(limits)).split())
         guards = GUARDED_FAILURES if self.description.guarded else ()
         failing = sorted({*COMMON_FAILURES, *guards, *self.description.fails})
+        errors = {
+            str(one): error_responses.reference("responses", f"Error{one}") for one in failing
+        }
         return {
             "operationId": self.view.__name__,
             "summary": summary,
             **({"description": about} if about else {}),
             **self._body(),
-            "responses": {
-                "200": self._answer(summary),
-                **{str(status): error_responses.reference(status) for status in failing},
-            },
+            "responses": {"200": self._answer(summary), **errors},
             **({} if self.description.guarded else {"security": []}),
         }
 
@@ -80,7 +81,7 @@ class Route:
         headers = ("x-request-id", *self.description.headers)
         return {
             "description": summary,
-            "headers": {name: error_responses.header(name) for name in headers},
+            "headers": {name: error_responses.reference("headers", name) for name in headers},
             "content": dict.fromkeys(self.description.media, media),
         }
 

@@ -18,7 +18,7 @@ from svc.schemas.decision import (
     load_questions,
     with_state,
 )
-from svc.schemas.feedback import Feedback, FeedbackRequestSchema
+from svc.schemas.feedback import Feedback, FeedbackRequestSchema, any_label
 from svc.schemas.loading import load
 from svc.schemas.plan import PlanField, model_plan
 from svc.schemas.responses import (
@@ -49,6 +49,7 @@ __all__ = [
     "State",
     "answer",
     "any_answer",
+    "any_label",
     "any_question",
     "columns",
     "load",

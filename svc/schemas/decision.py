@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -31,16 +31,13 @@ from svc.schemas.images import Images
 from svc.schemas.loading import load, refuse_many_unknown
 from svc.schemas.messages import describe
 from svc.schemas.plan import PlanField
-from svc.shapes import Named, mapping, one_of, one_of_types
+from svc.schemas.references import RefField, TagsField
+from svc.shapes import NO_CONTROL, VISIBLE, Named, mapping, one_of, one_of_types
 from svc.terms import Mode, Privacy
 
 MODES = tuple(mode.value for mode in Mode)
 DEFAULT_PROJECT = "default"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
-# Patterns for JSON schemas, which do not know \x: no control character, and neither that nor space.
-_NO_CONTROL = r"[^\u0000-\u001f\u007f-\u009f]"
-_VISIBLE = r"[^\s\u0000-\u001f\u007f-\u009f]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +68,8 @@ class DecisionRequest:
     privacy: Privacy = Privacy.STANDARD
     explain: bool = False
     images: tuple[str, ...] = ()
+    ref: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class ModeField(Described[Mode]):
@@ -143,7 +142,7 @@ class ProjectField(WordsField):
 
     form = {  # noqa: RUF012
         "type": "string",
-        "pattern": f"^{_NO_CONTROL}*{_VISIBLE}{_NO_CONTROL}*$",
+        "pattern": f"^{NO_CONTROL}*{VISIBLE}{NO_CONTROL}*$",
         "maxLength": limits.PROJECT_CHARS,
     }
 
@@ -167,7 +166,7 @@ class QuestionsField(Described[Mapping[str, Question]]):
         )
         self.form = {
             **mapping(question),
-            "propertyNames": {"pattern": f"^{_NO_CONTROL}+$"},
+            "propertyNames": {"pattern": f"^{NO_CONTROL}+$"},
             "minProperties": 1,
             "maxProperties": limits.QUESTIONS,
         }
@@ -309,6 +308,15 @@ class DecisionRequestSchema(Schema):
         f"Up to {limits.IMAGES} images: `https://` addresses of at most "
         f"{limits.IMAGE_URL_CHARS:,} characters, which the provider fetches, or base64 data URIs "
         f"of at most {limits.IMAGE_BYTES // 1024**2} MB decoded."
+    )
+
+    ref = RefField(
+        "Your own id of what is decided about, to find the decision by and to label it. It never "
+        "reaches a model, and should hold no personal data: it is kept as it is."
+    )
+    tags = TagsField(
+        f"Up to {limits.TAGS} names with texts, to filter decisions by. They never reach a model, "
+        "and are kept as they are."
     )
 
     @validates_schema(skip_on_field_errors=True)

@@ -106,3 +106,5 @@ class DecisionResponseSchema(DecidedSchema):
 
     debiased = Shown(FLAG, "Whether options were asked in both orders and averaged.")
     answers = Shown(mapping(any_answer), "By question key, in the order of the request.")
+    ref = Shown(TEXT, "As it was given.", optional=True)
+    tags = Shown(mapping(TEXT), "As they were given.", optional=True)

@@ -18,6 +18,7 @@ from svc.store.errors import (
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.labels import (
     CalibrationState,
+    GivenLabel,
     Labels,
     Members,
     NewerLabels,
@@ -42,6 +43,7 @@ __all__ = [
     "CalibrationState",
     "CallBudget",
     "Database",
+    "GivenLabel",
     "Labels",
     "Members",
     "NewLabel",

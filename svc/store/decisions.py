@@ -42,13 +42,15 @@ class StoredDecision:
 class AuditEntry:
     """A decision as the audit log shows it, with its answers and images as JSON.
 
-    `created_at` is in unix milliseconds.
+    `seq` is its row, and `created_at` in unix milliseconds.
     """
 
+    seq: int
     id: str
     created_at: int
     facts: DecisionFacts
     answers: str
+    tags: str
     images: str | None
 
 
@@ -71,7 +73,7 @@ _ELSEWHERE = ("", "")
 _facts_of = attrgetter(*FACTS)
 _COLUMNS = (
     *("id", "created_at", "question_ids", "same_as"),
-    *(*FACTS, "answers", "readings", "images"),
+    *(*FACTS, "answers", "readings", "images", "tags"),
 )
 _INSERT = f"INSERT INTO decisions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _WHOLE = (
@@ -83,10 +85,12 @@ _BY_ID = (
     f"SELECT seq, id, created_at, question_ids, images, {', '.join(FACTS)}, {_ANSWERS}, "
     f"{READINGS} FROM decisions WHERE id = ?"
 )
-_PAGE = (
-    f"SELECT id, created_at, {_ANSWERS}, images, {', '.join(FACTS)} "
-    "FROM decisions WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_ENTRY = (
+    f"SELECT seq, id, created_at, {_ANSWERS}, coalesce(tags, '{{}}'), images, {', '.join(FACTS)} "
+    "FROM decisions WHERE "
 )
+_PAGE = f"{_ENTRY} project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_ENTRY_BY_ID = f"{_ENTRY} id = ?"
 _ROW = "SELECT seq, same_as FROM decisions WHERE id = ?"
 _ANY = "SELECT 1 FROM decisions WHERE project = ? LIMIT 1"
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
@@ -104,6 +108,7 @@ class _Item(NamedTuple):
     facts: _Columns
     texts: tuple[str, str]
     images: str | None
+    tags: str | None
     digest: bytes | None
 
 
@@ -122,9 +127,9 @@ class Decisions:
         Raises `ProjectFull` and `StorageError`.
         """
         # Encoded here, not in the writer's thread, which all decisions share.
-        columns, answers, readings, images = _encode(decision)
+        columns, answers, readings, images, tags = _encode(decision)
         digest = digest_of(decision, answers, readings)
-        item = _Item(decision, columns, (answers, readings), images, digest)
+        item = _Item(decision, columns, (answers, readings), images, tags, digest)
         ulid = self._database.write_grouped(self._insert, item)
         if ulid is None:
             raise full(decision.project)
@@ -138,6 +143,11 @@ class Decisions:
         with self._database.read() as connection:
             row = connection.execute(_BY_ID, (ulid,)).fetchone()
         return None if row is None else _decode(row)
+
+    def entry(self, decision_id: str) -> AuditEntry | None:
+        """The decision with this id as the audit log shows it. Raises `StorageError`."""
+        rows = self._database.rows(_ENTRY_BY_ID, ids.parse(decision_id))
+        return _entry(*rows[0]) if rows else None
 
     def any_of(self, project: str) -> bool:
         """Whether there are decisions of a project. Raises `StorageError`."""
@@ -186,13 +196,13 @@ class Decisions:
             decision = item.decision
             same_as = self._contents.find(connection, item.digest)
             texts = item.texts if same_as is None else _ELSEWHERE
-            fits = room.takes(decision.project, *texts, item.images)
+            fits = room.takes(decision.project, *texts, item.images, item.tags, decision.ref)
             stored.append(ulid if fits else None)
             if not fits:
                 continue
             question_ids = _question_ids(connection, decision, recent)
             ours = (ulid, created_at, _json(question_ids), same_as)
-            rows.append((*ours, *item.facts, *texts, item.images))
+            rows.append((*ours, *item.facts, *texts, item.images, item.tags))
             answered += [
                 (decision.project, row, question.top, question.confidence)
                 for row, question in zip(question_ids, decision.questions, strict=True)
@@ -235,12 +245,13 @@ def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
     return int(row[0])
 
 
-def _encode(decision: Decision) -> tuple[_Columns, str, str, str | None]:
+def _encode(decision: Decision) -> tuple[_Columns, str, str, str | None, str | None]:
     return (
         _facts_of(decision),
         _json({key: answer.fields for key, answer in decision.answers.items()}),
         _json({question.key: question.reading for question in decision.questions}),
         _json([image.hex() for image in decision.images]) if decision.images else None,
+        _json(dict(decision.tags)) if decision.tags else None,
     )
 
 
@@ -254,8 +265,10 @@ def _facts(row: Sequence[Any]) -> DecisionFacts:
     return DecisionFacts(**{**facts, "cached": bool(facts["cached"])})
 
 
-def _entry(ulid: bytes, created_at: int, answers: str, images: str | None, *row: Any) -> AuditEntry:
-    return AuditEntry(ids.text(ulid), created_at, _facts(row), answers, images)
+def _entry(
+    seq: int, ulid: bytes, created_at: int, answers: str, tags: str, images: str | None, *row: Any
+) -> AuditEntry:
+    return AuditEntry(seq, ids.text(ulid), created_at, _facts(row), answers, tags, images)
 
 
 def _size(row: sqlite3.Row) -> int:

@@ -43,6 +43,10 @@ _NEWER = (
     "CASE WHEN p_true IS NULL OR members IS NOT NULL THEN p END AS p FROM labels "
     "WHERE project = ? AND question_id = ? AND id > ? ORDER BY id DESC LIMIT ?"
 )
+_OF_DECISIONS = (
+    "SELECT decision_seq, key, label, created_at, sampled, chance FROM labels "
+    "WHERE decision_seq IN (SELECT value FROM json_each(?)) ORDER BY decision_seq, key"
+)
 _IDS = "SELECT id FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
 _CLAIM = (
     "UPDATE learned SET fitted_at = :now WHERE project = :project AND digest = :digest "
@@ -138,6 +142,20 @@ class TrainingData:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenLabel:
+    """A label as callers gave it for the question `key`; `label` is JSON, and a time may be None.
+
+    The other fields are as in `NewLabel`.
+    """
+
+    key: str
+    label: str
+    created_at: int | None
+    sampled: str | None
+    chance: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class WeighedLabel:
     """A stored label without the rest of its reading.
 
@@ -179,6 +197,13 @@ class Labels:
         members = None if label.members is None else json.dumps(label.members)
         texts = (json.dumps(list(label.p)), members)
         return self._database.write_grouped(_add_all, (label, texts))
+
+    def of_decisions(self, seqs: Sequence[int]) -> dict[int, list[GivenLabel]]:
+        """The labels of the decisions in these rows, by row. Raises `StorageError`."""
+        found: dict[int, list[GivenLabel]] = {}
+        for seq, *label in self._database.rows(_OF_DECISIONS, json.dumps(list(seqs))):
+            found.setdefault(seq, []).append(GivenLabel(*label))
+        return found
 
     def states(self, project: str, digests: Iterable[bytes]) -> dict[bytes, CalibrationState]:
         """The state of each of these exact questions that has labels, by its digest.

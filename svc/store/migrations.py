@@ -71,6 +71,12 @@ CREATE TABLE project_sizes (
 """
 # How many requests a key may have under way at the same time; NULL for the default.
 _CONCURRENCY = "ALTER TABLE api_keys ADD COLUMN concurrency INTEGER;"
+# The caller's own id of what was decided about, and tags as a JSON object; NULL where not given.
+_REFS = """
+ALTER TABLE decisions ADD COLUMN ref TEXT;
+ALTER TABLE decisions ADD COLUMN tags TEXT;
+CREATE INDEX decisions_by_ref ON decisions (project, ref) WHERE ref IS NOT NULL;
+"""
 
 
 def shipped() -> tuple[Migration, ...]:
@@ -80,7 +86,8 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    return (schema, _COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY)
+    added = (_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS)
+    return (schema, *added)
 
 
 def prepare(path: Path, migrations: Sequence[Migration]) -> None:

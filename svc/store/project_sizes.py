@@ -28,7 +28,8 @@ _DROP = "DELETE FROM project_sizes WHERE project = ?"
 _SET = (
     "INSERT INTO project_sizes (project, max_bytes, bytes) SELECT :project, :most, "
     "coalesce(sum(length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) "
-    "+ coalesce(length(images), 0) + :row), 0) FROM decisions WHERE project = :project "
+    "+ coalesce(length(images), 0) + coalesce(length(CAST(tags AS BLOB)), 0) "
+    "+ coalesce(length(CAST(ref AS BLOB)), 0) + :row), 0) FROM decisions WHERE project = :project "
     "ON CONFLICT (project) DO UPDATE SET max_bytes = excluded.max_bytes, bytes = excluded.bytes"
 )
 

@@ -8,20 +8,16 @@ from flask import Blueprint, Response, g
 
 from svc import jsontext, limits
 from svc.errors import NotFound
-from svc.records import FACTS
 from svc.schemas import (
     DECISION_ID,
-    DecidedSchema,
     ResponseSchema,
     Shown,
-    any_answer,
-    columns,
 )
-from svc.shapes import COUNT, SHA256, TEXT, array, mapping, nullable
+from svc.shapes import TEXT, array, nullable
 from svc.store import UnknownDecision
 from svc.store.decisions import AuditEntry, Decisions
-from svc.web import systemone
 from svc.web.decorators import fails, query, response
+from svc.web.entries import AuditEntrySchema, entry_text
 from svc.web.query import ProjectQuerySchema, QueryText, QueryWhole
 
 
@@ -32,20 +28,6 @@ class AuditQuerySchema(ProjectQuerySchema):
         load_default=limits.AUDIT_PAGE_DEFAULT,
     )
     before = QueryText("Only decisions older than this one: `next_before` of a page.")
-
-
-class AuditEntrySchema(DecidedSchema):
-    """A decision as it was stored."""
-
-    class Meta(ResponseSchema.Meta):
-        include = columns(*FACTS)
-
-    created_at = Shown(COUNT, "Milliseconds since the epoch.")
-    answers = Shown(
-        mapping({"anyOf": [any_answer, systemone.any_answer]}),
-        "As returned, without extracted values under `privacy: strict`.",
-    )
-    images = Shown(array(SHA256), "Salted SHA-256 of each image as sent.", optional=True)
 
 
 class AuditPageSchema(ResponseSchema):
@@ -85,18 +67,7 @@ def blueprint(decisions: Decisions) -> Blueprint:
 
 
 def _page(project: str, entries: list[AuditEntry], next_before: str | None) -> str:
-    """The page's JSON, into which answers are copied as the text that is stored.
-
-    Parsing a thousand of them only to write them again took most of a page's time.
-    """
-    listed = ",".join(_entry(entry) for entry in entries)
+    """The page's JSON."""
+    listed = ",".join(map(entry_text, entries))
     head, tail = jsontext.dumps(project), jsontext.dumps(next_before)
     return f'{{"project":{head},"entries":[{listed}],"next_before":{tail}}}'
-
-
-def _entry(entry: AuditEntry) -> str:
-    facts = {name: getattr(entry.facts, name) for name in FACTS}
-    facts["state_hash"] = entry.facts.state_hash.hex()
-    head = jsontext.dumps({"id": entry.id, "created_at": entry.created_at, **facts})
-    images = "" if entry.images is None else f',"images":{entry.images}'
-    return f'{head[:-1]}{images},"answers":{entry.answers}}}'

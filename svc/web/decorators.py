@@ -7,6 +7,7 @@ docstring, whose first line is the summary.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
@@ -21,6 +22,8 @@ from svc.web.body import json_response, read_json
 from svc.web.query import can_refuse
 
 View = Callable[..., Any]
+# A part of a path that is different in each request, as Flask writes it.
+_PART = re.compile(r"<(\w+)>")
 _NAME = "description"  # of the attribute of a view that holds what was said of it
 MODEL_FAILURES = (502, 504)  # how a route can fail that asks models
 _UNREADABLE = (408, 415, 422)  # how a route with a body can fail besides all others
@@ -52,6 +55,11 @@ def query(schema: type[Schema]) -> Callable[[View], View]:
         return _say(decorated, query=schema, fails=(422,) if can_refuse(checked) else ())
 
     return decorate
+
+
+def path(schema: type[Schema]) -> Callable[[View], View]:
+    """The view's other keyword arguments are the parts of its path, which `schema` describes."""
+    return lambda view: _say(view, path=schema)
 
 
 def response(
@@ -89,7 +97,8 @@ def routes(app: Flask) -> Iterator[Route]:
     for rule in app.url_map.iter_rules():
         view = app.view_functions[rule.endpoint]
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            yield Route(method.lower(), rule.rule, view, _description(view))
+            place = _PART.sub(r"{\1}", rule.rule)
+            yield Route(method.lower(), place, view, _description(view))
 
 
 def _description(view: View) -> Description:

@@ -9,7 +9,7 @@ from marshmallow import EXCLUDE, Schema, ValidationError, missing
 
 from svc import limits
 from svc.questions import Anything, TextField, WholeField
-from svc.shapes import TEXT, array
+from svc.shapes import TEXT, Json, array
 
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
@@ -29,6 +29,14 @@ class QueryKey(QueryText):
         "required": "is required in the query, such as ?question=..."
     }
     form = {**TEXT, "minLength": 1}  # noqa: RUF012
+
+
+class PathPart(Anything):
+    """A part of the path, which is always there."""
+
+    def __init__(self, form: Json, description: str) -> None:
+        super().__init__(description, required=True)
+        self.form = form
 
 
 class QueryTexts(Anything):

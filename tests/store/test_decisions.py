@@ -49,6 +49,8 @@ def test_a_decision_comes_back_as_it_was_stored(decisions):
         privacy="strict",
         cached=True,
         provider_models="m-1 fp_1, m-2",
+        ref="ticket 1",
+        tags={"channel": "mail"},
         images=(b"\x00" * 32, b"\xff" * 32),
     )
     found = decisions.get(decisions.add(given))
@@ -59,7 +61,9 @@ def test_a_decision_comes_back_as_it_was_stored(decisions):
     stored = {key: answer.fields for key, answer in found.answers.items()}
     assert stored == json.loads(entry.answers) == {"topic": given.answers["topic"].fields}
     assert json.loads(entry.images) == ["00" * 32, "ff" * 32]
+    assert json.loads(entry.tags) == {"channel": "mail"}
     assert entry.created_at == 1_772_409_600_125
+    assert decisions.entry(entry.id) == entry
 
 
 def test_answers_and_readings_keep_the_order_of_the_questions(decisions):

@@ -35,7 +35,8 @@ def test_an_entry_has_every_field_and_the_answers_as_returned(labelled: Labelled
     (image,) = entry.pop("images")
     assert len(bytes.fromhex(image)) == 32
     assert entry.pop("created_at") > 1_700_000_000_000
-    assert entry == {"api_key": None, "privacy": "standard", "provider_models": None}
+    nothing = {"api_key": None, "provider_models": None, "ref": None, "tags": {}}
+    assert entry == {"privacy": "standard", **nothing}
 
 
 def test_an_entry_says_what_the_provider_calls_its_model(start: Start) -> None:

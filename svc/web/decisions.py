@@ -1,0 +1,36 @@
+"""`GET /v1/decisions/{decision_id}`."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, g
+
+from svc.errors import NotFound
+from svc.schemas import DECISION_ID
+from svc.store import Labels
+from svc.store.decisions import Decisions
+from svc.web.decorators import fails, path, response
+from svc.web.entries import StoredDecisionSchema, entry_text, with_labels
+from svc.web.query import PathPart, QuerySchema
+
+
+class DecisionPathSchema(QuerySchema):
+    decision_id = PathPart(DECISION_ID, "The `id` of the decision.")
+
+
+def blueprint(decisions: Decisions, labels: Labels) -> Blueprint:
+    """The route that shows one decision."""
+    routes = Blueprint("decisions", __name__)
+
+    @routes.get("/v1/decisions/<decision_id>")
+    @path(DecisionPathSchema)
+    @response(StoredDecisionSchema)
+    @fails(404)
+    def decision(decision_id: str) -> Response:
+        """Show one decision as the audit log has it, and its labels."""
+        entry = decisions.entry(decision_id)
+        if entry is None or not g.access.sees(entry.facts.project):
+            raise NotFound("there is no such decision")
+        given = labels.of_decisions([entry.seq]).get(entry.seq, [])
+        return Response(with_labels(entry_text(entry), given), mimetype="application/json")
+
+    return routes
