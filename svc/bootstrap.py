@@ -40,6 +40,7 @@ from svc.ratelimit import Buckets
 from svc.settings import Settings
 from svc.sharing import FairLock, WorkerLoads
 from svc.store import (
+    Activity,
     ApiKeys,
     CallBudget,
     Database,
@@ -127,6 +128,7 @@ class Services:
     learner: Learner
     reporter: Reporter
     rates: RateReporter
+    activity: Activity
     core: Core
     metrics: Metrics
 
@@ -226,6 +228,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         learner=Learner(decisions, versions, labels),
         reporter=Reporter(versions, labels, Weeks(database)),
         rates=RateReporter(versions, labels, Periods(database)),
+        activity=Activity(database),
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )

@@ -180,6 +180,9 @@ class Timeout(ApiError):
 # These end a decision at once, because no other model and no other way of asking could help.
 ENDING = (Timeout, InternalError, QuotaSpent)
 
+# These say that models gave no answer, or not in time, to a request that was right.
+MODELS_FAULT = (ModelError, ModelUnavailable, RateLimited, Timeout)
+
 
 def together(errors: Sequence[ApiError]) -> ApiError:
     """The one error that stands for several models that failed, with the words of each.

@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[1]
 COLUMN = """    cached: bool = column(FLAG, "Whether every call was served from the cache.")
     shard: str = column(TEXT, "Where it was made.", default="north")
 """
-LAST = "_REFS)\n"
+LAST = "_ACTIVITY]\n"
 MIGRATION = LAST.replace(
-    ")", ", \"ALTER TABLE decisions ADD COLUMN shard TEXT NOT NULL DEFAULT 'south';\")"
+    "]", ", \"ALTER TABLE decisions ADD COLUMN shard TEXT NOT NULL DEFAULT 'south';\"]"
 )
 PROGRAM = """
 import json

@@ -12,8 +12,9 @@ from svc.engine import explain, outcome, stages
 from svc.engine.ask import Asker
 from svc.engine.decision_asker import DecisionAsker
 from svc.engine.plans import KINDS, Team
-from svc.engine.setup import KeyOf, Know, SetupMaker
+from svc.engine.setup import KeyOf, Know, Setup, SetupMaker
 from svc.engine.stages import Answered
+from svc.errors import MODELS_FAULT
 from svc.flows import FlowPool
 from svc.learning import nothing_known
 from svc.providers import Router
@@ -24,9 +25,13 @@ Present = Callable[[str, Answer], Answer]
 
 
 class Journal(Protocol):
-    """Where decisions are kept; `add` returns the id once the decision is safe."""
+    """Where decisions are kept; `add` returns the id once the decision is safe.
+
+    `add_failure` counts one that the models, ids joined by commas, did not answer.
+    """
 
     def add(self, decision: Decision) -> str: ...
+    def add_failure(self, project: str, model: str) -> None: ...
 
 
 class Engine:
@@ -65,6 +70,18 @@ class Engine:
         Raises `ApiError`.
         """
         setup = self._setups.make(request, deadline)
+        try:
+            decision = self._decide(setup, deadline, api_key, present)
+        except MODELS_FAULT:
+            self._journal.add_failure(setup.project, outcome.named(setup.models))
+            raise
+        stored = decision.redacted() if setup.strict else decision
+        return replace(decision, id=self._journal.add(stored))
+
+    def _decide(
+        self, setup: Setup, deadline: Deadline, api_key: str | None, present: Present
+    ) -> Decision:
+        request = setup.request
         started = self._clock()
         answered = Answered()
         for number in range(len(request.stages)):
@@ -81,6 +98,4 @@ class Engine:
         latency_ms = (self._clock() - started) * 1000
         answers = {key: present(key, answered.answers[key]) for key in request.questions}
         deadline.check()
-        decision = outcome.decision(setup, answered, results, answers, latency_ms, api_key)
-        stored = decision.redacted() if setup.strict else decision
-        return replace(decision, id=self._journal.add(stored))
+        return outcome.decision(setup, answered, results, answers, latency_ms, api_key)

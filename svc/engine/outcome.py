@@ -10,7 +10,7 @@ from svc.engine.plans import Finding, ModelResult
 from svc.engine.setup import Setup
 from svc.engine.stages import Answered
 from svc.questions import Question
-from svc.records import Answer, AskedQuestion, Decision
+from svc.records import Answer, AskedQuestion, Decision, Model
 from svc.terms import Mode
 
 
@@ -62,8 +62,12 @@ def _hash(setup: Setup, text: str) -> bytes:
 def _models(setup: Setup, answered: Answered) -> str:
     """The ids of the models that answered, in the plan's order; all of the plan when none did."""
     used = {model for finding in answered.findings.by_key.values() for model in finding.models}
-    ids = [model.id for model in setup.models if model in used or not used]
-    return ",".join(dict.fromkeys(ids))
+    return named([model for model in setup.models if model in used or not used])
+
+
+def named(models: Sequence[Model]) -> str:
+    """The full ids of models, each once, joined by commas."""
+    return ",".join(dict.fromkeys(model.id for model in models))
 
 
 def _served_by(results: Sequence[ModelResult]) -> str | None:

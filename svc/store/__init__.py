@@ -6,6 +6,7 @@ reads from a small pool (`readers.py`). Each further file keeps one kind of reco
 
 from __future__ import annotations
 
+from svc.store.activity import Activity, By, Spans, Sums
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.errors import (
@@ -37,9 +38,11 @@ from svc.store.weeks import Weeks
 __all__ = [
     "MASTER_KEY",
     "PREFIX",
+    "Activity",
     "ApiKey",
     "ApiKeyRefused",
     "ApiKeys",
+    "By",
     "CalibrationState",
     "CallBudget",
     "Database",
@@ -57,7 +60,9 @@ __all__ = [
     "ProjectSizes",
     "QuestionVersion",
     "QuestionVersions",
+    "Spans",
     "StorageError",
+    "Sums",
     "TrainingData",
     "UnknownDecision",
     "UnreadableKey",

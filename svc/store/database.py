@@ -98,6 +98,10 @@ class Database:
         """
         return self._writer.write(handler, item, timeout_s)
 
+    def note(self, handler: Handler[ItemT, ResultT], item: ItemT) -> None:
+        """Like `write_grouped`, but nobody waits for it or hears whether it was written."""
+        self._writer.note(handler, item)
+
     def read(self) -> AbstractContextManager[sqlite3.Connection]:
         """Lend a read-only connection that sees one state of the database for the whole block.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
-from svc.store import ids, question_versions, weeks
+from svc.store import activity, ids, question_versions, weeks
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
 from svc.store.errors import UnknownDecision
@@ -120,6 +120,8 @@ class Decisions:
         self._database = database
         self._clock = clock
         self._contents = Contents()
+        # The five minutes of the last decision of this process.
+        self._span = 0
 
     def add(self, decision: Decision) -> str:
         """Store `decision`; its new id, above every other in the file, once it is durable.
@@ -134,6 +136,10 @@ class Decisions:
         if ulid is None:
             raise full(decision.project)
         return ids.text(ulid)
+
+    def add_failure(self, project: str, model: str) -> None:
+        """Count a decision of which the models, ids joined by commas, gave no answer."""
+        self._database.note(self._insert_failures, activity.Failure(project, model))
 
     def get(self, decision_id: str) -> StoredDecision | None:
         """The decision with this id. Raises `StorageError`."""
@@ -191,7 +197,7 @@ class Decisions:
         recent: _Recent = {}
         room = Room(connection)
         stored: list[bytes | None] = []
-        rows, answered = [], []
+        rows, answered, counted = [], [], []
         for ulid, item in zip(ulids, items, strict=True):
             decision = item.decision
             same_as = self._contents.find(connection, item.digest)
@@ -203,6 +209,7 @@ class Decisions:
             question_ids = _question_ids(connection, decision, recent)
             ours = (ulid, created_at, _json(question_ids), same_as)
             rows.append((*ours, *item.facts, *texts, item.images, item.tags))
+            counted.append(decision)
             answered += [
                 (decision.project, row, question.top, question.confidence)
                 for row, question in zip(question_ids, decision.questions, strict=True)
@@ -211,7 +218,22 @@ class Decisions:
         connection.executemany(_INSERT, rows)
         self._note(connection, stored, items)
         weeks.add(connection, weeks.number(created_at), answered)
+        activity.add(connection, created_at, counted)
+        self._sweep(connection, created_at)
         return stored
+
+    def _insert_failures(
+        self, connection: sqlite3.Connection, failures: Sequence[activity.Failure]
+    ) -> Sequence[None]:
+        activity.add_failures(connection, int(self._clock() * 1000), failures)
+        return [None] * len(failures)
+
+    def _sweep(self, connection: sqlite3.Connection, now_ms: int) -> None:
+        """Delete what is old, once in five minutes."""
+        span = now_ms // 1_000 // activity.Spans.FIVE_MINUTES
+        if span != self._span:
+            activity.forget_old(connection, now_ms)
+            self._span = span
 
     def _note(
         self, connection: sqlite3.Connection, ulids: Sequence[bytes | None], items: Sequence[_Item]

@@ -77,6 +77,31 @@ ALTER TABLE decisions ADD COLUMN ref TEXT;
 ALTER TABLE decisions ADD COLUMN tags TEXT;
 CREATE INDEX decisions_by_ref ON decisions (project, ref) WHERE ref IS NOT NULL;
 """
+# Sums of decisions over spans of so many seconds: `name` has the ids of the answering models where
+# `by` is `model`, and a question's key where it is `question`. Those of days and hours begin with
+# the decisions of before, as far as their rows tell.
+_ACTIVITY = """
+CREATE TABLE activity (
+    span       INTEGER NOT NULL,
+    by         TEXT NOT NULL,
+    start      INTEGER NOT NULL,
+    project    TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    decisions  INTEGER NOT NULL,
+    failed     INTEGER NOT NULL,
+    cached     INTEGER NOT NULL,
+    answers    INTEGER NOT NULL,
+    abstained  INTEGER NOT NULL,
+    cost_usd   REAL NOT NULL,
+    latency_ms REAL NOT NULL,
+    PRIMARY KEY (span, by, start, project, name)
+) WITHOUT ROWID;
+INSERT INTO activity
+SELECT span, 'model', created_at / 1000 / span * span AS start, project, model,
+       count(*), 0, sum(cached), 0, 0, sum(cost_usd), sum(latency_ms)
+FROM decisions, (SELECT 3600 AS span UNION SELECT 86400)
+GROUP BY span, start, project, model;
+"""
 
 
 def shipped() -> tuple[Migration, ...]:
@@ -86,7 +111,8 @@ def shipped() -> tuple[Migration, ...]:
     a change of the schema is one more at the end.
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    added = (_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS)
+    added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
+    added += [_ACTIVITY]
     return (schema, *added)
 
 

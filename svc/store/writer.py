@@ -68,6 +68,10 @@ class _Queued:
             raise self.error
         return self.result
 
+    def give_up(self) -> None:
+        """Nobody waits for this."""
+        self._claim.acquire()
+
     def wake(self) -> bool:
         """Wake the thread that waits for this; False where it has given up."""
         if not self._claim.acquire(blocking=False):
@@ -125,6 +129,14 @@ class Writer:
             self._jobs.put(job)
         result: ResultT = job.wait(timeout_s)
         return result
+
+    def note(self, handler: Handler[ItemT, ResultT], item: ItemT) -> None:
+        """See `Database.note`."""
+        job = _Queued(handler, item)
+        job.give_up()
+        with self._gate:
+            if not self._closed:
+                self._jobs.put(job)
 
     def close(self) -> None:
         """Write what is waiting, then stop."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, missing
 
 from svc import limits
-from svc.questions import Anything, TextField, WholeField
-from svc.shapes import TEXT, Json, array
+from svc.questions import Anything, Described, TextField, WholeField
+from svc.shapes import TEXT, Json, array, one_of
 
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
@@ -43,6 +44,21 @@ class QueryTexts(Anything):
     """All texts given under one name."""
 
     form = array(TEXT)
+
+
+class QueryWord(Described[StrEnum]):
+    """One of the words of `words`."""
+
+    def __init__(self, words: type[StrEnum], description: str, **kwargs: Any) -> None:
+        self.form = one_of(words)
+        self._words = words
+        super().__init__(description, **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> StrEnum:
+        try:
+            return self._words(value[0])
+        except ValueError:
+            raise ValidationError(f"must be one of {', '.join(self._words)}") from None
 
 
 class QueryWhole(WholeField):
@@ -82,4 +98,7 @@ class WeeksQuerySchema(QuestionQuerySchema):
 
 def can_refuse(schema: Schema) -> bool:
     """Whether a query can be one that `schema` refuses."""
-    return any(field.required or isinstance(field, QueryWhole) for field in schema.fields.values())
+    return any(
+        field.required or isinstance(field, (QueryWhole, QueryWord))
+        for field in schema.fields.values()
+    )

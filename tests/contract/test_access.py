@@ -51,6 +51,7 @@ ROUTES = {
     ),
     "drift": Row(lambda project, _: ("GET", f"/v1/drift?question=animal&project={project}", None)),
     "rates": Row(lambda project, _: ("GET", f"/v1/rates?question=animal&project={project}", None)),
+    "activity": Row(lambda project, _: ("GET", f"/v1/activity?project={project}", None)),
     "audit": Row(lambda project, _: ("GET", f"/v1/audit?project={project}", None)),
     "decisions": Row(
         lambda _, decision_id: ("GET", f"/v1/decisions/{decision_id}", None), other=404

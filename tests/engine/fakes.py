@@ -75,14 +75,18 @@ class OpenGate:
 
 
 class MemoryJournal:
-    """Keeps records in a list; ids count up."""
+    """Keeps records in a list; ids count up. So does what failed."""
 
     def __init__(self) -> None:
         self.records: list[Decision] = []
+        self.failures: list[tuple[str, str]] = []
 
     def add(self, decision: Decision) -> str:
         self.records.append(decision)
         return f"dec_{len(self.records)}"
+
+    def add_failure(self, project: str, model: str) -> None:
+        self.failures.append((project, model))
 
 
 def answering(model: PreferringModel) -> Answerer:

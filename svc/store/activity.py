@@ -1,0 +1,162 @@
+"""Sums of decisions over time, by project and by model or question, kept with every decision.
+
+There are three spans, so that an hour is seen in steps of five minutes and a year in days, each at
+the price of a few hundred rows. Sums over short spans are deleted when nobody asks for them any
+more.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple
+
+from svc.records import Decision, Source
+from svc.store.database import Database
+
+
+class Spans(IntEnum):
+    """The spans, in seconds."""
+
+    FIVE_MINUTES = 300
+    HOUR = 3_600
+    DAY = 86_400
+
+
+# How long, in seconds, sums are kept; those of days stay.
+_KEPT_S = {Spans.FIVE_MINUTES: 2 * Spans.HOUR, Spans.HOUR: 9 * Spans.DAY}
+
+# How many names a report tells apart, those with the most decisions.
+NAMES = 100
+
+
+class By(StrEnum):
+    """What decisions are told apart by."""
+
+    PROJECT = "project"
+    MODEL = "model"
+    QUESTION = "question"
+
+
+@dataclass(slots=True)
+class Sums:
+    """The sums of some decisions.
+
+    `failed` counts those that no model answered, which are in no other sum. `answers` leaves out
+    skipped questions, `abstained` are those of them below the question's `min_confidence`.
+    """
+
+    decisions: int = 0
+    failed: int = 0
+    cached: int = 0
+    answers: int = 0
+    abstained: int = 0
+    cost_usd: float = 0.0
+    latency_ms: float = 0.0
+
+
+class Failure(NamedTuple):
+    """A decision that no model answered; `model` has the ids of those that were to."""
+
+    project: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Sums by the start of each span, in unix seconds, and by name; both without empty ones."""
+
+    by_start: Mapping[int, Sums]
+    by_name: Mapping[str, Sums]
+
+
+# What rows are told apart by besides the project: the answering models, or a question's key.
+_Place = tuple[str, By, str]
+
+_SUMS = tuple(field.name for field in fields(Sums))
+_ADD = (
+    f"INSERT INTO activity (span, by, start, project, name, {', '.join(_SUMS)}) "
+    f"VALUES ({', '.join('?' * (5 + len(_SUMS)))}) ON CONFLICT DO UPDATE SET "
+    + ", ".join(f"{name} = {name} + excluded.{name}" for name in _SUMS)
+)
+_OLD = "DELETE FROM activity WHERE span = ? AND by = ? AND start < ?"
+_READ = (
+    f"SELECT {{0}}, {', '.join(f'sum({name})' for name in _SUMS)} FROM activity "
+    "WHERE span = ? AND by = ? AND start >= ? AND (?4 IS NULL OR project = ?4) "
+    "GROUP BY {0} ORDER BY {1} LIMIT ?"
+)
+
+
+class Activity:
+    """Adds to the sums and reads them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, by: By, span: int, since: int, project: str | None) -> Report:
+        """The sums of spans that begin at `since`, in unix seconds, or later.
+
+        Of one project, or of all where it is None; at most `NAMES` names.
+        Raises `StorageError`.
+        """
+        # The sums by model are those of whole decisions.
+        column = "project" if by is By.PROJECT else "name"
+        place = (span, By.MODEL if by is By.PROJECT else by, since, project)
+        with self._database.read() as connection:
+            starts = connection.execute(_READ.format("start", "start"), (*place, -1)).fetchall()
+            names = connection.execute(
+                _READ.format(column, "sum(decisions) DESC, 1"), (*place, NAMES)
+            ).fetchall()
+        return Report(_sums(starts), _sums(names))
+
+
+def add(connection: sqlite3.Connection, now_ms: int, decisions: Iterable[Decision]) -> None:
+    """Count decisions that were stored now."""
+    sums: dict[_Place, Sums] = {}
+    for decision in decisions:
+        whole = sums.setdefault((decision.project, By.MODEL, decision.model), Sums())
+        whole.decisions += 1
+        whole.cached += decision.cached
+        whole.cost_usd += decision.cost_usd
+        whole.latency_ms += decision.latency_ms
+        for key, answer in decision.answers.items():
+            if answer.source is not Source.SKIPPED:
+                one = sums.setdefault((decision.project, By.QUESTION, key), Sums())
+                one.decisions += 1
+                for part in (whole, one):
+                    part.answers += 1
+                    part.abstained += answer.abstains
+    _write(connection, now_ms, sums)
+
+
+def add_failures(connection: sqlite3.Connection, now_ms: int, failures: Iterable[Failure]) -> None:
+    """Count decisions that no model answered."""
+    sums: dict[_Place, Sums] = {}
+    for failure in failures:
+        sums.setdefault((failure.project, By.MODEL, failure.model), Sums()).failed += 1
+    _write(connection, now_ms, sums)
+
+
+def _write(connection: sqlite3.Connection, now_ms: int, sums: Mapping[_Place, Sums]) -> None:
+    now = now_ms // 1_000
+    connection.executemany(
+        _ADD,
+        [
+            (span, by, now // span * span, project, name, *astuple(one))
+            for (project, by, name), one in sums.items()
+            for span in Spans
+        ],
+    )
+
+
+def forget_old(connection: sqlite3.Connection, now_ms: int) -> None:
+    """Delete the sums over short spans that are no longer kept."""
+    for span, kept_s in _KEPT_S.items():
+        for by in (By.MODEL, By.QUESTION):
+            connection.execute(_OLD, (span, by, now_ms // 1_000 - kept_s))
+
+
+def _sums(rows: Sequence[Sequence[Any]]) -> dict[Any, Sums]:
+    return {row[0]: Sums(*row[1:]) for row in rows}

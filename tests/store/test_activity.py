@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+
+from svc.records import SKIPPED, Answer, Source
+from svc.store import Activity, By, Database, Spans, Sums
+from svc.store.activity import NAMES
+from svc.store.decisions import Decisions
+from svc.store.migrations import shipped
+from tests.store.records import asked, record
+
+SURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.9)
+UNSURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.4, abstains=True)
+NOON = 1_800_000_000 // Spans.DAY * Spans.DAY + 12 * Spans.HOUR
+
+
+class Clock:
+    now = float(NOON)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with closing(Database.open(tmp_path / "svc.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def decisions(database: Database, clock: Clock) -> Decisions:
+    return Decisions(database, clock)
+
+
+@pytest.fixture
+def activity(database: Database) -> Activity:
+    return Activity(database)
+
+
+def test_decisions_are_summed_up_by_model_and_by_question(
+    decisions: Decisions, activity: Activity
+) -> None:
+    two = (asked("a"), asked("b"))
+    decisions.add(
+        record(*two, answers={"a": SURE, "b": UNSURE}, model="m", cost_usd=0.5, latency_ms=100)
+    )
+    decisions.add(record(*two, answers={"a": UNSURE, "b": SKIPPED}, model="m,n", cached=True))
+    by_model = activity.read(By.MODEL, Spans.HOUR, NOON, "default")
+    assert by_model.by_name["m"] == Sums(
+        decisions=1, answers=2, abstained=1, cost_usd=0.5, latency_ms=100
+    )
+    assert (by_model.by_name["m,n"].cached, by_model.by_name["m,n"].abstained) == (1, 1)
+    assert by_model.by_start[NOON].decisions == 2
+    by_question = activity.read(By.QUESTION, Spans.HOUR, NOON, "default").by_name
+    assert (by_question["a"].decisions, by_question["a"].abstained) == (2, 1)
+    assert (by_question["b"].decisions, by_question["b"].abstained) == (1, 1)
+
+
+def test_projects_are_told_apart(decisions: Decisions, activity: Activity) -> None:
+    for project in ("shop", "shop", "desk"):
+        decisions.add(record(project=project))
+    assert activity.read(By.MODEL, Spans.DAY, 0, "shop").by_name["@demo/lexical"].decisions == 2
+    everything = activity.read(By.PROJECT, Spans.DAY, 0, None)
+    assert {name: sums.decisions for name, sums in everything.by_name.items()} == {
+        "shop": 2,
+        "desk": 1,
+    }
+    assert list(everything.by_name) == ["shop", "desk"]
+    assert set(activity.read(By.PROJECT, Spans.DAY, 0, "desk").by_name) == {"desk"}
+
+
+def test_each_span_has_its_own_steps(
+    decisions: Decisions, activity: Activity, clock: Clock
+) -> None:
+    for minutes in (0, 4, 5, 61):
+        clock.now = NOON + 60 * minutes
+        decisions.add(record())
+    counts = {
+        span: [
+            sums.decisions for sums in activity.read(By.MODEL, span, 0, "default").by_start.values()
+        ]
+        for span in Spans
+    }
+    assert counts == {Spans.FIVE_MINUTES: [2, 1, 1], Spans.HOUR: [3, 1], Spans.DAY: [4]}
+
+
+def test_what_no_model_answered_is_counted_apart(decisions: Decisions, activity: Activity) -> None:
+    decisions.add_failure("default", "m")
+    decisions.add_failure("default", "m")
+    decisions.add(record(model="m"))  # written after them, so that they are there as well
+    (sums,) = activity.read(By.MODEL, Spans.DAY, 0, "default").by_name.values()
+    assert (sums.decisions, sums.failed) == (1, 2)
+
+
+def test_sums_over_short_spans_are_deleted_and_those_of_days_stay(
+    decisions: Decisions, activity: Activity, clock: Clock
+) -> None:
+    decisions.add(record())
+    clock.now += 10 * Spans.DAY
+    decisions.add(record())
+    kept = {span: len(activity.read(By.MODEL, span, 0, "default").by_start) for span in Spans}
+    assert kept == {Spans.FIVE_MINUTES: 1, Spans.HOUR: 1, Spans.DAY: 2}
+
+
+def test_a_report_names_those_with_the_most_decisions(
+    decisions: Decisions, activity: Activity
+) -> None:
+    for number in range(NAMES + 5):
+        decisions.add(record(model=f"m{number}"))
+    decisions.add(record(model="m3"))
+    report = activity.read(By.MODEL, Spans.DAY, 0, "default")
+    assert len(report.by_name) == NAMES
+    assert next(iter(report.by_name)) == "m3"
+    (all_of_them,) = report.by_start.values()
+    assert all_of_them.decisions == NAMES + 6
+
+
+def test_decisions_of_before_are_counted_by_model_when_the_file_is_upgraded(
+    tmp_path: Path, clock: Clock
+) -> None:
+    path = tmp_path / "svc.db"
+    before = next(
+        n for n, one in enumerate(shipped()) if isinstance(one, str) and "TABLE activity" in one
+    )
+    with closing(Database.open(path, migrations=shipped()[:before])):
+        pass
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for seq, cost in enumerate((0.25, 0.5), 1):
+            connection.execute(
+                "INSERT INTO decisions (seq, id, created_at, project, state_hash, model, mode, "
+                "config, privacy, latency_ms, cost_usd, cached, answers, readings, question_ids) "
+                "VALUES (?, ?, ?, 'shop', x'00', 'm', 'verbal', 'c', 'standard', 10, ?, 0, "
+                "'{}', '{}', '[]')",
+                (seq, bytes([seq]), NOON * 1_000, cost),
+            )
+    with closing(Database.open(path)) as database:
+        report = Activity(database).read(By.MODEL, Spans.HOUR, NOON, "shop")
+    assert astuple(report.by_name["m"]) == (2, 0, 0, 0, 0, 0.75, 20.0)

@@ -1,0 +1,80 @@
+"""`GET /v1/activity`."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.scripted import Reply, always
+from tests.web.conftest import Start
+from tests.web.labelled import Labelled, obeying
+
+
+@pytest.fixture
+def labelled(start: Start) -> Labelled:
+    return Labelled(start(obeying).test_client())
+
+
+def test_an_hour_has_twelve_steps_and_the_last_one_is_now(labelled: Labelled) -> None:
+    labelled.decide("cat=0.9")
+    report = labelled.get("/v1/activity?last=hour")
+    assert (report["project"], report["by"], report["span_s"]) == ("default", "model", 300)
+    assert [step["decisions"] for step in report["steps"]] == [0] * 11 + [1]
+    (model,) = report["names"]
+    assert (model["decisions"], model["answers"], model["failed"]) == (1, 1, 0)
+    assert model["latency_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("last", "steps", "span_s"),
+    [("day", 24, 3_600), ("week", 168, 3_600), ("month", 30, 86_400), ("year", 365, 86_400)],
+)
+def test_longer_times_have_longer_steps(
+    labelled: Labelled, last: str, steps: int, span_s: int
+) -> None:
+    report = labelled.get(f"/v1/activity?last={last}&by=question")
+    starts = [step["start"] for step in report["steps"]]
+    assert len(starts) == steps
+    assert {later - earlier for earlier, later in pairwise(starts)} == {1_000 * span_s}
+
+
+def test_by_question_there_is_no_cost_of_its_own(labelled: Labelled) -> None:
+    labelled.decide("cat=0.9")
+    (question,) = labelled.get("/v1/activity?by=question")["names"]
+    assert question["name"] == "q"
+    assert (question["decisions"], question["cost_usd"], question["latency_ms"]) == (1, 0, None)
+
+
+def test_by_project_all_are_told_apart(labelled: Labelled) -> None:
+    labelled.decide("cat=0.9")
+    report = labelled.get("/v1/activity?by=project")
+    assert report["project"] is None
+    assert [row["name"] for row in report["names"]] == ["default"]
+
+
+def test_what_no_model_answered_is_shown(start: Start) -> None:
+    client: FlaskClient = start(always(Reply({"error": {"message": "no"}}, 500))).test_client()
+    body: dict[str, Any] = {
+        "state": "x",
+        "questions": {"q": {"type": "noul", "instructions": "Is it?"}},
+    }
+    assert client.post("/v1/decide", json=body).status_code == 502
+    assert client.post("/v1/decide", json={**body, "questions": {}}).status_code == 422
+    report = client.get("/v1/activity").json
+    assert report is not None
+    assert sum(step["failed"] for step in report["steps"]) == 1
+    assert [(row["decisions"], row["failed"]) for row in report["names"]] == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("last=decade", "last: must be one of hour, day, week, month, year"),
+        ("by=key", "by: must be one of project, model, question"),
+    ],
+)
+def test_a_wrong_query_says_what_is_allowed(labelled: Labelled, wanted: str, words: str) -> None:
+    assert labelled.get(f"/v1/activity?{wanted}", 422)["error"]["message"] == words
