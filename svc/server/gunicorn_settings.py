@@ -19,6 +19,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from svc import limits
 from svc.bootstrap import Shared
 from svc.server import forks
+from svc.server.allocation import return_large_blocks
 
 # After the shutdown grace, for stopping threads and writing what is queued.
 CLOSE_S = 5
@@ -52,6 +53,7 @@ def on_starting(server: Arbiter) -> None:
         sys.exit("Error: certfile: this server speaks plain HTTP; deploy/ shows a TLS proxy")
     # It would have the metrics kept in files; ours are in memory that the processes share.
     os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+    return_large_blocks()
     shared = Shared()
     forks.block_stop_signals_in_forks()
 
