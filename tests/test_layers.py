@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -94,19 +95,26 @@ def below_svc(parts: Sequence[str]) -> str:
     return WITHIN.get(tuple(parts[:2]), parts[0])
 
 
+@cache
+def statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of a module, wherever in it."""
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
 def imports(path: Path) -> Iterator[str]:
-    """The absolute names that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    """The absolute names that a module imports."""
+    for node in statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path} has a relative import"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def modules_used(path: Path) -> Iterator[str]:
     """The modules of `svc` that a module imports names from."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in statements(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("svc."):
             yield str(node.module)
 
