@@ -16,8 +16,8 @@ import numpy as np
 from benchmarks.simulations import answers
 from benchmarks.simulations.answers import Random, World
 from svc.stats import betting, recency, thresholds
-from svc.stats.calibrators import Floats, Ints
-from svc.stats.conformal import quantile
+from svc.stats.calibrators import Floats, Ints, softmax
+from svc.stats.conformal import log_scores, weighted_quantile
 from svc.stats.fitting import fit_temperature
 from svc.stats.tasks import SHOWN, TASKS
 from svc.terms import TaskKind
@@ -91,7 +91,7 @@ def refitted(repetitions: int = REPETITIONS // 2) -> Iterable[str]:
 def _overconfident(random: Random, n: int, *, rising: bool) -> tuple[Floats, Floats]:
     """Logits of four options, and how often the top one is right: in 90%, or so on the whole."""
     logits = random.normal(scale=3, size=(n, 4))
-    sure = _softmax(logits).max(axis=1)
+    sure = softmax(logits).max(axis=1)
     return logits, 0.9 - UNDER + (0.15 * (sure - _MEAN_SURE) if rising else 0.0 * sure)
 
 
@@ -114,9 +114,9 @@ def _ever_false_refitted(random: Random, *, rising: bool) -> bool:
     truth = np.where(random.random(len(logits)) < chance, top, (top + others) % 4)
     fresh, fresh_chance = _overconfident(random, _POPULATION, rising=rising)
     for n in LOOKS:
-        t = fit_temperature(_softmax(logits[:n]), truth[:n]).t
+        t = fit_temperature(softmax(logits[:n]), truth[:n]).t
         bias = _fitted(logits[:n] / t, truth[:n])
-        p, q = _softmax(logits[:n] / t + bias), _softmax(fresh / t + bias)
+        p, q = softmax(logits[:n] / t + bias), softmax(fresh / t + bias)
         right = (p.argmax(axis=1) == truth[:n]).astype(np.int64)
         found = thresholds.lowest(0.9, np.round(p.max(axis=1), SHOWN), right)
         kept = q.argmax(axis=1) == fresh.argmax(axis=1)
@@ -125,12 +125,6 @@ def _ever_false_refitted(random: Random, *, rising: bool) -> bool:
         if reached.any() and accuracy[reached].mean() < 0.9:
             return True
     return False
-
-
-def _softmax(z: Floats) -> Floats:
-    weights = np.exp(z - z.max(axis=1, keepdims=True))
-    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return shares
 
 
 def power(repetitions: int = 2_000) -> Iterable[str]:
@@ -213,18 +207,14 @@ _WORLDS = (answers.calibrated(), answers.alike(0.95), answers.slope(0.93))
 
 def withdrawn(repetitions: int = REPETITIONS // 2) -> Iterable[str]:
     """Labels until a promise of 0.9 is withdrawn, after 1,000 labels and a fall of ten points."""
-    for number, world in enumerate(
-        (answers.calibrated(), answers.alike(0.95), answers.slope(0.93))
-    ):
+    for number, world in enumerate(_WORLDS):
         random = np.random.default_rng([6, number])
         delays = [d for _ in range(repetitions) if (d := withdrawal(world, random)) is not None]
         yield (
             f"{world.name}: within 200 {np.mean(np.array(delays) <= 200):.0%}, "
             f"median {np.median(delays):.0f}, 90% {np.quantile(delays, 0.9):.0f} ({len(delays)})"
         )
-    for number, world in enumerate(
-        (answers.calibrated(), answers.alike(0.95), answers.slope(0.93))
-    ):
+    for number, world in enumerate(_WORLDS):
         random = np.random.default_rng([6, 9, number])
         false = np.mean([_withdrawn_falsely(world, random) for _ in range(repetitions // 2)])
         yield f"{world.name}, unchanged: withdrawn at some of 99 looks {false:.1%}"
@@ -282,11 +272,11 @@ def model(random: Random, n: int, sharpness: float, fall: float) -> tuple[Floats
     """Probabilities of ten options and truths; right in 89%, or `fall` less."""
     logits = random.normal(scale=1.5, size=(n, 10))
     logits[np.arange(n), random.integers(0, 10, n)] += 6
-    p = _softmax(logits)
+    p = softmax(logits)
     truth = (p.cumsum(axis=1) < random.random((n, 1))).sum(axis=1)
     top, second = np.argsort(-p, axis=1)[:, :2].T
     fallen = (truth == top) & (random.random(n) < fall / 0.89)
-    return _softmax(sharpness * logits), np.where(fallen, second, truth)
+    return softmax(sharpness * logits), np.where(fallen, second, truth)
 
 
 def _both(random: Random, old: float, new: float, fall: float) -> tuple[Floats, Ints]:
@@ -328,11 +318,13 @@ def _after(random: Random, old: float, new: float, fall: float) -> tuple[float, 
     p, truth = p[:2_200], truth[:2_200]
     fresh, answers = model(random, 4_000, new, fall)
     task = TASKS[TaskKind.CLASSES]
-    scores, unseen = task.nonconformity(p, truth), task.nonconformity(fresh, answers)
+    scores, unseen = (
+        log_scores(task.true_probabilities(*rows)) for rows in ((p, truth), (fresh, answers))
+    )
     start = recency.latest(score(p, truth)) or 0
     start = min(start, len(truth) - 30)
     covers = [
-        float((unseen <= quantile(sorted(part), 0.9)).mean()) for part in (scores[start:], scores)
+        float((unseen <= weighted_quantile(part, 0.9)).mean()) for part in (scores[start:], scores)
     ]
     found = thresholds.lowest(0.9, task.confidence(p[start:]), task.correct(p, truth)[start:])
     if found is None:

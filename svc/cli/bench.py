@@ -15,7 +15,7 @@ from svc.cli.notices import FAILED, INTERRUPTED, notice
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.score_table import score_table
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
-from svc.evals import EvalRow, EvalSet, Run, Saved, Scored, asked, load_sets, runs, score
+from svc.evals import EvalRow, EvalSet, Run, Saved, Scored, load_sets, results_of, runs, score
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest
 
@@ -162,7 +162,7 @@ def _ask(bench: _Bench, jobs: Sequence[_AskedRow], engine: InProcess, threads: i
         return scored
 
     failures = 0
-    with closing(asked(jobs, work, threads, engine.cut)) as results:
+    with closing(results_of(jobs, work, threads, engine.cut)) as results:
         for job, scored in results:
             bench.add(job, scored)
             failures = failures + 1 if scored.error else 0

@@ -11,7 +11,16 @@ from svc.cli import eval_options, probe_text
 from svc.cli.notices import FAILED
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.probe_inputs import Questioned, read_questioned
-from svc.evals import ProbeJob, Told, WordingProbe, asked, check_agreed, most_calls, probes, tell
+from svc.evals import (
+    ProbeJob,
+    Told,
+    WordingProbe,
+    check_agreed,
+    most_calls,
+    probes,
+    results_of,
+    tell,
+)
 from svc.inprocess import InProcess
 
 EXAMPLES = """\b
@@ -96,5 +105,5 @@ def _ask(
     def work(job: ProbeJob) -> Told:
         return tell(engine.decide, job)
 
-    with closing(asked(jobs, work, threads, engine.cut, unit="answers")) as results:
+    with closing(results_of(jobs, work, threads, engine.cut, unit="answers")) as results:
         return list(results)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.evals.asking import asked
+from svc.evals.asking import results_of
 from svc.evals.budget import FREE_CALLS, check_agreed, most_calls
 from svc.evals.candidates import Candidate, candidates_for, examples, split
 from svc.evals.figures import Figures, figures_of, wilson
@@ -48,7 +48,6 @@ __all__ = [
     "WordingProbe",
     "Words",
     "accuracy",
-    "asked",
     "candidates_for",
     "check_agreed",
     "examples",
@@ -60,6 +59,7 @@ __all__ = [
     "probe",
     "probes",
     "ranked",
+    "results_of",
     "score",
     "search",
     "split",

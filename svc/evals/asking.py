@@ -22,7 +22,7 @@ J = TypeVar("J")
 R = TypeVar("R", bound=Outcome)
 
 
-def asked(
+def results_of(
     jobs: Sequence[J],
     work: Callable[[J], R],
     threads: int,

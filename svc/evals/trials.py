@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from svc.batch import FAILURES
-from svc.evals.asking import asked
+from svc.evals.asking import results_of
 from svc.evals.candidates import Candidate
 from svc.evals.figures import Figures, figures_of
 from svc.evals.scoring import Scored, score
@@ -56,7 +56,7 @@ def trials(
         if sum(map(len, scored)) < len(jobs):
             engine.cut()
 
-    with closing(asked(jobs, work, threads, cut)) as results:
+    with closing(results_of(jobs, work, threads, cut)) as results:
         for job, one in results:
             scored[job.place].append(one)
             if failures[job.place] < FAILURES:

@@ -6,7 +6,7 @@ since it was given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from svc.learning import councils
 from svc.learning.fits import Fits
 from svc.questions import Question
-from svc.stats import TASKS, Floats, Ints, fit_groups, held_out, recency
+from svc.stats import TASKS, Floats, GroupedChangeTest, Ints, fit_groups, held_out, recency
 from svc.store import TrainingData, Worth
 
 # No label weighs more than so many times the usual one: a few rare ones would decide everything.
@@ -27,8 +27,9 @@ class Labelled:
     """The labels of an exact question, oldest first.
 
     `groups` are the answering models and modes. `sampling` has one over the chance of each label to
-    have been asked for, None where all count alike. `changes` has, for each group whose answers
-    changed, the place of its first label since then.
+    have been asked for, None where all count alike; `weights` what it counts for how answers are
+    now. `changes` has, for each group whose answers changed, the place of its first label since
+    then.
     """
 
     question: Question
@@ -36,16 +37,8 @@ class Labelled:
     truth: Ints
     groups: list[str]
     sampling: Floats | None
+    weights: Floats | None
     changes: Mapping[str, int]
-
-    @property
-    def weights(self) -> Floats | None:
-        """What each label counts for how answers are now; None where all count alike."""
-        changed = [
-            (mine := self.of(group), int((mine < change).sum()))
-            for group, change in self.changes.items()
-        ]
-        return weighed(len(self.truth), self.sampling, changed)
 
     @property
     def current(self) -> Ints:
@@ -56,7 +49,8 @@ class Labelled:
 
     def of(self, group: str) -> Ints:
         """The places of a group's labels."""
-        return _places(self.groups, group)
+        found = [place for place, one in enumerate(self.groups) if one == group]
+        return np.array(found, dtype=np.int64)
 
     def changed_at(self, times: list[int | None]) -> int | None:
         """When the answers changed last, of the `times` of all labels."""
@@ -106,28 +100,22 @@ def labelled(data: TrainingData, question: Question, pools: str | None) -> Label
     task = TASKS[question.task]
     surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
     groups = merged.answered_by
-    changes = {}
-    for group in sorted(set(groups)):
-        mine = _places(groups, group)
-        change = recency.latest(surprises[mine])
-        if change is not None:
-            changes[group] = int(mine[change])
-    return Labelled(question, p, truth, groups, sampling_weights(data.chance), changes)
+    changes = GroupedChangeTest().latest(np.arange(len(truth)), np.array(groups), surprises)
+    sampling = sampling_weights(data.chance)
+    weights = weighed(len(truth), sampling, changes.values())
+    since = {group: change.since for group, change in changes.items()}
+    return Labelled(question, p, truth, groups, sampling, weights, since)
 
 
 def weighed(
-    labels: int, sampling: Floats | None, changed: Sequence[tuple[Ints, int]]
+    labels: int, sampling: Floats | None, changes: Collection[recency.Change]
 ) -> Floats | None:
-    """What each label counts for how answers are now; None where all count alike.
-
-    `changed` has, for each group whose answers changed, the places of its labels, and how many of
-    these are from before.
-    """
-    if not changed:
+    """What each label counts for how answers are now; None where all count alike."""
+    if not changes:
         return sampling
     weights = np.ones(labels) if sampling is None else sampling.copy()
-    for places, before in changed:
-        weights[places] *= recency.weights(len(places), before)
+    for change in changes:
+        weights[change.places] *= recency.weights(len(change.places), change.before)
     return weights
 
 
@@ -143,11 +131,7 @@ def worth(question: Question, p: Sequence[float], truth: int) -> Worth:
 
 def unlabelled(question: Question) -> Labelled:
     """Where there are no labels yet."""
-    return Labelled(question, np.zeros((0, 1)), np.zeros(0, dtype=np.int64), [], None, {})
-
-
-def _places(groups: list[str], group: str) -> Ints:
-    return np.array([place for place, one in enumerate(groups) if one == group], dtype=np.int64)
+    return Labelled(question, np.zeros((0, 1)), np.zeros(0, dtype=np.int64), [], None, None, {})
 
 
 def columns(p: Floats) -> Floats:

@@ -10,8 +10,8 @@ import numpy as np
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.learning import sampling
-from svc.learning.asked import latest_with_options
 from svc.learning.labelled import columns, sampling_weights
+from svc.learning.wordings import latest_with_options
 from svc.questions import Question
 from svc.stats import Floats, Ints, rates
 from svc.store import Labels, Period, Periods, QuestionVersions, TrainingData

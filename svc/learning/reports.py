@@ -9,9 +9,9 @@ from collections.abc import Callable
 from svc import limits
 from svc.jsontext import JsonObject, leading
 from svc.learning import councils, fits, sampling
-from svc.learning.asked import latest
 from svc.learning.fits import Fits
 from svc.learning.labelled import Labelled, columns, labelled, unlabelled
+from svc.learning.wordings import latest
 from svc.stats import TASKS, Fitted, Floats, drift, scores, thresholds
 from svc.store import Labels, QuestionVersions, Weeks
 

@@ -15,7 +15,7 @@ from svc import limits
 from svc.learning import councils
 from svc.learning.labelled import sampling_weights, weighed, worth
 from svc.questions import Question
-from svc.stats import ChangeTest, Floats, conformal, recency
+from svc.stats import Floats, GroupedChangeTest, conformal, recency
 from svc.store import CalibrationState, Labels, Place, TrainingData, WeighedLabel, Worth
 
 
@@ -73,7 +73,7 @@ class ScoredLabels:
         self._state: CalibrationState | None = None
         self._kept = _NO_LABELS
         self._names: list[str] = []
-        self._changes: dict[int, ChangeTest] = {}
+        self._changes = GroupedChangeTest()
         self._scores = NO_SCORES
 
     def _read(self, labels: Labels) -> None:
@@ -105,14 +105,8 @@ class ScoredLabels:
     def _scored(self) -> Scores:
         ids, p_true, confidence, correct, chance, groups = self._kept
         surprises = recency.surprise(confidence, correct.astype(np.int64))
-        changed = []
-        for group in range(len(self._names)):
-            (mine,) = np.nonzero(groups == group)
-            test = self._changes.setdefault(group, ChangeTest())
-            before = test.latest(ids[mine].astype(np.int64), surprises[mine])
-            if before is not None:
-                changed.append((mine, before))
-        weights = weighed(len(ids), sampling_weights(chance), changed)
+        changes = self._changes.latest(ids.astype(np.int64), groups, surprises)
+        weights = weighed(len(ids), sampling_weights(chance), changes.values())
         return Scores(conformal.log_scores(p_true), weights, groups, tuple(self._names))
 
 

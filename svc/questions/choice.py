@@ -45,6 +45,7 @@ class Choice(Lettered):
 
     type = "choice"
     task = TaskKind.CLASSES
+    names_options = True
     guidance = "Pick the one option that fits best."
     display = "option"
     usual_instructions = "Which of these fits the input best?"

@@ -36,6 +36,7 @@ class Noul(Distribution):
 
     type = "noul"
     task = TaskKind.YES_NO
+    names_options = True
     guidance = "Decide whether this holds for the input."
     display = "yes_no"
     usual_instructions = "Does this hold for the input?"

@@ -35,6 +35,7 @@ class Score(Lettered):
 
     type = "score"
     task = TaskKind.CLASSES
+    names_options = True
     guidance = "Pick the one level that fits best; neighbouring levels are close in meaning."
     display = "level"
     usual_instructions = "Which of these levels fits the input best?"

@@ -10,7 +10,7 @@ from svc.stats.acceptance import held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
 from svc.stats.opinions import OpinionPool
 from svc.stats.pooling import Fitted, fit_groups
-from svc.stats.recency import ChangeTest
+from svc.stats.recency import GroupedChangeTest
 from svc.stats.scores import AUTOMATE_FROM, BINS, expected_calibration_error, reliability
 from svc.stats.tasks import TASKS
 
@@ -19,9 +19,9 @@ __all__ = [
     "BINS",
     "TASKS",
     "Calibrator",
-    "ChangeTest",
     "Fitted",
     "Floats",
+    "GroupedChangeTest",
     "Ints",
     "OpinionPool",
     "expected_calibration_error",

@@ -55,7 +55,8 @@ def weighted_quantile(
 ) -> float:
     """The smallest score up to which the weights reach `coverage` of all, a new answer's included.
 
-    With equal weights it is `quantile`. `new` is the weight of the answer to come; where its
+    With equal weights it is the ⌈(n + 1) coverage⌉-th smallest of n scores; infinite, had there to
+    be more. `new` is the weight of the answer to come; where its
     chance to be labelled is unknown, the largest weight is on the safe side.
     """
     parts = np.ones(len(scores)) if weights is None else weights
@@ -130,23 +131,11 @@ def _covered(held: Floats, weights: Floats) -> OptionCoverage:
     return OptionCoverage(len(held), bounded_mean(held, weights))
 
 
-def quantile(scores: Sequence[float], coverage: float) -> float:
-    """The ⌈(n + 1) coverage⌉-th smallest of n nonconformity scores; infinite, had there to be more.
-
-    `scores` are in ascending order.
-    """
-    rank = max(1, math.ceil((len(scores) + 1) * coverage - _ROUNDING))
-    return scores[rank - 1] if rank <= len(scores) else math.inf
-
-
-def prediction_set(probabilities: Sequence[float], limit: float) -> list[int]:
-    """Places of the options whose score is within `limit`; never empty, the top one at least."""
-    inside = [index for index, p in enumerate(probabilities) if 1 - p <= limit]
-    return inside or [max(range(len(probabilities)), key=probabilities.__getitem__)]
-
-
 def options_within(probabilities: Sequence[float], limits: Sequence[float]) -> list[int]:
-    """`prediction_set` for scores in logs, with a limit for each option."""
+    """Places of the options whose score is within their limit.
+
+    Never empty: where none is, it is the most probable one.
+    """
     inside = [
         place
         for place, (p, limit) in enumerate(zip(probabilities, limits, strict=True))

@@ -86,15 +86,6 @@ class DriftComparison:
         }
 
 
-def significance(weeks: Sequence[WeekTally], *, mixed: bool, finished: bool) -> list[JsonObject]:
-    """`latest_significance` of every week, the oldest first; all but the last one are finished."""
-    last = len(weeks) - 1
-    return [
-        latest_significance(weeks[: place + 1], mixed=mixed, finished=finished or place < last)
-        for place in range(len(weeks))
-    ]
-
-
 def latest_significance(weeks: Sequence[WeekTally], *, mixed: bool, finished: bool) -> JsonObject:
     """The mix and confidence of the last week, tested against what went before.
 

@@ -30,7 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from svc.stats.calibrators import SMALLEST, Floats, Ints
+from svc.stats.acceptance import FOLDS, places
+from svc.stats.calibrators import SMALLEST, Floats, Ints, logs_of, softmax
+from svc.stats.fitting import effective
+from svc.stats.tasks import TASKS
+from svc.terms import TaskKind
 
 ARITHMETIC, GEOMETRIC = "arithmetic", "geometric"
 KINDS = (ARITHMETIC, GEOMETRIC)
@@ -40,12 +44,10 @@ PSEUDO_LABELS = 10.0
 # Standard deviations of the weights of a geometric pool: around their mean, and of their sum
 # around 1. A fixed prior counts the less the more labels there are.
 SPREAD_SD, SUM_SD = 0.5, 1.0
-FOLDS = 5
 # Nats over all labels by which the held-out log-loss of a first pool has to be lower.
 MARGIN = 3.0
 
-# Its multiples spread evenly, whatever rhythm the labels come in.
-_GOLDEN = (5**0.5 - 1) / 2
+_CLASSES = TASKS[TaskKind.CLASSES]
 _STEPS = 100
 _CLOSE = 1e-7
 # Of mixture weights, whose fit takes many short steps.
@@ -112,8 +114,8 @@ class OpinionPool:
             pooled = np.einsum("nm,nmk->nk", weights, np.nan_to_num(p))
             shares: Floats = pooled / pooled.sum(axis=1, keepdims=True)
             return shares
-        logs = np.einsum("nm,nmk->nk", weights, np.nan_to_num(_logs(p)))
-        return _softmax(logs * math.fsum(self.weights))
+        logs = np.einsum("nm,nmk->nk", weights, np.nan_to_num(logs_of(p)))
+        return softmax(logs * math.fsum(self.weights))
 
     def _of_rows(self, p: Floats) -> Floats:
         """The shares of the members that each row has."""
@@ -166,7 +168,7 @@ def fit(
     """
     some = ~np.isnan(p[:, :, 0]).all(axis=1)
     p, truth = _complete(p[some]), truth[some]
-    counts = _effective(None if weights is None else weights[some], len(truth))
+    counts = effective(None if weights is None else weights[some], len(truth))
     if len(truth) < FOLDS or p.shape[1] < 2:
         return Judged(None, len(truth))
     usual = float(counts @ _held_out(None, p, truth, counts))
@@ -180,7 +182,7 @@ def fit(
 
 def _held_out(kind: str | None, p: Floats, truth: Ints, counts: Floats) -> Floats:
     """The log-loss of each row, from a pool and a temperature fitted on the other folds."""
-    fold = (np.arange(len(truth)) * _GOLDEN % 1 * FOLDS).astype(np.int64)
+    fold = places(len(truth), FOLDS)
     losses = np.zeros(len(truth))
     for number in range(FOLDS):
         inside, outside = fold == number, fold != number
@@ -188,7 +190,7 @@ def _held_out(kind: str | None, p: Floats, truth: Ints, counts: Floats) -> Float
         known, unseen = pool._matrix(p[outside]), pool._matrix(p[inside])
         if pool.kind == ARITHMETIC:
             unseen = _sharpened(known, truth[outside], counts[outside])._matrix(unseen[:, None])
-        losses[inside] = _log_losses(unseen, truth[inside])
+        losses[inside] = _CLASSES.log_losses(unseen, truth[inside])
     return losses
 
 
@@ -236,7 +238,7 @@ def fit_geometric(p: Floats, truth: Ints, counts: Floats) -> OpinionPool:
     weights that are free to move, each step cut off at 0 (Bertsekas, Projected Newton Methods for
     Optimization Problems with Simple Constraints, 1982).
     """
-    logs, members = _logs(p), p.shape[1]
+    logs, members = logs_of(p), p.shape[1]
     w = np.full(members, 1 / members)
     for _ in range(_ROUNDS if np.isnan(logs).any() else 1):
         filled = np.ascontiguousarray(_filled(logs, w).transpose(1, 0, 2))
@@ -265,7 +267,7 @@ class _LogPool:
 
     def slopes(self, w: Floats) -> tuple[Floats, Floats]:
         """The gradient and the Hessian."""
-        q = _softmax(self._pooled(w))
+        q = softmax(self._pooled(w))
         means = np.einsum("mnk,nk->mn", self._logs, q)
         gradient = (means - self._true) @ self._counts + self._penalty @ (w - self._centre)
         weighted = (self._logs * (q * self._counts[:, None])).reshape(self._flat.shape)
@@ -316,31 +318,6 @@ def _filled(logs: Floats, w: Floats) -> Floats:
 def _complete(p: Floats) -> Floats:
     """P(no) before P(yes), where P(yes) stands alone."""
     return np.concatenate([1 - p, p], axis=2) if p.shape[2] == 1 else p
-
-
-def _effective(weights: Floats | None, n: int) -> Floats:
-    """Weights that sum to Kish's effective number of labels; ones, where none are given."""
-    if weights is None:
-        return np.ones(n)
-    squares = float((weights**2).sum())
-    scaled: Floats = weights * (float(weights.sum()) / squares if squares > 0 else 0.0)
-    return scaled
-
-
-def _log_losses(p: Floats, truth: Ints) -> Floats:
-    losses: Floats = -np.log(np.maximum(p[np.arange(len(truth)), truth], SMALLEST))
-    return losses
-
-
-def _logs(p: Floats) -> Floats:
-    logs: Floats = np.log(np.maximum(p, SMALLEST))
-    return logs
-
-
-def _softmax(z: Floats) -> Floats:
-    weights = np.exp(z - z.max(axis=1, keepdims=True))
-    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return shares
 
 
 def _weighted(shares: Sequence[float], values: Sequence[float]) -> float:

@@ -1,10 +1,10 @@
 """Whether labels still speak of the model that answers now: a change test, and what it leaves.
 
 The test looks at one score per label: `surprise`, or the log-loss, of what was said before the
-label was known. While
-nothing changes, the scores are exchangeable, and the rank of each among those before it is
-uniform and independent of all earlier ranks, whatever the scores' distribution (conformal
-p-values; Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005, theorem 8.2).
+label was known. While nothing changes, the scores are exchangeable, and the rank of each among
+those before it is uniform and independent of all earlier ranks, whatever the scores' distribution
+(conformal p-values; Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005,
+theorem 8.2).
 So a bet on ranks is fair, and a sum of fair bets begun after each label is a Shiryaev-Roberts
 e-detector (Shin, Ramdas and Rinaldo, E-detectors, 2023; for ranks Vovk et al., Retrain or not
 retrain, 2021): after n labels its mean is n, so by Doob's inequality it reaches `HORIZON / FALSE`
@@ -17,6 +17,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +94,40 @@ class ChangeTest:
         found = _changes(scores, ranks)
         self._kept = counts
         return found[-1] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Since when the answers of a group are others.
+
+    `places` are those of all its labels, `before` how many of these are from before.
+    """
+
+    places: Ints
+    before: int
+
+    @property
+    def since(self) -> int:
+        """The place of its first label since."""
+        return int(self.places[self.before])
+
+
+class GroupedChangeTest:
+    """`ChangeTest` for each group of labels by itself."""
+
+    def __init__(self) -> None:
+        self._tests: dict[Any, ChangeTest] = {}
+
+    def latest(self, ids: Ints, groups: npt.NDArray[Any], scores: Floats) -> dict[Any, Change]:
+        """The latest change of each group that has one; `groups` names that of each label."""
+        found = {}
+        for group in np.unique(groups).tolist():
+            mine = np.flatnonzero(groups == group)
+            test = self._tests.setdefault(group, ChangeTest())
+            before = test.latest(ids[mine], scores[mine])
+            if before is not None:
+                found[group] = Change(mine, before)
+        return found
 
 
 def _changes(

@@ -87,10 +87,6 @@ class Task(ABC):
         losses: Floats = -np.log(np.maximum(self.true_probabilities(p, truth), SMALLEST))
         return losses
 
-    def nonconformity(self, p: Floats, truth: Ints) -> Floats:
-        """1 - the probability of the truth."""
-        return 1 - self.true_probabilities(p, truth)
-
 
 class Classes(Task):
     """One of k classes: `p` is (n, k), `truth` the true column."""

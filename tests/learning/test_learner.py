@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -78,13 +77,6 @@ class Lessons:
     def temperature(self) -> float:
         assert self.state.calibrator is not None
         return float(json.loads(self.state.calibrator)["pooled"]["calibrator"]["t"])
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database.open(tmp_path / "svc.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

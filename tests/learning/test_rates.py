@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,13 +50,6 @@ class Archive:
 
     def by_option(self) -> dict[str, JsonObject]:
         return {one["option"]: one for one in self.report()["rates"]}
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database.open(tmp_path / "svc.db")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -16,8 +16,6 @@ from svc.stats.conformal import (
     coverage_by_option,
     log_scores,
     options_within,
-    prediction_set,
-    quantile,
     weighted_quantile,
 )
 from svc.stats.tasks import TASKS
@@ -42,22 +40,6 @@ class Given(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return x.argmax(axis=1)
 
 
-@pytest.mark.filterwarnings("ignore:WARNING. your conformalization dataset has less labels")
-@pytest.mark.parametrize("seed", problems.SEEDS)
-def test_the_sets_are_mapies_but_never_empty(seed: int) -> None:
-    p, truth = problems.classes(seed)
-    half = len(truth) // 2
-    coverage = float(np.random.default_rng(seed).choice([0.5, 0.7, 0.8, 0.9]))
-    judge = SplitConformalClassifier(Given(p.shape[1]), coverage, "lac", prefit=True)
-    judge.conformalize(p[:half], truth[:half])
-    _, expected = judge.predict_set(p[half:])
-    scores = sorted(TASKS["classes"].nonconformity(p[:half], truth[:half]))
-    limit = quantile(scores, coverage)
-    for row, members in zip(p[half:], expected[:, :, 0], strict=True):
-        wanted = np.flatnonzero(members).tolist() or [int(row.argmax())]
-        assert prediction_set(row.tolist(), limit) == wanted
-
-
 @pytest.mark.parametrize(
     ("n", "coverage", "rank"),
     [(30, 0.9, 28), (29, 0.9, 27), (9, 0.9, 9), (8, 0.9, None), (99, 0.07, 7), (30, 0.5, 16)],
@@ -65,14 +47,14 @@ def test_the_sets_are_mapies_but_never_empty(seed: int) -> None:
 def test_the_quantile_is_the_rank_that_keeps_the_promise(
     n: int, coverage: float, rank: int | None
 ) -> None:
-    found = quantile([float(score) for score in range(1, n + 1)], coverage)
+    found = weighted_quantile(np.arange(1.0, n + 1), coverage)
     assert found == (math.inf if rank is None else rank)
 
 
 def test_a_set_is_never_empty_and_without_a_limit_it_is_everything() -> None:
-    assert prediction_set([0.2, 0.5, 0.3], 0.1) == [1]
-    assert prediction_set([0.2, 0.5, 0.3], math.inf) == [0, 1, 2]
-    assert prediction_set([0.2, 0.5, 0.3], 0.7) == [1, 2]
+    assert options_within([0.2, 0.5, 0.3], [0.1] * 3) == [1]
+    assert options_within([0.2, 0.5, 0.3], [math.inf] * 3) == [0, 1, 2]
+    assert options_within([0.2, 0.5, 0.3], [-math.log(0.3)] * 3) == [1, 2]
 
 
 def test_sets_cover_the_truth_as_often_as_they_promise() -> None:
@@ -80,15 +62,15 @@ def test_sets_cover_the_truth_as_often_as_they_promise() -> None:
     for seed in range(60):
         p, truth = problems.classes(seed)
         half = len(truth) // 2
-        limit = quantile(sorted(TASKS["classes"].nonconformity(p[:half], truth[:half])), 0.9)
-        sets = [prediction_set(row.tolist(), limit) for row in p[half:]]
+        limit = weighted_quantile(scores_of(p[:half], truth[:half]), 0.9)
+        sets = [options_within(row.tolist(), [limit] * p.shape[1]) for row in p[half:]]
         covered += sum(label in held for label, held in zip(truth[half:], sets, strict=True))
         total += len(sets)
     assert covered / total > 0.89
 
 
 def test_a_coverage_of_next_to_nothing_takes_the_smallest_score() -> None:
-    assert quantile([0.1, 0.2, 0.3], 1e-12) == 0.1
+    assert weighted_quantile(np.array([0.1, 0.2, 0.3]), 1e-12) == 0.1
 
 
 def softened(p: Floats) -> Floats:
@@ -123,9 +105,9 @@ def test_an_overconfident_model_has_small_sets_by_logs() -> None:
     truth = np.array([random.choice(10, p=row) for row in problems.softmax(logits)])
     p = problems.softmax(logits * 30)
     true = TASKS["classes"].true_probabilities(p, truth)
-    old = quantile(sorted((1 - true[:600]).tolist()), 0.9)
+    old = weighted_quantile(1 - true[:600], 0.9)
     new = weighted_quantile(log_scores(true[:600]), 0.9)
-    before = [prediction_set(row.tolist(), old) for row in p[600:]]
+    before = [np.flatnonzero(1 - row <= old) for row in p[600:]]
     after = [options_within(row.tolist(), [new] * 10) for row in p[600:]]
     assert np.mean([len(held) for held in before]) > 9
     assert np.mean([len(held) for held in after]) < 7
@@ -137,7 +119,8 @@ def test_an_overconfident_model_has_small_sets_by_logs() -> None:
 def test_equal_weights_are_the_rank(seed: int) -> None:
     random = np.random.default_rng(seed)
     scores, coverage = random.normal(size=int(random.integers(5, 60))), random.uniform(0.1, 0.99)
-    expected = quantile(sorted(scores.tolist()), coverage)
+    rank = max(1, math.ceil((len(scores) + 1) * coverage - 1e-9))
+    expected = sorted(scores)[rank - 1] if rank <= len(scores) else math.inf
     for weights in (None, np.full(len(scores), 0.3)):
         assert weighted_quantile(scores, coverage, weights) == expected
 

@@ -125,6 +125,8 @@ class Question(ABC):
     calibrates: ClassVar[bool] = True
     # Whether its top answers are few enough to be counted.
     tallies: ClassVar[bool] = True
+    # Whether each label names one of its `option_names`.
+    names_options: ClassVar[bool] = False
     # Whether its answer is a value that is taken from the state.
     extracts: ClassVar[bool] = False
 

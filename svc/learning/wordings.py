@@ -1,10 +1,10 @@
-"""The question that a report is about."""
+"""The most recent wording of a question, which reports are about."""
 
 from __future__ import annotations
 
 from svc.errors import InvalidRequest, NotFound
 from svc.phrases import quoted
-from svc.questions import Question, from_definition
+from svc.questions import TYPES, Question, from_definition
 from svc.store import QuestionVersion, QuestionVersions
 
 
@@ -21,9 +21,10 @@ def latest_with_options(
 ) -> tuple[QuestionVersion, Question]:
     """The same of a question whose labels name options or levels; else `InvalidRequest`."""
     version, question = latest(versions, project, key)
-    if not question.option_names:
+    if not question.names_options:
+        allowed = [name for name, schema in TYPES.items() if schema.model.names_options]
         raise InvalidRequest(
             f"question {quoted(key)} is of type {question.type}; rates are told of questions whose "
-            "answers are few: choice, score and noul"
+            f"answers are few: {', '.join(allowed)}"
         )
     return version, question
