@@ -28,6 +28,15 @@ class Sampling(StrEnum):
     OTHER = "other"
 
 
+class CoveragePer(StrEnum):
+    """Among which answers a prediction set holds the true one as often as promised."""
+
+    # Among all answers together.
+    ANSWER = "answer"
+    # Among the answers of each true option by itself.
+    OPTION = "option"
+
+
 class TaskKind(StrEnum):
     """What a label of a question is: a class, yes or no, or whether its value is right."""
 

@@ -17,7 +17,7 @@ from benchmarks.simulations import answers
 from benchmarks.simulations.answers import Random, World
 from svc.stats import betting, recency, thresholds
 from svc.stats.calibrators import Floats, Ints, softmax
-from svc.stats.conformal import log_scores, weighted_quantile
+from svc.stats.conformal import class_limits, log_scores, weighted_quantile
 from svc.stats.fitting import fit_temperature
 from svc.stats.tasks import SHOWN, TASKS
 from svc.terms import TaskKind
@@ -30,7 +30,17 @@ UNDER = 1e-6
 
 def main() -> None:
     """Print all tables."""
-    for table in (automated, false_promises, refitted, power, needed, withdrawn, noticed, restored):
+    for table in (
+        automated,
+        false_promises,
+        refitted,
+        power,
+        needed,
+        withdrawn,
+        noticed,
+        restored,
+        by_option,
+    ):
         print(f"\n{(table.__doc__ or '').splitlines()[0]}", flush=True)
         for line in table():
             print(f"  {line}", flush=True)
@@ -331,3 +341,36 @@ def _after(random: Random, old: float, new: float, fall: float) -> tuple[float, 
         return *covers, math.nan, 0.0
     reached = task.confidence(fresh) >= found
     return *covers, float(task.correct(fresh, answers)[reached].mean()), 1.0
+
+
+# Of the truths; the last option is mostly taken for the first.
+_SHARES = np.array([0.5, 0.3, 0.15, 0.05])
+
+
+def by_option(repetitions: int = REPETITIONS // 2, labels: int = 600) -> Iterable[str]:
+    """How often 0.9 sets hold each of four true options, with one limit and with one each."""
+    random = np.random.default_rng(9)
+    held = np.zeros((2, len(_SHARES)))
+    asked = np.zeros(len(_SHARES))
+    sizes = np.zeros(2)
+    for _ in range(repetitions):
+        known, fresh = _hard_options(random, labels), _hard_options(random, 1_000)
+        scores = log_scores(known[0][np.arange(labels), known[1]])
+        own = class_limits(scores, known[1], len(_SHARES), 0.9)
+        shared = weighted_quantile(scores, 0.9)
+        highest = np.array([[shared] * len(_SHARES), [one.limit for one in own]])
+        inside = log_scores(fresh[0]) <= highest[:, None, :]
+        sizes += inside.sum(axis=2).mean(axis=1)
+        asked += np.bincount(fresh[1], minlength=len(_SHARES))
+        hits = inside[:, np.arange(1_000), fresh[1]]
+        held += [np.bincount(fresh[1], weights=hit, minlength=len(_SHARES)) for hit in hits]
+    for name, covered, size in zip(("one limit", "one each"), held / asked, sizes, strict=True):
+        each = ", ".join(f"{share:.3f}" for share in covered)
+        yield f"{name}: {each}; {size / repetitions:.2f} options in a set ({repetitions} projects)"
+
+
+def _hard_options(random: Random, n: int) -> tuple[Floats, Ints]:
+    options = len(_SHARES)
+    truth = random.choice(options, n, p=_SHARES)
+    logits = random.normal(size=(n, options)) + 3 * np.eye(options)[truth % (options - 1)]
+    return softmax(logits), truth

@@ -16,7 +16,7 @@ DENIED_QUESTION = "Is “no” the right answer to this question? {}"
 DENIED_STATEMENT = "Is this statement false? {}"
 TWIN = "{}\nIs this the right answer? {}"
 # Fields that say when a question is asked or what becomes of its answer, not how it is put.
-_APART = ("when", "rules", "depends_on", "min_confidence", "coverage")
+_APART = ("when", "rules", "depends_on", "min_confidence", "coverage", "coverage_per")
 
 
 class Change(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from svc.learning.scored import NO_SCORES, ScoredLabels, Scores
 from svc.questions import DECIMALS, Opinions, Question, Reading, to_digits
 from svc.stats import Calibrator, conformal
 from svc.store import CalibrationState, Labels, Place
+from svc.terms import CoveragePer
 
 # For how many questions the labels stay in memory, at most 5,000 of each with a few numbers.
 SCORES_KEPT = 256
@@ -74,13 +75,43 @@ class Knowledge:
         candidates = question.candidates(rounded)
         if state is None or state.labels < limits.MIN_LABELS or not candidates:
             return question.unguaranteed
-        limit = self.scores(question, state).limit(finding.answered_by, question.coverage)
+        scores = self.scores(question, state)
+        if question.coverage_per is CoveragePer.OPTION:
+            return _covered_by_option(question, finding, scores, candidates)
+        limit = scores.limit(finding.answered_by, question.coverage)
         if limit is None:
             return question.unguaranteed
-        p = [probability for _, probability in candidates]
-        chosen = conformal.options_within(p, [limit] * len(p))
-        members = [candidates[index][0] for index in chosen]
+        members = _within(candidates, [limit] * len(candidates))
         return {"coverage": question.coverage, "guaranteed": True, "set": members}
+
+
+def _covered_by_option(
+    question: Question,
+    finding: Finding,
+    scores: Scores,
+    candidates: Sequence[tuple[str, float]],
+) -> Mapping[str, Any]:
+    """The set of options that are within a limit of their own each."""
+    names = question.option_names
+    assert question.coverage is not None
+    found = scores.option_limits(finding.answered_by, question.coverage, len(names))
+    if found is None:
+        return question.unguaranteed
+    by_name = dict(zip(names, found, strict=True))
+    own = [by_name[name] for name, _ in candidates]
+    kept = [name for (name, _), one in zip(candidates, own, strict=True) if one.guaranteed]
+    return {
+        "coverage": question.coverage,
+        "guaranteed": len(kept) == len(candidates),
+        "guaranteed_options": kept,
+        "set": _within(candidates, [one.limit for one in own]),
+    }
+
+
+def _within(candidates: Sequence[tuple[str, float]], highest: Sequence[float]) -> list[str]:
+    """The names of those candidates whose score is at most the highest that it may be."""
+    chosen = conformal.options_within([p for _, p in candidates], highest)
+    return [candidates[place][0] for place in chosen]
 
 
 NOTHING_KNOWN = Knowledge()

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from svc import limits
 from svc.jsontext import JsonObject, leading
-from svc.learning import councils, fits, sampling
+from svc.learning import councils, fits, options, sampling
 from svc.learning.fits import Fits
-from svc.learning.labelled import Labelled, columns, labelled, unlabelled
+from svc.learning.labelled import Labelled, labelled, unlabelled
 from svc.learning.wordings import latest
-from svc.stats import TASKS, Fitted, Floats, drift, scores, thresholds
+from svc.stats import TASKS, Fitted, drift, scores, thresholds
 from svc.store import Labels, QuestionVersions, Weeks
 
 # The most bytes of each of the two lists of a calibration report that can become long.
@@ -121,21 +121,5 @@ def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
             "before": scores.uncertainty(task, rows.p, rows.truth, rows.sampling) or None,
             "after": scores.uncertainty(task, after, rows.truth, rows.sampling) or None,
         },
-        **_by_option(rows, after),
-    }
-
-
-def _by_option(rows: Labelled, p: Floats) -> JsonObject:
-    """How each option does, by its name; for questions that have options."""
-    names = rows.question.option_names
-    if not names or not len(rows.truth):
-        return {"options": [], "confusion": []}
-    options = scores.by_option(columns(p), rows.truth, rows.sampling)
-    pairs = scores.confusion(columns(p), rows.truth)
-    named = (
-        {**pair, "true": names[pair["true"]], "answer": names[pair["answer"]]} for pair in pairs
-    )
-    return {
-        "options": [{"option": name, **entry} for name, entry in zip(names, options, strict=True)],
-        "confusion": leading(named, LIST_BYTES),
+        **options.by_option(rows, after, LIST_BYTES),
     }

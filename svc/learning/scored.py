@@ -7,28 +7,29 @@ said is merged by today's pools, so that all is read again when these change.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from svc import limits
 from svc.learning import councils
-from svc.learning.labelled import sampling_weights, weighed, worth
+from svc.learning.labelled import Labelled, sampling_weights, weighed, worth
 from svc.questions import Question
-from svc.stats import Floats, GroupedChangeTest, conformal, recency
+from svc.stats import TASKS, Floats, GroupedChangeTest, Ints, conformal, recency
 from svc.store import CalibrationState, Labels, Place, TrainingData, WeighedLabel, Worth
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The nonconformity scores of a question's labels, with the weight and the group of each.
+    """The nonconformity scores of a question's labels, with the truth, weight and group of each.
 
     `groups` are places in `names`, which has the answering models and modes.
     """
 
     scores: Floats
+    truth: Ints
     weights: Floats | None
-    groups: Floats
+    groups: Ints
     names: Sequence[str]
 
     def limit(self, group: str, coverage: float) -> float | None:
@@ -37,21 +38,69 @@ class Scores:
         A group with too few labels of its own shares those of all, unless it has none at all: of
         a model that was never labelled nothing is known.
         """
+        rows = self._rows(group)
+        if rows is None:
+            return None
+        return conformal.weighted_quantile(self.scores[rows], coverage, self._weights(rows))
+
+    def option_limits(
+        self, group: str, coverage: float, options: int
+    ) -> list[conformal.OptionLimit] | None:
+        """The same for each option, of the labels that it is the truth of."""
+        rows = self._rows(group)
+        if rows is None:
+            return None
+        return conformal.class_limits(
+            self.scores[rows], self.truth[rows], options, coverage, self._weights(rows)
+        )
+
+    def coverage_by_option(
+        self, coverage: float, options: int
+    ) -> list[tuple[conformal.OptionCoverage, bool]]:
+        """How often sets hold each true option, and whether they could promise it for each.
+
+        Each label is left out of those that its set is made with.
+        """
+        held = conformal.held_without_itself(self.scores, coverage, self.weights)
+        for group in range(len(self.names)):
+            mine = np.flatnonzero(self.groups == group)
+            if len(mine) >= limits.MIN_LABELS:
+                own = self._weights(mine)
+                held[mine] = conformal.held_without_itself(self.scores[mine], coverage, own)
+        covered = conformal.coverage_by_option(held, self.truth, options, self.weights)
+        by_group = [self.option_limits(name, coverage, options) for name in self.names]
+        promised = [
+            bool(by_group) and all(found and found[option].guaranteed for found in by_group)
+            for option in range(options)
+        ]
+        return list(zip(covered, promised, strict=True))
+
+    def _rows(self, group: str) -> Ints | None:
         if len(self.scores) < limits.MIN_LABELS or group not in self.names:
             return None
-        own = self.groups == self.names.index(group)
-        if not own.any():
+        own = np.flatnonzero(self.groups == self.names.index(group))
+        if not len(own):
             return None
-        rows = own if own.sum() >= limits.MIN_LABELS else np.ones(len(own), dtype=bool)
-        weights = None if self.weights is None else self.weights[rows]
-        return conformal.weighted_quantile(self.scores[rows], coverage, weights)
+        return own if len(own) >= limits.MIN_LABELS else np.arange(len(self.scores))
+
+    def _weights(self, rows: Ints) -> Floats | None:
+        return None if self.weights is None else self.weights[rows]
 
 
-NO_SCORES = Scores(np.zeros(0), None, np.zeros(0), ())
+def scores_of(rows: Labelled) -> Scores:
+    """The scores of labels that were read as a whole."""
+    true = TASKS[rows.question.task].true_probabilities(rows.p, rows.truth)
+    names, groups = np.unique(np.array(rows.groups), return_inverse=True)
+    return Scores(conformal.log_scores(true), rows.truth, rows.weights, groups, names.tolist())
 
-# What is kept of each label, a line each: its id, the probabilities of the truth and of the answer,
-# 1 where the answer was right, the chance to be asked for (NaN where nobody said), the group.
-_NO_LABELS = np.zeros((6, 0))
+
+_NOTHING = np.zeros(0, dtype=np.int64)
+NO_SCORES = Scores(np.zeros(0), _NOTHING, None, _NOTHING, ())
+
+# What is kept of each label, a line each: its id, the truth, 1 where the answer was right, and the
+# group; then the probabilities of the truth and of the answer, and the chance to be asked for (NaN
+# where nobody said).
+_NO_LABELS = np.zeros((7, 0))
 
 
 class ScoredLabels:
@@ -97,17 +146,21 @@ class ScoredLabels:
         self._names += [name for name in new if name not in self._names]
         groups = {name: place for place, name in enumerate(self._names)}
         found = [
-            (one.id, *astuple(worth), one.chance, groups[one.answered_by])
+            (
+                *(one.id, one.truth, worth.correct, groups[one.answered_by]),
+                *(worth.p_true, worth.confidence, one.chance),
+            )
             for one, worth in zip(labels, _worths(labels, self._question, state), strict=True)
         ]
         return np.array(found, dtype=np.float64).reshape(-1, len(_NO_LABELS)).T
 
     def _scored(self) -> Scores:
-        ids, p_true, confidence, correct, chance, groups = self._kept
-        surprises = recency.surprise(confidence, correct.astype(np.int64))
-        changes = self._changes.latest(ids.astype(np.int64), groups, surprises)
+        ids, truth, correct, groups = self._kept[:4].astype(np.int64)
+        p_true, confidence, chance = self._kept[4:]
+        surprises = recency.surprise(confidence, correct)
+        changes = self._changes.latest(ids, groups, surprises)
         weights = weighed(len(ids), sampling_weights(chance), changes.values())
-        return Scores(conformal.log_scores(p_true), weights, groups, tuple(self._names))
+        return Scores(conformal.log_scores(p_true), truth, weights, groups, tuple(self._names))
 
 
 def _worths(

@@ -22,10 +22,9 @@ from svc.questions.kit import (
     FlagField,
     Lettered,
     PlainQuestion,
-    QuestionSchema,
     Reading,
+    SetsSchema,
     argmax,
-    coverage_field,
     min_confidence_field,
     object_schema,
     one_line,
@@ -164,7 +163,7 @@ class Choice(Lettered):
         return [text for pair in self.options for text in pair]
 
 
-class ChoiceSchema(QuestionSchema):
+class ChoiceSchema(SetsSchema):
     model = Choice
     options = Descriptions(
         limits.CHOICE_OPTIONS,
@@ -177,7 +176,6 @@ class ChoiceSchema(QuestionSchema):
     )
     escape = FlagField("Add the option `none_of_these`.")
     min_confidence = min_confidence_field()
-    coverage = coverage_field()
     examples = Examples()
 
     @validates_schema

@@ -14,10 +14,9 @@ from svc.questions.kit import (
     Examples,
     PlainQuestion,
     Question,
-    QuestionSchema,
     Reading,
+    SetsSchema,
     Stated,
-    coverage_field,
     number_of,
 )
 from svc.questions.kit import YES_NO as PLAIN_YES_NO
@@ -127,7 +126,6 @@ class Noul(Distribution):
         return []
 
 
-class NoulSchema(QuestionSchema):
+class NoulSchema(SetsSchema):
     model = Noul
-    coverage = coverage_field()
     examples = Examples()

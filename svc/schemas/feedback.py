@@ -8,8 +8,8 @@ from typing import Any
 from marshmallow import Schema, ValidationError, post_load
 
 from svc.jsontext import finite
-from svc.questions import TYPES, Anything, NumberField, TextField, WordsField
-from svc.shapes import Named, one_of
+from svc.questions import TYPES, Anything, NumberField, OneOfField, TextField, WordsField
+from svc.shapes import Named
 from svc.terms import Sampling
 
 # A rarer draw would make one label weigh as much as all others.
@@ -41,17 +41,6 @@ class LabelField(Anything):
     form = {"$ref": any_label}  # noqa: RUF012
 
 
-class SamplingField(TextField):
-    """One of the ways in which decisions come to be labelled."""
-
-    form = one_of(Sampling)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        if value not in list(Sampling):
-            raise ValidationError(f"must be one of {', '.join(Sampling)}")
-        return Sampling(value)
-
-
 class ChanceField(NumberField):
     """A probability above 0."""
 
@@ -80,10 +69,11 @@ class FeedbackRequestSchema(Schema):
         allow_none=True,
     )
 
-    sampled = SamplingField(
+    sampled = OneOfField(
+        Sampling,
         "How the decision came to be labelled: drawn at `random` among all, handed out by the "
         "review `queue`, or picked for any `other` reason. What labels of the last kind cannot "
-        "promise, the calibration report says."
+        "promise, the calibration report says.",
     )
     chance = ChanceField(
         "The chance with which the decision was drawn for labelling; labels weigh one over it."

@@ -80,12 +80,17 @@ def class_limits(
     parts = np.ones(len(scores)) if weights is None else weights
     shared = weighted_quantile(scores, coverage, parts)
     limits = []
-    for option in range(options):
-        own = truth == option
-        limit = weighted_quantile(scores[own], coverage, parts[own])
-        enough = bool(own.any()) and _enough(parts[own], coverage)
-        limits.append(OptionLimit(limit if enough else shared, int(own.sum()), enough))
+    for own in _by_option(truth, options):
+        enough = len(own) > 0 and _enough(parts[own], coverage)
+        limit = weighted_quantile(scores[own], coverage, parts[own]) if enough else shared
+        limits.append(OptionLimit(limit, len(own), enough))
     return limits
+
+
+def _by_option(truth: Ints, options: int) -> list[Ints]:
+    """The places of each option's labels."""
+    places = np.argsort(truth, kind="stable")
+    return np.split(places, np.searchsorted(truth[places], np.arange(1, options)))
 
 
 def _enough(weights: Floats, coverage: float) -> bool:
@@ -94,28 +99,21 @@ def _enough(weights: Floats, coverage: float) -> bool:
 
 
 def coverage_by_option(
-    scores: Floats,
-    truth: Ints,
-    options: int,
-    coverage: float,
-    weights: Floats | None = None,
+    held: Floats, truth: Ints, options: int, weights: Floats | None = None
 ) -> list[OptionCoverage]:
-    """How often the sets of one limit for all hold each true option, each label left out in turn.
+    """How often sets hold each true option; `held` is as `held_without_itself` gives it."""
+    parts = np.ones(len(held)) if weights is None else weights
+    return [_covered(held[own], parts[own]) for own in _by_option(truth, options)]
 
-    A label is held by the set that the other labels make if its score is at most their limit: for
-    equal weights, if it is among the `ceil(n coverage)` smallest of all n.
+
+def held_without_itself(scores: Floats, coverage: float, weights: Floats | None = None) -> Floats:
+    """1 where a label is in the set that the other labels make for it.
+
+    It is if its score is at most their limit: for equal weights, if it is among the
+    `ceil(n coverage)` smallest of all n. That is so where the labels of lower scores weigh less
+    than `coverage` of all: until the limit of the others is found, none of them has reached it.
     """
-    parts = np.ones(len(scores)) if weights is None else weights
-    held = _held_without_itself(scores, coverage, parts)
-    return [_covered(held[truth == option], parts[truth == option]) for option in range(options)]
-
-
-def _held_without_itself(scores: Floats, coverage: float, weights: Floats) -> Floats:
-    """1 where the limit of the other labels reaches a label's score.
-
-    That is so where the labels of lower scores weigh less than `coverage` of all: until the limit
-    of the others is found, none of them has reached it.
-    """
+    weights = np.ones(len(scores)) if weights is None else weights
     order = np.argsort(scores, kind="stable")
     _, first = np.unique(scores[order], return_index=True)
     below = np.concatenate([[0.0], weights[order].cumsum()])[first]

@@ -125,6 +125,16 @@ class UncertaintySchema(ResponseSchema):
     after = Shown(nullable(UncertainScoresSchema))
 
 
+class OptionSetsSchema(ResponseSchema):
+    """How often prediction sets hold one option where it is the true one."""
+
+    coverage = Shown(PROBABILITY, "What is promised for all answers together.")
+    covered = Shown(
+        nullable(IntervalSchema), "Each label left out of those that its own set is made with."
+    )
+    guaranteed = Shown(FLAG, "Whether `coverage_per: option` can promise it for this option.")
+
+
 class OptionScoresSchema(ResponseSchema):
     """How one option or level does, held out."""
 
@@ -137,6 +147,7 @@ class OptionScoresSchema(ResponseSchema):
     precision = Shown(nullable(IntervalSchema))
     recall = Shown(nullable(IntervalSchema))
     f1 = Shown(nullable(PROBABILITY))
+    sets = Shown(array(OptionSetsSchema), "Of choice and noul questions.")
 
 
 class ConfusionSchema(ResponseSchema):

@@ -67,9 +67,9 @@ def test_a_model_whose_raw_probabilities_are_best_is_not_calibrated() -> None:
 
 def scores_of(**labels: int) -> Scores:
     names = [f"{model} logprobs" for model in labels]
-    groups = np.repeat(np.arange(len(names)), list(labels.values())).astype(np.float64)
+    groups = np.repeat(np.arange(len(names)), list(labels.values()))
     values = [0.1 if names[int(group)].startswith("good") else 2.0 for group in groups]
-    return Scores(np.array(values), None, groups, names)
+    return Scores(np.array(values), np.zeros(len(groups), int), None, groups, names)
 
 
 def test_a_set_promises_nothing_for_a_model_without_labels() -> None:
@@ -84,3 +84,19 @@ def test_a_model_with_few_labels_shares_those_of_all() -> None:
     assert scores.limit("bad logprobs", 0.9) == pytest.approx(2.0)
     assert scores.limit("some logprobs", 0.9) == pytest.approx(2.0)
     assert scores_of(good=29).limit("good logprobs", 0.9) is None
+
+
+def test_each_option_is_held_by_the_labels_of_the_model_that_answered() -> None:
+    """The sure model gives truths 0.1 and 0.3, the other one 2 and 3, by their option."""
+    scores = np.repeat([0.1, 0.3, 2.0, 3.0], 40)
+    truth, groups = np.tile(np.repeat([0, 1], 40), 2), np.repeat([0, 1], 80)
+    labelled = Scores(scores, truth, None, groups, ("sure logprobs", "other logprobs"))
+    found = [labelled.option_limits(f"{name} logprobs", 0.9, 3) for name in ("sure", "other", "x")]
+    assert found[2] is None
+    assert found[0] is not None and found[1] is not None
+    assert [one.limit for one in found[0]] == pytest.approx([0.1, 0.3, 0.3])
+    assert [one.limit for one in found[1]] == pytest.approx([2.0, 3.0, 3.0])
+    assert [one.guaranteed for one in found[0]] == [True, True, False]
+    covered = labelled.coverage_by_option(0.9, 3)
+    assert [guaranteed for _, guaranteed in covered] == [True, True, False]
+    assert [one.labels for one, _ in covered] == [80, 80, 0]

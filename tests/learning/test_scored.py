@@ -86,6 +86,7 @@ class World:
         true = TASKS[QUESTION.task].true_probabilities(rows.p, rows.truth)
         found = kept.scores(self.labels, data.state)
         assert found.scores.tolist() == conformal.log_scores(true).tolist()
+        assert found.truth.tolist() == rows.truth.tolist()
         assert [found.names[int(group)] for group in found.groups] == rows.groups
         weights = None if rows.weights is None else rows.weights.tolist()
         assert (None if found.weights is None else found.weights.tolist()) == weights

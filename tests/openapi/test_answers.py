@@ -16,7 +16,7 @@ from tests.openapi.judge import answered, document, judge, strict_judge, taken
 STATE = {"plan": "pro", "amount": 12, "name": "Ada", "note": "urgent: 3 of them are missing"}
 DEMO = "@demo/lexical"
 EVERY: dict[str, Any] = {
-    "choice": {**CHOICE, "min_confidence": 0.9, "coverage": 0.5},
+    "choice": {**CHOICE, "min_confidence": 0.9, "coverage": 0.5, "coverage_per": "option"},
     "score": {**SCORE, "min_confidence": 0.9},
     "noul": {**NOUL, "coverage": 0.5},
     "multi": {**MULTI, "coverage": 0.5},

@@ -14,6 +14,7 @@ from svc.stats.conformal import (
     OptionCoverage,
     class_limits,
     coverage_by_option,
+    held_without_itself,
     log_scores,
     options_within,
     weighted_quantile,
@@ -188,7 +189,7 @@ def test_coverage_by_option_leaves_each_label_out(weighted: bool) -> None:
             for one in range(120)
         ]
     )
-    found = coverage_by_option(scores, truth, 4, 0.8, weights)
+    found = coverage_by_option(held_without_itself(scores, 0.8, weights), truth, 4, weights)
     for option in range(3):
         own = truth == option
         expected = np.average(held[own], weights=weights[own])

@@ -17,6 +17,11 @@ COVERAGE = {
 }
 SET = {
     **COVERAGE,
+    "guaranteed_options": described(
+        array(TEXT),
+        "With `coverage_per: option`: those that have labels enough of their own for the promise. "
+        "`guaranteed` is true where all have.",
+    ),
     "set": described(
         array(TEXT, 1),
         "Holds the true answer with probability `coverage`, if labels are drawn like decisions.",

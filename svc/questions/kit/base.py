@@ -26,7 +26,7 @@ from svc.questions.kit.conditions import Condition, Rule
 from svc.questions.kit.lettering import DECIMALS
 from svc.questions.kit.verbal import SHARES, Stated
 from svc.shapes import Json
-from svc.terms import TaskKind
+from svc.terms import CoveragePer, TaskKind
 
 # The JSON schema of a probability.
 NUMBER: Mapping[str, Any] = {"type": "number"}
@@ -147,6 +147,7 @@ class Question(ABC):
     instructions: str
     think: bool = False
     coverage: float | None = None
+    coverage_per: CoveragePer = CoveragePer.ANSWER
     min_confidence: float | None = None
     when: tuple[Condition, ...] = ()
     rules: tuple[Rule, ...] = ()
@@ -172,7 +173,11 @@ class Question(ABC):
     @property
     def unguaranteed(self) -> Mapping[str, Any]:
         """The answer fields about the requested coverage where no prediction set can be given."""
-        return {} if self.coverage is None else {"coverage": self.coverage, "guaranteed": False}
+        if self.coverage is None:
+            return {}
+        fields = {"coverage": self.coverage, "guaranteed": False}
+        per_option = self.coverage_per is CoveragePer.OPTION
+        return {**fields, "guaranteed_options": []} if per_option else fields
 
     @property
     def verbal_reason(self) -> str:

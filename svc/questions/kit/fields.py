@@ -7,15 +7,17 @@ is its description in the OpenAPI document.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from marshmallow import ValidationError, fields, missing
 
 from svc.jsontext import finite
 from svc.phrases import quoted
-from svc.shapes import FLAG, NOT_BLANK, TEXT, WORDS, Json, array, mapping
+from svc.shapes import FLAG, NOT_BLANK, TEXT, WORDS, Json, array, mapping, one_of
 
 T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 
 
 class Described(fields.Field[T]):
@@ -112,6 +114,20 @@ class WholeField(Described[int]):
         if number is None or number != int(number) or not self.low <= number <= self.high:
             raise ValidationError(f"must be a whole number from {self.low} to {self.high}")
         return int(number)
+
+
+class OneOfField(Described[E]):
+    """One of the words of an enumeration."""
+
+    def __init__(self, words: type[E], description: str, **kwargs: Any) -> None:
+        super().__init__(description, **kwargs)
+        self.words = words
+        self.form = one_of(words)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> E:
+        if value not in list(self.words):
+            raise ValidationError(f"must be one of {', '.join(self.words)}")
+        return self.words(value)
 
 
 class WordsField(TextField):

@@ -7,14 +7,23 @@ from dataclasses import fields as fields_of
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from marshmallow import Schema, ValidationError, post_load
+from marshmallow import Schema, ValidationError, post_load, validates_schema
 from marshmallow.fields import Field
 
 from svc import jsontext, limits
 from svc.questions.kit.base import Example, Question
 from svc.questions.kit.conditions import Rules, When
-from svc.questions.kit.fields import Anything, Described, FlagField, NumberField, WordsField, amount
+from svc.questions.kit.fields import (
+    Anything,
+    Described,
+    FlagField,
+    NumberField,
+    OneOfField,
+    WordsField,
+    amount,
+)
 from svc.shapes import TEXT, Json, Named, array, record
+from svc.terms import CoveragePer
 
 
 class Type(Anything):
@@ -137,11 +146,6 @@ def _checked(question: Question, label: Any, field: str, name: str) -> Any:
         raise ValidationError(f"{name} {error}", field) from None
 
 
-def component(kind: str, part: str) -> str:
-    """The name that a part of a type has in the OpenAPI document, such as `ChoiceAnswer`."""
-    return kind.capitalize() + part
-
-
 _COVERAGE = (
     "The probability with which `set` is to hold the true answer; it takes "
     f"{limits.MIN_LABELS} labels for this exact question."
@@ -151,6 +155,28 @@ _COVERAGE = (
 def coverage_field(about: str = _COVERAGE) -> NumberField:
     """The probability with which a conformal set is to hold the true answer."""
     return NumberField(0, 1, exclusive=True, description=about)
+
+
+class SetsSchema(QuestionSchema):
+    """The fields of a question whose answers have prediction sets."""
+
+    coverage = coverage_field()
+    coverage_per = OneOfField(
+        CoveragePer,
+        "Whether `set` is to hold the true answer so often among all answers together (`answer`), "
+        "or among the answers of each true `option` by itself, which takes labels of each: 9 for "
+        "a coverage of 0.9, 19 for 0.95. It needs `coverage`.",
+    )
+
+    @validates_schema
+    def _needs_coverage(self, data: Mapping[str, Any], **_: Any) -> None:
+        if "coverage_per" in data and "coverage" not in data:
+            raise ValidationError("needs coverage", "coverage_per")
+
+
+def component(kind: str, part: str) -> str:
+    """The name that a part of a type has in the OpenAPI document, such as `ChoiceAnswer`."""
+    return kind.capitalize() + part
 
 
 def min_confidence_field() -> NumberField:
