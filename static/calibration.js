@@ -29,8 +29,12 @@ function calibrationOf(report) {
     thresholds(report.thresholds),
     report.models.length > 1 && models(report.models),
     report.options.length > 0 && options(report.options),
-    report.sampling.meaning && el("p", { class: "note" }, report.sampling.meaning),
+    report.sampling.meaning && sampled(report.sampling),
   ];
+}
+
+function sampled({ meaning, test }) {
+  return test?.differs ? says(["picked", "warn"], meaning) : el("p", { class: "note" }, meaning);
 }
 
 function changed(at) {

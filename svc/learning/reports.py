@@ -52,13 +52,13 @@ class Reporter:
             "pool": councils.shown(pools),
             "changed_at": None if state is None else state.changed_at,
             **_figures(rows, in_effect),
-            "sampling": sampling.report(data),
+            "sampling": sampling.tested(data, question, self._weeks, project, self._now_ms()),
         }
 
     def drift(self, project: str, key: str, weeks: int) -> JsonObject:
         """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
         version, question = latest(self._versions, project, key)
-        now_ms = int(self._clock() * 1000)
+        now_ms = self._now_ms()
         stored = self._weeks.read(project, version.question_id, limits.DRIFT_WEEKS[1], now_ms)
         year = [
             drift.WeekTally(week.name, week.counts, week.confidence, week.squares)
@@ -79,6 +79,9 @@ class Reporter:
             if year
             else None,
         }
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
 
 
 def _shown(fitted: Fitted) -> JsonObject | None:

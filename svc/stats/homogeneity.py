@@ -183,7 +183,7 @@ def means_p_value(one: Sequence[Moments], other: Sequence[Moments]) -> float:
     error = math.sqrt(spread * (1 / n + 1 / m))
     # A gap upwards is made by high values of the smaller group, or by low ones of the larger.
     room = 1 - common if (mean > other_mean) == (n <= m) else common
-    skew = _worst_skew(room, spread) * spread**1.5 * abs(1 / n**2 - 1 / m**2) / error**3
+    skew = worst_skew(room, spread) * spread**1.5 * abs(1 / n**2 - 1 / m**2) / error**3
     return min(1.0, 2 * skewed_tail(abs(mean - other_mean) / error, skew))
 
 
@@ -209,7 +209,7 @@ def variance(groups: Sequence[Moments]) -> float:
     return max(squares, 0.0) / max(measured - 1, 1)
 
 
-def _worst_skew(room: float, spread: float) -> float:
+def worst_skew(room: float, spread: float) -> float:
     """The largest skewness of values of this variance that end so far from their mean."""
     sd = math.sqrt(spread)
     return max((room**2 - spread) / (room * sd), 0.0) if room > 0 else 0.0

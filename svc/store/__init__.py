@@ -33,7 +33,7 @@ from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
-from svc.store.weeks import Weeks
+from svc.store.weeks import Week, Weeks
 
 __all__ = [
     "MASTER_KEY",
@@ -66,6 +66,7 @@ __all__ = [
     "TrainingData",
     "UnknownDecision",
     "UnreadableKey",
+    "Week",
     "Weeks",
     "WeighedLabel",
     "Worth",

@@ -34,7 +34,7 @@ _COUNT = (
     f"RETURNING {_LEARNED}"
 )
 _RECENT = (
-    "SELECT p, truth, members, answered_by, sampled, chance, created_at FROM labels "
+    "SELECT p, truth, members, answered_by, sampled, chance, created_at, decision_seq FROM labels "
     "WHERE project = ? AND question_id = ? AND decision_seq >= ? ORDER BY id DESC LIMIT ?"
 )
 # The long columns of those labels alone whose worth is not stored, or depends on pools.
@@ -128,7 +128,8 @@ class CalibrationState:
 class TrainingData:
     """The most recent labels of one exact question, oldest first; `p` are raw readings.
 
-    The other lists are as in `NewLabel`; a time that was not noted is None.
+    The other lists are as in `NewLabel`; a time that was not noted is None. `decisions` has the
+    rows of the labelled decisions.
     """
 
     state: CalibrationState
@@ -139,6 +140,7 @@ class TrainingData:
     sampled: list[str | None]
     chance: list[float | None]
     created_at: list[int | None]
+    decisions: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ class Labels:
         rows.reverse()
         p: list[list[float]] = _listed(row["p"] for row in rows)
         members: list[Members | None] = _listed(row["members"] or "null" for row in rows)
-        columns = ("answered_by", "sampled", "chance", "created_at")
+        columns = ("answered_by", "sampled", "chance", "created_at", "decision_seq")
         further = [[row[name] for row in rows] for name in columns]
         return TrainingData(state, p, [row["truth"] for row in rows], members, *further)
 

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from svc import limits
-from svc.store import ids, weeks
+from svc.store import weeks
 from svc.store.database import Database
 from svc.store.decisions import READINGS
 
-_FIRST = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 _DEEPEST = (
     "SELECT seq, created_at FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 )
@@ -24,8 +23,6 @@ _ASKED = (
     "instr(replace(replace(question_ids, '[', ','), ']', ','), ',' || ? || ',') "
     "ORDER BY seq DESC LIMIT ?"
 )
-# A row after every other.
-_END = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class Periods:
         since = weeks.begins_at(weeks.number(now_ms) - last_weeks + 1)
         p: list[array[float]] = []
         with self._database.read() as connection:
-            whole = self._begin(connection, since)
+            whole = (weeks.first_row(connection, since), since)
             begin = max(whole, self._deepest(connection, project))
             place = (project, begin[0], question_id, self._most)
             rows = connection.execute(_ASKED, place)
@@ -73,11 +70,6 @@ class Periods:
                 if count == self._most:
                     begin = (seq, created_at)
         return Period(p, begin[1], begin[0], begin != whole)
-
-    def _begin(self, connection: sqlite3.Connection, since: int) -> tuple[int, int]:
-        """The first row since a moment, found by its id as these grow with the rows."""
-        row = connection.execute(_FIRST, (ids.earliest(since),)).fetchone()
-        return (_END if row is None else row[0]), since
 
     def _deepest(self, connection: sqlite3.Connection, project: str) -> tuple[int, int]:
         """The row from which on there are `depth` decisions of the project, and its time."""

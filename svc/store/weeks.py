@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from svc.store import ids
 from svc.store.database import Database
 
 DAY_MS = 86_400_000
@@ -21,6 +22,9 @@ _ADD = (
     "decisions = decisions + 1, confidence = confidence + excluded.confidence, "
     "squares = squares + excluded.squares"
 )
+_FIRST = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
+# A row after every other.
+_END = 2**63 - 1
 _SINCE = (
     "SELECT week, top, decisions, confidence, squares FROM weeks "
     "WHERE project = ? AND question_id = ? AND week > ? AND week <= ? ORDER BY week, top"
@@ -75,10 +79,21 @@ class Weeks:
             week.squares = week.squares + squares if known else None
         return list(by_number.values())
 
+    def first_rows(self, numbers: Sequence[int]) -> list[int]:
+        """The row of the first decision since each of these weeks began. Raises `StorageError`."""
+        with self._database.read() as connection:
+            return [first_row(connection, begins_at(number)) for number in numbers]
+
 
 def number(milliseconds: int) -> int:
     """Which week, counted from Monday, 29 December 1969, a moment in unix time lies in."""
     return (milliseconds // DAY_MS + _DAYS_BEFORE_UNIX_TIME) // 7
+
+
+def first_row(connection: sqlite3.Connection, since: int) -> int:
+    """The first row of a decision since a moment, found by its id as these grow with the rows."""
+    row = connection.execute(_FIRST, (ids.earliest(since),)).fetchone()
+    return _END if row is None else int(row[0])
 
 
 def begins_at(week: int) -> int:

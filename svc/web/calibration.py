@@ -165,6 +165,31 @@ class SamplingSchema(ResponseSchema):
     meaning = Shown(nullable(TEXT), "What that leaves to be promised.")
 
 
+class DifferenceSchema(ResponseSchema):
+    """How far labelled decisions are from a random draw of the same weeks."""
+
+    change = Shown(
+        NUMBER, "Of the mix the total-variation distance, of confidence the difference of means."
+    )
+    p = Shown(PROBABILITY, "How often a random draw is as far.")
+
+
+class SamplingTestSchema(ResponseSchema):
+    """Labelled decisions beside all decisions of the same weeks, of the past year."""
+
+    labels = Shown(COUNT, "The labels without a known chance.")
+    decisions = Shown(COUNT, "All decisions of the weeks that they lie in.")
+    mix = Shown(nullable(DifferenceSchema), "Of choice, score and noul questions.")
+    confidence = Shown(DifferenceSchema)
+    differs = Shown(FLAG, "Whether a random draw is as far in at most 1%, in either.")
+
+
+class TestedSamplingSchema(SamplingSchema):
+    """How labels came about, and whether they look like a random draw."""
+
+    test = Shown(nullable(SamplingTestSchema), "Null where the chance of each label is known.")
+
+
 class ScoresSchema(ResponseSchema):
     """Null where there are no labels to say it."""
 
@@ -220,7 +245,7 @@ class CalibrationReportSchema(LabelledSchema):
     confusion = Shown(
         array(ConfusionSchema), "Pairs without any labels are left out, and what is beyond 1 MB."
     )
-    sampling = Shown(SamplingSchema)
+    sampling = Shown(TestedSamplingSchema)
     thresholds = Shown(array(ThresholdSchema))
 
 

@@ -31,6 +31,7 @@ def data_of(
         sampled=sampled or [None] * n,
         chance=chance or [None] * n,
         created_at=[1_000 * place for place in range(n)],
+        decisions=list(range(n)),
     )
 
 

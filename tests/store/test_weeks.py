@@ -71,3 +71,20 @@ def test_two_keys_of_one_wording_are_counted_together(database: Database) -> Non
     assert wording is not None
     (week,) = Weeks(database).read("default", wording.question_id, 1, clock.now_ms)
     assert week.counts == {"a": 2}
+
+
+def test_the_first_row_of_a_week_is_that_of_the_first_decision_since_it_began(
+    database: Database,
+) -> None:
+    clock = Clock()
+    decisions, rows = Decisions(database, clock), []
+    for _ in range(3):
+        for _ in range(2):
+            stored = decisions.get(decisions.add(record(answered("a", 0.5))))
+            assert stored is not None
+            rows.append(stored.seq)
+        clock.now_ms += 14 * weeks.DAY_MS
+    first = weeks.number(milliseconds("2026-01-01T00:00"))
+    found = Weeks(database).first_rows([first, first + 1, first + 2, first + 4])
+    assert found == [rows[0], rows[2], rows[2], rows[4]]
+    assert Weeks(database).first_rows([first + 9])[0] > rows[-1]
