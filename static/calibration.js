@@ -7,12 +7,15 @@ const HELD_OUT =
 const AUTOMATED_FROM = 0.9; // the confidence that the report's shares of automated answers are at
 
 async function calibration(region, params, signal) {
-  await aboutQuestion("calibration", region, params, signal, async (query) =>
-    calibrationOf(await getJson("v1/calibration", query, signal)),
-  );
+  await aboutQuestion("calibration", region, params, signal, async (query) => {
+    const report = await getJson("v1/calibration", query, signal);
+    // Rates are told of questions with options alone.
+    const rates = report.options.length > 0 && (await getJson("v1/rates", query, signal));
+    return calibrationOf(report, rates);
+  });
 }
 
-function calibrationOf(report) {
+function calibrationOf(report, rates) {
   const labels = `a calibrator takes ${report.min_labels}`;
   const head = figures(
     figure("Labels", whole(report.labels), labels),
@@ -29,6 +32,7 @@ function calibrationOf(report) {
     thresholds(report.thresholds),
     report.models.length > 1 && models(report.models),
     report.options.length > 0 && options(report.options),
+    rates && ratesCard(rates),
     report.sampling.meaning && sampled(report.sampling),
   ];
 }

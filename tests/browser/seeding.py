@@ -35,6 +35,7 @@ SURE = (
     (0.65, 0.55),
     (0.55, 0.5),
 )  # and how many are right
+RATED_DECISIONS = 180  # of the project `rated`, a third of them labelled
 FEW = 12  # labels of the project `few`, of two confidences
 
 
@@ -43,6 +44,7 @@ def seed(server: Server, db: Path) -> None:
     tickets(server)
     learned(server)
     few(server)
+    rated(server)
     skipping(server)
     drifting(server, db)
     hostile(server)
@@ -89,6 +91,17 @@ def few(server: Server) -> None:
         asked = {"project": "few", "model": "@scripted/m", "debias": False}
         decision = decide(server, f"cat={0.6 + number % 2 * 0.3}; {number}", {"q": ANIMAL}, **asked)
         label(server, decision, "q", "cat" if number % 3 else "dog")
+
+
+def rated(server: Server) -> None:
+    """Cats in eight answers of ten, and in half of the truths; every third decision is labelled."""
+    for number in range(RATED_DECISIONS):
+        cat = number % 10 < 8
+        asked = {"project": "rated", "model": "@scripted/m", "debias": False}
+        state = f"cat={0.8 if cat else 0.1}; {number}"
+        decision = decide(server, state, {"animal": ANIMAL}, **asked)
+        if number % 3 == 0:
+            label(server, decision, "animal", "cat" if cat and number % 8 < 5 else "dog")
 
 
 def skipping(server: Server) -> None:

@@ -9,13 +9,14 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.browser.chromium import Browser
-from tests.browser.seeding import LABELS, PAGED
+from tests.browser.seeding import LABELS, PAGED, RATED_DECISIONS
 from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
 
 PAGE = 25
 LEARNED = "calibration?project=learned&question=animal"
+RATED = "calibration?project=rated&question=animal"
 DRIFTING = "drift?project=drifting&question=animal"
 
 
@@ -149,6 +150,23 @@ def test_calibration_is_drawn_before_and_after(browser: Browser, server: Server)
     assert browser.find(".chart svg text", "Accuracy")
     assert browser.find(".note", "each label is judged by a fit that has not seen it")
     browser.shoot("calibration")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_rates_stand_with_their_intervals_beside_the_naive_share(
+    browser: Browser, server: Server, dark: bool
+) -> None:
+    browser.open(server.url, RATED, dark=dark)
+    browser.wait(".rate .interval")
+    rates = server.get("/v1/rates?project=rated&question=animal").json()["rates"]
+    drawn = browser.run(_TITLES, ".rate title")
+    for one in rates:
+        shown = f"{one['estimate']:.1%} ({one['low']:.1%} to {one['high']:.1%})"
+        assert f"{one['option']}: {shown}, naive {one['naive']:.1%}" in drawn
+        assert browser.find("td", shown)
+    assert [one["option"] for one in rates if one["low"] < one["naive"] < one["high"]] == []
+    assert browser.find(".card", f"Of {RATED_DECISIONS} decisions since")
+    browser.shoot(f"rates-{'dark' if dark else 'light'}")
 
 
 def test_few_bins_are_points_without_a_line(browser: Browser, server: Server) -> None:
