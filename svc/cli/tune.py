@@ -22,6 +22,7 @@ from svc.evals import (
     Search,
     candidates_for,
     check_agreed,
+    check_both_sides,
     examples,
     hold_out,
     load_sets,
@@ -95,7 +96,8 @@ def command(
     them, at least 4 and at most half; the candidates are tested on the rest. They are ranked by
     accuracy, where a failed row counts as wrong, then calibration error (ECE), then cost. Where
     there are 20 rows of each answer, half of the rest has no say in that and judges the winner;
-    with fewer it is not judged: the accuracy on rows that chose it is too high.
+    with fewer it is not judged: the accuracy on rows that chose it is too high. A yes/no question
+    with fewer than 10 rows of either answer to test on is refused before any model is asked.
 
     The file of --out gets model, mode, debias and questions of the best one as fields of
     POST /v1/decide.
@@ -120,6 +122,7 @@ def command(
 def _search(eval_set: EvalSet, models: list[str], wordings: list[str], propose: int) -> Search:
     pool, rows = split(eval_set.rows)
     (question,) = eval_set.request({}).questions.values()
+    check_both_sides(question, rows, eval_set.name)
     tried = candidates_for(eval_set, models, examples(pool))
     for text in wordings:
         eval_set.request({}, instructions=text)

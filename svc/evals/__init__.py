@@ -6,7 +6,7 @@ from svc.evals.asking import results_of
 from svc.evals.budget import FREE_CALLS, check_agreed, most_calls
 from svc.evals.candidates import Candidate, candidates_for, examples, split
 from svc.evals.figures import Figures, figures_of, wilson
-from svc.evals.holdout import hold_out
+from svc.evals.holdout import check_both_sides, hold_out
 from svc.evals.probing import QUESTIONS, Probed, Tried, Verdict, probe
 from svc.evals.proposals import STYLES
 from svc.evals.runs import Run, Saved, plan_text
@@ -50,6 +50,7 @@ __all__ = [
     "accuracy",
     "candidates_for",
     "check_agreed",
+    "check_both_sides",
     "examples",
     "figures_of",
     "hold_out",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from svc.errors import SettingsError
 from svc.evals.sets import EvalRow
 from svc.phrases import quoted
 from svc.questions import Question
 
-# The fewest rows of each answer that are held out: with fewer, a share of them tells nothing.
+# The fewest rows of each answer that judge anything: with fewer, a share of them tells nothing.
 FEWEST = 10
 
 
@@ -20,6 +21,21 @@ class Halves:
     choosing: Sequence[EvalRow]
     judging: Sequence[EvalRow] = ()
     missing: str = ""
+
+
+def check_both_sides(question: Question, rows: Sequence[EvalRow], name: str) -> None:
+    """Raise `SettingsError` unless the rows have enough of each side of a yes/no question.
+
+    A way to ask that finds none of four positives is as accurate as one that answers no to
+    everything, and which of them is better is a toss-up.
+    """
+    truths = [question.named(row.truth) for row in rows]
+    for side in question.sides:
+        if truths.count(side) < FEWEST:
+            raise SettingsError(
+                f"{name} has {truths.count(side)} rows with the label {side} to test on; tune "
+                f"judges no way to ask with fewer than {FEWEST} of each label, and names no winner"
+            )
 
 
 def hold_out(question: Question, rows: Sequence[EvalRow]) -> Halves:

@@ -45,7 +45,7 @@ class Tuning:
 @pytest.fixture
 def tuning(tmp_path: Path) -> Tuning:
     write_set(tmp_path, "team", TEAM, TEAMS)
-    write_set(tmp_path, "late", LATE, [*rows(8), *rows(12, label=False)[8:]])
+    write_set(tmp_path, "late", LATE, [*rows(16), *rows(32, label=False)[16:]])
     return Tuning(tmp_path)
 
 
@@ -69,22 +69,35 @@ def test_what_comes_of_it_is_a_request(tuning: Tuning) -> None:
 
 
 def test_many_calls_have_to_be_agreed_to_before_the_first(tuning: Tuning) -> None:
-    write_set(tuning.folder, "late", LATE, rows(20))
     with ScriptedProvider(always(YES)) as provider:
         options = ["--models", MODEL, "late"]
         ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
         assert provider.bodies == []
         assert ended.returncode == 1 and not tuning.out.exists()
         assert ended.stdout == (
-            "late: 20 rows, 16 to test on and 4 to take examples from\n"
-            "8 candidates, at most 288 model calls\n"
+            "late: 32 rows, 26 to test on and 6 to take examples from\n"
+            "8 candidates, at most 468 model calls\n"
             "The winner will not be judged: half of the rows are held out to judge it, at least 10 "
-            'of each answer; that takes 20 rows of each answer, and "false" has 0, those for '
+            'of each answer; that takes 20 rows of each answer, and "false" has 12, those for '
             "examples not counted.\n"
         )
-        assert re.fullmatch(r"Error: 288 model calls are more than 200; --yes .*\n", ended.stderr)
-        less = tuning.tune("--per-set", "10", *options, SVC_PROVIDER_OWN_URL=provider.url)
+        assert re.fullmatch(r"Error: 468 model calls are more than 200; --yes .*\n", ended.stderr)
+        less = tuning.tune("--per-set", "10", "--demo", "team")
         assert less.returncode == 0 and "at most 108 model calls" in less.stdout
+
+
+def test_under_ten_positives_no_winner_is_named(tuning: Tuning) -> None:
+    write_set(tuning.folder, "late", LATE, [*rows(4), *rows(60, label=False)[4:]])
+    with ScriptedProvider(always(YES)) as provider:
+        options = ["--models", MODEL, "--yes", "late"]
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
+        assert provider.bodies == []
+    assert (ended.returncode, ended.stdout, tuning.out.exists()) == (1, "", False)
+    assert re.fullmatch(
+        r"Error: late has \d rows with the label true to test on; tune judges no way to ask with "
+        r"fewer than 10 of each label, and names no winner\n",
+        ended.stderr,
+    )
 
 
 def test_no_more_calls_are_made_than_were_announced(tuning: Tuning) -> None:
@@ -98,11 +111,12 @@ def test_no_more_calls_are_made_than_were_announced(tuning: Tuning) -> None:
         )
 
     with ScriptedProvider(behave) as provider:
-        ended = tuning.tune("--models", MODEL, "late", SVC_PROVIDER_OWN_URL=provider.url)
+        options = ["--models", MODEL, "--yes", "late"]
+        ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
         assert ended.returncode == 0, ended.stderr
-        assert "at most 144 model calls" in ended.stdout
+        assert "at most 468 model calls" in ended.stdout
         # That it can be asked verbally alone is found out once, and then known.
-        assert len(provider.bodies) == 96
+        assert len(provider.bodies) == 26 * 12
 
 
 def both_answers(tuning: Tuning, count: int) -> None:
@@ -203,7 +217,7 @@ def test_no_more_calls_are_made_than_were_announced_with_wordings_and_a_judgemen
 
 def test_faults_of_the_wording_are_printed_first(tuning: Tuning) -> None:
     question = {**LATE, "instructions": "Surely the parcel is late?"}
-    write_set(tuning.folder, "late", question, rows(8))
+    write_set(tuning.folder, "late", question, [*rows(16), *rows(16, label=False)])
     ended = tuning.tune("--demo", "--yes", "late")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith('late instructions: "surely" says which answer is wanted')
@@ -211,7 +225,7 @@ def test_faults_of_the_wording_are_printed_first(tuning: Tuning) -> None:
 
 def test_several_models_are_tried_alone_and_together(tuning: Tuning) -> None:
     with ScriptedProvider(always(YES)) as provider:
-        options = ["--models", f"{MODEL},@own/n", "--yes", "--per-set", "8", "late"]
+        options = ["--models", f"{MODEL},@own/n", "--yes", "late"]
         ended = tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
     assert ended.returncode == 0, ended.stderr
     assert "48 candidates" in ended.stdout
@@ -238,12 +252,12 @@ def test_the_model_that_is_right_wins_over_one_that_is_gone(tuning: Tuning) -> N
 
 def test_examples_come_from_rows_that_nothing_is_tested_on(tuning: Tuning) -> None:
     with ScriptedProvider(always(YES)) as provider:
-        options = ["--models", MODEL, "late"]
+        options = ["--models", MODEL, "--yes", "late"]
         assert tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url).returncode == 0
         prompts = [body["messages"][-1]["content"] for body in provider.bodies]
     shown = {n for text in prompts for n in re.findall(r"Example input: Parcel (\d+)", text)}
     tested = {re.findall(r">\nParcel (\d+)", text)[-1] for text in prompts}
-    assert len(shown) == 4 and len(tested) == 8 and not shown & tested
+    assert len(shown) == 4 and len(tested) == 26 and not shown & tested
 
 
 def test_models_that_never_answer_leave_no_file(tuning: Tuning) -> None:
@@ -255,7 +269,7 @@ def test_models_that_never_answer_leave_no_file(tuning: Tuning) -> None:
 
 
 def test_a_candidate_is_given_up_after_ten_failures_in_a_row(tuning: Tuning) -> None:
-    write_set(tuning.folder, "late", LATE, rows(100))  # 80 to test on
+    write_set(tuning.folder, "late", LATE, [*rows(50), *rows(50, label=False)])  # 80 to test on
     with ScriptedProvider(always(REFUSAL)) as provider:
         options = ["--models", MODEL, "--concurrency", "1", "--yes", "late"]
         tuning.tune(*options, SVC_PROVIDER_OWN_URL=provider.url)
@@ -271,7 +285,7 @@ def test_a_file_behind_a_link_is_replaced_where_it_is(tuning: Tuning) -> None:
 def test_a_spent_quota_ends_it(tuning: Tuning) -> None:
     with ScriptedProvider(always(YES)) as provider:
         settings = {"SVC_PROVIDER_URL": provider.url, "SVC_DAILY_LIMIT": "20"}
-        ended = tuning.tune("--models", "m", "late", **settings)
+        ended = tuning.tune("--models", "m", "--yes", "late", **settings)
         assert len(provider.bodies) <= 20
     assert ended.returncode == 1 and not tuning.out.exists()
     assert "Error: the calls that SVC_DAILY_LIMIT allows one run are spent" in ended.stderr
@@ -285,7 +299,7 @@ def test_ctrl_c_ends_it_at_once(tuning: Tuning) -> None:
         return Silent()
 
     with ScriptedProvider(behave) as provider:
-        arguments = tuning.arguments("--models", MODEL, "late")
+        arguments = tuning.arguments("--models", MODEL, "--yes", "late")
         process = started(*arguments, SVC_PROVIDER_OWN_URL=provider.url)
         assert asked.wait(WAIT_S)
         os.killpg(process.pid, signal.SIGINT)
@@ -324,6 +338,7 @@ def test_a_wrong_command_line_ends_with_2(
         (["--demo", "--wordings", "/nonexistent/w.json", "late"], "no such file or directory"),
         (["--demo", "--out", "a" * 300, "late"], "file name too long"),
         (["--demo", "--per-set", "7", "late"], "late has 7 rows to tune on; it takes at least 8"),
+        (["--demo", "--per-set", "20", "late"], "tune judges no way to ask with fewer than 10"),
     ],
 )
 def test_what_cannot_be_done_is_said_on_one_line(

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from svc.errors import SettingsError
 from svc.evals.figures import wilson
-from svc.evals.holdout import FEWEST, hold_out
+from svc.evals.holdout import FEWEST, check_both_sides, hold_out
 from svc.evals.sets import EvalRow
 from svc.questions import Question
 from svc.schemas import load_questions
@@ -52,6 +53,14 @@ def test_too_few_of_any_answer_judge_nothing(fields: Any, labels: list[Any], wor
     halves = hold_out(question(fields), given)
     assert halves.choosing == given and not halves.judging
     assert words in halves.missing and f"at least {FEWEST} of each answer" in halves.missing
+
+
+def test_a_yes_no_question_with_under_ten_of_either_answer_is_refused() -> None:
+    check_both_sides(question(LATE), rows(*[True] * 10, *[False] * 10), "late")
+    for few, many in ((True, False), (False, True)):
+        with pytest.raises(SettingsError, match="late has 9 rows with the label"):
+            check_both_sides(question(LATE), rows(*[few] * 9, *[many] * 90), "late")
+    check_both_sides(question(TEAM), rows("billing"), "team")
 
 
 def test_an_option_without_any_row_is_not_asked_for() -> None:
