@@ -109,10 +109,17 @@ QUIET = (
     Project("77 options, 300 a week", even(77), 300),
     Project("77 options, long-tailed, 300 a week", long_tailed(77), 300, very_sure),
 )
-OVERDISPERSED = (
-    Project("yes/no, 100 a week, weeks differ by 3 points", even(2), 100, spread=0.03),
-    Project("yes/no, 1,000 a week, weeks differ by 1 point", even(2), 1_000, spread=0.01),
-    Project("yes/no, 1,000 a week, weeks differ by 3 points", even(2), 1_000, spread=0.03),
+OVERDISPERSED = tuple(
+    Project(
+        f"yes/no, {decisions:,} a week, weeks differ by {points} points",
+        even(2),
+        decisions,
+        spread=points / 100,
+    )
+    for decisions, points in (
+        *((100, 2), (100, 3), (300, 2), (300, 3)),
+        *((1_000, 1), (1_000, 2), (1_000, 3), (10_000, 0.5), (10_000, 1)),
+    )
 )
 READ_DAILY = (QUIET[0], QUIET[2])
 MONDAY = Project("a Monday with ten decisions, weeks of 100", even(5), 100)
