@@ -3,7 +3,8 @@
 The tests take decisions for independent draws and, without drift, every week for a draw of one
 mix. Each finished week is tested once, and an unfinished one may be looked at once a day: then a
 year of weeks that do not drift has an alarm in at most 5% of projects (Bonferroni, over all
-tests of all 52 weeks). Weeks that differ by nature, say around holidays, are drift to them.
+tests of all 52 weeks). Weeks that differ by nature, say around holidays, are drift to them;
+docs/drift.md says how many alarms that makes.
 """
 
 from __future__ import annotations
