@@ -112,8 +112,8 @@ def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
     weights = None if rows.sampling is None else rows.sampling[current]
     after = rows.held_out(in_effect)
     return {
-        "before": scores.summary(task, rows.p, rows.truth),
-        "after": scores.summary(task, after, rows.truth),
+        "before": scores.summary(task, rows.p, rows.truth, rows.sampling),
+        "after": scores.summary(task, after, rows.truth, rows.sampling),
         "thresholds": thresholds.report(
             task.confidence(now)[current], task.correct(now, rows.truth)[current], weights
         ),

@@ -6,7 +6,7 @@ said is merged by today's pools, so that all is read again when these change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -50,8 +50,9 @@ class Scores:
 NO_SCORES = Scores(np.zeros(0), None, np.zeros(0), ())
 
 # What is kept of each label, a line each: its id, the probabilities of the truth and of the answer,
-# 1 where the answer was right, the chance to be asked for (NaN where nobody said), the group.
-_NO_LABELS = np.zeros((6, 0))
+# 1 where the answer was right, the chance to be asked for (NaN where nobody said), the round of the
+# review queue and the level of doubt (NaN where it was not handed out), the group.
+_NO_LABELS = np.zeros((8, 0))
 
 
 class ScoredLabels:
@@ -72,13 +73,16 @@ class ScoredLabels:
     def _forget(self) -> None:
         self._state: CalibrationState | None = None
         self._kept = _NO_LABELS
+        self._relative: Mapping[tuple[int, int], float] = {}
         self._names: list[str] = []
         self._changes: dict[int, ChangeTest] = {}
         self._scores = NO_SCORES
 
     def _read(self, labels: Labels) -> None:
         last_id = int(self._kept[0, -1]) if self._kept.size else 0
-        newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state)
+        rounds = self._kept[5][~np.isnan(self._kept[5])]
+        first_round = int(rounds.min()) if rounds.size else 0
+        newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state, first_round)
         if newer is not None and self._state is not None and newer.state.pools != self._state.pools:
             self._forget()
             newer = labels.newer(self._place, limits.LABELS_READ)
@@ -90,6 +94,7 @@ class ScoredLabels:
             kept = kept[:, np.isin(kept[0], newer.left)]
         self._kept = kept[:, -limits.LABELS_READ :]
         self._state = newer.state
+        self._relative = newer.relative
         self._scores = self._scored()
 
     def _lines(self, labels: Sequence[WeighedLabel], state: CalibrationState) -> Floats:
@@ -97,13 +102,16 @@ class ScoredLabels:
         self._names += [name for name in new if name not in self._names]
         groups = {name: place for place, name in enumerate(self._names)}
         found = [
-            (one.id, *astuple(worth), one.chance, groups[one.answered_by])
+            (
+                *(one.id, *astuple(worth), one.chance, one.review_round, one.doubt),
+                groups[one.answered_by],
+            )
             for one, worth in zip(labels, _worths(labels, self._question, state), strict=True)
         ]
         return np.array(found, dtype=np.float64).reshape(-1, len(_NO_LABELS)).T
 
     def _scored(self) -> Scores:
-        ids, p_true, confidence, correct, chance, groups = self._kept
+        ids, p_true, confidence, correct, chance, rounds, levels, groups = self._kept
         surprises = recency.surprise(confidence, correct.astype(np.int64))
         changed = []
         for group in range(len(self._names)):
@@ -112,7 +120,8 @@ class ScoredLabels:
             before = test.latest(ids[mine].astype(np.int64), surprises[mine])
             if before is not None:
                 changed.append((mine, before))
-        weights = weighed(len(ids), sampling_weights(chance), changed)
+        relative = [self._relative.get(drawn) for drawn in zip(rounds, levels, strict=True)]
+        weights = weighed(len(ids), sampling_weights(chance, relative), changed)
         return Scores(conformal.log_scores(p_true), weights, groups, tuple(self._names))
 
 
@@ -131,5 +140,5 @@ def _worths(
 def _merged(labels: Sequence[WeighedLabel], state: CalibrationState) -> list[list[float]]:
     p = [one.p or [] for one in labels]
     truth, members = [one.truth for one in labels], [one.members for one in labels]
-    data = TrainingData(state, p, truth, members, [], [], [], [])
+    data = TrainingData(state, p, truth, members, [], [], [], [], [])
     return councils.merged(data, state.pools).p

@@ -7,7 +7,9 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load
 
+from svc import limits
 from svc.jsontext import finite
+from svc.names import UnsoundName, project_name
 from svc.questions import TYPES, Anything, NumberField, TextField, WordsField
 from svc.shapes import Named, one_of
 from svc.terms import Sampling
@@ -20,7 +22,7 @@ LEAST_CHANCE = 1e-6
 class Feedback:
     """A true answer to one question; the question itself checks whether it allows the label.
 
-    `sampled` and `chance` say how the decision came to be labelled.
+    `sampled` and `chance` say how the decision came to be labelled, and `reviewer` who labelled it.
     """
 
     decision_id: str
@@ -28,6 +30,7 @@ class Feedback:
     label: Any
     sampled: Sampling | None = None
     chance: float | None = None
+    reviewer: str | None = None
 
 
 def any_label() -> Named:
@@ -66,6 +69,25 @@ class ChanceField(NumberField):
         return chance
 
 
+class ReviewerField(TextField):
+    """The name of somebody who labels."""
+
+    form = {"type": "string", "minLength": 1, "maxLength": limits.REVIEWER_CHARS}  # noqa: RUF012
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        return reviewer_name(super()._deserialize(value, attr, data, **kwargs))
+
+
+def reviewer_name(text: str) -> str:
+    """The name as it is kept. Raises `ValidationError`."""
+    if not text or len(text) > limits.REVIEWER_CHARS:
+        raise ValidationError(f"must have 1 to {limits.REVIEWER_CHARS} characters")
+    try:
+        return project_name(text)
+    except UnsoundName as error:
+        raise ValidationError(str(error)) from None
+
+
 class FeedbackRequestSchema(Schema):
     """The true answer to one question of a decision."""
 
@@ -86,7 +108,12 @@ class FeedbackRequestSchema(Schema):
         "promise, the calibration report says."
     )
     chance = ChanceField(
-        "The chance with which the decision was drawn for labelling; labels weigh one over it."
+        "The chance with which the decision was drawn for labelling; labels weigh one over it. Of a "
+        "decision that `GET /v1/review` handed out the server knows it, whatever is given here."
+    )
+    reviewer = ReviewerField(
+        "Who says so: a short name. What several reviewers say of a decision is kept, and the last "
+        "label counts."
     )
 
     @post_load
