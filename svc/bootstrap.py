@@ -22,6 +22,7 @@ from svc.learning import (
     Library,
     RateReporter,
     Reporter,
+    ReviewDesk,
     nothing_known,
 )
 from svc.metrics import Board, Metrics
@@ -44,11 +45,13 @@ from svc.store import (
     ApiKeys,
     CallBudget,
     Database,
+    Judgements,
     Labels,
     Periods,
     ProjectKeys,
     ProjectSizes,
     QuestionVersions,
+    ReviewQueue,
     StorageError,
     Weeks,
 )
@@ -129,6 +132,7 @@ class Services:
     reporter: Reporter
     rates: RateReporter
     activity: Activity
+    review: ReviewDesk
     core: Core
     metrics: Metrics
 
@@ -229,6 +233,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         reporter=Reporter(versions, labels, Weeks(database)),
         rates=RateReporter(versions, labels, Periods(database)),
         activity=Activity(database),
+        review=ReviewDesk(decisions, versions, labels, ReviewQueue(database), Judgements(database)),
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )

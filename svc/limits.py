@@ -118,8 +118,8 @@ REFIT_S = 5.0
 LABELS_READ = 5_000
 
 # The decisions on a question that a look of the review queue finds, which are the most recent ones,
-# and the last ones of the project among which it looks. The queue looks for new ones so often, keeps
-# at most so many rounds of them, and lends a decision for so long, in seconds.
+# and the last ones of the project among which it looks. The time between looks, the rounds that are
+# kept of decisions found together, and the time for which a decision is lent to a reviewer.
 REVIEW_DECISIONS = 10_000
 REVIEW_DEPTH = 200_000
 REVIEW_LOOK_S = 30.0

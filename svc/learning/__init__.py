@@ -6,5 +6,14 @@ from svc.learning.knowledge import Knowledge, Library, nothing_known
 from svc.learning.learner import Learner
 from svc.learning.rates import RateReporter
 from svc.learning.reports import Reporter
+from svc.learning.review import ReviewDesk
 
-__all__ = ["Knowledge", "Learner", "Library", "RateReporter", "Reporter", "nothing_known"]
+__all__ = [
+    "Knowledge",
+    "Learner",
+    "Library",
+    "RateReporter",
+    "Reporter",
+    "ReviewDesk",
+    "nothing_known",
+]

@@ -36,7 +36,7 @@ def in_effect(pools: str | None, models: Council) -> OpinionPool | None:
     return OpinionPool(found["kind"], tuple(weights[model] for model in models))
 
 
-def fitted(data: TrainingData, question: Question, sampling: Floats | None) -> str | None:
+def fitted(data: TrainingData, question: Question, sampling: Floats | None = None) -> str | None:
     """The pools that are worth having, as JSON; None where there is none.
 
     `sampling` has one over the chance of each label to have been asked for, None where all count

@@ -103,26 +103,32 @@ def _by_model(in_effect: Fits, rows: Labelled) -> list[JsonObject]:
 def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
     """Scores before and after calibration, and what may be automated as things are now.
 
-    The thresholds are on the scale of the calibrators in effect, as callers compare them with
-    their confidences, and of the labels since the answers changed. `after` comes from calibrators
-    that were fitted to half of the labels each; where none is in effect, it is `before`.
+    `after` comes from calibrators that were fitted to half of the labels each; where none is in
+    effect, it is `before`.
     """
-    task, now = TASKS[rows.question.task], rows.calibrated(in_effect)
-    current = rows.current
-    weights = None if rows.sampling is None else rows.sampling[current]
-    after = rows.held_out(in_effect)
+    task, after = TASKS[rows.question.task], rows.held_out(in_effect)
     return {
         "before": scores.summary(task, rows.p, rows.truth, rows.sampling),
         "after": scores.summary(task, after, rows.truth, rows.sampling),
-        "thresholds": thresholds.report(
-            task.confidence(now)[current], task.correct(now, rows.truth)[current], weights
-        ),
+        "thresholds": promises(rows, in_effect),
         "uncertainty": {
             "before": scores.uncertainty(task, rows.p, rows.truth, rows.sampling) or None,
             "after": scores.uncertainty(task, after, rows.truth, rows.sampling) or None,
         },
         **_by_option(rows, after),
     }
+
+
+def promises(rows: Labelled, in_effect: Fits) -> list[JsonObject]:
+    """From which confidence on answers may be automated, by target.
+
+    On the scale of the calibrators in effect, as callers compare thresholds with their confidences,
+    and of the labels since the answers changed.
+    """
+    task, now, current = TASKS[rows.question.task], rows.calibrated(in_effect), rows.current
+    weights = None if rows.sampling is None else rows.sampling[current]
+    correct = task.correct(now, rows.truth)
+    return thresholds.report(task.confidence(now)[current], correct[current], weights)
 
 
 def _by_option(rows: Labelled, p: Floats) -> JsonObject:

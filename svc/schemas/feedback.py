@@ -7,10 +7,9 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load
 
-from svc import limits
 from svc.jsontext import finite
-from svc.names import UnsoundName, project_name
 from svc.questions import TYPES, Anything, NumberField, TextField, WordsField
+from svc.schemas.references import ReviewerField
 from svc.shapes import Named, one_of
 from svc.terms import Sampling
 
@@ -69,25 +68,6 @@ class ChanceField(NumberField):
         return chance
 
 
-class ReviewerField(TextField):
-    """The name of somebody who labels."""
-
-    form = {"type": "string", "minLength": 1, "maxLength": limits.REVIEWER_CHARS}  # noqa: RUF012
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        return reviewer_name(super()._deserialize(value, attr, data, **kwargs))
-
-
-def reviewer_name(text: str) -> str:
-    """The name as it is kept. Raises `ValidationError`."""
-    if not text or len(text) > limits.REVIEWER_CHARS:
-        raise ValidationError(f"must have 1 to {limits.REVIEWER_CHARS} characters")
-    try:
-        return project_name(text)
-    except UnsoundName as error:
-        raise ValidationError(str(error)) from None
-
-
 class FeedbackRequestSchema(Schema):
     """The true answer to one question of a decision."""
 
@@ -108,8 +88,8 @@ class FeedbackRequestSchema(Schema):
         "promise, the calibration report says."
     )
     chance = ChanceField(
-        "The chance with which the decision was drawn for labelling; labels weigh one over it. Of a "
-        "decision that `GET /v1/review` handed out the server knows it, whatever is given here."
+        "The chance with which the decision was drawn for labelling; labels weigh one over it. Of "
+        "a decision that `GET /v1/review` handed out the server knows it, whatever is given here."
     )
     reviewer = ReviewerField(
         "Who says so: a short name. What several reviewers say of a decision is kept, and the last "

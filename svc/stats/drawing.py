@@ -2,10 +2,10 @@
 
 **The draw.** Each answer gets a size, which grows with its doubt, and one number u between 0 and 1
 by chance. Those with the smallest u / size come first (sequential Poisson sampling; Ohlsson,
-Journal of Official Statistics, 1998). When all below a frontier were handed out, each had the chance
-min(1, frontier x size), and the smallest quotient that was not handed out is a frontier with which
-weights of one over the chance are unbiased (priority sampling; Duffield, Lund and Thorup, JACM
-2007). As the number is drawn once (a permanent random number; Brewer, Early and Joyce 1972), a
+Journal of Official Statistics, 1998). When all below a frontier were handed out, the chance of each
+was min(1, frontier x size), and the smallest quotient that was not handed out is a frontier with
+which weights of one over the chance are unbiased (priority sampling; Duffield, Lund and Thorup,
+JACM 2007). As the number is drawn once (a permanent random number; Brewer, Early and Joyce 1972), a
 chance depends neither on when somebody looks nor on what is drawn afterwards, and answers that come
 later are drawn in the same way.
 
@@ -40,9 +40,9 @@ LEVELS = len(SIZES)
 def levels(confidence: Floats, among: Floats) -> Ints:
     """The level of doubt of each answer: how many of `among` are surer, ties half."""
     ordered = np.sort(among)
-    ends = (np.searchsorted(ordered, confidence, side=side) for side in ("left", "right"))
-    less_sure = sum(ends) / (2 * max(len(ordered), 1))
-    found: Ints = np.clip(((1 - less_sure) * LEVELS).astype(np.int64), 0, LEVELS - 1)
+    below, within = (np.searchsorted(ordered, confidence, side) for side in ("left", "right"))
+    surer = 1 - (below + within) / (2 * max(len(ordered), 1))
+    found: Ints = np.minimum((surer * LEVELS).astype(np.int64), LEVELS - 1)
     return found
 
 
@@ -54,7 +54,8 @@ def priorities(level: Ints, alike: Ints, random: np.random.Generator) -> Floats:
     order = np.lexsort((alike, level))
     found = np.empty(len(level))
     found[order] = numbers(len(level), random)
-    return found / np.array(SIZES)[level]
+    found /= np.array(SIZES)[level]
+    return found
 
 
 def numbers(count: int, random: np.random.Generator) -> Floats:
@@ -82,8 +83,8 @@ def _lower_or_upper(group: Ints, random: np.random.Generator) -> Ints:
 def accuracy(correct: Ints, level: Ints, weights: Floats, decisions: Floats) -> Interval | None:
     """The share of right answers among all, with labels of each level made to count for its part.
 
-    `decisions` says how many there are of each level. A post-stratified mean (Holt and Smith, JRSS A
-    1979): what the levels differ by adds nothing to the interval. None without labels.
+    `decisions` says how many there are of each level. A post-stratified mean (Holt and Smith, JRSS
+    A 1979): what the levels differ by adds nothing to the interval. None without labels.
     """
     if not len(correct):
         return None

@@ -16,9 +16,7 @@ from svc.stats.tasks import SHOWN, Task
 AUTOMATE_FROM = 0.9  # confidence at which an answer counts as automated
 
 
-def summary(
-    task: Task, p: Floats, truth: Ints, weights: Floats | None = None
-) -> dict[str, Any]:
+def summary(task: Task, p: Floats, truth: Ints, weights: Floats | None = None) -> dict[str, Any]:
     """All figures of labelled answers; without any, null and empty bins.
 
     `weights` are one over each label's chance to be asked for, in any unit.

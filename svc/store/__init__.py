@@ -16,6 +16,7 @@ from svc.store.errors import (
     UnknownDecision,
     UnreadableKey,
 )
+from svc.store.judgements import Judgement, Judgements
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.labels import (
     CalibrationState,
@@ -33,6 +34,7 @@ from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
+from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
 from svc.store.weeks import Weeks
 
 __all__ = [
@@ -46,9 +48,15 @@ __all__ = [
     "CalibrationState",
     "CallBudget",
     "Database",
+    "Drawn",
+    "Entry",
     "GivenLabel",
+    "Judgement",
+    "Judgements",
     "Labels",
+    "Look",
     "Members",
+    "NewDecision",
     "NewLabel",
     "NewerLabels",
     "Period",
@@ -61,6 +69,8 @@ __all__ = [
     "QuestionVersion",
     "QuestionVersions",
     "Spans",
+    "ReviewItem",
+    "ReviewQueue",
     "StorageError",
     "Sums",
     "TrainingData",
@@ -68,5 +78,6 @@ __all__ = [
     "UnreadableKey",
     "Weeks",
     "WeighedLabel",
+    "Wording",
     "Worth",
 ]

@@ -57,10 +57,13 @@ class Judgements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def skip(self, wording: Wording, seq: int, key: str, reviewer: str, now_ms: int) -> None:
-        """Note that a reviewer gives a decision back unlabelled. Raises `StorageError`."""
+    def skip(self, wording: Wording, seq: int, key: str, reviewer: str, now_ms: int) -> bool:
+        """Note that a reviewer gives a decision back unlabelled; False for one who never had it.
+
+        Raises `StorageError`.
+        """
         said = (seq, key, *wording, reviewer, None, now_ms)
-        self._database.write(partial(_skip, said))
+        return self._database.write(partial(_skip, said))
 
     def skipped(self, wording: Wording) -> int:
         """How many decisions were ever given back. Raises `StorageError`."""
@@ -81,10 +84,12 @@ def add(connection: sqlite3.Connection, said: Sequence[Any]) -> None:
     connection.execute(_ADD, said)
 
 
-def _skip(said: Sequence[Any], connection: sqlite3.Connection) -> None:
-    add(connection, said)
+def _skip(said: Sequence[Any], connection: sqlite3.Connection) -> bool:
     seq, key, _, _, reviewer, *_ = said
-    give_back(connection, seq, key, reviewer)
+    had_it = give_back(connection, seq, key, reviewer)
+    if had_it:
+        add(connection, said)
+    return had_it
 
 
 def _of(connection: sqlite3.Connection, decision: Sequence[Any]) -> list[Judgement]:

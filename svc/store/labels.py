@@ -151,9 +151,9 @@ class CalibrationState:
 class TrainingData:
     """The most recent labels of one exact question, oldest first; `p` are raw readings.
 
-    The other lists are as in `NewLabel`; a time that was not noted is None. `relative` is the chance
-    to be handed out by the review queue, relative to the mean of all decisions, None where it was
-    not handed out.
+    The other lists are as in `NewLabel`; a time that was not noted is None. `relative` is the
+    chance to be handed out by the review queue, relative to the mean of all decisions, None where
+    it was not handed out.
     """
 
     state: CalibrationState
@@ -205,8 +205,8 @@ class NewerLabels:
     """Labels that came after others, oldest first, and what is known with them.
 
     `left` are the ids of all of the most recent labels, None where none of them was replaced.
-    `relative` has the chance of today, relative to the mean of all decisions, by round of the review
-    queue and level of doubt.
+    `relative` has the chance of today, relative to the mean of all decisions, by round of the
+    review queue and level of doubt.
     """
 
     state: CalibrationState

@@ -23,8 +23,8 @@ from svc.store.decisions import READINGS
 # A project and the row of an exact question.
 Wording = tuple[str, int]
 
-# What became of an item: it waits, it was handed out, it was labelled after that, or it was labelled
-# before its turn came.
+# What became of an item: it waits, it was handed out, it was labelled after that, or before its
+# turn came.
 WAITING, HANDED, LABELLED, OTHERWISE = range(4)
 
 # The frontier when nothing waits: every chance is 1.
@@ -70,7 +70,7 @@ _FORGET = (
     "WHERE project = ? AND question_id = ? AND state IN (0, 3) AND round = ?"
 )
 _SHOWN = (
-    "SELECT item.decision_seq, item.key, id, created_at, state_hash, leased_until "
+    "SELECT item.decision_seq, item.key, id, created_at, state_hash, ref, tags, leased_until "
     "FROM review_items AS item JOIN decisions ON seq = decision_seq "
     "WHERE item.project = :project AND question_id = :question_id "
 )
@@ -171,12 +171,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A decision in the hands of a reviewer until `leased_until`; times in unix milliseconds."""
+    """A decision in the hands of a reviewer until `leased_until`; times in unix milliseconds.
+
+    `tags` is a JSON object.
+    """
 
     id: str
     key: str
     created_at: int
     state_hash: str
+    ref: str | None
+    tags: str
     leased_until: int
 
 
@@ -184,8 +189,8 @@ class ReviewItem:
 class Drawn:
     """The labels of drawn decisions: level of doubt, whether the answer was right, and the chance.
 
-    The chance is relative to the mean of all decisions; `decisions` has how many the queue has seen,
-    by level.
+    The chance is relative to the mean of all decisions; `decisions` has how many the queue has
+    seen, by level.
     """
 
     level: list[int]
@@ -196,7 +201,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """Decisions that wait, that reviewers have now, that were given back, and that were labelled."""
+    """Decisions that wait, that reviewers have now, that came back unlabelled, or labelled."""
 
     waiting: int
     leased: int
@@ -218,14 +223,14 @@ class ReviewQueue:
         self._most, self._depth = most, depth
 
     def look(self, wording: Wording, before_ms: int) -> Look | None:
-        """The decisions that are new to the queue, None where it looked after `before_ms`.
+        """The decisions that are new to the queue, None where it looked at `before_ms` or later.
 
         Raises `StorageError`.
         """
         project, question_id = wording
         with self._database.read() as connection:
             frame = connection.execute(_FRAME, wording).fetchone()
-            if frame is not None and frame["looked_at"] > before_ms:
+            if frame is not None and frame["looked_at"] >= before_ms:
                 return None
             seen = 0 if frame is None else frame["seen"]
             newest = connection.execute(_NEWEST, (project,)).fetchone()
@@ -234,8 +239,9 @@ class ReviewQueue:
             first = max(seen, 0 if deepest is None else deepest[0])
             rows = connection.execute(_NEW, (project, first, last, question_id, self._most))
             decisions = [one for row in rows for one in _new(row, question_id)]
-            known = [row[0] for row in connection.execute(_CONFIDENCES, wording)]
-        return Look(seen, last, decisions, known if decisions else [])
+            known = connection.execute(_CONFIDENCES, wording) if decisions else []
+            confidences = [row[0] for row in known]
+        return Look(seen, last, decisions, confidences)
 
     def enter(
         self,
@@ -274,13 +280,13 @@ class ReviewQueue:
         with self._database.read() as connection:
             decisions = dict(connection.execute(_LEVELS, wording).fetchall())
             rows = connection.execute(_DRAWN, (*wording, most)).fetchall()
-        columns = [[row[place] for row in rows] for place in range(3)]
-        return Drawn(*columns, decisions)
+        level, correct, chance = ([row[place] for row in rows] for place in range(3))
+        return Drawn(level, correct, chance, decisions)
 
 
-def give_back(connection: sqlite3.Connection, seq: int, key: str, reviewer: str) -> None:
-    """End the lease of a reviewer who does not want to label a decision."""
-    connection.execute(_GIVE_BACK, (seq, key, reviewer))
+def give_back(connection: sqlite3.Connection, seq: int, key: str, reviewer: str) -> bool:
+    """End the lease of a reviewer who does not want to label a decision; whether there was one."""
+    return connection.execute(_GIVE_BACK, (seq, key, reviewer)).rowcount == 1
 
 
 def _new(row: sqlite3.Row, wanted: int) -> list[NewDecision]:
@@ -370,5 +376,6 @@ def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:
 
 
 def _item(row: sqlite3.Row) -> ReviewItem:
-    _, key, ulid, created_at, state_hash, leased_until = row
-    return ReviewItem(ids.text(ulid), key, created_at, state_hash.hex(), leased_until)
+    _, key, ulid, created_at, state_hash, ref, tags, leased_until = row
+    text = "{}" if tags is None else tags
+    return ReviewItem(ids.text(ulid), key, created_at, state_hash.hex(), ref, text, leased_until)
