@@ -18,7 +18,7 @@ from svc.stats.intervals import Interval, bounded_mean
 from svc.stats.tasks import Task
 
 Random = np.random.Generator
-DECISIONS = (300, 1_000, 2_000)
+DECISIONS = (300, 1_000)
 LABELS = 200
 COVERAGE = 0.9
 REAL = ("naive Bayes", "logistic")
@@ -52,8 +52,7 @@ def replays(world: World, decisions: int, repetitions: int, seed: int) -> Figure
     for repetition in range(repetitions):
         random = np.random.default_rng(seed + repetition)
         (p, truth), fresh = world.draw(random, decisions)
-        if len(p) == decisions:
-            _replay(world.task, p, truth, fresh, random, figures)
+        _replay(world.task, p, truth, fresh, random, figures)
     return figures
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,6 +26,9 @@ Wording = tuple[str, int]
 # What became of an item: it waits, it was handed out, it was labelled after that, or before its
 # turn came.
 WAITING, HANDED, LABELLED, OTHERWISE = range(4)
+
+# How many decisions enter the queue in one transaction.
+_TOGETHER = 1_000
 
 # The frontier when nothing waits: every chance is 1.
 _BEYOND = 1e9
@@ -119,10 +122,8 @@ _GIVE_BACK = (
     "UPDATE review_items SET leased_until = NULL "
     "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND state = 1"
 )
-_STATES = (
-    "SELECT state, count(*), sum(coalesce(leased_until, 0) > ?) FROM review_items "
-    "WHERE project = ? AND question_id = ? GROUP BY state"
-)
+_COUNT = "SELECT count(*) FROM review_items WHERE project = ? AND question_id = ? AND state = ?"
+_LEASED = f"{_COUNT} AND leased_until > ?"
 _LEVELS = "SELECT level, decisions FROM review_levels WHERE project = ? AND question_id = ?"
 _DRAWN = (
     "SELECT doubt, correct, relative FROM labels JOIN review_chances "
@@ -149,7 +150,8 @@ class NewDecision:
 class Look:
     """What a look for new decisions found: those in rows after `seen`, up to `last`.
 
-    `confidences` are those of the decisions that are in the queue already.
+    They stand in the order of rows. `confidences` are those of the decisions that are in the queue
+    already.
     """
 
     seen: int
@@ -238,7 +240,7 @@ class ReviewQueue:
             deepest = connection.execute(_DEEPEST, (project, self._depth)).fetchone()
             first = max(seen, 0 if deepest is None else deepest[0])
             rows = connection.execute(_NEW, (project, first, last, question_id, self._most))
-            decisions = [one for row in rows for one in _new(row, question_id)]
+            decisions = [one for row in rows.fetchall()[::-1] for one in _new(row, question_id)]
             known = connection.execute(_CONFIDENCES, wording) if decisions else []
             confidences = [row[0] for row in known]
         return Look(seen, last, decisions, confidences)
@@ -251,11 +253,17 @@ class ReviewQueue:
         sizes: Sequence[float],
         now_ms: int,
     ) -> None:
-        """Put what `look` found into the queue; `sizes` are those of the levels.
+        """Put what `look` found into the queue, in the order of rows; `sizes` are of the levels.
 
         Where another caller was first, nothing changes. Raises `StorageError`.
         """
-        self._database.write(partial(_enter, wording, look, entries, sizes, now_ms, self._most))
+        seen = look.seen
+        for part, last in _parts(entries, look.last):
+            step = partial(_enter, wording, (seen, last), part, sizes, now_ms)
+            if not self._database.write(step):
+                return
+            seen = last
+        self._database.write(partial(_close_oldest, wording, self._most))
 
     def hand_out(
         self, wording: Wording, reviewer: str, limit: int, now_ms: int, until_ms: int
@@ -269,10 +277,12 @@ class ReviewQueue:
 
     def counts(self, wording: Wording, now_ms: int) -> QueueCounts:
         """How far the queue is. Raises `StorageError`."""
-        rows = self._database.rows(_STATES, now_ms, *wording)
-        found = {state: (count, leased) for state, count, leased in rows}
-        handed, leased = found.get(HANDED, (0, 0))
-        waiting, labelled = (found.get(state, (0, 0))[0] for state in (WAITING, LABELLED))
+        with self._database.read() as connection:
+            waiting, handed, labelled = (
+                connection.execute(_COUNT, (*wording, state)).fetchone()[0]
+                for state in (WAITING, HANDED, LABELLED)
+            )
+            (leased,) = connection.execute(_LEASED, (*wording, HANDED, now_ms)).fetchone()
         return QueueCounts(waiting, leased, handed - leased, labelled)
 
     def drawn(self, wording: Wording, most: int) -> Drawn:
@@ -303,21 +313,32 @@ def _new(row: sqlite3.Row, wanted: int) -> list[NewDecision]:
     ]
 
 
+def _parts(entries: Sequence[Entry], last: int) -> Iterator[tuple[Sequence[Entry], int]]:
+    """Parts that each take the writer's thread a few hundredths of a second, and their last row."""
+    begin = 0
+    for place in range(1, len(entries)):
+        if place - begin >= _TOGETHER and entries[place].seq != entries[place - 1].seq:
+            yield entries[begin:place], entries[place - 1].seq
+            begin = place
+    yield entries[begin:], last
+
+
 def _enter(
     wording: Wording,
-    look: Look,
+    rows: tuple[int, int],
     entries: Sequence[Entry],
     sizes: Sequence[float],
     now_ms: int,
-    most: int,
     connection: sqlite3.Connection,
-) -> None:
+) -> bool:
+    """Let in the decisions between two rows; False where somebody else did."""
     frame = connection.execute(_FRAME, wording).fetchone()
-    if (0 if frame is None else frame[0]) != look.seen:
-        return
-    connection.execute(_LOOKED, (*wording, look.last, now_ms))
+    seen, last = rows
+    if (0 if frame is None else frame[0]) != seen:
+        return False
+    connection.execute(_LOOKED, (*wording, last, now_ms))
     if not entries:
-        return
+        return True
     (number,) = connection.execute(_BEGIN_ROUND, wording).fetchone()
     connection.executemany(
         _ENTER,
@@ -330,10 +351,10 @@ def _enter(
     levels = [one.level for one in entries]
     counts = [(*wording, level, size, levels.count(level)) for level, size in enumerate(sizes)]
     connection.executemany(_COUNT_LEVEL, counts)
-    _close_oldest(connection, wording, most)
+    return True
 
 
-def _close_oldest(connection: sqlite3.Connection, wording: Wording, most: int) -> None:
+def _close_oldest(wording: Wording, most: int, connection: sqlite3.Connection) -> None:
     """Leave out the oldest rounds, where more decisions wait than are looked through.
 
     Which rounds are left out depends on their age alone, so what was handed out of them keeps its
