@@ -23,6 +23,7 @@ from svc.learning import (
     RateReporter,
     Reporter,
     ReviewDesk,
+    Reviewers,
     nothing_known,
 )
 from svc.metrics import Board, Metrics
@@ -133,6 +134,7 @@ class Services:
     rates: RateReporter
     activity: Activity
     review: ReviewDesk
+    reviewers: Reviewers
     core: Core
     metrics: Metrics
 
@@ -206,7 +208,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     shared = shared or Shared()
     database = Database.open(settings.db, turn=shared.write_lock)
     decisions, labels, versions = Decisions(database), Labels(database), QuestionVersions(database)
-    budget = CallBudget(database)
+    budget, judgements = CallBudget(database), Judgements(database)
     core = assemble(
         settings,
         shared,
@@ -221,6 +223,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     )
     if trouble := core.router.trouble(PINS[settings.latest_config]):
         log.warning("requests that name no model will be refused: %s", trouble)
+    reporter = Reporter(versions, labels, Weeks(database))
     quota = _quota(budget, settings.daily_limit)
     return Services(
         settings=settings,
@@ -230,10 +233,11 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         labels=labels,
         keys=ApiKeys(database),
         learner=Learner(decisions, versions, labels),
-        reporter=Reporter(versions, labels, Weeks(database)),
+        reporter=reporter,
         rates=RateReporter(versions, labels, Periods(database)),
         activity=Activity(database),
-        review=ReviewDesk(decisions, versions, labels, ReviewQueue(database), Judgements(database)),
+        review=ReviewDesk(decisions, versions, reporter, ReviewQueue(database), judgements),
+        reviewers=Reviewers(decisions, versions, judgements),
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )

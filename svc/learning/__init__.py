@@ -7,6 +7,7 @@ from svc.learning.learner import Learner
 from svc.learning.rates import RateReporter
 from svc.learning.reports import Reporter
 from svc.learning.review import ReviewDesk
+from svc.learning.reviewers import Reviewers
 
 __all__ = [
     "Knowledge",
@@ -15,5 +16,6 @@ __all__ = [
     "RateReporter",
     "Reporter",
     "ReviewDesk",
+    "Reviewers",
     "nothing_known",
 ]

@@ -9,26 +9,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from svc import limits
-from svc.errors import InvalidRequest, NotFound
 from svc.jsontext import JsonObject
-from svc.learning import fits
 from svc.learning.asked import latest
-from svc.learning.labelled import labelled, unlabelled
-from svc.learning.reports import promises
-from svc.phrases import quoted
+from svc.learning.reports import Reporter
 from svc.questions import Question
 from svc.stats import TASKS, Floats, drawing
 from svc.store import (
     Entry,
-    Judgement,
     Judgements,
-    Labels,
     Look,
     NewDecision,
-    QuestionVersion,
     QuestionVersions,
     ReviewItem,
     ReviewQueue,
+    Wording,
 )
 from svc.store.decisions import Decisions
 
@@ -37,20 +31,20 @@ _EVEN = 0.5
 
 
 class ReviewDesk:
-    """Hands out decisions on the most recent wording of a question, and takes them back."""
+    """Hands out decisions on the most recent wording of a question."""
 
     def __init__(
         self,
         decisions: Decisions,
         versions: QuestionVersions,
-        labels: Labels,
+        reporter: Reporter,
         queue: ReviewQueue,
         judgements: Judgements,
         clock: Callable[[], float] = time.time,
         random: np.random.Generator | None = None,
     ) -> None:
         """`clock` gives seconds since the epoch; `random` draws, by default like nothing before."""
-        self._decisions, self._versions, self._labels = decisions, versions, labels
+        self._decisions, self._versions, self._reporter = decisions, versions, reporter
         self._queue, self._judgements = queue, judgements
         self._clock = clock
         self._random = np.random.default_rng() if random is None else random
@@ -71,43 +65,12 @@ class ReviewDesk:
             "reviewer": reviewer,
             "definition": json.loads(version.definition),
             "items": items,
-            "progress": self._progress(project, version, question, now_ms),
-        }
-
-    def skip(self, decision_id: str, key: str, reviewer: str, project: str | None) -> None:
-        """Give a decision back unlabelled; with `project`, other projects' decisions do not exist.
-
-        Raises `NotFound`, `InvalidRequest` where the reviewer does not have it, and `StorageError`.
-        """
-        decision = self._decisions.get(decision_id)
-        if decision is None or project not in (None, decision.facts.project):
-            raise NotFound("there is no such decision")
-        reading = decision.readings.get(key)
-        if reading is None:
-            raise NotFound(f"the decision has no question {quoted(key)}")
-        wording = (decision.facts.project, reading.question_id)
-        if not self._judgements.skip(wording, decision.seq, key, reviewer, self._now_ms()):
-            raise InvalidRequest(
-                f"question {quoted(key)}: the decision is not in the hands of {quoted(reviewer)}"
-            )
-
-    def disagreements(self, project: str, key: str, limit: int) -> JsonObject:
-        """The newest decisions, at most `limit`, of which reviewers say different things.
-
-        Raises `NotFound` and `StorageError`.
-        """
-        version, question = latest(self._versions, project, key)
-        several = self._judgements.of_several((project, version.question_id), limit)
-        found = [said for said in several if _disagree(said, question)]
-        return {
-            "project": project,
-            "question": key,
-            "disagreements": [_disagreement(said) for said in found],
+            "progress": self._progress(project, key, wording, now_ms),
         }
 
     def _taken(
         self,
-        wording: tuple[str, int],
+        wording: Wording,
         question: Question,
         reviewer: str,
         limit: int,
@@ -122,9 +85,7 @@ class ReviewDesk:
             items = self._queue.hand_out(wording, reviewer, limit, now_ms, until_ms)
         return [self._shown(item, shown) for item in items]
 
-    def _look(
-        self, wording: tuple[str, int], question: Question, before_ms: int, now_ms: int
-    ) -> bool:
+    def _look(self, wording: Wording, question: Question, before_ms: int, now_ms: int) -> bool:
         """Let decisions into the queue that came since it last looked, if that was `before_ms`.
 
         Returns whether there were any.
@@ -168,10 +129,7 @@ class ReviewDesk:
         assert decision is not None
         return {**found, "answer": decision.answers[item.key].fields}
 
-    def _progress(
-        self, project: str, version: QuestionVersion, question: Question, now_ms: int
-    ) -> JsonObject:
-        wording = (project, version.question_id)
+    def _progress(self, project: str, key: str, wording: Wording, now_ms: int) -> JsonObject:
         counts = self._queue.counts(wording, now_ms)
         drawn = self._queue.drawn(wording, limits.LABELS_READ)
         decisions = [drawn.decisions.get(level, 0) for level in range(drawing.LEVELS)]
@@ -181,21 +139,14 @@ class ReviewDesk:
             1 / np.array(drawn.chance),
             np.array(decisions, dtype=np.float64),
         )
-        data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
-        state = None if data is None else data.state
-        pools = None if state is None else state.pools
-        in_effect = fits.parsed(None if state is None else state.calibrator)
-        rows = unlabelled(question) if data is None else labelled(data, question, pools)
         return {
-            "labels": 0 if state is None else state.labels,
-            "min_labels": limits.MIN_LABELS,
+            **self._reporter.promises(project, key),
             "decisions": sum(decisions),
             "reviewed": counts.labelled,
             "waiting": counts.waiting + counts.returned,
             "leased": counts.leased,
             "skipped": self._judgements.skipped(wording),
             "accuracy": None if accuracy is None else accuracy.as_json,
-            "thresholds": promises(rows, in_effect),
         }
 
     def _now_ms(self) -> int:
@@ -210,24 +161,3 @@ def _kinds(
     answers = p[:, 0] >= _EVEN if yes_or_no else p.argmax(axis=1)
     names = [f"{one.answered_by} {answer}" for one, answer in zip(decisions, answers, strict=True)]
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
-
-
-def _disagree(said: Sequence[Judgement], question: Question) -> bool:
-    return len({question.named(json.loads(one.label)) for one in said}) > 1
-
-
-def _disagreement(said: Sequence[Judgement]) -> JsonObject:
-    counts = said[0].counts
-    return {
-        "id": said[0].id,
-        "question": said[0].key,
-        "label": None if counts is None else json.loads(counts),
-        "judgements": [
-            {
-                "reviewer": one.reviewer,
-                "label": json.loads(one.label),
-                "created_at": one.created_at,
-            }
-            for one in said
-        ],
-    }
