@@ -22,10 +22,19 @@ NOBODY_SAID = (
 
 def report(data: TrainingData | None) -> JsonObject:
     """How many labels came in which way, and what that means; `meaning` is null without labels."""
-    ways = [] if data is None else [way or UNKNOWN for way in data.sampled]
+    ways = [] if data is None else _ways(data)
     counts = Counter(ways)
     names = [*(way.value for way in Sampling), UNKNOWN]
     return {"labels": {name: counts[name] for name in names}, "meaning": _meaning(counts)}
+
+
+def _ways(data: TrainingData) -> list[str]:
+    """How each label came about; of a queue whose chances nobody told, nothing is known."""
+    columns = zip(data.sampled, data.chance, strict=True)
+    told = (way != Sampling.QUEUE or chance is not None for way, chance in columns)
+    return [
+        way if way and known else UNKNOWN for way, known in zip(data.sampled, told, strict=True)
+    ]
 
 
 def _meaning(counts: Counter[str]) -> str | None:

@@ -8,7 +8,7 @@ from svc.jsontext import JsonObject
 from svc.learning import ReviewDesk, Reviewers
 from svc.web.decorators import body, fails, query, response
 from svc.web.review_schemas import (
-    SHOWN,
+    Answers,
     DisagreementsQuerySchema,
     DisagreementsSchema,
     ReviewQuerySchema,
@@ -27,7 +27,7 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
     @response(ReviewSchema)
     @fails(404)
     def review(
-        question: str, reviewer: str, limit: int, answers: str, project: str | None = None
+        question: str, reviewer: str, limit: int, answers: Answers, project: str | None = None
     ) -> JsonObject:
         """Take decisions to label, which nobody else gets meanwhile.
 
@@ -36,7 +36,7 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
         question. A decision that is not labelled in time goes to another reviewer.
         """
         project = g.access.reading(project)
-        return desk.hand_out(project, question, reviewer, limit, answers == SHOWN)
+        return desk.hand_out(project, question, reviewer, limit, answers is Answers.SHOWN)
 
     @routes.post("/v1/review/skip")
     @body(SkipRequestSchema)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
-from marshmallow import RAISE, Schema, ValidationError
+from marshmallow import RAISE, Schema
 
 from svc import limits
 from svc.questions import TextField, WordsField
@@ -16,12 +17,10 @@ from svc.schemas import (
     any_answer,
     any_label,
 )
-from svc.shapes import COUNT, OBJECT, SHA256, TEXT, array, mapping, nullable, one_of
+from svc.shapes import COUNT, OBJECT, SHA256, TEXT, array, mapping, nullable
 from svc.web import systemone
 from svc.web.calibration import IntervalSchema, ThresholdSchema
-from svc.web.query import QueryKey, QueryText, QueryWhole, QuestionQuerySchema
-
-HIDDEN, SHOWN = "hidden", "shown"
+from svc.web.query import QueryKey, QueryWhole, QueryWord, QuestionQuerySchema
 
 
 class QueryReviewer(QueryKey):
@@ -37,15 +36,11 @@ class QueryReviewer(QueryKey):
         return name
 
 
-class AnswersField(QueryText):
+class Answers(StrEnum):
     """Whether reviewers see answers before they label."""
 
-    form = one_of((HIDDEN, SHOWN))
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        if value not in (HIDDEN, SHOWN):
-            raise ValidationError(f"must be one of {HIDDEN}, {SHOWN}")
-        return str(value)
+    HIDDEN = "hidden"
+    SHOWN = "shown"
 
 
 class ReviewedQuestionQuerySchema(QuestionQuerySchema):
@@ -67,9 +62,10 @@ class ReviewQuerySchema(ReviewedQuestionQuerySchema):
         description="The most decisions that this reviewer has at once.",
         load_default=limits.REVIEW_PAGE_DEFAULT,
     )
-    answers = AnswersField(
+    answers = QueryWord(
+        Answers,
         "`shown` tells the model's answers, which make reviewers agree with them.",
-        load_default=HIDDEN,
+        load_default=Answers.HIDDEN,
     )
 
 

@@ -139,7 +139,15 @@ def test_the_report_says_what_cannot_be_promised(
     sampled: list[str | None], meaning: str | None
 ) -> None:
     n = len(sampled)
-    data = data_of([0.9] * n, [1] * n, sampled=sampled) if n else None
+    chance = [None if way is None else 0.5 for way in sampled]
+    data = data_of([0.9] * n, [1] * n, sampled=sampled, chance=chance) if n else None
     report = sampling.report(data)
     assert report["meaning"] == meaning
     assert sum(report["labels"].values()) == n
+
+
+def test_of_a_queue_whose_chances_nobody_told_nothing_is_known() -> None:
+    told = sampling.report(data_of([0.9], [1], sampled=["queue"], chance=[0.4]))
+    assert (told["labels"]["queue"], told["meaning"]) == (1, sampling.ALL_DRAWN)
+    untold = sampling.report(data_of([0.9], [1], sampled=["queue"]))
+    assert (untold["labels"]["unknown"], untold["meaning"]) == (1, sampling.NOBODY_SAID)
