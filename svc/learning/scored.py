@@ -81,7 +81,7 @@ class ScoredLabels:
     def _read(self, labels: Labels) -> None:
         last_id = int(self._kept[0, -1]) if self._kept.size else 0
         rounds = self._kept[5][~np.isnan(self._kept[5])]
-        first_round = int(rounds.min()) if rounds.size else 0
+        first_round = int(rounds.min()) if rounds.size else None
         newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state, first_round)
         if newer is not None and self._state is not None and newer.state.pools != self._state.pools:
             self._forget()

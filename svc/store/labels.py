@@ -272,12 +272,12 @@ class Labels:
         most: int,
         last_id: int = 0,
         seen: CalibrationState | None = None,
-        first_round: int = 0,
+        first_round: int | None = None,
     ) -> NewerLabels | None:
         """The labels after `last_id`, at most the `most` recent, None without any label at all.
 
-        `seen` is the state that was found with the labels before, and chances are those of rounds
-        from `first_round` on. Raises `StorageError`.
+        `seen` is the state that was found with the labels before, and `first_round` the first round
+        of the review queue among them. Raises `StorageError`.
         """
         project, digest = place
         with self._database.read() as connection:
@@ -290,9 +290,9 @@ class Labels:
             left = None
             if seen is not None and _replaced(seen, state):
                 left = [row["id"] for row in connection.execute(_IDS, (*question, most))]
-            chances = connection.execute(_RELATIVES, (*question, first_round)).fetchall()
+            rounds = [first_round, *(row["review_round"] for row in rows)]
+            relative = _relative(connection, question, rounds)
         rows.reverse()
-        relative = {(number, level): chance for number, level, chance in chances}
         return NewerLabels(state, [_weighed(row) for row in rows], left, relative)
 
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
@@ -361,6 +361,17 @@ def _drawn(connection: sqlite3.Connection, label: NewLabel) -> tuple[Any, ...]:
 def _replaced(before: CalibrationState, now: CalibrationState) -> bool:
     """Whether a label took another's place since."""
     return now.revision - before.revision != now.labels - before.labels
+
+
+def _relative(
+    connection: sqlite3.Connection, question: tuple[str, int], rounds: Iterable[int | None]
+) -> dict[tuple[int, int], float]:
+    """The relative chances since the first of some rounds, by round and level of doubt."""
+    first = min((number for number in rounds if number is not None), default=None)
+    if first is None:
+        return {}
+    chances = connection.execute(_RELATIVES, (*question, first))
+    return {(number, level): chance for number, level, chance in chances}
 
 
 def _weighed(row: sqlite3.Row) -> WeighedLabel:

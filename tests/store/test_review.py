@@ -12,6 +12,7 @@ from svc.store import (
     Entry,
     Judgements,
     Labels,
+    NewerLabels,
     NewLabel,
     QuestionVersions,
     ReviewItem,
@@ -86,6 +87,15 @@ class Office:
         found = self.decisions.get(decision_id)
         assert found is not None
         return self.judgements.skip(self.wording, found.seq, "topic", reviewer, self.now)
+
+    def newer(self, last_id: int = 0, first_round: int | None = None) -> NewerLabels:
+        """The labels after one, as prediction sets read them."""
+        version = self._versions.latest("default", "topic")
+        assert version is not None
+        place = ("default", version.digest)
+        found = self.labels.newer(place, 100, last_id, first_round=first_round)
+        assert found is not None
+        return found
 
     def chances(self) -> list[tuple[str | None, float | None]]:
         """How each label came about and its relative chance, in the order of labels."""
@@ -257,3 +267,21 @@ def test_what_rules_answered_or_was_asked_in_other_words_is_not_handed_out(
     found = office.decisions.get(made)
     assert found is not None
     assert [one.seq for one in look.decisions] == [found.seq]
+
+
+def test_labels_read_in_steps_have_the_chances_of_today_whenever_they_were_handed_out(
+    office: Office,
+) -> None:
+    office.decide(0.1, 0.4)
+    (old,) = office.take("ann")
+    office.decide(0.2, 0.6)
+    (new,) = office.take("bob")
+    office.label(new)
+    before = office.newer()
+    assert [one.review_round for one in before.labels] == [2]
+    assert before.relative == {(2, 0): pytest.approx(1), (2, 1): pytest.approx(2)}
+    office.label(old)
+    after = office.newer(before.labels[-1].id, 2)
+    assert [one.review_round for one in after.labels] == [1]
+    assert {(1, 0), (2, 0)} <= after.relative.keys()
+    assert office.newer(after.labels[-1].id).relative == {}
