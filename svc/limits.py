@@ -121,7 +121,7 @@ LABELS_READ = 5_000
 # and the last ones of the project among which it looks. The time between looks, the rounds that are
 # kept of decisions found together, and the time for which a decision is lent to a reviewer.
 REVIEW_DECISIONS = 10_000
-REVIEW_DEPTH = 200_000
+REVIEW_DEPTH = 100_000
 REVIEW_LOOK_S = 30.0
 REVIEW_ROUNDS = 200
 REVIEW_LEASE_S = 900.0
