@@ -53,6 +53,7 @@ from svc.store import (
     ProjectSizes,
     QuestionVersions,
     ReviewQueue,
+    ServedFile,
     StorageError,
     Weeks,
 )
@@ -85,6 +86,7 @@ class Shared(SharedCalls):
     def __init__(self) -> None:
         super().__init__()
         self.write_lock = FairLock()
+        self.file = ServedFile()
         self.board = Board()
         self.usage = UsageBoard()
         self.worker_loads = WorkerLoads()
@@ -96,6 +98,7 @@ class Shared(SharedCalls):
         self.worker_loads.close()
         self.usage.close()
         self.board.close()
+        self.file.close()
         self.write_lock.close()
         super().close()
 
@@ -206,7 +209,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     Raises `SettingsError` for settings that cannot be used.
     """
     shared = shared or Shared()
-    database = Database.open(settings.db, turn=shared.write_lock)
+    database = Database.open(settings.db, turn=shared.write_lock, served=shared.file)
     decisions, labels, versions = Decisions(database), Labels(database), QuestionVersions(database)
     budget, judgements = CallBudget(database), Judgements(database)
     core = assemble(

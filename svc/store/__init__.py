@@ -30,6 +30,7 @@ from svc.store.labels import (
     WeighedLabel,
     Worth,
 )
+from svc.store.opened_file import ServedFile
 from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
@@ -70,6 +71,7 @@ __all__ = [
     "QuestionVersions",
     "ReviewItem",
     "ReviewQueue",
+    "ServedFile",
     "Spans",
     "StorageError",
     "Sums",

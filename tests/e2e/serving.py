@@ -98,6 +98,11 @@ class Server:
         return {int(pid) for pid in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
 
     @property
+    def runs(self) -> bool:
+        """Whether its first process has not ended."""
+        return self._process.poll() is None
+
+    @property
     def log(self) -> str:
         """Everything it has written to its standard output and error."""
         return "".join(self._lines)
