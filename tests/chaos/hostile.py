@@ -38,7 +38,7 @@ RPM, OTHER_RPM = 600, 1_000_000
 
 # What is promised is 3 times and 0.1 s, on a machine with nothing else to do. What fails a run is
 # what no busy machine explains.
-MOST_TIMES, MOST_S, MOST_HEALTH_S = 30.0, 0.5, 1.0
+MOST_TIMES, MOST_S, MOST_HEALTH_S = 30.0, 2.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
