@@ -21,7 +21,9 @@ def main() -> int:
         say("not checked: the data of advisories could not be had from here")
         return 2
     known = [
-        (package["name"], one["id"]) for package in packages for one in package.get("vulns", ())
+        f"{package['name']}: {one['id']}"
+        for package in packages
+        for one in package.get("vulns", ())
     ]
     skipped = [package["name"] for package in packages if "skip_reason" in package]
     for line in known:
