@@ -12,7 +12,6 @@ from tests.scripted import Reply, always
 from tests.web.conftest import Start
 from tests.web.labelled import Labelled, obeying
 
-
 # A question that a rule answers, without any model.
 RULED = {
     "type": "noul",
