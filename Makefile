@@ -8,7 +8,7 @@ ARGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-browser real lint typing bench wheel-check tox clean
+.PHONY: help demo test test-browser real lint typing bench audit wheel-check tox clean
 
 help:
 	@echo "make demo         serve the demonstration model and ask it one sample"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench        run the benchmarks"
 	@echo "make chaos        run a server while everything around it fails"
 	@echo "make fuzz         look for inputs that nobody thought of"
+	@echo "make audit        look for known advisories of the locked packages (needs the network)"
 	@echo "make wheel-check  build a wheel and try it in an empty environment"
 	@echo "make tox          everything, on every Python that is here"
 	@echo "make clean        remove what these made"
@@ -62,6 +63,10 @@ chaos: $(VENV)/.installed-test
 
 fuzz: $(VENV)/.installed-test
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest -q tests/fuzz $(ARGS)
+
+audit: $(VENV)/.installed-audit
+	@$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
+	  -r deploy/requirements.lock 2>/dev/null | $(BIN)/python deploy/audit.py
 
 wheel-check: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --wheel tests/test_package.py $(ARGS)

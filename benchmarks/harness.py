@@ -23,6 +23,7 @@ START_S = 20.0  # seconds for a process to say where it listens, and again to an
 STOP_S = 40.0  # seconds for a process to end; the service takes up to 30 to shut down
 DEBIAN_PACKAGES = {"nginx": "nginx-light", "wrk": "wrk"}
 POLL_S = 0.005  # seconds between two looks
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _LISTENING = re.compile(r"listening (?:on|at):? (http://\S+)", re.IGNORECASE)
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
@@ -128,6 +129,16 @@ def memory_mb(pid: int) -> float:
     That is the sum of the proportional set sizes in /proc/<pid>/smaps_rollup.
     """
     return sum(_proportional_kib(member) for member in family(pid)) / 1024
+
+
+def processor_s(pid: int) -> float:
+    """Processor time that a server and its workers have used, in seconds."""
+    return sum(_ticks(member) for member in family(pid)) / _TICKS_PER_S
+
+
+def _ticks(pid: int) -> int:
+    after_the_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(after_the_name[11]) + int(after_the_name[12])  # user and system time
 
 
 def _proportional_kib(pid: int) -> int:

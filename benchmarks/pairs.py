@@ -12,7 +12,6 @@ processor time of a decision (below 1 is cheaper), which depends less on who els
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import subprocess
 import tarfile
@@ -27,7 +26,7 @@ from benchmarks import decisions, nginx, wrk
 from benchmarks.harness import (
     ROOT,
     Process,
-    family,
+    processor_s,
     python_environment,
     require,
     run_program,
@@ -45,7 +44,6 @@ BODIES: dict[str, Callable[[], str]] = {
 BURST_S = 1.0
 WARM_UP_BURSTS = 2  # of each server, which count for nothing
 RESAMPLES = 2000  # of the pairs, for the interval
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +111,10 @@ def _bursts(now: Process, earlier: Process, body: str, count: int) -> list[tuple
 
 
 def _burst(server: Process, body: str) -> Burst:
-    before = _processor_s(server.pid)
+    before = processor_s(server.pid)
     url = f"{server.url}/v1/decide"
     load = wrk.load(url, body, connections=CONNECTIONS, seconds=BURST_S)
-    return Burst(load.rate, (_processor_s(server.pid) - before) / load.requests)
-
-
-def _processor_s(pid: int) -> float:
-    """Processor time that a server and its workers have used, in seconds."""
-    return sum(_ticks(member) for member in family(pid)) / _TICKS_PER_S
-
-
-def _ticks(pid: int) -> int:
-    after_the_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(after_the_name[11]) + int(after_the_name[12])  # user and system time
+    return Burst(load.rate, (processor_s(server.pid) - before) / load.requests)
 
 
 def _summary(ratios: Sequence[float]) -> str:

@@ -23,6 +23,7 @@ from svc.web import (
     openapi,
     ops,
     rates,
+    review,
     systemone,
 )
 from svc.web.readiness import Readiness
@@ -51,6 +52,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(drift.blueprint(services.reporter))
     app.register_blueprint(rates.blueprint(services.rates))
     app.register_blueprint(activity.blueprint(services.activity))
+    app.register_blueprint(review.blueprint(services.review, services.reviewers))
     app.register_blueprint(audit.blueprint(services.decisions))
     app.register_blueprint(decisions.blueprint(services.decisions, services.labels))
     app.register_blueprint(lint.blueprint())

@@ -22,6 +22,8 @@ from svc.learning import (
     Library,
     RateReporter,
     Reporter,
+    ReviewDesk,
+    Reviewers,
     nothing_known,
 )
 from svc.metrics import Board, Metrics
@@ -44,11 +46,14 @@ from svc.store import (
     ApiKeys,
     CallBudget,
     Database,
+    Judgements,
     Labels,
     Periods,
     ProjectKeys,
     ProjectSizes,
     QuestionVersions,
+    ReviewQueue,
+    ServedFile,
     StorageError,
     Weeks,
 )
@@ -81,6 +86,7 @@ class Shared(SharedCalls):
     def __init__(self) -> None:
         super().__init__()
         self.write_lock = FairLock()
+        self.file = ServedFile()
         self.board = Board()
         self.usage = UsageBoard()
         self.worker_loads = WorkerLoads()
@@ -92,6 +98,7 @@ class Shared(SharedCalls):
         self.worker_loads.close()
         self.usage.close()
         self.board.close()
+        self.file.close()
         self.write_lock.close()
         super().close()
 
@@ -129,6 +136,8 @@ class Services:
     reporter: Reporter
     rates: RateReporter
     activity: Activity
+    review: ReviewDesk
+    reviewers: Reviewers
     core: Core
     metrics: Metrics
 
@@ -200,9 +209,9 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     Raises `SettingsError` for settings that cannot be used.
     """
     shared = shared or Shared()
-    database = Database.open(settings.db, turn=shared.write_lock)
+    database = Database.open(settings.db, turn=shared.write_lock, served=shared.file)
     decisions, labels, versions = Decisions(database), Labels(database), QuestionVersions(database)
-    budget = CallBudget(database)
+    budget, judgements = CallBudget(database), Judgements(database)
     core = assemble(
         settings,
         shared,
@@ -217,6 +226,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
     )
     if trouble := core.router.trouble(PINS[settings.latest_config]):
         log.warning("requests that name no model will be refused: %s", trouble)
+    reporter = Reporter(versions, labels, Weeks(database))
     quota = _quota(budget, settings.daily_limit)
     return Services(
         settings=settings,
@@ -226,9 +236,11 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         labels=labels,
         keys=ApiKeys(database),
         learner=Learner(decisions, versions, labels),
-        reporter=Reporter(versions, labels, Weeks(database)),
+        reporter=reporter,
         rates=RateReporter(versions, labels, Periods(database)),
         activity=Activity(database),
+        review=ReviewDesk(decisions, versions, reporter, ReviewQueue(database), judgements),
+        reviewers=Reviewers(decisions, versions, judgements),
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )

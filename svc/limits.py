@@ -117,6 +117,20 @@ FITTED_AT_ONCE = 1_000
 REFIT_S = 5.0
 LABELS_READ = 5_000
 
+# The decisions on a question that a look of the review queue finds, which are the most recent ones,
+# and the last ones of the project among which it looks. The time between looks, the rounds that are
+# kept of decisions found together, and the time for which a decision is lent to a reviewer.
+REVIEW_DECISIONS = 10_000
+REVIEW_DEPTH = 100_000
+REVIEW_LOOK_S = 30.0
+REVIEW_ROUNDS = 200
+REVIEW_LEASE_S = 900.0
+
+# The decisions that are handed out at once, and the length of a reviewer's name.
+REVIEW_PAGE = (1, 100)
+REVIEW_PAGE_DEFAULT = 10
+REVIEWER_CHARS = 64
+
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
 

@@ -15,6 +15,7 @@ LEVELS = (
     {
         "addresses",
         "assets",
+        "costly",
         "deadline",
         "errors",
         "files",

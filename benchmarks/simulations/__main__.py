@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from benchmarks.harness import run_program
-from benchmarks.simulations import calibrators, councils, drift, promises, rates
+from benchmarks.simulations import calibrators, councils, drift, promises, rates, review
 
 # Those that are told how often to repeat, and the first seed.
 SEEDED: dict[str, Callable[[int, int], None]] = {
     "calibrators": calibrators.main,
     "drift": drift.run,
     "rates": rates.run,
+    "review": review.run,
 }
 
 # Those whose tables say so themselves.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
+from svc.costly import CostlyWork
 from svc.deadline import Deadline
 from svc.engine import explain, outcome, stages
 from svc.engine.ask import Asker
@@ -20,6 +21,9 @@ from svc.learning import nothing_known
 from svc.providers import Router
 from svc.records import Answer, Decision
 from svc.schemas import DecisionRequest
+
+# Characters that rules look through in less time than anybody notices.
+SMALL_CHARS = 5_000_000
 
 Present = Callable[[str, Answer], Answer]
 
@@ -56,6 +60,7 @@ class Engine:
         self._setups = SetupMaker(router, latest, knowledge, salt, project_key)
         self._asker, self._flows, self._journal = asker, flows, journal
         self._clock = clock
+        self._rules = CostlyWork(SMALL_CHARS)
 
     def decide(
         self,
@@ -85,7 +90,9 @@ class Engine:
         started = self._clock()
         answered = Answered()
         for number in range(len(request.stages)):
-            stage = stages.open_stage(request, number, answered, deadline)
+            size = stages.text_to_look_through(request, number)
+            with self._rules.turn(api_key, size, deadline):
+                stage = stages.open_stage(request, number, answered, deadline)
             if stage.groups:
                 asker = DecisionAsker(self._asker, setup, request.state.text, stage.earlier)
                 options = setup.plan.options

@@ -45,6 +45,13 @@ class Stage:
     answer_fields: Mapping[str, Any]
 
 
+def text_to_look_through(request: DecisionRequest, number: int) -> int:
+    """About how many characters the rules of a stage may look through."""
+    questions = (request.questions[key] for key in request.stages[number])
+    conditions = sum(len(rule.conditions) for question in questions for rule in question.rules)
+    return conditions * len(request.state.text)
+
+
 def open_stage(
     request: DecisionRequest, number: int, answered: Answered, deadline: Deadline
 ) -> Stage:

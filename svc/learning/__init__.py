@@ -6,5 +6,16 @@ from svc.learning.knowledge import Knowledge, Library, nothing_known
 from svc.learning.learner import Learner
 from svc.learning.rates import RateReporter
 from svc.learning.reports import Reporter
+from svc.learning.review import ReviewDesk
+from svc.learning.reviewers import Reviewers
 
-__all__ = ["Knowledge", "Learner", "Library", "RateReporter", "Reporter", "nothing_known"]
+__all__ = [
+    "Knowledge",
+    "Learner",
+    "Library",
+    "RateReporter",
+    "Reporter",
+    "ReviewDesk",
+    "Reviewers",
+    "nothing_known",
+]

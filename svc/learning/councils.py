@@ -36,12 +36,18 @@ def in_effect(pools: str | None, models: Council) -> OpinionPool | None:
     return OpinionPool(found["kind"], tuple(weights[model] for model in models))
 
 
-def fitted(data: TrainingData, question: Question) -> str | None:
-    """The pools that are worth having, as JSON; None where there is none."""
+def fitted(data: TrainingData, question: Question, sampling: Floats | None = None) -> str | None:
+    """The pools that are worth having, as JSON; None where there is none.
+
+    `sampling` has one over the chance of each label to have been asked for, None where all count
+    alike.
+    """
     if not question.calibrates:
         return None
     known = data.state.pools
-    judged = [_judged(data, council, rows, question, known) for council, rows in _seated(data)]
+    judged = [
+        _judged(data, council, rows, question, known, sampling) for council, rows in _seated(data)
+    ]
     pools = [one for one in judged if one is not None]
     return json.dumps(pools) if pools else None
 
@@ -81,6 +87,7 @@ def _judged(
     rows: Sequence[int],
     question: Question,
     pools: str | None,
+    sampling: Floats | None,
 ) -> JsonObject | None:
     if len(rows) < limits.MIN_LABELS:
         return None
@@ -88,7 +95,8 @@ def _judged(
     kinds = opinions.KINDS[:1] if question.task is TaskKind.RIGHTNESS else opinions.KINDS
     again = in_effect(pools, council) is not None
     truth = np.array(data.truth)[list(rows)]
-    found = opinions.fit(_array(data, council, rows), truth, again=again, kinds=kinds)
+    weights = None if sampling is None else sampling[list(rows)]
+    found = opinions.fit(_array(data, council, rows), truth, weights, again=again, kinds=kinds)
     if found.pool is None:
         return None
     return {

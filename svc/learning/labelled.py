@@ -101,7 +101,7 @@ def labelled(data: TrainingData, question: Question, pools: str | None) -> Label
     surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
     groups = merged.answered_by
     changes = GroupedChangeTest().latest(np.arange(len(truth)), np.array(groups), surprises)
-    sampling = sampling_weights(data.chance)
+    sampling = sampling_weights(data.chance, data.relative)
     weights = weighed(len(truth), sampling, changes.values())
     since = {group: change.since for group, change in changes.items()}
     return Labelled(question, p, truth, groups, sampling, weights, since)
@@ -139,14 +139,23 @@ def columns(p: Floats) -> Floats:
     return p if p.shape[1] > 1 else np.hstack([1 - p, p])
 
 
-def sampling_weights(chances: Sequence[float | None] | Floats) -> Floats | None:
-    """One over each chance, around 1; a label whose chance is not known weighs 1."""
-    given = np.array(chances, dtype=np.float64)
-    known = ~(np.isnan(given) | (given == 0))
-    if not known.any():
+def sampling_weights(
+    chances: Sequence[float | None] | Floats, relative: Sequence[float | None] | Floats
+) -> Floats | None:
+    """One over each chance, around 1; a label whose chance is not known weighs 1.
+
+    Where the chance `relative` to the mean of all decisions is known, it is that which counts: one
+    over it is around 1 already, also while there are few labels.
+    """
+    given, drawn = (np.array(column, dtype=np.float64) for column in (chances, relative))
+    queued = ~np.isnan(drawn)
+    known = ~(np.isnan(given) | (given == 0) | queued)
+    if not (known.any() or queued.any()):
         return None
-    inverse = 1 / np.where(known, given, 1.0)
-    inverse[known] /= inverse[known].mean()
-    inverse[~known] = 1.0
+    inverse = np.ones(len(given))
+    inverse[queued] = 1 / drawn[queued]
+    if known.any():
+        inverse[known] = 1 / given[known]
+        inverse[known] /= inverse[known].mean()
     weights: Floats = np.minimum(inverse, HEAVIEST)
     return weights

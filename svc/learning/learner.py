@@ -11,7 +11,7 @@ from svc import limits
 from svc.errors import InvalidRequest, NotFound
 from svc.jsontext import JsonObject
 from svc.learning import councils, fits
-from svc.learning.labelled import labelled, worth
+from svc.learning.labelled import labelled, sampling_weights, worth
 from svc.learning.scheduler import Scheduler
 from svc.phrases import quoted
 from svc.questions import from_definition
@@ -135,7 +135,8 @@ class Learner:
         # A foreign key holds it.
         assert version is not None
         question = from_definition(version.definition)
-        pools = councils.fitted(data, question)
+        weights = sampling_weights(data.chance, data.relative)
+        pools = councils.fitted(data, question, weights)
         rows = labelled(data, question, pools)
         calibrator = rows.fits(again=fits.parsed(state.calibrator).pooled.calibrator is not None)
         changed_at = rows.changed_at(data.created_at)
@@ -188,4 +189,5 @@ def _label(
         sampled=feedback.sampled,
         chance=feedback.chance,
         members=reading.get("members"),
+        reviewer=feedback.reviewer,
     )

@@ -86,7 +86,7 @@ def _by_option(
         ]
     # As they were stored: no pool of today's has changed the other decisions either.
     p, truth = columns(np.array(data.p)), np.array(data.truth)
-    found = rates.rates(sums, p, truth, sampling_weights(data.chance))
+    found = rates.rates(sums, p, truth, sampling_weights(data.chance, data.relative))
     return [{"option": name, **rate.as_json} for name, rate in zip(names, found, strict=True)]
 
 

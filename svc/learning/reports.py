@@ -13,7 +13,7 @@ from svc.learning.fits import Fits
 from svc.learning.labelled import Labelled, labelled, unlabelled
 from svc.learning.wordings import latest
 from svc.stats import TASKS, Fitted, drift, scores, thresholds
-from svc.store import Labels, QuestionVersions, Weeks
+from svc.store import Labels, QuestionVersions, TrainingData, Weeks
 
 # The most bytes of each of the two lists of a calibration report that can become long.
 LIST_BYTES = limits.PAGE_BYTES // 2
@@ -35,25 +35,42 @@ class Reporter:
 
     def calibration(self, project: str, key: str) -> JsonObject:
         """The calibration report. Raises `NotFound` and `StorageError`."""
-        version, question = latest(self._versions, project, key)
-        data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
+        data, rows, in_effect = self._read(project, key)
         state = None if data is None else data.state
-        in_effect = fits.parsed(None if state is None else state.calibrator)
-        pools = None if state is None else state.pools
-        rows = unlabelled(question) if data is None else labelled(data, question, pools)
         return {
             "project": project,
             "question": key,
-            "type": question.type,
+            "type": rows.question.type,
             "labels": 0 if state is None else state.labels,
             "min_labels": limits.MIN_LABELS,
             "calibrator": _shown(in_effect.pooled),
             "models": leading(_by_model(in_effect, rows), LIST_BYTES),
-            "pool": councils.shown(pools),
+            "pool": councils.shown(None if state is None else state.pools),
             "changed_at": None if state is None else state.changed_at,
             **_figures(rows, in_effect),
-            "sampling": sampling.tested(data, question, self._weeks, project, self._now_ms()),
+            "sampling": sampling.tested(data, rows.question, self._weeks, project, self._now_ms()),
         }
+
+    def promises(self, project: str, key: str) -> JsonObject:
+        """How many labels there are, and what may be automated with them.
+
+        Raises `NotFound` and `StorageError`.
+        """
+        data, rows, in_effect = self._read(project, key)
+        return {
+            "labels": 0 if data is None else data.state.labels,
+            "min_labels": limits.MIN_LABELS,
+            "thresholds": _promises(rows, in_effect),
+        }
+
+    def _read(self, project: str, key: str) -> tuple[TrainingData | None, Labelled, Fits]:
+        """The labels as they are stored and as statistics take them, and what is in effect."""
+        version, question = latest(self._versions, project, key)
+        data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
+        if data is None:
+            return None, unlabelled(question), fits.NOTHING_FITTED
+        rows = labelled(data, question, data.state.pools)
+        return data, rows, fits.parsed(data.state.calibrator)
 
     def drift(self, project: str, key: str, weeks: int) -> JsonObject:
         """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
@@ -106,23 +123,29 @@ def _by_model(in_effect: Fits, rows: Labelled) -> list[JsonObject]:
 def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
     """Scores before and after calibration, and what may be automated as things are now.
 
-    The thresholds are on the scale of the calibrators in effect, as callers compare them with
-    their confidences, and of the labels since the answers changed. `after` comes from calibrators
-    that were fitted to half of the labels each; where none is in effect, it is `before`.
+    `after` comes from calibrators that were fitted to half of the labels each; where none is in
+    effect, it is `before`.
     """
-    task, now = TASKS[rows.question.task], rows.calibrated(in_effect)
-    current = rows.current
-    weights = None if rows.sampling is None else rows.sampling[current]
-    after = rows.held_out(in_effect)
+    task, after = TASKS[rows.question.task], rows.held_out(in_effect)
     return {
-        "before": scores.summary(task, rows.p, rows.truth),
-        "after": scores.summary(task, after, rows.truth),
-        "thresholds": thresholds.report(
-            task.confidence(now)[current], task.correct(now, rows.truth)[current], weights
-        ),
+        "before": scores.summary(task, rows.p, rows.truth, rows.sampling),
+        "after": scores.summary(task, after, rows.truth, rows.sampling),
+        "thresholds": _promises(rows, in_effect),
         "uncertainty": {
             "before": scores.uncertainty(task, rows.p, rows.truth, rows.sampling) or None,
             "after": scores.uncertainty(task, after, rows.truth, rows.sampling) or None,
         },
         **options.by_option(rows, after, LIST_BYTES),
     }
+
+
+def _promises(rows: Labelled, in_effect: Fits) -> list[JsonObject]:
+    """From which confidence on answers may be automated, by target.
+
+    On the scale of the calibrators in effect, as callers compare thresholds with their confidences,
+    and of the labels since the answers changed.
+    """
+    task, now, current = TASKS[rows.question.task], rows.calibrated(in_effect), rows.current
+    weights = None if rows.sampling is None else rows.sampling[current]
+    correct = task.correct(now, rows.truth)
+    return thresholds.report(task.confidence(now)[current], correct[current], weights)

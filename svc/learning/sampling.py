@@ -37,7 +37,7 @@ DIFFERENT = (
 
 def report(data: TrainingData | None) -> JsonObject:
     """How many labels came in which way, and what that means; `meaning` is null without labels."""
-    ways = [] if data is None else [way or UNKNOWN for way in data.sampled]
+    ways = [] if data is None else _ways(data)
     counts = Counter(ways)
     names = [*(way.value for way in Sampling), UNKNOWN]
     return {"labels": {name: counts[name] for name in names}, "meaning": _meaning(counts)}
@@ -104,6 +104,15 @@ def _test(weeks: Sequence[selection.WeekOfLabels], question: Question) -> JsonOb
         "confidence": confidence.as_json,
         "differs": any(one.p <= selection.DIFFERENT for one in tests),
     }
+
+
+def _ways(data: TrainingData) -> list[str]:
+    """How each label came about; of a queue whose chances nobody told, nothing is known."""
+    columns = zip(data.sampled, data.chance, strict=True)
+    told = (way != Sampling.QUEUE or chance is not None for way, chance in columns)
+    return [
+        way if way and known else UNKNOWN for way, known in zip(data.sampled, told, strict=True)
+    ]
 
 
 def _meaning(counts: Counter[str]) -> str | None:

@@ -6,7 +6,7 @@ said is merged by today's pools, so that all is read again when these change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,9 +98,10 @@ _NOTHING = np.zeros(0, dtype=np.int64)
 NO_SCORES = Scores(np.zeros(0), _NOTHING, None, _NOTHING, ())
 
 # What is kept of each label, a line each: its id, the truth, 1 where the answer was right, and the
-# group; then the probabilities of the truth and of the answer, and the chance to be asked for (NaN
-# where nobody said).
-_NO_LABELS = np.zeros((7, 0))
+# group; then the probabilities of the truth and of the answer, the chance to be asked for (NaN
+# where nobody said), the round of the review queue and the level of doubt (NaN where it was not
+# handed out).
+_NO_LABELS = np.zeros((9, 0))
 
 
 class ScoredLabels:
@@ -121,13 +122,16 @@ class ScoredLabels:
     def _forget(self) -> None:
         self._state: CalibrationState | None = None
         self._kept = _NO_LABELS
+        self._relative: Mapping[tuple[int, int], float] = {}
         self._names: list[str] = []
         self._changes = GroupedChangeTest()
         self._scores = NO_SCORES
 
     def _read(self, labels: Labels) -> None:
         last_id = int(self._kept[0, -1]) if self._kept.size else 0
-        newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state)
+        rounds = self._kept[7][~np.isnan(self._kept[7])]
+        first_round = int(rounds.min()) if rounds.size else None
+        newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state, first_round)
         if newer is not None and self._state is not None and newer.state.pools != self._state.pools:
             self._forget()
             newer = labels.newer(self._place, limits.LABELS_READ)
@@ -139,6 +143,7 @@ class ScoredLabels:
             kept = kept[:, np.isin(kept[0], newer.left)]
         self._kept = kept[:, -limits.LABELS_READ :]
         self._state = newer.state
+        self._relative = newer.relative
         self._scores = self._scored()
 
     def _lines(self, labels: Sequence[WeighedLabel], state: CalibrationState) -> Floats:
@@ -148,7 +153,8 @@ class ScoredLabels:
         found = [
             (
                 *(one.id, one.truth, worth.correct, groups[one.answered_by]),
-                *(worth.p_true, worth.confidence, one.chance),
+                *(worth.p_true, worth.confidence),
+                *(one.chance, one.review_round, one.doubt),
             )
             for one, worth in zip(labels, _worths(labels, self._question, state), strict=True)
         ]
@@ -156,10 +162,11 @@ class ScoredLabels:
 
     def _scored(self) -> Scores:
         ids, truth, correct, groups = self._kept[:4].astype(np.int64)
-        p_true, confidence, chance = self._kept[4:]
+        p_true, confidence, chance, rounds, levels = self._kept[4:]
         surprises = recency.surprise(confidence, correct)
         changes = self._changes.latest(ids, groups, surprises)
-        weights = weighed(len(ids), sampling_weights(chance), changes.values())
+        relative = [self._relative.get(drawn) for drawn in zip(rounds, levels, strict=True)]
+        weights = weighed(len(ids), sampling_weights(chance, relative), changes.values())
         return Scores(conformal.log_scores(p_true), truth, weights, groups, tuple(self._names))
 
 
@@ -178,5 +185,5 @@ def _worths(
 def _merged(labels: Sequence[WeighedLabel], state: CalibrationState) -> list[list[float]]:
     p = [one.p or [] for one in labels]
     truth, members = [one.truth for one in labels], [one.members for one in labels]
-    data = TrainingData(state, p, truth, members, [], [], [], [], [])
+    data = TrainingData(state, p, truth, members, [], [], [], [], [], [])
     return councils.merged(data, state.pools).p

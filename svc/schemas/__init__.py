@@ -21,6 +21,7 @@ from svc.schemas.decision import (
 from svc.schemas.feedback import Feedback, FeedbackRequestSchema, any_label
 from svc.schemas.loading import load
 from svc.schemas.plan import PlanField, model_plan
+from svc.schemas.references import ReviewerField
 from svc.schemas.responses import (
     DECISION_ID,
     DecidedSchema,
@@ -45,6 +46,7 @@ __all__ = [
     "PlanField",
     "QuestionsField",
     "ResponseSchema",
+    "ReviewerField",
     "Shown",
     "State",
     "answer",

@@ -9,6 +9,7 @@ from marshmallow import Schema, ValidationError, post_load
 
 from svc.jsontext import finite
 from svc.questions import TYPES, Anything, NumberField, OneOfField, TextField, WordsField
+from svc.schemas.references import ReviewerField
 from svc.shapes import Named
 from svc.terms import Sampling
 
@@ -20,7 +21,7 @@ LEAST_CHANCE = 1e-6
 class Feedback:
     """A true answer to one question; the question itself checks whether it allows the label.
 
-    `sampled` and `chance` say how the decision came to be labelled.
+    `sampled` and `chance` say how the decision came to be labelled, and `reviewer` who labelled it.
     """
 
     decision_id: str
@@ -28,6 +29,7 @@ class Feedback:
     label: Any
     sampled: Sampling | None = None
     chance: float | None = None
+    reviewer: str | None = None
 
 
 def any_label() -> Named:
@@ -76,7 +78,12 @@ class FeedbackRequestSchema(Schema):
         "promise, the calibration report says.",
     )
     chance = ChanceField(
-        "The chance with which the decision was drawn for labelling; labels weigh one over it."
+        "The chance with which the decision was drawn for labelling; labels weigh one over it. Of "
+        "a decision that `GET /v1/review` handed out the server knows it, whatever is given here."
+    )
+    reviewer = ReviewerField(
+        "Who says so: a short name. What several reviewers say of a decision is kept, and the last "
+        "label counts."
     )
 
     @post_load

@@ -1,4 +1,4 @@
-"""What callers call a decision: a reference of their own, and tags to find it by."""
+"""What callers call a decision, with a reference and tags of their own, and who labels it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,15 @@ class RefField(TextField):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         return _visible(value, limits.REF_CHARS)
+
+
+class ReviewerField(TextField):
+    """The name of somebody who labels."""
+
+    form = _form(limits.REVIEWER_CHARS)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        return _visible(value, limits.REVIEWER_CHARS)
 
 
 class TagsField(Described[Mapping[str, str]]):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import socket
+import sys
 from collections.abc import Callable
 from wsgiref.types import WSGIApplication
 
 from gunicorn.app.base import Application
+from gunicorn.arbiter import Arbiter
 
 from svc.bootstrap import Shared
+from svc.errors import SettingsError
 from svc.server import gunicorn_settings
+
+log = logging.getLogger(__name__)
 
 # Makes the application in a worker's process, from what all workers have in common.
 MakeApplication = Callable[[Shared | None], WSGIApplication]
@@ -33,5 +39,12 @@ class Program(Application):  # type: ignore[misc]
         self.cfg.set("workers", self._workers)
 
     def load(self) -> WSGIApplication:
-        """Called by gunicorn in each worker: the services start after the fork."""
-        return self._make(gunicorn_settings.shared)
+        """Called by gunicorn in each worker: the services start after the fork.
+
+        What cannot be used in spite of the checks before the start ends the server with one line.
+        """
+        try:
+            return self._make(gunicorn_settings.shared)
+        except SettingsError as error:
+            log.error("the server ends: %s", error)
+            sys.exit(Arbiter.APP_LOAD_ERROR)

@@ -16,42 +16,51 @@ from svc.stats.tasks import SHOWN, Task
 AUTOMATE_FROM = 0.9  # confidence at which an answer counts as automated
 
 
-def summary(task: Task, p: Floats, truth: Ints) -> dict[str, Any]:
-    """All figures of labelled answers; without any, null and empty bins."""
+def summary(task: Task, p: Floats, truth: Ints, weights: Floats | None = None) -> dict[str, Any]:
+    """All figures of labelled answers; without any, null and empty bins.
+
+    `weights` are one over each label's chance to be asked for, in any unit.
+    """
     confidence, correct = task.confidence(p), task.correct(p, truth)
     automated = (np.round(confidence, SHOWN) >= AUTOMATE_FROM).astype(np.int64)
+    parts = np.ones(len(correct)) if weights is None else weights
+    some = len(correct) > 0
     return {
-        "accuracy": _mean(correct),
-        "ece": expected_calibration_error(confidence, correct) if len(correct) else None,
-        "brier": _mean(task.briers(p, truth)),
-        "automated": _mean(automated),
-        "accuracy_when_automated": _mean(correct[automated == 1]),
-        "bins": reliability(confidence, correct),
+        "accuracy": _mean(correct, parts),
+        "ece": expected_calibration_error(confidence, correct, parts) if some else None,
+        "brier": _mean(task.briers(p, truth), parts),
+        "automated": _mean(automated, parts),
+        "accuracy_when_automated": _mean(correct[automated == 1], parts[automated == 1]),
+        "bins": reliability(confidence, correct, parts),
     }
 
 
-def expected_calibration_error(confidence: Floats, correct: Ints) -> float:
+def expected_calibration_error(
+    confidence: Floats, correct: Ints, weights: Floats | None = None
+) -> float:
     """The mean distance between confidence and accuracy over the bins, by their share of answers.
 
     Naeini et al., Obtaining Well Calibrated Probabilities Using Bayesian Binning (AAAI 2015).
     """
-    bins = bins_of(confidence)
-    gaps = np.bincount(bins, weights=correct - confidence, minlength=BINS)
-    return float(np.abs(gaps).sum() / len(correct))
+    parts = np.ones(len(correct)) if weights is None else weights
+    gaps = np.bincount(bins_of(confidence), weights=parts * (correct - confidence), minlength=BINS)
+    return float(np.abs(gaps).sum() / parts.sum())
 
 
-def reliability(confidence: Floats, correct: Ints) -> list[dict[str, Any]]:
-    """Every bin with its number of answers, their mean confidence and their accuracy."""
-    bins = bins_of(confidence)
+def reliability(
+    confidence: Floats, correct: Ints, weights: Floats | None = None
+) -> list[dict[str, Any]]:
+    """Every bin with its number of labels, their mean confidence and their accuracy."""
+    parts, bins = np.ones(len(correct)) if weights is None else weights, bins_of(confidence)
     return [
         {
             "from": index / BINS,
             "to": (index + 1) / BINS,
-            "count": int((bins == index).sum()),
-            "confidence": _mean(confidence[bins == index]),
-            "accuracy": _mean(correct[bins == index]),
+            "count": int(inside.sum()),
+            "confidence": _mean(confidence[inside], parts[inside]),
+            "accuracy": _mean(correct[inside], parts[inside]),
         }
-        for index in range(BINS)
+        for index, inside in ((index, bins == index) for index in range(BINS))
     ]
 
 
@@ -126,5 +135,5 @@ def _json(error: CalibrationError | None) -> JsonObject | None:
     return None if error is None else error.as_json
 
 
-def _mean(values: Floats | Ints) -> float | None:
-    return float(values.mean()) if len(values) else None
+def _mean(values: Floats | Ints, weights: Floats) -> float | None:
+    return float(weights @ values / weights.sum()) if len(values) else None

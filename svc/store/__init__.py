@@ -16,6 +16,7 @@ from svc.store.errors import (
     UnknownDecision,
     UnreadableKey,
 )
+from svc.store.judgements import Judgement, Judgements
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.labels import (
     CalibrationState,
@@ -29,10 +30,12 @@ from svc.store.labels import (
     WeighedLabel,
     Worth,
 )
+from svc.store.opened_file import ServedFile
 from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
+from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
 from svc.store.weeks import Week, Weeks
 
 __all__ = [
@@ -46,9 +49,15 @@ __all__ = [
     "CalibrationState",
     "CallBudget",
     "Database",
+    "Drawn",
+    "Entry",
     "GivenLabel",
+    "Judgement",
+    "Judgements",
     "Labels",
+    "Look",
     "Members",
+    "NewDecision",
     "NewLabel",
     "NewerLabels",
     "Period",
@@ -60,6 +69,9 @@ __all__ = [
     "ProjectSizes",
     "QuestionVersion",
     "QuestionVersions",
+    "ReviewItem",
+    "ReviewQueue",
+    "ServedFile",
     "Spans",
     "StorageError",
     "Sums",
@@ -69,5 +81,6 @@ __all__ = [
     "Week",
     "Weeks",
     "WeighedLabel",
+    "Wording",
     "Worth",
 ]

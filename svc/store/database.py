@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from svc.errors import SettingsError
 from svc.store import connections
-from svc.store.errors import StorageError
 from svc.store.migrations import Migration, prepare, shipped
-from svc.store.opened_file import OpenedFile
+from svc.store.opened_file import OpenedFile, ServedFile
 from svc.store.readers import Readers
 from svc.store.writer import NO_TURN, Handler, Writer
 
@@ -31,12 +31,6 @@ _TOUCH = (
 
 # How long a caller waits for its commit.
 WRITE_TIMEOUT_S = 30.0
-
-# How long a look at whether the database is usable waits for its commit.
-TRIAL_S = 1.0
-
-# Writes a page to the log and changes nothing.
-_TRIAL = "UPDATE meta SET value = value WHERE name = 'salt'"
 
 
 class Database:
@@ -62,17 +56,28 @@ class Database:
         migrations: Sequence[Migration] | None = None,
         batch: int = BATCH,
         turn: AbstractContextManager[None] = NO_TURN,
+        served: ServedFile | None = None,
     ) -> Database:
         """Open the file at `path`, created or upgraded where needed.
 
         `migrations` lead from an empty file to the newest schema; None stands for those of this
-        release. `turn` is held during every transaction that writes.
+        release. `turn` is held during every transaction that writes. `served` is the file that
+        other processes of the server use.
         Raises `SettingsError` with one line that names the path and what is wrong; a file that is
-        not this project's stays as it is.
+        not this project's stays as it is, and none is created beside the one that is `served`.
         """
         path = Path(path)
+        if served is not None:
+            served.check(path)
         prepare(path, shipped() if migrations is None else migrations)
-        return cls(path, batch, turn)
+        database = cls(path, batch, turn)
+        if served is not None:
+            try:
+                served.settle(path, database.salt)
+            except SettingsError:
+                database.close()
+                raise
+        return database
 
     def write(
         self, fn: Callable[[sqlite3.Connection], ResultT], timeout_s: float = WRITE_TIMEOUT_S
@@ -118,21 +123,10 @@ class Database:
         with self._readers.lend(transaction=False) as connection:
             return connection.execute(query, values).fetchall()
 
-    def usable(self) -> bool:
-        """Whether the file is in its place and takes writes.
-
-        It costs a look at the file, and a small write where the last write of any caller failed.
-        """
-        try:
-            self._file.check()
-            if self._writer.stuck:
-                self.write(_try_to_write, TRIAL_S)
-        except StorageError:
-            return False
-        return True
-
     def check_writable(self, timeout_s: float) -> None:
         """Write a little, within `timeout_s` seconds. Raises `StorageError`."""
+        # The writer looks too, but it may be waiting for a lock.
+        self._file.check()
         now = int(time.time() * 1000).to_bytes(8)
         self.write(lambda connection: connection.execute(_TOUCH, (now,)).rowcount, timeout_s)
 
@@ -140,10 +134,6 @@ class Database:
         """Write what is waiting, move the log into the file, and close; may be called again."""
         self._readers.close()
         self._writer.close()
-
-
-def _try_to_write(connection: sqlite3.Connection) -> None:
-    connection.execute(_TRIAL)
 
 
 def _call_each(

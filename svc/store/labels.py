@@ -9,7 +9,10 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
+from svc.store import judgements
 from svc.store.database import Database
+from svc.store.review import LABELLED
+from svc.terms import Sampling
 
 # A project, and the digest of an exact question.
 Place = tuple[str, bytes]
@@ -25,8 +28,21 @@ _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN
 _DROP = "DELETE FROM labels WHERE decision_seq = ? AND key = ?"
 _ADD = (
     "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, answered_by, "
-    "sampled, chance, created_at, p_true, confidence, correct, p, members) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "sampled, chance, created_at, review_round, doubt, p_true, confidence, correct, p, members) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+# Whether the review queue had handed the decision out: then it is labelled now, and else before its
+# turn came.
+_REVIEWED = (
+    "UPDATE review_items SET leased_until = NULL, "
+    "state = CASE state WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE state END "
+    "WHERE decision_seq = ? AND key = ? RETURNING state, round, level"
+)
+_CHANCE = "SELECT chance FROM review_chances WHERE round = ? AND level = ?"
+# The chance that a decision was handed out grows as long as others are; what it is relative to the
+# mean of all decisions is read when it is needed.
+_RELATIVE = (
+    "(SELECT relative FROM review_chances WHERE round = review_round AND level = doubt) AS relative"
 )
 _COUNT = (
     "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES (?, ?, ?, 1, 1) "
@@ -34,18 +50,24 @@ _COUNT = (
     f"RETURNING {_LEARNED}"
 )
 _RECENT = (
-    "SELECT p, truth, members, answered_by, sampled, chance, created_at, decision_seq FROM labels "
+    f"SELECT p, truth, members, answered_by, sampled, chance, created_at, {_RELATIVE}, "
+    "decision_seq FROM labels "
     "WHERE project = ? AND question_id = ? AND decision_seq >= ? ORDER BY id DESC LIMIT ?"
 )
 # The long columns of those labels alone whose worth is not stored, or depends on pools.
 _NEWER = (
-    "SELECT id, truth, answered_by, chance, p_true, confidence, correct, members, "
+    "SELECT id, truth, answered_by, chance, review_round, doubt, p_true, confidence, correct, "
+    "members, "
     "CASE WHEN p_true IS NULL OR members IS NOT NULL THEN p END AS p FROM labels "
     "WHERE project = ? AND question_id = ? AND id > ? ORDER BY id DESC LIMIT ?"
 )
 _OF_DECISIONS = (
     "SELECT decision_seq, key, label, created_at, sampled, chance FROM labels "
     "WHERE decision_seq IN (SELECT value FROM json_each(?)) ORDER BY decision_seq, key"
+)
+_RELATIVES = (
+    "SELECT round, level, relative FROM review_rounds JOIN review_chances ON round = id "
+    "WHERE project = ? AND question_id = ? AND id >= ?"
 )
 _IDS = "SELECT id FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
 _CLAIM = (
@@ -80,7 +102,8 @@ class NewLabel:
     `worth` says what that reading was worth, None where it is to be found from `p` each time.
     `answered_by` names the answering models and the mode. `sampled` and `chance` say how the
     decision came to be labelled, and are None where nobody said. `created_at` is in unix
-    milliseconds.
+    milliseconds. Of a decision that the review queue handed out, the queue says how. With
+    `reviewer`, what this one said is also kept when the label is replaced.
     """
 
     decision_seq: int
@@ -97,6 +120,7 @@ class NewLabel:
     chance: float | None = None
     members: Members | None = None
     worth: Worth | None = None
+    reviewer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +152,9 @@ class CalibrationState:
 class TrainingData:
     """The most recent labels of one exact question, oldest first; `p` are raw readings.
 
-    The other lists are as in `NewLabel`; a time that was not noted is None. `decisions` has the
-    rows of the labelled decisions.
+    The other lists are as in `NewLabel`; a time that was not noted is None. `relative` is the
+    chance to be handed out by the review queue, relative to the mean of all decisions, None where
+    it was not handed out. `decisions` has the rows of the labelled decisions.
     """
 
     state: CalibrationState
@@ -140,6 +165,7 @@ class TrainingData:
     sampled: list[str | None]
     chance: list[float | None]
     created_at: list[int | None]
+    relative: list[float | None]
     decisions: list[int]
 
 
@@ -161,6 +187,7 @@ class GivenLabel:
 class WeighedLabel:
     """A stored label without the rest of its reading.
 
+    `review_round` and `doubt` say when and at which level the review queue handed it out.
     `p` and `members` are there only where `worth` is not known, or depends on today's pools.
     """
 
@@ -168,6 +195,8 @@ class WeighedLabel:
     truth: int
     answered_by: str
     chance: float | None
+    review_round: int | None
+    doubt: int | None
     worth: Worth | None
     p: list[float] | None
     members: Members | None
@@ -178,11 +207,14 @@ class NewerLabels:
     """Labels that came after others, oldest first, and what is known with them.
 
     `left` are the ids of all of the most recent labels, None where none of them was replaced.
+    `relative` has the chance of today, relative to the mean of all decisions, by round of the
+    review queue and level of doubt.
     """
 
     state: CalibrationState
     labels: list[WeighedLabel]
     left: list[int] | None
+    relative: Mapping[tuple[int, int], float]
 
 
 class Labels:
@@ -232,16 +264,25 @@ class Labels:
         rows.reverse()
         p: list[list[float]] = _listed(row["p"] for row in rows)
         members: list[Members | None] = _listed(row["members"] or "null" for row in rows)
-        columns = ("answered_by", "sampled", "chance", "created_at", "decision_seq")
+        columns = (
+            *("answered_by", "sampled", "chance", "created_at", "relative"),
+            "decision_seq",
+        )
         further = [[row[name] for row in rows] for name in columns]
         return TrainingData(state, p, [row["truth"] for row in rows], members, *further)
 
     def newer(
-        self, place: Place, most: int, last_id: int = 0, seen: CalibrationState | None = None
+        self,
+        place: Place,
+        most: int,
+        last_id: int = 0,
+        seen: CalibrationState | None = None,
+        first_round: int | None = None,
     ) -> NewerLabels | None:
         """The labels after `last_id`, at most the `most` recent, None without any label at all.
 
-        `seen` is the state that was found with the labels before. Raises `StorageError`.
+        `seen` is the state that was found with the labels before, and `first_round` the first round
+        of the review queue among them. Raises `StorageError`.
         """
         project, digest = place
         with self._database.read() as connection:
@@ -254,8 +295,10 @@ class Labels:
             left = None
             if seen is not None and _replaced(seen, state):
                 left = [row["id"] for row in connection.execute(_IDS, (*question, most))]
+            rounds = [first_round, *(row["review_round"] for row in rows)]
+            relative = _relative(connection, question, rounds)
         rows.reverse()
-        return NewerLabels(state, [_weighed(row) for row in rows], left)
+        return NewerLabels(state, [_weighed(row) for row in rows], left, relative)
 
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.
@@ -300,17 +343,40 @@ def _add(
 ) -> tuple[CalibrationState, bool]:
     new = not connection.execute(_DROP, (label.decision_seq, label.key)).rowcount
     place = (label.decision_seq, label.key, label.project, label.question_id)
-    origin = (label.answered_by, label.sampled, label.chance, label.created_at)
+    origin = (label.answered_by, *_drawn(connection, label))
     worth = (None, None, None) if label.worth is None else astuple(label.worth)
     said = (json.dumps(label.label), label.truth)
     connection.execute(_ADD, (*place, *said, *origin, *worth, *texts))
+    if label.reviewer is not None:
+        judgements.add(connection, (*place, label.reviewer, said[0], label.created_at))
     count = (label.project, label.digest, label.question_id, int(new))
     return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
+
+
+def _drawn(connection: sqlite3.Connection, label: NewLabel) -> tuple[Any, ...]:
+    """How the decision came to be labelled and with which chance, when, and by which round."""
+    item = connection.execute(_REVIEWED, (label.decision_seq, label.key)).fetchone()
+    if item is None or item[0] != LABELLED:
+        return label.sampled, label.chance, label.created_at, None, None
+    drawn = item[1:]
+    (chance,) = connection.execute(_CHANCE, drawn).fetchone()
+    return Sampling.QUEUE.value, chance, label.created_at, *drawn
 
 
 def _replaced(before: CalibrationState, now: CalibrationState) -> bool:
     """Whether a label took another's place since."""
     return now.revision - before.revision != now.labels - before.labels
+
+
+def _relative(
+    connection: sqlite3.Connection, question: tuple[str, int], rounds: Iterable[int | None]
+) -> dict[tuple[int, int], float]:
+    """The relative chances since the first of some rounds, by round and level of doubt."""
+    first = min((number for number in rounds if number is not None), default=None)
+    if first is None:
+        return {}
+    chances = connection.execute(_RELATIVES, (*question, first))
+    return {(number, level): chance for number, level, chance in chances}
 
 
 def _weighed(row: sqlite3.Row) -> WeighedLabel:
@@ -321,6 +387,8 @@ def _weighed(row: sqlite3.Row) -> WeighedLabel:
         truth=row["truth"],
         answered_by=row["answered_by"],
         chance=row["chance"],
+        review_round=row["review_round"],
+        doubt=row["doubt"],
         worth=Worth(row["p_true"], row["confidence"], row["correct"]) if known else None,
         p=None if p is None else json.loads(p),
         members=None if members is None else json.loads(members),

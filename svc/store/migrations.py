@@ -103,6 +103,75 @@ FROM decisions, (SELECT 3600 AS span UNION SELECT 86400)
 GROUP BY span, start, project, model;
 """
 
+# The review queue, by project and exact question; `store/review.py` says what it is. How far it has
+# looked: the last row of a decision, and when, in unix milliseconds. Rounds of decisions that
+# entered it together: the highest frontier since, and whether any of them may still be handed out.
+# By round and level of doubt, the chance to be handed out, and the same relative to the mean of all
+# decisions. How many decisions of each level there were. The decisions themselves, with who has or
+# had them, and until when. A label has the round and the level of a decision that was handed out.
+# What reviewers said, in the order in which they did: a label as JSON, NULL for no answer.
+_REVIEW = """
+CREATE TABLE review_frames (
+    project     TEXT NOT NULL,
+    question_id INTEGER NOT NULL REFERENCES questions (id),
+    seen        INTEGER NOT NULL,
+    looked_at   INTEGER NOT NULL,
+    PRIMARY KEY (project, question_id)
+) WITHOUT ROWID;
+CREATE TABLE review_rounds (
+    id          INTEGER PRIMARY KEY,
+    project     TEXT NOT NULL,
+    question_id INTEGER NOT NULL REFERENCES questions (id),
+    reached     REAL NOT NULL DEFAULT 0,
+    open        INTEGER NOT NULL DEFAULT 1
+);
+CREATE INDEX review_rounds_open ON review_rounds (project, question_id, reached) WHERE open;
+CREATE TABLE review_chances (
+    round    INTEGER NOT NULL REFERENCES review_rounds (id),
+    level    INTEGER NOT NULL,
+    chance   REAL NOT NULL,
+    relative REAL NOT NULL,
+    PRIMARY KEY (round, level)
+) WITHOUT ROWID;
+CREATE TABLE review_levels (
+    project     TEXT NOT NULL,
+    question_id INTEGER NOT NULL REFERENCES questions (id),
+    level       INTEGER NOT NULL,
+    size        REAL NOT NULL,
+    decisions   INTEGER NOT NULL,
+    PRIMARY KEY (project, question_id, level)
+) WITHOUT ROWID;
+CREATE TABLE review_items (
+    decision_seq INTEGER NOT NULL REFERENCES decisions (seq),
+    key          TEXT NOT NULL,
+    project      TEXT NOT NULL,
+    question_id  INTEGER NOT NULL REFERENCES questions (id),
+    round        INTEGER NOT NULL REFERENCES review_rounds (id),
+    level        INTEGER NOT NULL,
+    confidence   REAL NOT NULL,
+    priority     REAL NOT NULL,
+    state        INTEGER NOT NULL,
+    reviewer     TEXT,
+    leased_until INTEGER,
+    PRIMARY KEY (decision_seq, key)
+) WITHOUT ROWID;
+CREATE INDEX review_items_by_turn ON review_items (project, question_id, state, priority);
+CREATE TABLE judgements (
+    id           INTEGER PRIMARY KEY,
+    decision_seq INTEGER NOT NULL REFERENCES decisions (seq),
+    key          TEXT NOT NULL,
+    project      TEXT NOT NULL,
+    question_id  INTEGER NOT NULL REFERENCES questions (id),
+    reviewer     TEXT NOT NULL,
+    label        TEXT,
+    created_at   INTEGER NOT NULL
+);
+CREATE INDEX judgements_by_decision ON judgements (decision_seq, key);
+CREATE INDEX judgements_by_question ON judgements (project, question_id);
+ALTER TABLE labels ADD COLUMN review_round INTEGER REFERENCES review_rounds (id);
+ALTER TABLE labels ADD COLUMN doubt INTEGER;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -112,7 +181,7 @@ def shipped() -> tuple[Migration, ...]:
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
-    added += [_ACTIVITY]
+    added += [_ACTIVITY, _REVIEW]
     return (schema, *added)
 
 

@@ -8,13 +8,17 @@ its place stay valid.
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 import sqlite3
+import struct
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from svc.errors import SettingsError
+from svc.sharing import ProcessLock
 from svc.store.errors import StorageError
 
 # Reads look at the path this often, writes with every transaction.
@@ -27,6 +31,9 @@ log = logging.getLogger(__name__)
 
 # The device and the inode of a file.
 _Identity = tuple[int, int]
+
+# Whether there is one, then device, inode and salt.
+_SERVED = struct.Struct("=?QQ32s")
 
 
 class OpenedFile:
@@ -93,6 +100,52 @@ class OpenedFile:
             trouble,
             self._name,
         )
+
+
+class ServedFile:
+    """The database file of one server: the one that the first of its processes opened.
+
+    A process that starts later, in the place of one that died, would make a new file where that one
+    was deleted, and find no keys in it. The salt is a part of who the file is, because systems give
+    the inode of a deleted file to the next one.
+    """
+
+    def __init__(self) -> None:
+        """Made before the processes are forked that share it."""
+        self._lock = ProcessLock()
+        self._memory = mmap.mmap(-1, _SERVED.size)
+
+    def check(self, path: Path) -> None:
+        """Raise `SettingsError` unless `path` leads to it, where it is known."""
+        known, *identity, _ = _SERVED.unpack_from(self._memory)
+        if not known:
+            return
+        try:
+            same = [*_identity(str(path))] == identity
+        except OSError:
+            raise _refused(path, GONE) from None
+        if not same:
+            raise _refused(path, REPLACED)
+
+    def settle(self, path: Path, salt: bytes) -> None:
+        """Note the file that was opened, or raise `SettingsError` where it is another one."""
+        found = _SERVED.pack(True, *_identity(str(path)), salt)
+        with self._lock:
+            if not self._memory[0]:
+                self._memory[:] = found
+            elif self._memory[:] != found:
+                raise _refused(path, REPLACED)
+
+    def close(self) -> None:
+        """Release it in this process."""
+        self._lock.close()
+
+
+def _refused(path: Path, trouble: str) -> SettingsError:
+    return SettingsError(
+        f"database {str(path)!r}: {trouble} while the server ran; put it back, or start the "
+        "server again on what is there now"
+    )
 
 
 def _identity(path: str) -> _Identity:

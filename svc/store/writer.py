@@ -105,8 +105,6 @@ class Writer:
         """
         self._connect = connect
         self._check = check
-        # Whether the database refused the last transaction, or takes no more.
-        self.stuck = False
         self._turn = turn
         self._patience_s = patience_s
         self._connection: sqlite3.Connection | None = None
@@ -168,10 +166,8 @@ class Writer:
                 # What went into a file that was taken away meanwhile is not answered as stored.
                 self._check()
         except Exception as error:  # noqa: BLE001 - the thread must survive every error
-            self.stuck = True
             _fail(jobs, error)
             return
-        self.stuck = isinstance(failure, sqlite3.Error)
         if failure is None:
             _answer(jobs)
         elif len(jobs) == 1:
@@ -224,7 +220,6 @@ class Writer:
 
         The log beside a file that took this one's place belongs to that file.
         """
-        self.stuck = True
         with contextlib.suppress(sqlite3.Error, StorageError):
             self._check()
             if self._connection is None:

@@ -17,10 +17,10 @@ _WINDOW_BITS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
 _PIECE_BYTES = 65_536
 
 
-def read_json() -> Any:
-    """The parsed body, whatever its content type.
+def read() -> bytes:
+    """The body as it was before it was compressed.
 
-    Raises `TooLarge`, `UnsupportedMedia`, `InvalidJson` or `InvalidRequest`.
+    Raises `TooLarge`, `UnsupportedMedia` or `InvalidJson`.
     """
     limit: int = current_app.config["MAX_CONTENT_LENGTH"]
     # A chunked body is cut off there without an error, so that one byte more shows its excess.
@@ -33,6 +33,11 @@ def read_json() -> Any:
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         body = _decompress(body, encoding, limit)
+    return body
+
+
+def parse(body: bytes) -> Any:
+    """A body's JSON, whatever its content type. Raises `InvalidJson` or `InvalidRequest`."""
     if jsontext.has_more_parts(body, limits.BODY_PARTS):
         raise InvalidRequest(
             f"the body has more than {limits.BODY_PARTS:,} members and elements; send less at once"

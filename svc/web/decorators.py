@@ -13,12 +13,13 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 from marshmallow import Schema
 
+from svc.costly import CostlyWork
 from svc.openapi import Description, Route
 from svc.schemas import load
-from svc.web.body import json_response, read_json
+from svc.web.body import json_response, parse, read
 from svc.web.query import can_refuse
 
 View = Callable[..., Any]
@@ -28,6 +29,11 @@ _NAME = "description"  # of the attribute of a view that holds what was said of 
 MODEL_FAILURES = (502, 504)  # how a route can fail that asks models
 _UNREADABLE = (408, 415, 422)  # how a route with a body can fail besides all others
 
+# Bytes of a body that cost less to read than anybody notices.
+SMALL_BYTES = 65_536
+
+_reading = CostlyWork(SMALL_BYTES)
+
 
 def body(schema: type[Schema]) -> Callable[[View], View]:
     """The view's first argument is the request's body as `schema` loads it."""
@@ -36,7 +42,10 @@ def body(schema: type[Schema]) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            return view(load(checked, read_json()), *args, **kwargs)
+            sent = read()
+            with _reading.turn(g.access.key_id, len(sent), g.deadline):
+                value = load(checked, parse(sent))
+            return view(value, *args, **kwargs)
 
         return _say(decorated, body=schema, fails=_UNREADABLE)
 

@@ -1,9 +1,11 @@
 """The chaos run: a real server under load while everything around it fails.
 
-    python -m tests.chaos [--seconds 240] [--seed N]
+    python -m tests.chaos [--seconds 240] [--seed N] [--masters 1]
 
 One database lives through several lives of a server, on one worker and on two. In each life every
-fault comes once, in random order; each ends with kills under load. 1 when something did not hold.
+fault comes once, in random order; each ends with kills under load: of all processes, a worker, or
+the master alone. Then a project key does its worst beside another one, on a server of their own. 1
+when something did not hold.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from tests.chaos import faults, report
-from tests.chaos.run import Run
+from tests.chaos import faults, hostile, report
+from tests.chaos.run import MASTERS, SHORT_S, Run
 from tests.chaos.verdict import judge
 
 SECONDS = 240.0
@@ -29,6 +31,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="about how long")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
+    parser.add_argument(
+        "--masters", type=int, default=MASTERS, help="kills of the master alone, in each life"
+    )
     given = parser.parse_args()
     random.seed(given.seed)
     say(f"seed {given.seed}")
@@ -36,10 +41,16 @@ def main() -> int:
         folder = Path(name, "disk")
         folder.mkdir()
         with faults.disk(folder) as real_disk:
-            run = Run(folder, Path(name, "certificate.pem"), given.seconds, real_disk)
+            run = Run(
+                folder, Path(name, "certificate.pem"), given.seconds, real_disk, given.masters
+            )
             run.run()
             problems = list(judge(run.journal, run.db))
-    for line in report.lines(run, real_disk):
+        load_s = hostile.SHORT_S if given.seconds < SHORT_S else hostile.LOAD_S
+        with hostile.Keys(Path(name)) as keys:
+            beside = [keys.beside(hostile.MIXED, load_s), keys.beside(hostile.SLOW, load_s)]
+    problems += [problem for one in beside for problem in one.problems()]
+    for line in (*report.lines(run, real_disk), *map(str, beside)):
         say(line)
     for problem in problems or ["none"]:
         say(f"problem: {problem}")

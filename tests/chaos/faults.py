@@ -6,14 +6,17 @@ import contextlib
 import os
 import random
 import resource
+import signal
 import sqlite3
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from svc.store.opened_file import GONE
 from tests.chaos.behaviours import Weather
 from tests.chaos.journal import BROKEN, STORAGE
 from tests.chaos.target import Target, open_files
@@ -24,6 +27,9 @@ JUMPS_S = (-400 * DAY_S, -3 * DAY_S, -3_600.0, 3_600.0, 3 * DAY_S, 400 * DAY_S)
 JUMP_EVERY_S = 0.3  # seconds
 BALLAST = "ballast"
 MiB = 1024 * 1024
+NOT_READY = 503
+
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +106,52 @@ def jumping_clock(target: Target) -> Iterator[None]:
         target.set_clock(0.0)
 
 
-def faults(weather: Weather, real_disk: bool) -> list[Fault]:
-    """All of them but kills; `real_disk` when the database lies on a file system of its own."""
+@contextlib.contextmanager
+def stopped_worker(target: Target) -> Iterator[None]:
+    """One of the workers stands still, unless it is killed for a lock that it holds."""
+    pid = random.choice(sorted(target.workers))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def deleted_file(target: Target, tell: Tell) -> Iterator[None]:
+    """The database and what lies beside it have no name; then they are put back."""
+    names = [target.db.with_name(target.db.name + end) for end in ("", "-wal", "-shm")]
+    kept = {name: name.with_name(f"kept-{name.name}") for name in names if name.exists()}
+    for name, aside in kept.items():
+        os.link(name, aside)
+        name.unlink()
+    try:
+        yield
+        if (status := target.get("/ready").status_code) != NOT_READY:
+            tell(f"/ready is {status} while the database file is deleted")
+        if GONE not in target.log:
+            tell("no line in the log says that the database file was deleted")
+        if found := [name.name for name in names if name.exists()]:
+            tell(f"{found} made in the place of the deleted database file")
+    finally:
+        # The database comes last: with it all is there.
+        for name, aside in reversed(kept.items()):
+            aside.rename(name)
+
+
+def faults(weather: Weather, real_disk: bool, tell: Tell) -> list[Fault]:
+    """All of them but kills; `real_disk` when the database lies on a file system of its own.
+
+    `tell` notes what must not be.
+    """
     stored = frozenset({STORAGE})
     found = [
         Fault("database locked", locked, (2.0, 7.0), stored),
         Fault("files may not grow", files_at_their_limit, (2.0,), stored),
         Fault("no descriptors", no_descriptors, (2.0,), stored | {BROKEN}),
+        Fault("a worker stopped", stopped_worker, (2.0,), frozenset({BROKEN})),
+        Fault("database deleted", partial(deleted_file, tell=tell), (3.0,), stored),
         Fault("clock jumps", jumping_clock, (2.0,)),
         Fault("providers reset", lambda _: weather.storm("reset", "nothing"), (1.5,)),
         Fault("providers silent", lambda _: weather.storm("silent", "drips-head"), (1.5,)),

@@ -17,6 +17,9 @@ def lines(run: Run, real_disk: bool) -> Iterator[str]:
     yield f"{len(run.footings)} lives, {answered:,} decisions answered; file system {disk}"
     yield from _outcomes(journal.outcomes)
     yield from _recoveries(journal)
+    if run.gone_s:
+        times = len(run.gone_s)
+        yield f"the master killed {times} times: gone within {max(run.gone_s):.2f} s, port free"
     for workers, before, after in run.footings:
         yield (
             f"at rest on {workers}: threads {before.threads} then {after.threads}, "

@@ -23,6 +23,8 @@ SHORT_S = 100.0  # seconds; a run below it has each fault once, in its shortest 
 WARM_S, CALM_S = 1.0, 0.5  # seconds under load: before the first fault, and after each
 END_S = 12.0  # seconds that a life takes after its faults
 KILLS, SHORT_KILLS = 6, 2  # of each life
+MASTERS = 1  # kills of the master alone, of each life
+GONE_S = 5.0  # seconds in which a server without a master is gone, on a busy machine
 KILL_AFTER_S = (0.2, 1.0)  # seconds under load
 REST_S = 6.0  # seconds at most until nothing changes any more
 LOOK_S = 0.3  # seconds between two looks at what the server holds
@@ -44,13 +46,25 @@ BROKE = frozenset({BROKEN})
 class Run:
     """One run on one database; afterwards it holds what there is to judge."""
 
-    def __init__(self, folder: Path, certificate: Path, seconds: float, real_disk: bool) -> None:
-        """The database lies in `folder`, a file system of its own when `real_disk`."""
+    def __init__(
+        self,
+        folder: Path,
+        certificate: Path,
+        seconds: float,
+        real_disk: bool,
+        masters: int = MASTERS,
+    ) -> None:
+        """The database lies in `folder`, a file system of its own when `real_disk`.
+
+        `masters` is how often the master alone is killed, in each life.
+        """
+        self._masters = masters
+        self.gone_s: list[float] = []  # after each kill of the master: until the server was gone
         self.db, self.journal = folder / "svc.db", Journal()
         self.footings: list[tuple[int, Footing, Footing]] = []  # of each life: workers, two rests
         self._seconds, self._certificate = seconds, certificate
         self._weather = Weather()
-        self._faults = faults(self._weather, real_disk)
+        self._faults = faults(self._weather, real_disk, self.journal.problem)
         self._short = seconds < SHORT_S
         self._url = ""  # where the last server is or was
         self._target: Target
@@ -123,6 +137,8 @@ class Run:
                 self._kill_a_worker()
             for _ in range(SHORT_KILLS if self._short else KILLS):
                 self._kill(workers, settings)
+            for _ in range(self._masters):
+                self._kill_the_master(workers, settings)
         if (code := self._target.stop()) != 0:
             self.journal.problem(f"a graceful stop ended with {code}")
         self._read_log()
@@ -161,7 +177,20 @@ class Run:
         self._target.kill()
         self._read_log()
         self._start(workers, settings)
-        self._recover("kill -9", began, began, BROKE)
+        # How long a start takes is measured elsewhere, on a machine without this load.
+        self._recover("kill -9", began, time.monotonic(), BROKE)
+
+    def _kill_the_master(self, workers: int, settings: dict[str, str]) -> None:
+        time.sleep(random.uniform(*KILL_AFTER_S))
+        began = time.monotonic()
+        try:
+            self.gone_s.append(self._target.kill_master(GONE_S))
+        except AssertionError as error:
+            self.journal.problem(f"the master was killed, and {error}")
+            self._target.kill()
+        self._read_log()
+        self._start(workers, settings)
+        self._recover("the master killed", began, time.monotonic(), BROKE)
 
     def _recover(self, name: str, began: float, ended: float, excuses: frozenset[int]) -> None:
         """Ask until the server answers; note how long that took."""

@@ -52,6 +52,28 @@ ROUTES = {
     "drift": Row(lambda project, _: ("GET", f"/v1/drift?question=animal&project={project}", None)),
     "rates": Row(lambda project, _: ("GET", f"/v1/rates?question=animal&project={project}", None)),
     "activity": Row(lambda project, _: ("GET", f"/v1/activity?project={project}", None)),
+    "review": Row(
+        lambda project, _: (
+            "GET",
+            f"/v1/review?question=animal&reviewer=ann&project={project}",
+            None,
+        )
+    ),
+    "skip": Row(
+        lambda _, decision_id: (
+            "POST",
+            "/v1/review/skip",
+            {"decision_id": decision_id, "question": "animal", "reviewer": "ann"},
+        ),
+        other=404,
+    ),
+    "disagreements": Row(
+        lambda project, _: (
+            "GET",
+            f"/v1/review/disagreements?question=animal&project={project}",
+            None,
+        )
+    ),
     "audit": Row(lambda project, _: ("GET", f"/v1/audit?project={project}", None)),
     "decisions": Row(
         lambda _, decision_id: ("GET", f"/v1/decisions/{decision_id}", None), other=404
@@ -62,7 +84,8 @@ ROUTES = {
     "no such route": Row(lambda *_: ("GET", "/v1/nowhere", None), other=404),
     "no such method": Row(lambda *_: ("GET", "/v1/decide", None), other=405),
 }
-REACHED = {"no such route": 404, "no such method": 405}  # with a right key; else 200
+# With a right key; else 200. Nobody was handed the decision that is given back.
+REACHED = {"no such route": 404, "no such method": 405, "skip": 422}
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import requests
 
@@ -21,6 +23,7 @@ from svc.store import ids
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 30.0  # seconds for a start or a stop, on a busy machine
+LOOK_S = 0.02  # seconds between two looks at what has ended
 SERVE = (sys.executable, "-m", "svc.cli.main", "serve")
 _LISTENING = re.compile(r"listening on (http://\S+)")
 
@@ -98,6 +101,16 @@ class Server:
         return {int(pid) for pid in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
 
     @property
+    def ready_workers(self) -> set[int]:
+        """Those whose application is built: from then on they ignore Ctrl-C."""
+        return {pid for pid in self.workers if _ignores_interrupts(pid)}
+
+    @property
+    def runs(self) -> bool:
+        """Whether its first process has not ended."""
+        return self._process.poll() is None
+
+    @property
     def log(self) -> str:
         """Everything it has written to its standard output and error."""
         return "".join(self._lines)
@@ -133,6 +146,25 @@ class Server:
             os.killpg(self._process.pid, signal.SIGKILL)
         self.wait()
 
+    def kill_master(self, within_s: float) -> float:
+        """SIGKILL to its first process alone; the seconds until all is gone and the port free.
+
+        Raises `AssertionError` where that takes longer than `within_s`.
+        """
+        workers, place = self.workers, urlsplit(self.url)
+        self.send(signal.SIGKILL)
+        began = time.monotonic()
+        while any(map(_is_alive, workers)):
+            assert time.monotonic() < began + within_s, "a worker goes on without its master"
+            time.sleep(LOOK_S)
+        # The files of a process with many threads are closed when the last of them has ended.
+        while not _is_free(place.hostname, place.port):
+            assert time.monotonic() < began + within_s, "the port is still taken"
+            time.sleep(LOOK_S)
+        took_s = time.monotonic() - began
+        self.wait()
+        return took_s
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as stream:
@@ -142,6 +174,33 @@ class Server:
                     self.url = match[1]
                     self._listening.set()
         self._listening.set()
+
+
+def _is_free(host: str | None, port: int | None) -> bool:
+    """Whether somebody else could listen there."""
+    try:
+        with socket.create_server((host, port)):
+            return True
+    except OSError:
+        return False
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether there is such a process that has not ended; one without parents stays a zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def _ignores_interrupts(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    (ignored,) = re.findall(r"^SigIgn:\s*([0-9a-f]+)", status, re.MULTILINE)
+    return bool(int(ignored, 16) >> (signal.SIGINT - 1) & 1)
 
 
 class GunicornServer(Server):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,9 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
+from gunicorn.arbiter import Arbiter
 
+from svc.store import Database
 from tests.e2e.serving import ROOT, WAIT_S, GunicornServer, Server, environment, run, stored
 from tests.scripted import ScriptedProvider
 from tests.web.models import decision, replying
@@ -109,6 +114,33 @@ def test_a_key_counts_no_more_once_another_file_is_in_place_of_the_database(db: 
         assert server.stop() == 0
         assert "another file is in the place of the database file" in server.log
     assert stored(db) == {}
+
+
+@pytest.mark.parametrize(("workers", "replaced"), [("1", False), ("2", True)])
+def test_a_worker_that_starts_later_never_serves_without_the_keys_of_before(
+    db: Path, workers: str, replaced: bool
+) -> None:
+    """The master starts it in the place of one that died, when the file is not there any more."""
+    _, key = make_key(db, "ada")
+    other = db.with_name("other.db")
+    Database.open(other).close()
+    with Server(db, "--demo", "--workers", workers) as server:
+        assert ask(server, key).status_code == 200
+        for found in db.parent.glob(f"{db.name}*"):
+            found.unlink()
+        if replaced:
+            other.rename(db)
+        os.kill(min(server.workers), signal.SIGKILL)
+        statuses = set()
+        give_up_at = time.monotonic() + WAIT_S
+        while server.runs and time.monotonic() < give_up_at:
+            with contextlib.suppress(requests.RequestException):
+                statuses.add(ask(server).status_code)
+        assert server.wait() == Arbiter.APP_LOAD_ERROR
+    assert statuses <= {401, 500}
+    assert "another file is in" in server.log if replaced else "was deleted" in server.log
+    assert "Traceback" not in server.log
+    assert db.exists() == replaced
 
 
 def test_a_server_that_requires_keys_does_not_start_on_a_database_without(db: Path) -> None:

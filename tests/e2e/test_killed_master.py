@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import threading
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -44,19 +41,9 @@ def test_busy_workers_end_with_their_killed_master_and_free_the_port(
         stack.callback(answer.set)
         calls = [threads.submit(ask, server, n) for n in range(CALLERS)]
         until(lambda: len(provider.requests) == CALLERS)
-        workers = server.workers
         if stopped:
-            os.kill(min(workers), signal.SIGSTOP)
-        server.send(signal.SIGKILL)
-        give_up_at = time.monotonic() + END_S
-        while any(runs(pid) for pid in workers):
-            assert time.monotonic() < give_up_at, "a worker goes on without its master"
-            time.sleep(0.02)
-        host, port = urlsplit(server.url).hostname, urlsplit(server.url).port
-        # The files of a process with many threads are closed when the last of them has ended.
-        while not is_free(host, port):
-            assert time.monotonic() < give_up_at, "the port is still taken"
-            time.sleep(0.02)
+            os.kill(min(server.workers), signal.SIGSTOP)
+        server.kill_master(END_S)
         assert all(call.result(END_S) is None for call in calls)
 
 
@@ -65,21 +52,3 @@ def ask(server: Server, n: int) -> int | None:
     with contextlib.suppress(requests.RequestException):
         return server.post(decision(n, debias=False)).status_code
     return None
-
-
-def is_free(host: str | None, port: int | None) -> bool:
-    """Whether somebody else could listen there."""
-    try:
-        with socket.create_server((host, port)):
-            return True
-    except OSError:
-        return False
-
-
-def runs(pid: int) -> bool:
-    """Whether there is such a process that has not ended; one without parents stays a zombie."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in "ZX"

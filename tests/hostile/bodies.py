@@ -47,6 +47,22 @@ def _many_conditions() -> str:
     return json.dumps({"state": {"a": "0123456789b" * 12_000}, "questions": questions})
 
 
+def _almost_found() -> str:
+    """Different looks for texts that are nearly there, at each place of a long one."""
+    operands = ("a" * (number % 44) + "b" + "a" * (number // 44) for number in range(2_048))
+    questions = {
+        f"q{number}": {
+            "type": "noul",
+            "instructions": "?",
+            "rules": [
+                {"if": {"a": {"contains": next(operands)}}, "answer": True} for _ in range(32)
+            ],
+        }
+        for number in range(64)
+    }
+    return json.dumps({"state": {"a": "a" * 149_000}, "questions": questions})
+
+
 BODIES: dict[str, Callable[[], str]] = {
     "unknown fields": lambda: f'{{"state":"a",{QUESTIONS},{_members(1_200_000)}}}',
     "unknown fields, fewer": lambda: f'{{"state":"a",{QUESTIONS},{_members(190_000)}}}',
@@ -68,6 +84,7 @@ BODIES: dict[str, Callable[[], str]] = {
         "a", ["ß" * 20] * 6_000, ({"contains": "ß" * number} for number in range(1, 33))
     ),
     "a long text for each of many conditions": _many_conditions,
+    "texts that are nearly found": _almost_found,
     "a long text for each rule": lambda: _conditions(
         "a", "a" * 140_000, ({"contains": "a" * number + "b"} for number in range(1, 33))
     ),

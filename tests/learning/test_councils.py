@@ -41,6 +41,7 @@ def lesson(
         [None] * n,
         [None] * n,
         [None] * n,
+        [None] * n,
         list(range(n)),
     )
 

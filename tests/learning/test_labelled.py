@@ -20,6 +20,7 @@ def data_of(
     models: list[str] | None = None,
     sampled: list[str | None] | None = None,
     chance: list[float | None] | None = None,
+    relative: list[float | None] | None = None,
 ) -> TrainingData:
     n = len(p)
     return TrainingData(
@@ -31,6 +32,7 @@ def data_of(
         sampled=sampled or [None] * n,
         chance=chance or [None] * n,
         created_at=[1_000 * place for place in range(n)],
+        relative=relative or [None] * n,
         decisions=list(range(n)),
     )
 
@@ -95,12 +97,15 @@ def test_another_model_that_answers_from_now_on_is_no_change_of_the_first() -> N
 
 
 def test_a_label_weighs_one_over_its_chance_and_never_too_much() -> None:
-    assert sampling_weights([None, None]) is None
-    weights = sampling_weights([0.5, 0.25, None])
+    assert sampling_weights([None] * 2, [None] * 2) is None
+    weights = sampling_weights([0.5, 0.25, None], [None] * 3)
     assert weights is not None
     assert weights[1] == pytest.approx(2 * weights[0])
     assert weights[2] == pytest.approx(1)
-    rare = sampling_weights([1.0] * 999 + [1e-6])
+    queued = sampling_weights([0.9, 0.01, 0.01, None], [None, 2.0, 0.5, None])
+    assert queued is not None
+    assert queued.tolist() == [1, 0.5, 2, 1]
+    rare = sampling_weights([1.0] * 999 + [1e-6], [None] * 1_000)
     assert rare is not None and rare.max() == HEAVIEST
 
 
@@ -135,7 +140,15 @@ def test_the_report_says_what_cannot_be_promised(
     sampled: list[str | None], meaning: str | None
 ) -> None:
     n = len(sampled)
-    data = data_of([0.9] * n, [1] * n, sampled=sampled) if n else None
+    chance = [None if way is None else 0.5 for way in sampled]
+    data = data_of([0.9] * n, [1] * n, sampled=sampled, chance=chance) if n else None
     report = sampling.report(data)
     assert report["meaning"] == meaning
     assert sum(report["labels"].values()) == n
+
+
+def test_of_a_queue_whose_chances_nobody_told_nothing_is_known() -> None:
+    told = sampling.report(data_of([0.9], [1], sampled=["queue"], chance=[0.4]))
+    assert (told["labels"]["queue"], told["meaning"]) == (1, sampling.ALL_DRAWN)
+    untold = sampling.report(data_of([0.9], [1], sampled=["queue"]))
+    assert (untold["labels"]["unknown"], untold["meaning"]) == (1, sampling.NOBODY_SAID)

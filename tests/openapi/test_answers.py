@@ -57,7 +57,10 @@ REQUESTS: dict[str, dict[str, Any]] = {
     },
     "everything": WHOLE,
 }
-PASSING = {"id", "decision_id", "next_before", "created_at", "state_hash", "latency_ms", "version"}
+PASSING = {
+    *("id", "decision_id", "next_before", "created_at", "leased_until", "state_hash"),
+    *("latency_ms", "version"),
+}
 
 
 def send(client: FlaskClient, path: str, body: Any = None) -> Any:

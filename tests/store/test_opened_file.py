@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from svc.errors import SettingsError
 from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.keys import ApiKeys
-from svc.store.opened_file import GONE, REPLACED, OpenedFile
+from svc.store.opened_file import GONE, REPLACED, OpenedFile, ServedFile
 from tests.store.records import record
+
+# For one small write, on a busy machine.
+PATIENCE_S = 10.0
 
 
 class Clock:
@@ -51,7 +57,8 @@ def test_what_nobody_would_find_is_not_stored(
         decisions.add(record())
     with pytest.raises(StorageError, match=words):
         decisions.page("default", 10)
-    assert not database.usable()
+    with pytest.raises(StorageError, match=words):
+        database.check_writable(PATIENCE_S)
 
 
 def test_nothing_goes_into_the_file_that_took_the_place(database: Database, path: Path) -> None:
@@ -102,7 +109,7 @@ def test_a_file_that_is_back_is_used_again(
         with pytest.raises(StorageError):
             Decisions(database).add(record())
     aside.rename(path)
-    assert database.usable()
+    database.check_writable(PATIENCE_S)
     Decisions(database).add(record())
     lines = [found.getMessage() for found in caplog.records]
     assert len(lines) == 2
@@ -135,8 +142,8 @@ def test_the_folder_may_be_gone_as_well(tmp_path: Path) -> None:
         opened.check()
 
 
-def test_a_database_is_usable_until_it_refuses_a_write(database: Database) -> None:
-    assert database.usable()
+def test_a_database_is_writable_until_it_refuses_a_small_write(database: Database) -> None:
+    database.check_writable(PATIENCE_S)
 
     def allow(pages: int) -> None:
         database.write(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}"))
@@ -144,7 +151,49 @@ def test_a_database_is_usable_until_it_refuses_a_write(database: Database) -> No
     allow(1)
     with pytest.raises(StorageError, match="full"):
         Decisions(database).add(record(model="m" * 1_000_000))
-    # A small write still fits, so that it is usable.
-    assert database.usable()
+    # A small write still fits.
+    database.check_writable(PATIENCE_S)
     database.close()
-    assert not database.usable()
+    with pytest.raises(StorageError, match="closed"):
+        database.check_writable(PATIENCE_S)
+
+
+def test_whether_the_file_is_there_is_told_while_the_writer_waits(
+    database: Database, path: Path
+) -> None:
+    go_on = threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(database.write, lambda connection: go_on.wait(60))
+        away(path)
+        try:
+            with pytest.raises(StorageError, match=GONE):
+                database.check_writable(PATIENCE_S)
+        finally:
+            go_on.set()
+
+
+def test_a_process_that_starts_later_takes_no_other_file(path: Path) -> None:
+    served = ServedFile()
+    Database.open(path, served=served).close()
+    Database.open(path, served=served).close()
+    replace(path)
+    with pytest.raises(SettingsError, match=REPLACED):
+        Database.open(path, served=served)
+
+
+def test_a_process_that_starts_later_makes_no_new_file(path: Path) -> None:
+    served = ServedFile()
+    Database.open(path, served=served).close()
+    away(path)
+    with pytest.raises(SettingsError, match=GONE):
+        Database.open(path, served=served)
+    assert not path.exists()
+
+
+def test_the_inode_of_a_deleted_file_makes_no_other_file_the_same(path: Path) -> None:
+    served = ServedFile()
+    database = Database.open(path, served=served)
+    with pytest.raises(SettingsError, match=REPLACED):
+        served.settle(path, bytes(len(database.salt)))
+    served.settle(path, database.salt)
+    database.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from svc import __version__
 from tests.contract.test_access import OPEN
 from tests.openapi.judge import document
@@ -19,7 +21,11 @@ def test_the_document_is_served(start: Start) -> None:
 
 def test_every_route_is_described_and_no_other(start: Start) -> None:
     rules = list(start().url_map.iter_rules())
-    served = {(rule.rule, method) for rule in rules for method in rule.methods or ()}
+    served = {
+        (re.sub(r"<(\w+)>", r"{\1}", rule.rule), method)
+        for rule in rules
+        for method in rule.methods or ()
+    }
     described = {
         (path, method.upper()) for path, item in document()["paths"].items() for method in item
     }

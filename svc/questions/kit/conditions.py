@@ -30,6 +30,7 @@ class ConditionValues(JsonObject):
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
         self._folded: dict[str, str | frozenset[str]] = {}
+        self._found: dict[tuple[str, str], bool] = {}
 
     def folded(self, field: str) -> str | frozenset[str]:
         """A text, or the texts in a list, in lower case; nothing for any other value."""
@@ -43,6 +44,16 @@ class ConditionValues(JsonObject):
                     text.casefold() for text in texts if isinstance(text, str)
                 )
         return self._folded[field]
+
+    def contains(self, field: str, operand: str) -> bool:
+        """Whether a text holds `operand`, or a list has it as an element, in upper or lower case.
+
+        Many conditions may ask the same, and the answer is looked for once.
+        """
+        asked = field, operand.casefold()
+        if asked not in self._found:
+            self._found[asked] = asked[1] in self.folded(field)
+        return self._found[asked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +80,7 @@ class Condition:
         if self.operator == "exists":
             return (value is not _MISSING) is self.operand
         if self.operator == "contains":
-            # A text holds the operand, or a list has it as an element, in upper or lower case.
-            return self.operand.casefold() in values.folded(self.field)
+            return values.contains(self.field, self.operand)
         return value is not _MISSING and OPERATORS[self.operator](value, self.operand)
 
 

@@ -1,0 +1,66 @@
+"""Costly work of an API key takes turns, and leaves most of a worker's processor to others.
+
+Python runs one thread of a process at a time. Where many threads read large bodies, a small request
+waits for each of them many times over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from svc.deadline import Deadline
+from svc.errors import Timeout
+
+# After its turn a key waits this many times what the turn took of the processor.
+PAUSE = 3.0
+
+
+class _Key:
+    """One key's turn, and the time from which on it may have the next one."""
+
+    def __init__(self) -> None:
+        self.turn, self.rested_at = threading.Lock(), 0.0
+
+
+class CostlyWork:
+    """The turns of this process for one kind of work."""
+
+    def __init__(
+        self,
+        small: int,
+        processor: Callable[[], float] = time.thread_time,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Work of at most the size `small` costs too little to wait; the others give seconds."""
+        self._small = small
+        self._processor, self._clock, self._sleep = processor, clock, sleep
+        self._keys: defaultdict[str, _Key] = defaultdict(_Key)
+
+    @contextlib.contextmanager
+    def turn(self, key_id: str | None, size: int, deadline: Deadline) -> Iterator[None]:
+        """Inside the block work of that `size` may be done.
+
+        What is small, or without a key, does not wait. Raises `Timeout` where the turn does not
+        come before the deadline.
+        """
+        if key_id is None or size <= self._small:
+            yield
+            return
+        key = self._keys[key_id]
+        if not key.turn.acquire(timeout=max(0.0, deadline.left())):
+            raise Timeout("the request exceeded its deadline")
+        try:
+            self._sleep(max(0.0, min(key.rested_at - self._clock(), deadline.left())))
+            deadline.check()
+            began = self._processor()
+            try:
+                yield
+            finally:
+                key.rested_at = self._clock() + PAUSE * (self._processor() - began)
+        finally:
+            key.turn.release()

@@ -1,0 +1,100 @@
+"""Who said what of a decision: every label of a reviewer, also where another one took its place."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from svc.store import ids
+from svc.store.database import Database
+from svc.store.review import Wording, give_back
+
+_ADD = (
+    "INSERT INTO judgements "
+    "(decision_seq, key, project, question_id, reviewer, label, created_at) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_SKIPPED = (
+    "SELECT count(DISTINCT decision_seq || ',' || key) FROM judgements "
+    "WHERE project = ? AND question_id = ? AND label IS NULL"
+)
+# The last word of each reviewer on decisions that several labelled, the newest decisions first.
+_SEVERAL = (
+    "SELECT decision_seq, key FROM judgements WHERE project = ? AND question_id = ? "
+    "AND label IS NOT NULL GROUP BY decision_seq, key HAVING count(DISTINCT reviewer) > 1 "
+    "AND count(DISTINCT label) > 1 ORDER BY decision_seq DESC LIMIT ?"
+)
+_WORDS = (
+    "SELECT decisions.id, said.key, reviewer, said.label, max(said.id), said.created_at, "
+    "labels.label FROM judgements AS said JOIN decisions ON seq = said.decision_seq "
+    "LEFT JOIN labels ON labels.decision_seq = said.decision_seq AND labels.key = said.key "
+    "WHERE said.decision_seq = ? AND said.key = ? AND said.label IS NOT NULL "
+    "GROUP BY reviewer ORDER BY max(said.id)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a reviewer said last of one question of a decision; labels are JSON.
+
+    `counts` is the label that is in effect. `created_at` is in unix milliseconds.
+    """
+
+    id: str
+    key: str
+    reviewer: str
+    label: str
+    created_at: int
+    counts: str | None
+
+
+class Judgements:
+    """Keeps and finds them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def skip(self, wording: Wording, seq: int, key: str, reviewer: str, now_ms: int) -> bool:
+        """Note that a reviewer gives a decision back unlabelled; False for one who never had it.
+
+        Raises `StorageError`.
+        """
+        said = (seq, key, *wording, reviewer, None, now_ms)
+        return self._database.write(partial(_skip, said))
+
+    def skipped(self, wording: Wording) -> int:
+        """How many decisions were ever given back. Raises `StorageError`."""
+        return int(self._database.rows(_SKIPPED, *wording)[0][0])
+
+    def of_several(self, wording: Wording, most: int) -> list[list[Judgement]]:
+        """The judgements of decisions that several reviewers labelled in different ways.
+
+        At most `most` decisions, the newest first. Raises `StorageError`.
+        """
+        with self._database.read() as connection:
+            found = connection.execute(_SEVERAL, (*wording, most)).fetchall()
+            return [_of(connection, row) for row in found]
+
+
+def add(connection: sqlite3.Connection, said: Sequence[Any]) -> None:
+    """Keep what a reviewer said: the values of all columns but the id."""
+    connection.execute(_ADD, said)
+
+
+def _skip(said: Sequence[Any], connection: sqlite3.Connection) -> bool:
+    seq, key, _, _, reviewer, *_ = said
+    had_it = give_back(connection, seq, key, reviewer)
+    if had_it:
+        add(connection, said)
+    return had_it
+
+
+def _of(connection: sqlite3.Connection, decision: Sequence[Any]) -> list[Judgement]:
+    rows = connection.execute(_WORDS, tuple(decision)).fetchall()
+    return [
+        Judgement(ids.text(ulid), key, reviewer, label, created_at, counts)
+        for ulid, key, reviewer, label, _, created_at, counts in rows
+    ]

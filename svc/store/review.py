@@ -1,0 +1,402 @@
+"""The review queue: which decisions are to be labelled, in which order, and who has them now.
+
+Decisions enter the queue in rounds, those of a round at the same time, each with a level of doubt
+and a priority; the lowest priority of a question is handed out first, of whichever round. The
+frontier of a question is the lowest priority that waits, and a round has reached the highest
+frontier since it began: a decision of it was handed out with the chance min(1, reached x size).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from svc import limits
+from svc.jsontext import JsonObject
+from svc.store import ids
+from svc.store.database import Database
+from svc.store.decisions import READINGS
+
+# A project and the row of an exact question.
+Wording = tuple[str, int]
+
+# What became of an item: it waits, it was handed out, it was labelled after that, or before its
+# turn came.
+WAITING, HANDED, LABELLED, OTHERWISE = range(4)
+
+# How many decisions enter the queue in one transaction.
+_TOGETHER = 1_000
+
+# The frontier when nothing waits: every chance is 1.
+_BEYOND = 1e9
+
+_FRAME = "SELECT seen, looked_at FROM review_frames WHERE project = ? AND question_id = ?"
+_DEEPEST = "SELECT seq FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
+_NEWEST = "SELECT seq FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1"
+# A list of rows such as [3,14] is searched as ,3,14, so that 1 is not found in 14.
+_NEW = (
+    f"SELECT seq, model, mode, privacy, {READINGS}, question_ids FROM decisions "
+    "WHERE project = ? AND seq > ? AND seq <= ? AND "
+    "instr(replace(replace(question_ids, '[', ','), ']', ','), ',' || ? || ',') "
+    "ORDER BY seq DESC LIMIT ?"
+)
+_CONFIDENCES = "SELECT confidence FROM review_items WHERE project = ? AND question_id = ?"
+_LOOKED = (
+    "INSERT INTO review_frames (project, question_id, seen, looked_at) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET seen = excluded.seen, looked_at = excluded.looked_at"
+)
+_BEGIN_ROUND = "INSERT INTO review_rounds (project, question_id) VALUES (?, ?) RETURNING id"
+_ENTER = (
+    "INSERT OR IGNORE INTO review_items (decision_seq, key, project, question_id, round, level, "
+    "confidence, priority, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
+)
+_LABELLED_BEFORE = (
+    "UPDATE review_items SET state = 3 WHERE project = ? AND question_id = ? AND state = 0 "
+    "AND round = ? AND EXISTS (SELECT 1 FROM labels "
+    "WHERE labels.decision_seq = review_items.decision_seq AND labels.key = review_items.key)"
+)
+_COUNT_LEVEL = (
+    "INSERT INTO review_levels (project, question_id, level, size, decisions) "
+    "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET decisions = decisions + excluded.decisions"
+)
+_ROUNDS_WAITING = (
+    "SELECT id, (SELECT count(*) FROM review_items AS item WHERE item.project = rounds.project "
+    "AND item.question_id = rounds.question_id AND state = 0 AND round = id) "
+    "FROM review_rounds AS rounds WHERE project = ? AND question_id = ? AND open ORDER BY id DESC"
+)
+_CLOSE = "UPDATE review_rounds SET open = 0 WHERE id = ?"
+_FORGET = (
+    "DELETE FROM review_items "
+    "WHERE project = ? AND question_id = ? AND state IN (0, 3) AND round = ?"
+)
+_SHOWN = (
+    "SELECT item.decision_seq, item.key, id, created_at, state_hash, ref, tags, leased_until "
+    "FROM review_items AS item JOIN decisions ON seq = decision_seq "
+    "WHERE item.project = :project AND question_id = :question_id "
+)
+_MINE = _SHOWN + (
+    "AND state = 1 AND reviewer = :reviewer AND leased_until > :now "
+    "ORDER BY decision_seq, item.key LIMIT :limit"
+)
+_SKIPPED = (
+    "EXISTS (SELECT 1 FROM judgements WHERE judgements.decision_seq = item.decision_seq "
+    "AND judgements.key = item.key AND judgements.reviewer = :reviewer AND label IS NULL)"
+)
+# Those that another did not label in time come before any further ones, so that who was drawn first
+# is labelled first. Which of them is left to chance: their order says nothing of their doubt.
+_AGAIN = (
+    "SELECT decision_seq, key FROM review_items AS item "
+    "WHERE project = :project AND question_id = :question_id AND state = 1 "
+    f"AND coalesce(leased_until, 0) <= :now AND NOT {_SKIPPED} ORDER BY random() LIMIT :limit"
+)
+_NEXT = (
+    "SELECT decision_seq, key FROM review_items WHERE project = :project "
+    "AND question_id = :question_id AND state = 0 ORDER BY priority LIMIT :limit"
+)
+_LEASE = (
+    "UPDATE review_items SET state = 1, reviewer = ?, leased_until = ? "
+    "WHERE decision_seq = ? AND key = ?"
+)
+_FRONTIER = (
+    "SELECT min(priority) FROM review_items "
+    "WHERE project = :project AND question_id = :question_id AND state = 0"
+)
+_BEHIND = (
+    "SELECT id FROM review_rounds "
+    "WHERE project = :project AND question_id = :question_id AND open AND reached < :frontier"
+)
+_MEAN_CHANCE = (
+    "SELECT sum(decisions * min(1.0, :frontier * size)) / sum(decisions) FROM review_levels "
+    "WHERE project = :project AND question_id = :question_id"
+)
+_REACH = "UPDATE review_rounds SET reached = :frontier WHERE id = :round"
+_CHANCES = (
+    "REPLACE INTO review_chances (round, level, chance, relative) "
+    "SELECT :round, level, min(1.0, :frontier * size), min(1.0, :frontier * size) / :mean "
+    "FROM review_levels WHERE project = :project AND question_id = :question_id"
+)
+_GIVE_BACK = (
+    "UPDATE review_items SET leased_until = NULL "
+    "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND state = 1"
+)
+_COUNT = "SELECT count(*) FROM review_items WHERE project = ? AND question_id = ? AND state = ?"
+_LEASED = f"{_COUNT} AND leased_until > ?"
+_LEVELS = "SELECT level, decisions FROM review_levels WHERE project = ? AND question_id = ?"
+_DRAWN = (
+    "SELECT doubt, correct, relative FROM labels JOIN review_chances "
+    "ON round = review_round AND level = doubt WHERE project = ? AND question_id = ? "
+    "ORDER BY id DESC LIMIT ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewDecision:
+    """A decision that the queue has not seen; `p` are raw probabilities.
+
+    `answered_by` names the answering models and the mode.
+    """
+
+    seq: int
+    key: str
+    p: list[float]
+    answered_by: str
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look for new decisions found: those in rows after `seen`, up to `last`.
+
+    They stand in the order of rows. `confidences` are those of the decisions that are in the queue
+    already.
+    """
+
+    seen: int
+    last: int
+    decisions: list[NewDecision]
+    confidences: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A decision as it enters the queue: its level of doubt, and its turn."""
+
+    seq: int
+    key: str
+    level: int
+    confidence: float
+    priority: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """A decision in the hands of a reviewer until `leased_until`; times in unix milliseconds.
+
+    `tags` is a JSON object.
+    """
+
+    id: str
+    key: str
+    created_at: int
+    state_hash: str
+    ref: str | None
+    tags: str
+    leased_until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The labels of drawn decisions: level of doubt, whether the answer was right, and the chance.
+
+    The chance is relative to the mean of all decisions; `decisions` has how many the queue has
+    seen, by level.
+    """
+
+    level: list[int]
+    correct: list[int]
+    chance: list[float]
+    decisions: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """Decisions that wait, that reviewers have now, that came back unlabelled, or labelled."""
+
+    waiting: int
+    leased: int
+    returned: int
+    labelled: int
+
+
+class ReviewQueue:
+    """Hands out decisions of a question to reviewers, each to one at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        most: int = limits.REVIEW_DECISIONS,
+        depth: int = limits.REVIEW_DEPTH,
+    ) -> None:
+        """A look finds at most `most` decisions, out of the last `depth` of their project."""
+        self._database = database
+        self._most, self._depth = most, depth
+
+    def look(self, wording: Wording, before_ms: int) -> Look | None:
+        """The decisions that are new to the queue, None where it looked at `before_ms` or later.
+
+        Raises `StorageError`.
+        """
+        project, question_id = wording
+        with self._database.read() as connection:
+            frame = connection.execute(_FRAME, wording).fetchone()
+            if frame is not None and frame["looked_at"] >= before_ms:
+                return None
+            seen = 0 if frame is None else frame["seen"]
+            newest = connection.execute(_NEWEST, (project,)).fetchone()
+            last = seen if newest is None else newest[0]
+            deepest = connection.execute(_DEEPEST, (project, self._depth)).fetchone()
+            first = max(seen, 0 if deepest is None else deepest[0])
+            rows = connection.execute(_NEW, (project, first, last, question_id, self._most))
+            decisions = [one for row in rows.fetchall()[::-1] for one in _new(row, question_id)]
+            known = connection.execute(_CONFIDENCES, wording) if decisions else []
+            confidences = [row[0] for row in known]
+        return Look(seen, last, decisions, confidences)
+
+    def enter(
+        self,
+        wording: Wording,
+        look: Look,
+        entries: Sequence[Entry],
+        sizes: Sequence[float],
+        now_ms: int,
+    ) -> None:
+        """Put what `look` found into the queue, in the order of rows; `sizes` are of the levels.
+
+        Where another caller was first, nothing changes. Raises `StorageError`.
+        """
+        seen = look.seen
+        for part, last in _parts(entries, look.last):
+            step = partial(_enter, wording, (seen, last), part, sizes, now_ms)
+            if not self._database.write(step):
+                return
+            seen = last
+        self._database.write(partial(_close_oldest, wording, self._most))
+
+    def hand_out(
+        self, wording: Wording, reviewer: str, limit: int, now_ms: int, until_ms: int
+    ) -> list[ReviewItem]:
+        """At most `limit` decisions, in nobody else's hands until `until_ms`.
+
+        Those that the reviewer has already come first. Raises `StorageError`.
+        """
+        values = {"reviewer": reviewer, "limit": limit, "now": now_ms}
+        return self._database.write(partial(_hand_out, wording, values, until_ms))
+
+    def counts(self, wording: Wording, now_ms: int) -> QueueCounts:
+        """How far the queue is. Raises `StorageError`."""
+        with self._database.read() as connection:
+            waiting, handed, labelled = (
+                connection.execute(_COUNT, (*wording, state)).fetchone()[0]
+                for state in (WAITING, HANDED, LABELLED)
+            )
+            (leased,) = connection.execute(_LEASED, (*wording, HANDED, now_ms)).fetchone()
+        return QueueCounts(waiting, leased, handed - leased, labelled)
+
+    def drawn(self, wording: Wording, most: int) -> Drawn:
+        """The `most` recent labels of decisions that were handed out. Raises `StorageError`."""
+        with self._database.read() as connection:
+            decisions = dict(connection.execute(_LEVELS, wording).fetchall())
+            rows = connection.execute(_DRAWN, (*wording, most)).fetchall()
+        level, correct, chance = ([row[place] for row in rows] for place in range(3))
+        return Drawn(level, correct, chance, decisions)
+
+
+def give_back(connection: sqlite3.Connection, seq: int, key: str, reviewer: str) -> bool:
+    """End the lease of a reviewer who does not want to label a decision; whether there was one."""
+    return connection.execute(_GIVE_BACK, (seq, key, reviewer)).rowcount == 1
+
+
+def _new(row: sqlite3.Row, wanted: int) -> list[NewDecision]:
+    """The readings of the wanted question, which may stand there under several keys."""
+    readings = json.loads(row["readings"]).items()
+    by = f"{row['model']} {row['mode']}"
+    strict = row["privacy"] == "strict"
+    return [
+        NewDecision(row["seq"], key, reading["p"], reading.get("by", by), strict)
+        for question_id, (key, reading) in zip(
+            json.loads(row["question_ids"]), readings, strict=True
+        )
+        if question_id == wanted and reading is not None
+    ]
+
+
+def _parts(entries: Sequence[Entry], last: int) -> Iterator[tuple[Sequence[Entry], int]]:
+    """Parts that each take the writer's thread a few hundredths of a second, and their last row."""
+    begin = 0
+    for place in range(1, len(entries)):
+        if place - begin >= _TOGETHER and entries[place].seq != entries[place - 1].seq:
+            yield entries[begin:place], entries[place - 1].seq
+            begin = place
+    yield entries[begin:], last
+
+
+def _enter(
+    wording: Wording,
+    rows: tuple[int, int],
+    entries: Sequence[Entry],
+    sizes: Sequence[float],
+    now_ms: int,
+    connection: sqlite3.Connection,
+) -> bool:
+    """Let in the decisions between two rows; False where somebody else did."""
+    frame = connection.execute(_FRAME, wording).fetchone()
+    seen, last = rows
+    if (0 if frame is None else frame[0]) != seen:
+        return False
+    connection.execute(_LOOKED, (*wording, last, now_ms))
+    if not entries:
+        return True
+    (number,) = connection.execute(_BEGIN_ROUND, wording).fetchone()
+    connection.executemany(
+        _ENTER,
+        [
+            (one.seq, one.key, *wording, number, one.level, one.confidence, one.priority)
+            for one in entries
+        ],
+    )
+    connection.execute(_LABELLED_BEFORE, (*wording, number))
+    levels = [one.level for one in entries]
+    counts = [(*wording, level, size, levels.count(level)) for level, size in enumerate(sizes)]
+    connection.executemany(_COUNT_LEVEL, counts)
+    return True
+
+
+def _close_oldest(wording: Wording, most: int, connection: sqlite3.Connection) -> None:
+    """Leave out the oldest rounds, where more decisions wait than are looked through.
+
+    Which rounds are left out depends on their age alone, so what was handed out of them keeps its
+    chance.
+    """
+    waiting = 0
+    rounds = connection.execute(_ROUNDS_WAITING, wording).fetchall()
+    for place, (number, count) in enumerate(rounds):
+        waiting += count
+        if place and (waiting > 2 * most or place >= limits.REVIEW_ROUNDS):
+            connection.execute(_CLOSE, (number,))
+            connection.execute(_FORGET, (*wording, number))
+
+
+def _hand_out(
+    wording: Wording, values: JsonObject, until_ms: int, connection: sqlite3.Connection
+) -> list[ReviewItem]:
+    values = {**values, "project": wording[0], "question_id": wording[1]}
+    limit, reviewer = values["limit"], values["reviewer"]
+    taken = [tuple(row[:2]) for row in connection.execute(_MINE, values)]
+    for more in (_AGAIN, _NEXT):
+        left = {**values, "limit": limit - len(taken)}
+        taken += [tuple(row) for row in connection.execute(more, left)]
+    connection.executemany(_LEASE, [(reviewer, until_ms, *one) for one in taken])
+    _move_frontier(connection, values)
+    return [_item(row) for row in connection.execute(_MINE, values)]
+
+
+def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:
+    """Note how far the rounds have been handed out."""
+    (lowest,) = connection.execute(_FRONTIER, values).fetchone()
+    values = {**values, "frontier": _BEYOND if lowest is None else lowest}
+    rounds = [row[0] for row in connection.execute(_BEHIND, values)]
+    if not rounds:
+        return
+    (mean,) = connection.execute(_MEAN_CHANCE, values).fetchone()
+    reached = [{**values, "mean": mean, "round": number} for number in rounds]
+    for statement in (_REACH, _CHANCES):
+        connection.executemany(statement, reached)
+
+
+def _item(row: sqlite3.Row) -> ReviewItem:
+    _, key, ulid, created_at, state_hash, ref, tags, leased_until = row
+    text = "{}" if tags is None else tags
+    return ReviewItem(ids.text(ulid), key, created_at, state_hash.hex(), ref, text, leased_until)

@@ -1,0 +1,181 @@
+"""A project key that does its worst, and what another key and `/health` notice of it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import requests
+
+from svc.store import ApiKeys, Database
+from tests.e2e.serving import WAIT_S, Server
+from tests.hostile.bodies import BODIES
+from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
+from tests.web.models import PREFERS_CATS, decision, reply_to
+
+# What the hostile key sends: all bodies in turn, one of them by its name, or decisions of a model
+# that takes `SLOW_S`.
+MIXED, SLOW = "all bodies in turn", "a slow model"
+SLOW_S = 50.0
+CALLERS = 20
+
+# Seconds of load, and of each measurement without it.
+LOAD_S, SHORT_S, ALONE_S = 10.0, 3.0, 1.5
+
+# The key's rate is the default; the other one is never limited.
+RPM, OTHER_RPM = 600, 1_000_000
+
+# What is promised is 3 times and 0.1 s, on a machine with nothing else to do. What fails a run is
+# what no busy machine explains.
+MOST_TIMES, MOST_S, MOST_HEALTH_S = 30.0, 2.0, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Medians in seconds, without the hostile key and beside it; what it was answered."""
+
+    name: str
+    alone_s: float
+    beside_s: float
+    health_s: float
+    longest_health_s: float
+    measured: int
+    statuses: Mapping[str, int]
+
+    def __str__(self) -> str:
+        got = ", ".join(f"{count} x {status}" for status, count in sorted(self.statuses.items()))
+        return (
+            f"beside a hostile key with {self.name}: {self.beside_s * 1000:.0f} ms for "
+            f"{self.alone_s * 1000:.0f} ms alone ({self.beside_s / self.alone_s:.1f} times, "
+            f"{self.measured} decisions), /health {self.health_s * 1000:.0f} ms, at most "
+            f"{self.longest_health_s * 1000:.0f}; it got {got or 'no answer'}"
+        )
+
+    def problems(self) -> Iterator[str]:
+        """What no busy machine explains."""
+        if self.beside_s > max(MOST_S, MOST_TIMES * self.alone_s):
+            yield f"another key waits {self.beside_s:.2f} s beside {self.name}"
+        if self.health_s > MOST_HEALTH_S:
+            yield f"/health takes {self.health_s:.2f} s beside {self.name}"
+
+
+class Keys:
+    """A server with two project keys, one of them hostile; a context manager."""
+
+    def __init__(self, folder: Path, workers: int = 1) -> None:
+        self._db, self._workers = folder / "keys.db", workers
+        self._ended = threading.Event()
+        self._stack = contextlib.ExitStack()
+        self._numbers = itertools.count()
+
+    def __enter__(self) -> Self:
+        provider = self._stack.enter_context(ScriptedProvider(self._reply))
+        settings = {"SVC_PROVIDER_OWN_URL": provider.url, "SVC_MODEL": "@own/prompt"}
+        database = Database.open(self._db)
+        keys = ApiKeys(database)
+        made = (keys.create("hostile", RPM, "one"), keys.create("other", OTHER_RPM, "two"))
+        database.close()
+        self._hostile, self._other = (_bearer(key.text) for key in made if key is not None)
+        workers = ("--workers", str(self._workers))
+        self._make_server = lambda: Server(self._db, *workers, **settings)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def beside(self, name: str, seconds: float) -> Beside:
+        """Have the hostile key send what `name` says for so long, and measure the other one.
+
+        The server ends before the callers, most of whom wait for a turn.
+        """
+        bodies = [make().encode() for key, make in BODIES.items() if name in (key, MIXED)]
+        sends = self._slow if name == SLOW else in_turn(bodies)
+        statuses: Counter[str] = Counter()
+        stop = threading.Event()
+        with ThreadPoolExecutor(CALLERS) as threads, self._make_server() as server:
+            alone, _ = self._measure(server, ALONE_S)
+            for _ in range(CALLERS):
+                threads.submit(self._load, server, sends, stop, statuses)
+            try:
+                decided, health = self._measure(server, seconds)
+            finally:
+                stop.set()
+                self._ended.set()
+        self._ended.clear()
+        median = statistics.median
+        return Beside(
+            name,
+            median(alone),
+            median(decided),
+            median(health),
+            max(health),
+            len(decided),
+            statuses,
+        )
+
+    def _reply(self, body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        if body["model"] == "slow":
+            self._ended.wait(SLOW_S)
+        return Reply(reply_to(PREFERS_CATS, body))
+
+    def _load(
+        self,
+        server: Server,
+        sends: Callable[[], bytes],
+        stop: threading.Event,
+        statuses: Counter[str],
+    ) -> None:
+        """One caller of the hostile key; refused ones come back at once."""
+        with requests.Session() as session:
+            while not stop.is_set():
+                with contextlib.suppress(requests.RequestException):
+                    url = f"{server.url}/v1/decide"
+                    body = sends()
+                    response = session.post(url, body, headers=self._hostile, timeout=2 * SLOW_S)
+                    statuses[str(response.status_code)] += 1
+
+    def _slow(self) -> bytes:
+        body = decision(f"slow {next(self._numbers)}", model="@own/slow", debias=False)
+        return json.dumps(body).encode()
+
+    def _measure(self, server: Server, seconds: float) -> tuple[list[float], list[float]]:
+        """The times of new decisions of the other key and of `/health`, in turn."""
+        decided, health = [], []
+        end = time.monotonic() + seconds
+        with requests.Session() as session, requests.Session() as watcher:
+            while time.monotonic() < end:
+                body = decision(f"state {next(self._numbers)}", debias=False)
+                began = time.monotonic()
+                url = f"{server.url}/v1/decide"
+                session.post(url, json=body, headers=self._other, timeout=WAIT_S).raise_for_status()
+                answered = time.monotonic()
+                watcher.get(f"{server.url}/health", timeout=WAIT_S).raise_for_status()
+                decided.append(answered - began)
+                health.append(time.monotonic() - answered)
+        return decided, health
+
+
+def in_turn(bodies: list[bytes]) -> Callable[[], bytes]:
+    """Each of the bodies in turn, for many threads."""
+    turns = itertools.count()
+    return lambda: bodies[next(turns) % len(bodies)]
+
+
+def _bearer(text: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {text}"}

@@ -1,0 +1,287 @@
+"""Decisions are lent to one reviewer at a time, and their chances are known."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from svc.store import (
+    Database,
+    Entry,
+    Judgements,
+    Labels,
+    NewerLabels,
+    NewLabel,
+    QuestionVersions,
+    ReviewItem,
+    ReviewQueue,
+    Wording,
+    Worth,
+)
+from svc.store.decisions import Decisions
+from tests.store.records import asked, record
+
+NOW, LEASE = 1_000_000, 60_000
+SIZES = (0.5, 1.0)
+TOPIC = asked("topic", reading={"p": [0.7, 0.3]})
+
+
+class Office:
+    """Decisions of one question, which reviewers take and label."""
+
+    def __init__(self, database: Database, most: int = 100) -> None:
+        self.decisions, self.labels = Decisions(database), Labels(database)
+        self.queue, self.judgements = ReviewQueue(database, most), Judgements(database)
+        self._versions = QuestionVersions(database)
+        self.now = NOW
+
+    @property
+    def wording(self) -> Wording:
+        version = self._versions.latest("default", "topic")
+        assert version is not None
+        return ("default", version.question_id)
+
+    def decide(self, *priorities: float, level: int = 0) -> list[str]:
+        """Decisions that enter the queue with these priorities, as their ids."""
+        made = [self.decisions.add(record(TOPIC)) for _ in priorities]
+        look = self.queue.look(self.wording, self.now)
+        assert look is not None
+        assert len(look.decisions) == len(made)
+        entries = [
+            Entry(one.seq, one.key, level, 0.7, priority)
+            for one, priority in zip(look.decisions, priorities, strict=True)
+        ]
+        self.queue.enter(self.wording, look, entries, SIZES, 0)
+        return made
+
+    def take(self, reviewer: str, limit: int = 1) -> list[str]:
+        return [one.id for one in self.items(reviewer, limit)]
+
+    def items(self, reviewer: str, limit: int = 1) -> list[ReviewItem]:
+        return self.queue.hand_out(self.wording, reviewer, limit, self.now, self.now + LEASE)
+
+    def label(self, decision_id: str, label: str = "a", **fields: Any) -> None:
+        found = self.decisions.get(decision_id)
+        assert found is not None
+        version = self._versions.latest("default", "topic")
+        assert version is not None
+        given = NewLabel(
+            decision_seq=found.seq,
+            key="topic",
+            project="default",
+            digest=version.digest,
+            question_id=version.question_id,
+            label=label,
+            truth=0,
+            p=[0.7, 0.3],
+            answered_by="@p/m logprobs",
+            created_at=self.now,
+            worth=Worth(0.7, 0.7, 1),
+            **fields,
+        )
+        self.labels.add(given)
+
+    def skip(self, decision_id: str, reviewer: str) -> bool:
+        found = self.decisions.get(decision_id)
+        assert found is not None
+        return self.judgements.skip(self.wording, found.seq, "topic", reviewer, self.now)
+
+    def newer(self, last_id: int = 0, first_round: int | None = None) -> NewerLabels:
+        """The labels after one, as prediction sets read them."""
+        version = self._versions.latest("default", "topic")
+        assert version is not None
+        place = ("default", version.digest)
+        found = self.labels.newer(place, 100, last_id, first_round=first_round)
+        assert found is not None
+        return found
+
+    def chances(self) -> list[tuple[str | None, float | None]]:
+        """How each label came about and its relative chance, in the order of labels."""
+        version = self._versions.latest("default", "topic")
+        assert version is not None
+        data = self.labels.training_data(("default", version.digest), 100)
+        assert data is not None
+        return list(zip(data.sampled, data.relative, strict=True))
+
+
+@pytest.fixture
+def office(database: Database) -> Office:
+    return Office(database)
+
+
+def test_the_lowest_priority_comes_first_and_nobody_gets_what_another_has(office: Office) -> None:
+    first, second, third = office.decide(0.3, 0.1, 0.2)
+    assert office.take("ann") == [second]
+    assert office.take("bob") == [third]
+    assert office.take("eve", 5) == [first]
+    assert office.take("joe") == []
+
+
+def test_who_asks_again_has_the_same_decisions_and_more_up_to_the_limit(office: Office) -> None:
+    first, second, third = office.decide(0.1, 0.2, 0.3)
+    assert office.take("ann") == [first]
+    office.now += LEASE // 2
+    (again,) = office.items("ann")
+    assert (again.id, again.leased_until) == (first, office.now + LEASE)
+    assert office.take("ann", 3) == [first, second, third]
+
+
+def test_what_is_not_labelled_in_time_goes_to_another_before_any_further_one(
+    office: Office,
+) -> None:
+    first, second = office.decide(0.1, 0.2)
+    assert office.take("ann") == [first]
+    office.now += LEASE
+    assert office.take("bob") == [first]
+    assert office.take("ann") == [second]
+
+
+def test_what_is_labelled_is_not_handed_out(office: Office) -> None:
+    first, second, third = office.decide(0.1, 0.2, 0.3)
+    office.label(second)
+    assert office.take("ann") == [first]
+    office.label(first)
+    assert office.take("ann", 9) == [third]
+
+
+def test_a_decision_given_back_goes_to_others_and_not_to_the_same_reviewer(office: Office) -> None:
+    first, second = office.decide(0.1, 0.2)
+    assert not office.skip(first, "ann")
+    assert office.take("ann") == [first]
+    assert not office.skip(first, "bob")
+    assert office.skip(first, "ann")
+    assert office.take("ann") == [second]
+    assert office.take("bob") == [first]
+    assert office.judgements.skipped(office.wording) == 1
+
+
+def test_a_label_has_the_chance_of_its_draw_whatever_the_caller_says(office: Office) -> None:
+    doubtful, *_ = office.decide(0.1, 0.6, level=1)
+    sure, *_ = office.decide(0.2, 0.8, level=0)
+    assert office.take("ann", 2) == [doubtful, sure]
+    office.label(doubtful, sampled="other", chance=0.9)
+    office.label(sure)
+    # The frontier is 0.6: the doubtful ones had that chance, the sure ones half of it.
+    mean = (0.6 + 0.3) / 2
+    assert office.chances() == [
+        ("queue", pytest.approx(0.6 / mean)),
+        ("queue", pytest.approx(0.3 / mean)),
+    ]
+
+
+def test_chances_grow_as_more_is_handed_out_also_those_of_earlier_labels(office: Office) -> None:
+    first, *_ = office.decide(0.1, 0.2, 0.9, level=1)
+    office.decide(0.5, level=0)
+    assert office.take("ann") == [first]
+    office.label(first)
+    assert office.chances() == [("queue", pytest.approx(0.2 / (0.2 * 3 + 0.1) * 4))]
+    office.take("bob", 9)
+    assert office.chances() == [("queue", pytest.approx(1))]
+
+
+def test_decisions_that_come_later_have_the_chance_of_what_was_handed_out_since(
+    office: Office,
+) -> None:
+    office.decide(0.1, 0.2, 0.7)
+    for one in office.take("ann", 2):
+        office.label(one)
+    late, *_ = office.decide(0.05, 0.3)
+    assert office.take("bob") == [late]
+    office.label(late)
+    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1, 1])
+    look = office.queue.drawn(office.wording, 10)
+    assert look.decisions == {0: 5, 1: 0}
+
+
+def test_what_was_labelled_before_its_turn_keeps_what_its_caller_said(office: Office) -> None:
+    first, *_ = office.decide(0.1, 0.2)
+    office.label(first, sampled="other")
+    assert office.chances() == [("other", None)]
+
+
+def test_a_correction_of_a_drawn_label_stays_drawn(office: Office) -> None:
+    first, *_ = office.decide(0.1, 0.2)
+    office.take("ann")
+    office.label(first, reviewer="ann")
+    office.label(first, "b", reviewer="bob")
+    assert office.chances() == [("queue", pytest.approx(1))]
+    ((ann, bob),) = office.judgements.of_several(office.wording, 10)
+    assert (ann.reviewer, ann.label, bob.reviewer, bob.label) == ("ann", '"a"', "bob", '"b"')
+    assert ann.counts == bob.counts == '"b"'
+
+
+def test_reviewers_who_agree_in_the_end_do_not_disagree(office: Office) -> None:
+    (one,) = office.decide(0.1)
+    for reviewer, label in (("ann", "a"), ("bob", "b"), ("bob", "a")):
+        office.label(one, label, reviewer=reviewer)
+    found = office.judgements.of_several(office.wording, 10)
+    assert {said.label for judgements in found for said in judgements} <= {'"a"'}
+
+
+def test_the_oldest_are_left_out_where_too_many_wait(database: Database) -> None:
+    office = Office(database, most=3)
+    old = office.decide(0.1, 0.2, 0.3)
+    office.take("ann")
+    office.decide(0.4, 0.5, 0.6)
+    new = office.decide(0.7, 0.8, 0.9)
+    assert office.take("ann", 9) == [old[0], *office.take("ann", 9)[1:]]
+    assert not set(old[1:]) & set(office.take("ann", 9))
+    assert set(new) <= set(office.take("ann", 9))
+
+
+def test_a_second_look_finds_what_is_new_alone(office: Office) -> None:
+    office.decide(0.1)
+    look = office.queue.look(office.wording, NOW)
+    assert look is not None
+    assert look.decisions == []
+    assert office.queue.look(office.wording, 0) is None
+
+
+def test_one_of_two_who_look_at_once_lets_the_decisions_in(office: Office) -> None:
+    office.decisions.add(record(TOPIC))
+    looks = [office.queue.look(office.wording, NOW) for _ in range(2)]
+    for look in looks:
+        assert look is not None
+        entries = [Entry(one.seq, one.key, 0, 0.7, 0.1) for one in look.decisions]
+        office.queue.enter(office.wording, look, entries, SIZES, 0)
+    assert office.queue.drawn(office.wording, 1).decisions == {0: 1, 1: 0}
+
+
+def test_many_reviewers_at_once_never_have_the_same_decision(office: Office) -> None:
+    made = office.decide(*(number / 100 for number in range(96)))
+    with ThreadPoolExecutor(16) as threads:
+        taken = list(threads.map(lambda number: office.take(f"r{number}", 6), range(16)))
+    assert sorted(one for page in taken for one in page) == made
+
+
+def test_what_rules_answered_or_was_asked_in_other_words_is_not_handed_out(
+    office: Office,
+) -> None:
+    office.decisions.add(record(asked("topic", reading=None)))
+    office.decisions.add(record(asked("other", "Who?")))
+    made = office.decisions.add(record(TOPIC))
+    look = office.queue.look(office.wording, NOW)
+    assert look is not None
+    found = office.decisions.get(made)
+    assert found is not None
+    assert [one.seq for one in look.decisions] == [found.seq]
+
+
+def test_labels_read_in_steps_have_the_chances_of_today_whenever_they_were_handed_out(
+    office: Office,
+) -> None:
+    office.decide(0.1, 0.4)
+    (old,) = office.take("ann")
+    office.decide(0.2, 0.6)
+    (new,) = office.take("bob")
+    office.label(new)
+    before = office.newer()
+    assert [one.review_round for one in before.labels] == [2]
+    assert before.relative == {(2, 0): pytest.approx(1), (2, 1): pytest.approx(2)}
+    office.label(old)
+    after = office.newer(before.labels[-1].id, 2)
+    assert [one.review_round for one in after.labels] == [1]
+    assert {(1, 0), (2, 0)} <= after.relative.keys()
+    assert office.newer(after.labels[-1].id).relative == {}

@@ -1,0 +1,87 @@
+"""Costly work of a key, one after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc.costly import PAUSE, CostlyWork
+from svc.deadline import Deadline
+from svc.errors import Timeout
+
+SMALL = 100
+LARGE = SMALL + 1
+COST_S = 0.2
+
+
+class Machine:
+    """A clock, the processor time of the thread, and the pauses that were made."""
+
+    def __init__(self) -> None:
+        self.now = self.used = 0.0
+        self.pauses: list[float] = []
+        self.work = CostlyWork(SMALL, lambda: self.used, lambda: self.now, self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+    def do(self, key_id: str | None, size: int = LARGE, within_s: float = 60.0) -> None:
+        """Work that takes `COST_S`."""
+        with self.work.turn(key_id, size, Deadline(within_s, lambda: self.now)):
+            self.now += COST_S
+            self.used += COST_S
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+def test_a_key_waits_after_its_turn_before_it_has_the_next(machine: Machine) -> None:
+    machine.do("one")
+    machine.do("one")
+    assert machine.pauses == [0.0, pytest.approx(PAUSE * COST_S)]
+
+
+def test_who_waited_long_enough_by_itself_does_not_wait_again(machine: Machine) -> None:
+    machine.do("one")
+    machine.now += PAUSE * COST_S
+    machine.do("one")
+    assert machine.pauses == [0.0, 0.0]
+
+
+def test_another_key_does_not_wait_for_it(machine: Machine) -> None:
+    machine.do("one")
+    machine.do("other")
+    assert machine.pauses == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("key_id", "size"), [("one", SMALL), (None, LARGE)])
+def test_what_is_small_or_without_a_key_never_waits(
+    machine: Machine, key_id: str | None, size: int
+) -> None:
+    machine.do("one")
+    machine.do(key_id, size)
+    assert machine.pauses == [0.0]
+
+
+def test_a_turn_that_does_not_come_in_time_ends_at_the_deadline(machine: Machine) -> None:
+    with machine.work.turn("one", LARGE, Deadline(60.0)), pytest.raises(Timeout):
+        machine.do("one", within_s=0.01)
+
+
+def test_a_pause_never_lasts_beyond_the_deadline(machine: Machine) -> None:
+    machine.do("one")
+    with pytest.raises(Timeout):
+        machine.do("one", within_s=0.3)
+    assert machine.pauses[-1] == pytest.approx(0.3)
+    machine.do("one")
+
+
+def test_work_that_fails_gives_its_turn_back(machine: Machine) -> None:
+    with (
+        pytest.raises(ValueError, match="no JSON"),
+        machine.work.turn("one", LARGE, Deadline(60.0)),
+    ):
+        raise ValueError("no JSON")
+    machine.do("one")
