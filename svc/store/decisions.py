@@ -6,7 +6,7 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -81,9 +81,9 @@ _WHOLE = (
     "(SELECT whole.{0} FROM decisions AS whole WHERE whole.seq = decisions.same_as) END AS {0}"
 )
 _ANSWERS, READINGS = _WHOLE.format("answers"), _WHOLE.format("readings")
-_BY_ID = (
-    f"SELECT seq, id, created_at, question_ids, images, {', '.join(FACTS)}, {_ANSWERS}, "
-    f"{READINGS} FROM decisions WHERE id = ?"
+_BY_IDS = (
+    f"SELECT seq, id, question_ids, {', '.join(FACTS)}, {_ANSWERS}, {READINGS} FROM decisions "
+    "WHERE id IN ({})"
 )
 _ENTRY = (
     f"SELECT seq, id, created_at, {_ANSWERS}, coalesce(tags, '{{}}'), images, {', '.join(FACTS)} "
@@ -91,6 +91,10 @@ _ENTRY = (
 )
 _PAGE = f"{_ENTRY} project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
 _ENTRY_BY_ID = f"{_ENTRY} id = ?"
+_NEWEST = (
+    "SELECT value AS ref, (SELECT id FROM decisions WHERE project = ?1 AND ref = value "
+    "ORDER BY seq DESC LIMIT 1) AS id FROM json_each(?2)"
+)
 _ROW = "SELECT seq, same_as FROM decisions WHERE id = ?"
 _ANY = "SELECT 1 FROM decisions WHERE project = ? LIMIT 1"
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
@@ -143,12 +147,35 @@ class Decisions:
 
     def get(self, decision_id: str) -> StoredDecision | None:
         """The decision with this id. Raises `StorageError`."""
-        ulid = ids.parse(decision_id)
-        if ulid is None:
-            return None
+        found, _ = self.several([decision_id])
+        return found.get(decision_id)
+
+    def several(
+        self, decision_ids: Iterable[str], most_chars: float = math.inf
+    ) -> tuple[dict[str, StoredDecision], float]:
+        """The decisions with these ids, and how many of `most_chars` characters they leave.
+
+        Where they have more, some are missing, and what is left is below 0. Raises `StorageError`.
+        """
+        named = {ids.parse(decision_id): decision_id for decision_id in decision_ids}
+        named.pop(None, None)
+        found: dict[str, StoredDecision] = {}
         with self._database.read() as connection:
-            row = connection.execute(_BY_ID, (ulid,)).fetchone()
-        return None if row is None else _decode(row)
+            query = _BY_IDS.format(",".join("?" * len(named)))
+            for row in connection.execute(query, tuple(named)):
+                most_chars -= len(row["answers"]) + len(row["readings"])
+                if most_chars < 0:
+                    break
+                found[named[row["id"]]] = _decode(row)
+        return found, most_chars
+
+    def newest(self, project: str, refs: Iterable[str]) -> dict[str, str]:
+        """The ids of the project's newest decisions with these refs, by ref.
+
+        Raises `StorageError`.
+        """
+        rows = self._database.rows(_NEWEST, project, _json(list(refs)))
+        return {row["ref"]: ids.text(row["id"]) for row in rows if row["id"] is not None}
 
     def entry(self, decision_id: str) -> AuditEntry | None:
         """The decision with this id as the audit log shows it. Raises `StorageError`."""
@@ -299,12 +326,14 @@ def _size(row: sqlite3.Row) -> int:
 
 
 def _decode(row: sqlite3.Row) -> StoredDecision:
-    answers = json.loads(row["answers"])
+    texts = ",".join((row["answers"], row["readings"], row["question_ids"]))
+    # One call for all three: the call itself costs as much as to parse a short text.
+    answers, readings, question_ids = json.loads(f"[{texts}]")
     return StoredDecision(
         seq=row["seq"],
         facts=_facts([row[name] for name in FACTS]),
         answers={key: Answer.kept(fields) for key, fields in answers.items()},
-        readings=_readings(json.loads(row["readings"]), json.loads(row["question_ids"])),
+        readings=_readings(readings, question_ids),
     )
 
 

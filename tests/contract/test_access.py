@@ -46,6 +46,13 @@ ROUTES = {
         ),
         other=404,
     ),
+    "feedback in bulk": Row(
+        lambda project, decision_id: (
+            "POST",
+            "/v1/feedback/bulk",
+            {"labels": [{"id": decision_id, "labels": {"animal": "cat"}}], "project": project},
+        ),
+    ),
     "calibration": Row(
         lambda project, _: ("GET", f"/v1/calibration?question=animal&project={project}", None)
     ),
