@@ -6,13 +6,14 @@ import json
 import random
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 from benchmarks import servers
 from benchmarks.harness import Benchmark, Options, Result, running, temporary_directory
-from benchmarks.s8_reports import OPTIONS, record
+from benchmarks.s8_reports import OPTIONS, THREADS, record
 from svc import limits
 from svc.store.database import Database
 from svc.store.decisions import Decisions
@@ -28,7 +29,9 @@ def _run(options: Options) -> Result:
         database = Database.open(path)
         decisions = Decisions(database)
         count = requests * limits.BULK_LABELS
-        ids = [decisions.add(replace(record(), ref=str(number))) for number in range(count)]
+        with ThreadPoolExecutor(THREADS) as pool:
+            add = decisions.add
+            ids = list(pool.map(lambda n: add(replace(record(), ref=str(n))), range(count)))
         database.close()
         with running(servers.serve_command(path)) as server:
             by_id = _rate(server.url, [{"id": one} for one in ids])

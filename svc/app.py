@@ -53,7 +53,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(rates.blueprint(services.rates))
     app.register_blueprint(activity.blueprint(services.activity))
     app.register_blueprint(review.blueprint(services.review, services.reviewers))
-    app.register_blueprint(audit.blueprint(services.decisions))
+    app.register_blueprint(audit.blueprint(services.decisions, services.versions))
     app.register_blueprint(decisions.blueprint(services.decisions, services.labels))
     app.register_blueprint(lint.blueprint())
     app.register_blueprint(models.blueprint(services.settings.latest_config))

@@ -144,6 +144,10 @@ BULK_CHARS = 40_000_000
 AUDIT_PAGE = (1, 1_000)
 AUDIT_PAGE_DEFAULT = 100
 
+# The decisions that a page with filters looks at, and the bytes of those that do not match.
+AUDIT_LOOKED_AT = 20_000
+AUDIT_LOOKED_AT_BYTES = 16_000_000
+
 # The decisions that a report of rates reads, and the last ones of the project among which it looks
 # for them.
 RATES_DECISIONS = 20_000

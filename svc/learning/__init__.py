@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from svc.learning.answered import Answered, Answers, normal
 from svc.learning.knowledge import Knowledge, Library, nothing_known
 from svc.learning.learner import Learner
 from svc.learning.rates import RateReporter
@@ -10,6 +11,8 @@ from svc.learning.review import ReviewDesk
 from svc.learning.reviewers import Reviewers
 
 __all__ = [
+    "Answered",
+    "Answers",
     "Knowledge",
     "Learner",
     "Library",
@@ -17,5 +20,6 @@ __all__ = [
     "Reporter",
     "ReviewDesk",
     "Reviewers",
+    "normal",
     "nothing_known",
 ]

@@ -138,6 +138,9 @@ class Choice(Lettered):
     def candidates(self, reading: Reading) -> list[tuple[str, float]]:
         return list(zip(self.keys, reading.probabilities, strict=True))
 
+    def shown(self, fields: Mapping[str, Any]) -> tuple[str, float]:
+        return fields["choice"], fields["confidence"]
+
     def top(self, reading: Reading) -> str:
         return self.keys[argmax(reading.probabilities)]
 

@@ -36,6 +36,7 @@ from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
+from svc.store.wanted import Wanted
 from svc.store.weeks import Weeks
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "TrainingData",
     "UnknownDecision",
     "UnreadableKey",
+    "Wanted",
     "Weeks",
     "WeighedLabel",
     "Wording",

@@ -14,14 +14,15 @@ from svc.schemas import (
     Shown,
 )
 from svc.shapes import TEXT, array, nullable
-from svc.store import UnknownDecision
+from svc.store import QuestionVersions, UnknownDecision
 from svc.store.decisions import AuditEntry, Decisions
 from svc.web.decorators import fails, query, response
 from svc.web.entries import AuditEntrySchema, entry_text
-from svc.web.query import ProjectQuerySchema, QueryText, QueryWhole
+from svc.web.filters import Filters, FiltersSchema
+from svc.web.query import QueryText, QueryWhole
 
 
-class AuditQuerySchema(ProjectQuerySchema):
+class AuditQuerySchema(FiltersSchema):
     limit = QueryWhole(
         *limits.AUDIT_PAGE,
         description="Entries on the page, where they have no more than about 2 MB.",
@@ -38,7 +39,7 @@ class AuditPageSchema(ResponseSchema):
     next_before = Shown(nullable(DECISION_ID), "`before` of the next page, if any.")
 
 
-def blueprint(decisions: Decisions) -> Blueprint:
+def blueprint(decisions: Decisions, versions: QuestionVersions) -> Blueprint:
     """The route that lists decisions, newest first."""
     routes = Blueprint("audit", __name__)
     # A page takes several times its bytes while it is made.
@@ -48,19 +49,29 @@ def blueprint(decisions: Decisions) -> Blueprint:
     @query(AuditQuerySchema)
     @response(AuditPageSchema)
     @fails(404)
-    def audit(limit: int, project: str | None = None, before: str | None = None) -> Response:
+    def audit(
+        limit: int, filters: Filters, project: str | None = None, before: str | None = None
+    ) -> Response:
         """List a project's decisions, newest first, a page at a time.
 
-        A page also ends after about 2 MB, with fewer entries than `limit`; `next_before` leads on.
+        A page also ends after about 2 MB, and with filters once {AUDIT_LOOKED_AT} decisions were
+        looked at, with fewer entries than `limit` or none; `next_before` leads on, and is null at
+        the end.
         """
         project = g.access.reading(project)
         with making:
             try:
-                page = decisions.page(project, limit, before, limits.PAGE_BYTES)
+                page = decisions.page(
+                    project,
+                    limit,
+                    before,
+                    limits.PAGE_BYTES,
+                    filters.wanted,
+                    filters.matching(versions),
+                )
             except UnknownDecision as error:
                 raise NotFound(f"before: {error.message}") from None
-            next_before = page.entries[-1].id if page.more else None
-            text = _page(project, page.entries, next_before)
+            text = _page(project, page.entries, page.next_before)
             return Response(text, mimetype="application/json")
 
     return routes
