@@ -6,6 +6,7 @@ from flask import Flask
 
 from svc import limits
 from svc.bootstrap import Services
+from svc.store import Overview
 from svc.web import (
     activity,
     audit,
@@ -22,6 +23,7 @@ from svc.web import (
     models,
     openapi,
     ops,
+    projects,
     rates,
     review,
     systemone,
@@ -55,6 +57,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(review.blueprint(services.review, services.reviewers))
     app.register_blueprint(audit.blueprint(services.decisions, services.versions))
     app.register_blueprint(decisions.blueprint(services.decisions, services.labels))
+    app.register_blueprint(projects.blueprint(Overview(services.database)))
     app.register_blueprint(lint.blueprint())
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(dashboard.blueprint())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from svc.learning.answered import Answered, Answers, normal
+from svc.learning.fits import calibrator_kind
 from svc.learning.knowledge import Knowledge, Library, nothing_known
 from svc.learning.learner import Learner
 from svc.learning.rates import RateReporter
@@ -20,6 +21,7 @@ __all__ = [
     "Reporter",
     "ReviewDesk",
     "Reviewers",
+    "calibrator_kind",
     "normal",
     "nothing_known",
 ]

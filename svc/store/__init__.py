@@ -31,6 +31,7 @@ from svc.store.labels import (
     Worth,
 )
 from svc.store.opened_file import ServedFile
+from svc.store.overview import Overview
 from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
@@ -61,6 +62,7 @@ __all__ = [
     "NewDecision",
     "NewLabel",
     "NewerLabels",
+    "Overview",
     "Period",
     "Periods",
     "Place",

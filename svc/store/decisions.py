@@ -184,6 +184,7 @@ class Decisions(AuditPages):
             ]
         connection.executemany(_INSERT, rows)
         self._note(connection, stored, items)
+        question_versions.note_asked(connection, recent, created_at)
         weeks.add(connection, weeks.number(created_at), answered)
         activity.add(connection, created_at, counted)
         self._sweep(connection, created_at)

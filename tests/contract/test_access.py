@@ -85,6 +85,8 @@ ROUTES = {
     "decisions": Row(
         lambda _, decision_id: ("GET", f"/v1/decisions/{decision_id}", None), other=404
     ),
+    "projects": Row(lambda *_: ("GET", "/v1/projects", None), other=200),
+    "questions": Row(lambda project, _: ("GET", f"/v1/questions?project={project}", None)),
     "lint": Row(lambda *_: ("POST", "/v1/lint", {"questions": decision()["questions"]}), other=200),
     "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),
     "metrics": Row(lambda *_: ("GET", "/metrics", None), other=200),
