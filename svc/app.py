@@ -17,6 +17,7 @@ from svc.web import (
     decisions,
     drift,
     error_handlers,
+    export,
     feedback,
     hooks,
     lint,
@@ -28,6 +29,7 @@ from svc.web import (
     review,
     systemone,
 )
+from svc.web.pages import Pages
 from svc.web.readiness import Readiness
 
 MEGABYTE = 1024 * 1024
@@ -55,7 +57,9 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(rates.blueprint(services.rates))
     app.register_blueprint(activity.blueprint(services.activity))
     app.register_blueprint(review.blueprint(services.review, services.reviewers))
-    app.register_blueprint(audit.blueprint(services.decisions, services.versions))
+    pages = Pages(services.decisions, services.versions)
+    app.register_blueprint(audit.blueprint(pages))
+    app.register_blueprint(export.blueprint(pages, services.labels))
     app.register_blueprint(decisions.blueprint(services.decisions, services.labels))
     app.register_blueprint(projects.blueprint(Overview(services.database)))
     app.register_blueprint(lint.blueprint())

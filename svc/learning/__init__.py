@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.learning.answered import Answered, Answers, normal
+from svc.learning.answered import Answered, Answers, normal, spoken
 from svc.learning.fits import calibrator_kind
 from svc.learning.knowledge import Knowledge, Library, nothing_known
 from svc.learning.learner import Learner
@@ -24,4 +24,5 @@ __all__ = [
     "calibrator_kind",
     "normal",
     "nothing_known",
+    "spoken",
 ]

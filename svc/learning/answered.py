@@ -48,6 +48,12 @@ class Answers:
         return self._questions[question_id]
 
 
+def spoken(label: str) -> str:
+    """The JSON of a label in the form of `Answered.text`."""
+    value = json.loads(label)
+    return value if isinstance(value, str) else normal(label)
+
+
 def normal(text: str) -> str:
     """An answer as callers write it in the form of `Answered.text`: lists in sorted order."""
     try:

@@ -14,12 +14,21 @@ from typing import Any, NamedTuple
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
 from svc.store import activity, ids, question_versions, weeks
-from svc.store.audit_pages import ANSWERS, BOUNDS, READINGS, AuditEntry, AuditPages, Bounds, facts
+from svc.store.audit_pages import (
+    ANSWERS,
+    BOUNDS,
+    READINGS,
+    AuditEntry,
+    AuditPage,
+    AuditPages,
+    Bounds,
+    facts,
+)
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
 from svc.store.project_sizes import Room, full
 
-__all__ = ["AuditEntry", "Decisions", "StoredDecision", "StoredReading"]
+__all__ = ["AuditEntry", "AuditPage", "Decisions", "StoredDecision", "StoredReading"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-
 from flask import Blueprint, Response, g
 
 from svc import jsontext, limits
-from svc.errors import NotFound
 from svc.schemas import (
     DECISION_ID,
     ResponseSchema,
     Shown,
 )
 from svc.shapes import TEXT, array, nullable
-from svc.store import QuestionVersions, UnknownDecision
-from svc.store.decisions import AuditEntry, Decisions
+from svc.store.decisions import AuditEntry
 from svc.web.decorators import fails, query, response
 from svc.web.entries import AuditEntrySchema, entry_text
-from svc.web.filters import Filters, FiltersSchema
-from svc.web.query import QueryText, QueryWhole
-
-
-class AuditQuerySchema(FiltersSchema):
-    limit = QueryWhole(
-        *limits.AUDIT_PAGE,
-        description="Entries on the page, where they have no more than about 2 MB.",
-        load_default=limits.AUDIT_PAGE_DEFAULT,
-    )
-    before = QueryText("Only decisions older than this one: `next_before` of a page.")
+from svc.web.filters import Filters
+from svc.web.pages import PageQuerySchema, Pages
 
 
 class AuditPageSchema(ResponseSchema):
@@ -39,14 +26,12 @@ class AuditPageSchema(ResponseSchema):
     next_before = Shown(nullable(DECISION_ID), "`before` of the next page, if any.")
 
 
-def blueprint(decisions: Decisions, versions: QuestionVersions) -> Blueprint:
+def blueprint(pages: Pages) -> Blueprint:
     """The route that lists decisions, newest first."""
     routes = Blueprint("audit", __name__)
-    # A page takes several times its bytes while it is made.
-    making = threading.BoundedSemaphore(limits.PAGES_AT_ONCE)
 
     @routes.get("/v1/audit")
-    @query(AuditQuerySchema)
+    @query(PageQuerySchema)
     @response(AuditPageSchema)
     @fails(404)
     def audit(
@@ -59,18 +44,7 @@ def blueprint(decisions: Decisions, versions: QuestionVersions) -> Blueprint:
         the end.
         """
         project = g.access.reading(project)
-        with making:
-            try:
-                page = decisions.page(
-                    project,
-                    limit,
-                    before,
-                    limits.PAGE_BYTES,
-                    filters.wanted,
-                    filters.matching(versions),
-                )
-            except UnknownDecision as error:
-                raise NotFound(f"before: {error.message}") from None
+        with pages.page(project, filters, limit, before) as page:
             text = _page(project, page.entries, page.next_before)
             return Response(text, mimetype="application/json")
 

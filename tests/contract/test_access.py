@@ -87,6 +87,7 @@ ROUTES = {
     ),
     "projects": Row(lambda *_: ("GET", "/v1/projects", None), other=200),
     "questions": Row(lambda project, _: ("GET", f"/v1/questions?project={project}", None)),
+    "export": Row(lambda project, _: ("GET", f"/v1/export?project={project}", None)),
     "lint": Row(lambda *_: ("POST", "/v1/lint", {"questions": decision()["questions"]}), other=200),
     "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),
     "metrics": Row(lambda *_: ("GET", "/metrics", None), other=200),
