@@ -146,7 +146,7 @@ AUDIT_PAGE_DEFAULT = 100
 
 # The decisions that a page with filters looks at, and the bytes of those that do not match.
 AUDIT_LOOKED_AT = 20_000
-AUDIT_LOOKED_AT_BYTES = 16_000_000
+AUDIT_LOOKED_AT_BYTES = 4_000_000
 
 # The decisions that a report of rates reads, and the last ones of the project among which it looks
 # for them.

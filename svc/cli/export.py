@@ -44,7 +44,8 @@ Examples:
 def command(kind: str, output: Any, url: str, api_key: str | None, **filters: Any) -> None:
     """Write decisions with their answers and labels to a file.
 
-    The newest stand first, and each answer has its confidence. No cell of the CSV is one that a spreadsheet would run: such a cell begins with a '.
+    The newest stand first, and each answer has its confidence. A cell of the CSV that a spreadsheet
+    would run begins with a '. Only a server that runs is asked, page by page.
     """
     filters["from"] = filters.pop("from_")
     if (labelled := filters.pop("labelled")) is not None:

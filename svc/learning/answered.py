@@ -27,13 +27,17 @@ class Answers:
         self._versions = versions
         self._questions: dict[int, Question] = {}
 
-    def of(self, entry: AuditEntry) -> list[Answered]:
-        """The answers to all questions but those that were skipped. Raises `StorageError`."""
+    def of(self, entry: AuditEntry, only: str | None = None) -> list[Answered]:
+        """The answers to all questions that were not skipped, or to the one with this key.
+
+        Raises `StorageError`.
+        """
         question_ids = json.loads(entry.question_ids)
         fields = json.loads(entry.answers)
         found = []
         for (key, shown), question_id in zip(fields.items(), question_ids, strict=True):
-            if Answer.kept(shown).source is not Source.SKIPPED:
+            wanted = only is None or key == only
+            if wanted and Answer.kept(shown).source is not Source.SKIPPED:
                 question = self._question(question_id)
                 label, confidence = question.shown(shown)
                 found.append(Answered(key, question.named(label), round(confidence, DECIMALS)))

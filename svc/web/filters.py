@@ -40,12 +40,11 @@ class Filters:
         answers = Answers(versions)
 
         def matches(entry: AuditEntry) -> bool:
-            found = (one for one in answers.of(entry) if one.key == self.question)
             return any(
                 self.answer in (None, one.text)
                 and (self.low is None or one.confidence >= self.low)
                 and (self.high is None or one.confidence <= self.high)
-                for one in found
+                for one in answers.of(entry, self.question)
             )
 
         return matches

@@ -33,10 +33,9 @@ def rows(
         facts, by_key = entry.facts, {label.key: label for label in labels}
         told = (entry.id, facts.ref, facts.project, _moment(entry.created_at), facts.model)
         tags = "" if entry.tags == "{}" else entry.tags
-        for one in answers.of(entry):
-            if question in (None, one.key):
-                label = by_key.get(one.key)
-                yield (*told, tags, one.key, one.text, one.confidence, *_label(label))
+        for one in answers.of(entry, question):
+            label = by_key.get(one.key)
+            yield (*told, tags, one.key, one.text, one.confidence, *_label(label))
 
 
 def _label(label: GivenLabel | None) -> tuple[object, ...]:
