@@ -15,7 +15,7 @@ from svc.jsontext import JsonObject
 from svc.questions import Question
 
 # What a line has besides labels; every other column or member is a question's key.
-NAMED = ("id", "ref", "sampled", "chance")
+NAMED = ("id", "ref", "sampled", "chance", "reviewer")
 # What an export puts before a cell that a spreadsheet would run.
 _GUARDED = ("'=", "'+", "'-", "'@")
 

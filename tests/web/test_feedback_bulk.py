@@ -71,6 +71,14 @@ def test_several_questions_of_a_decision_are_labelled_in_one_line(labelled: Labe
     ]
 
 
+def test_a_line_says_who_says_so(labelled: Labelled) -> None:
+    labelled.decide("cat=0.8", ref="r")
+    for reviewer, label in (("ann", "cat"), ("bob", "dog")):
+        assert bulk(labelled, [line("r", label, reviewer=reviewer)])["taken"] == 1
+    (one,) = labelled.get("/v1/review/disagreements?question=q")["disagreements"]
+    assert [said["reviewer"] for said in one["judgements"]] == ["ann", "bob"]
+
+
 def test_every_line_is_reported_in_its_place_and_the_others_are_taken(labelled: Labelled) -> None:
     labelled.decide("cat=0.8", ref="r")
     lines = [
