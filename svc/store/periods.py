@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from svc import limits
 from svc.store import ids, weeks
+from svc.store.audit_pages import READINGS
 from svc.store.database import Database
-from svc.store.decisions import READINGS
 
 _FIRST = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 _DEEPEST = (
