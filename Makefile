@@ -29,7 +29,7 @@ demo: $(VENV)/.installed
 	@exec $(BIN)/python -m svc.cli.tour $(ARGS)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-browser: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --browser tests/browser $(ARGS)

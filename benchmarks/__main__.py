@@ -26,6 +26,7 @@ from benchmarks import (
     s12_start,
     s13_size,
     s14_beside_tydex,
+    s15_labels,
     wrong_keys,
 )
 from benchmarks.harness import Benchmark, NotRun, Options, Result, run_program
@@ -47,6 +48,7 @@ BENCHMARKS = {
         s12_start.BENCHMARK,
         s13_size.BENCHMARK,
         s14_beside_tydex.BENCHMARK,
+        s15_labels.BENCHMARK,
         maps.RATE,
         plans.STAGED,
         plans.COUNCIL,

@@ -90,10 +90,11 @@ def _fill(decisions: Decisions, count: int) -> list[str]:
 
 
 def _add(decisions: Decisions, count: int) -> list[str]:
-    return [decisions.add(_record()) for _ in range(count)]
+    return [decisions.add(record()) for _ in range(count)]
 
 
-def _record() -> Decision:
+def record() -> Decision:
+    """A decision on the one question, with probabilities that are drawn."""
     weights = [random.random() ** 4 for _ in OPTIONS]
     p = [round(weight / sum(weights), 6) for weight in weights]
     top = max(range(len(p)), key=p.__getitem__)

@@ -6,6 +6,7 @@ from flask import Flask
 
 from svc import limits
 from svc.bootstrap import Services
+from svc.store import Overview
 from svc.web import (
     activity,
     audit,
@@ -16,16 +17,19 @@ from svc.web import (
     decisions,
     drift,
     error_handlers,
+    export,
     feedback,
     hooks,
     lint,
     models,
     openapi,
     ops,
+    projects,
     rates,
     review,
     systemone,
 )
+from svc.web.pages import Pages
 from svc.web.readiness import Readiness
 
 MEGABYTE = 1024 * 1024
@@ -53,8 +57,11 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(rates.blueprint(services.rates))
     app.register_blueprint(activity.blueprint(services.activity))
     app.register_blueprint(review.blueprint(services.review, services.reviewers))
-    app.register_blueprint(audit.blueprint(services.decisions))
+    pages = Pages(services.decisions, services.versions)
+    app.register_blueprint(audit.blueprint(pages))
+    app.register_blueprint(export.blueprint(pages, services.labels))
     app.register_blueprint(decisions.blueprint(services.decisions, services.labels))
+    app.register_blueprint(projects.blueprint(Overview(services.database)))
     app.register_blueprint(lint.blueprint())
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(dashboard.blueprint())

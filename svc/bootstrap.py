@@ -131,6 +131,7 @@ class Services:
     database: Database
     decisions: Decisions
     labels: Labels
+    versions: QuestionVersions
     keys: ApiKeys
     learner: Learner
     reporter: Reporter
@@ -234,6 +235,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         database=database,
         decisions=decisions,
         labels=labels,
+        versions=versions,
         keys=ApiKeys(database),
         learner=Learner(decisions, versions, labels),
         reporter=reporter,

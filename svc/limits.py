@@ -134,9 +134,19 @@ REVIEWER_CHARS = 64
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
 
+# The lines of one request of feedback in bulk, and the labels in all of them; how many decisions
+# are looked up at once for it, and how many characters they may have together.
+BULK_LABELS = 5_000
+BULK_DECISIONS_AT_ONCE = 50
+BULK_CHARS = 40_000_000
+
 # The entries of a page of the audit log.
 AUDIT_PAGE = (1, 1_000)
 AUDIT_PAGE_DEFAULT = 100
+
+# The decisions that a page with filters looks at, and the bytes of those that do not match.
+AUDIT_LOOKED_AT = 20_000
+AUDIT_LOOKED_AT_BYTES = 4_000_000
 
 # The decisions that a report of rates reads, and the last ones of the project among which it looks
 # for them.

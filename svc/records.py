@@ -125,6 +125,11 @@ class DecisionFacts:
         nullable(TEXT), "The caller's own id of what was decided about.", default=None
     )
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether extracted values may not be kept."""
+        return self.privacy == Privacy.STRICT
+
 
 # The columns by name, in the same order.
 FACTS = {one.name: one for one in fields(DecisionFacts)}

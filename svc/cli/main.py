@@ -33,6 +33,8 @@ COMMANDS = {
     "bench": "Score models on eval sets.",
     "report": "Print a saved bench run again, without asking any model.",
     "rates": "Tell how common each answer truly is, from all decisions and some labels.",
+    "feedback": "Give true answers out of a file.",
+    "export": "Write decisions with their answers and labels to a file.",
     "tune": "Find the best way to ask the question of an eval set.",
     "mcp": "Give MCP clients a tool that asks a running server.",
 }

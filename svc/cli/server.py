@@ -39,6 +39,7 @@ class Answer:
     value: Any
     text: str
     retry_after: str | None
+    next_before: str | None = None
 
     @property
     def error(self) -> tuple[str, str] | None:
@@ -85,7 +86,8 @@ class Server:
                 "one with --url."
             )
         text = reply.body.decode(errors="replace")
-        return Answer(reply.status, _parsed(reply.body), text, reply.headers.get("Retry-After"))
+        told = (reply.headers.get("Retry-After"), reply.headers.get("x-next-before"))
+        return Answer(reply.status, _parsed(reply.body), text, *told)
 
     def cut(self) -> None:
         """End every request that is under way with `Unreachable`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from svc.learning.answered import Answered, Answers, normal, spoken
+from svc.learning.fits import calibrator_kind
 from svc.learning.knowledge import Knowledge, Library, nothing_known
 from svc.learning.learner import Learner
 from svc.learning.rates import RateReporter
@@ -10,6 +12,8 @@ from svc.learning.review import ReviewDesk
 from svc.learning.reviewers import Reviewers
 
 __all__ = [
+    "Answered",
+    "Answers",
     "Knowledge",
     "Learner",
     "Library",
@@ -17,5 +21,8 @@ __all__ = [
     "Reporter",
     "ReviewDesk",
     "Reviewers",
+    "calibrator_kind",
+    "normal",
     "nothing_known",
+    "spoken",
 ]

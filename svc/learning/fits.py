@@ -59,6 +59,15 @@ def parsed(text: str | None) -> Fits:
     return Fits(_fitted(kept["pooled"]), groups)
 
 
+def calibrator_kind(text: str | None) -> str | None:
+    """The kind of the calibrator in effect by a stored text, None without any."""
+    fits = parsed(text)
+    for fitted in (fits.pooled, *fits.by_group.values()):
+        if fitted.calibrator is not None:
+            return str(fitted.calibrator.parameters["kind"])
+    return None
+
+
 def _as_json(fitted: Fitted) -> JsonObject:
     calibrator = fitted.calibrator
     return {

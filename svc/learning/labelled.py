@@ -121,12 +121,16 @@ def weighed(
 
 def worth(question: Question, p: Sequence[float], truth: int) -> Worth:
     """What one raw reading was worth."""
-    task, row, true = TASKS[question.task], np.array([p]), np.array([truth])
-    return Worth(
-        p_true=float(task.true_probabilities(row, true)[0]),
-        confidence=float(task.confidence(row)[0]),
-        correct=int(task.correct(row, true)[0]),
-    )
+    return worths(question, [p], [truth])[0]
+
+
+def worths(question: Question, p: Sequence[Sequence[float]], truth: Sequence[int]) -> list[Worth]:
+    """What each raw reading was worth."""
+    task, rows, true = TASKS[question.task], np.array(p), np.array(truth)
+    p_true = task.true_probabilities(rows, true).tolist()
+    confidence = task.confidence(rows).tolist()
+    correct = task.correct(rows, true).astype(int).tolist()
+    return [Worth(*row) for row in zip(p_true, confidence, correct, strict=True)]
 
 
 def unlabelled(question: Question) -> Labelled:

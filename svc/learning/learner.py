@@ -8,25 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from svc import limits
-from svc.errors import InvalidRequest, NotFound
-from svc.jsontext import JsonObject
-from svc.learning import councils, fits
-from svc.learning.labelled import labelled, sampling_weights, worth
+from svc.errors import NotFound
+from svc.learning import bulk, councils, fits
+from svc.learning.checking import Checks
+from svc.learning.labelled import labelled, sampling_weights
 from svc.learning.scheduler import Scheduler
-from svc.phrases import quoted
 from svc.questions import from_definition
-from svc.records import Source
-from svc.schemas import Feedback
+from svc.schemas import BulkFeedback, Feedback, LineError
 from svc.store import (
     CalibrationState,
     Labels,
-    NewLabel,
     Place,
-    QuestionVersion,
     QuestionVersions,
 )
-from svc.store.decisions import Decisions, StoredDecision
-from svc.terms import Privacy
+from svc.store.decisions import Decisions
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +32,14 @@ class Counted:
 
     labels: int
     calibrated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How many of many labels were stored, and what was wrong with others."""
+
+    labels: int
+    errors: list[LineError]
 
 
 class Learner:
@@ -70,45 +73,39 @@ class Learner:
         decision = self._decisions.get(feedback.decision_id)
         if decision is None or project not in (None, decision.facts.project):
             raise NotFound("there is no such decision")
-        label = self._checked(decision, feedback)
+        checks = Checks(self._versions, self._now_ms())
+        (label,) = checks.labels([checks.check(decision, feedback)])
         state, new = self._labels.add(label)
         project_question = (label.project, label.digest)
         if state.teaches:
             self._refits.schedule(project_question, self._until_refit_s(state))
             return Counted(state.labels, state.calibrator is not None)
         fitted = False
-        if new and _is_first_fit_due(state):
+        if new and _is_first_fit_due(state, new):
             if state.labels <= self._at_once:
                 fitted = self.fit(project_question)
             else:
                 self._refits.schedule(project_question, self._until_refit_s(state))
         return Counted(state.labels, fitted)
 
+    def label_all(self, given: BulkFeedback, project: str, only: str | None = None) -> Taken:
+        """Store many true answers in one transaction; refs are those of `project`.
+
+        With `only`, decisions of other projects do not exist. Calibrators are fitted in the
+        background. Raises `StorageError`.
+        """
+        checks = Checks(self._versions, self._now_ms())
+        labels, errors = bulk.checked(given, self._decisions, checks, project, only)
+        if not labels or (given.atomic and errors):
+            return Taken(0, errors)
+        for project_question, (state, new) in self._labels.add_all(checks.labels(labels)).items():
+            if state.teaches or _is_first_fit_due(state, new):
+                self._refits.schedule(project_question, self._until_refit_s(state))
+        return Taken(len(labels), errors)
+
     def close(self) -> None:
         """Stop fitting; the next start does what is left."""
         self._refits.close()
-
-    def _checked(self, decision: StoredDecision, feedback: Feedback) -> NewLabel:
-        key = feedback.question
-        stored, answer = decision.readings.get(key), decision.answers.get(key)
-        if stored is None or answer is None:
-            raise NotFound(f"the decision has no question {quoted(key)}")
-        if stored.reading is None:
-            skipped = answer.source is Source.SKIPPED
-            reason = "was skipped" if skipped else "was answered by a rule"
-            raise InvalidRequest(
-                f"question {quoted(key)} {reason}; a label would teach nothing about a model"
-            )
-        version = self._versions.get(stored.question_id)
-        # A foreign key makes sure that it is there.
-        assert version is not None
-        question = from_definition(version.definition)
-        if decision.facts.privacy == Privacy.STRICT and question.extracts:
-            raise InvalidRequest(
-                f"question {quoted(key)}: the value was not kept under privacy: strict, "
-                "so no label can be compared with it"
-            )
-        return _label(decision, version, stored.reading, feedback, self._now_ms())
 
     def _until_refit_s(self, state: CalibrationState) -> float:
         """Seconds until the next fit is allowed; at most the interval, even if clocks jump."""
@@ -154,40 +151,7 @@ class Learner:
         return int(self._clock() * 1000)
 
 
-def _is_first_fit_due(state: CalibrationState) -> bool:
-    """Whether to try and fit a first calibrator now, also after tries that gave none."""
-    due = state.labels % limits.TRY_EVERY == 0 or not state.tried
+def _is_first_fit_due(state: CalibrationState, new: int) -> bool:
+    """Whether to try and fit a first calibrator with `new` labels, also after vain tries."""
+    due = state.labels % limits.TRY_EVERY < new or not state.tried
     return due and state.labels >= limits.MIN_LABELS
-
-
-def _label(
-    decision: StoredDecision,
-    version: QuestionVersion,
-    reading: JsonObject,
-    feedback: Feedback,
-    now_ms: int,
-) -> NewLabel:
-    key, question = feedback.question, from_definition(version.definition)
-    try:
-        label = question.check_label(feedback.label)
-    except ValueError as error:
-        raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
-    truth = question.truth(label, decision.answers[key].fields)
-    p = question.evidence(reading["p"])
-    return NewLabel(
-        decision_seq=decision.seq,
-        key=key,
-        project=decision.facts.project,
-        digest=version.digest,
-        question_id=version.question_id,
-        label=label,
-        truth=truth,
-        p=p,
-        worth=worth(question, p, truth),
-        answered_by=reading.get("by", f"{decision.facts.model} {decision.facts.mode}"),
-        created_at=now_ms,
-        sampled=feedback.sampled,
-        chance=feedback.chance,
-        members=reading.get("members"),
-        reviewer=feedback.reviewer,
-    )

@@ -20,6 +20,7 @@ HEADERS: Json = {
         "required": True,
     },
     "WWW-Authenticate": {"description": "`Bearer`.", "schema": TEXT, "required": True},
+    "x-next-before": {"description": "`before` of the next page, if any.", "schema": TEXT},
     "Content-Security-Policy": {
         "description": "Blocks every other origin.",
         "schema": TEXT,

@@ -12,9 +12,9 @@ from marshmallow import Schema
 from svc import limits
 from svc.openapi import error_responses
 from svc.openapi.examples import Exchange, of_route
-from svc.shapes import OBJECT, Json
+from svc.shapes import OBJECT, TEXT, Json
 
-JSON = "application/json"
+JSON, LINES = "application/json", "application/x-ndjson"
 # The error statuses of every route that needs a key, and those of every route.
 GUARDED_FAILURES, COMMON_FAILURES = (401, 403, 429), (400, 413, 500)
 
@@ -23,11 +23,13 @@ GUARDED_FAILURES, COMMON_FAILURES = (401, 403, 429), (400, 413, 500)
 class Description:
     """What the decorators of a view say of it.
 
-    `fails` are its error statuses besides the common ones. A `guarded` view needs a key, once the
+    `lines` is the field whose elements may be sent as JSON lines instead. `fails` are its error
+    statuses besides the common ones. A `guarded` view needs a key, once the
     server has keys.
     """
 
     body: type[Schema] | None = None
+    lines: str = ""
     query: type[Schema] | None = None
     path: type[Schema] | None = None
     answers: Any = None
@@ -72,8 +74,10 @@ class Route:
         if self.description.body is None:
             return {}
         examples = _examples(self.path, lambda example: example.request)
-        media = {"schema": self.description.body, **examples}
-        return {"requestBody": {"required": True, "content": {JSON: media}}}
+        media = {JSON: {"schema": self.description.body, **examples}}
+        if self.description.lines:
+            media[LINES] = {"schema": {**TEXT, "description": "A JSON object in each line."}}
+        return {"requestBody": {"required": True, "content": media}}
 
     def _answer(self, summary: str) -> Json:
         examples = _examples(self.path, lambda example: example.answer)

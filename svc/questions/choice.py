@@ -133,10 +133,13 @@ class Choice(Lettered):
         return [*(p for _, p in by_key), *probabilities[len(self.options) :]]
 
     def truth(self, label: str, answer: Mapping[str, Any]) -> int:
-        return self.in_definition_order(self.certain(label).probabilities).index(1)
+        return self.option_names.index(label)
 
     def candidates(self, reading: Reading) -> list[tuple[str, float]]:
         return list(zip(self.keys, reading.probabilities, strict=True))
+
+    def shown(self, fields: Mapping[str, Any]) -> tuple[str, float]:
+        return fields["choice"], fields["confidence"]
 
     def top(self, reading: Reading) -> str:
         return self.keys[argmax(reading.probabilities)]

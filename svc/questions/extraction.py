@@ -157,6 +157,9 @@ class Extraction(Question):
         """Whether the value that was returned is the true one."""
         return int(self._agree(label, answer["value"]))
 
+    def shown(self, fields: Mapping[str, Any]) -> tuple[Any, float]:
+        return fields["value"], fields["confidence"]
+
     def top(self, reading: Reading) -> Any:
         return reading.value
 

@@ -148,6 +148,10 @@ class Multi(LabelQuestion):
     def truth(self, label: tuple[str, ...], answer: Mapping[str, Any]) -> int:
         return int(set(label) == set(answer["selected"]))
 
+    def shown(self, fields: Mapping[str, Any]) -> tuple[tuple[str, ...], float]:
+        probabilities = tuple(fields["probabilities"].values())
+        return tuple(fields["selected"]), self.confidence(Reading(probabilities))
+
     def top(self, reading: Reading) -> tuple[str, ...]:
         rows = zip(self.keys, reading.probabilities, strict=True)
         return tuple(key for key, p in rows if round(p, DECIMALS) >= self.threshold)

@@ -99,6 +99,10 @@ class Noul(Distribution):
         (yes,) = reading.probabilities
         return [("true", yes), ("false", 1 - yes)]
 
+    def shown(self, fields: Mapping[str, Any]) -> tuple[bool, float]:
+        reading = Reading((fields["noul"],))
+        return self.top(reading), self.confidence(reading)
+
     def top(self, reading: Reading) -> bool:
         # Rounded as the caller sees it.
         return round(reading.probabilities[0], DECIMALS) >= EVEN

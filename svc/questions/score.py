@@ -84,6 +84,12 @@ class Score(Lettered):
     def truth(self, label: int, answer: Mapping[str, Any]) -> int:
         return label
 
+    def shown(self, fields: Mapping[str, Any]) -> tuple[int, float]:
+        """A route may show the probabilities as a list, or by the numbers of the levels."""
+        shown = fields["probabilities"]
+        probabilities = list(shown.values()) if isinstance(shown, Mapping) else shown
+        return argmax(probabilities), fields["confidence"]
+
     def top(self, reading: Reading) -> int:
         return argmax(reading.probabilities)
 

@@ -18,7 +18,17 @@ from svc.schemas.decision import (
     load_questions,
     with_state,
 )
-from svc.schemas.feedback import Feedback, FeedbackRequestSchema, any_label
+from svc.schemas.feedback import (
+    BulkFeedback,
+    BulkFeedbackSchema,
+    Feedback,
+    FeedbackRequestSchema,
+    LabelledLine,
+    LabelledLineSchema,
+    LineError,
+    NumberedLine,
+    any_label,
+)
 from svc.schemas.loading import load
 from svc.schemas.plan import PlanField, model_plan
 from svc.schemas.references import ReviewerField
@@ -37,12 +47,18 @@ __all__ = [
     "DECISION_ID",
     "DEFAULT_PROJECT",
     "MODES",
+    "BulkFeedback",
+    "BulkFeedbackSchema",
     "DecidedSchema",
     "DecisionRequest",
     "DecisionRequestSchema",
     "DecisionResponseSchema",
     "Feedback",
     "FeedbackRequestSchema",
+    "LabelledLine",
+    "LabelledLineSchema",
+    "LineError",
+    "NumberedLine",
     "PlanField",
     "QuestionsField",
     "ResponseSchema",

@@ -31,11 +31,13 @@ from svc.store.labels import (
     Worth,
 )
 from svc.store.opened_file import ServedFile
+from svc.store.overview import Overview
 from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
+from svc.store.wanted import Wanted
 from svc.store.weeks import Week, Weeks
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "NewDecision",
     "NewLabel",
     "NewerLabels",
+    "Overview",
     "Period",
     "Periods",
     "Place",
@@ -78,6 +81,7 @@ __all__ = [
     "TrainingData",
     "UnknownDecision",
     "UnreadableKey",
+    "Wanted",
     "Week",
     "Weeks",
     "WeighedLabel",

@@ -6,7 +6,7 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -14,10 +14,21 @@ from typing import Any, NamedTuple
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
 from svc.store import activity, ids, question_versions, weeks
+from svc.store.audit_pages import (
+    ANSWERS,
+    BOUNDS,
+    READINGS,
+    AuditEntry,
+    AuditPage,
+    AuditPages,
+    Bounds,
+    facts,
+)
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
-from svc.store.errors import UnknownDecision
 from svc.store.project_sizes import Room, full
+
+__all__ = ["AuditEntry", "AuditPage", "Decisions", "StoredDecision", "StoredReading"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +49,6 @@ class StoredDecision:
     readings: Mapping[str, StoredReading]
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
-    """A decision as the audit log shows it, with its answers and images as JSON.
-
-    `seq` is its row, and `created_at` in unix milliseconds.
-    """
-
-    seq: int
-    id: str
-    created_at: int
-    facts: DecisionFacts
-    answers: str
-    tags: str
-    images: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class AuditPage:
-    """Decisions, newest first, and whether the project has older ones."""
-
-    entries: list[AuditEntry]
-    more: bool
-
-
 # The facts of one row.
 _Columns = tuple[Any, ...]
 # The digest and the row of the question that a project and a key meant last.
@@ -76,29 +63,17 @@ _COLUMNS = (
     *(*FACTS, "answers", "readings", "images", "tags"),
 )
 _INSERT = f"INSERT INTO decisions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-_WHOLE = (
-    "CASE WHEN same_as IS NULL THEN {0} ELSE "
-    "(SELECT whole.{0} FROM decisions AS whole WHERE whole.seq = decisions.same_as) END AS {0}"
+_BY_IDS = (
+    f"SELECT seq, id, question_ids, {', '.join(FACTS)}, {ANSWERS}, {READINGS} FROM decisions "
+    "WHERE id IN ({})"
 )
-_ANSWERS, READINGS = _WHOLE.format("answers"), _WHOLE.format("readings")
-_BY_ID = (
-    f"SELECT seq, id, created_at, question_ids, images, {', '.join(FACTS)}, {_ANSWERS}, "
-    f"{READINGS} FROM decisions WHERE id = ?"
+_NEWEST = (
+    "SELECT value AS ref, (SELECT id FROM decisions WHERE project = ?1 AND ref = value "
+    "ORDER BY seq DESC LIMIT 1) AS id FROM json_each(?2)"
 )
-_ENTRY = (
-    f"SELECT seq, id, created_at, {_ANSWERS}, coalesce(tags, '{{}}'), images, {', '.join(FACTS)} "
-    "FROM decisions WHERE "
-)
-_PAGE = f"{_ENTRY} project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
-_ENTRY_BY_ID = f"{_ENTRY} id = ?"
 _ROW = "SELECT seq, same_as FROM decisions WHERE id = ?"
 _ANY = "SELECT 1 FROM decisions WHERE project = ? LIMIT 1"
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
-_SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
-# About the bytes of an entry's JSON without its texts.
-_HEAD_BYTES = 400
-# A seq after every other.
-_END = 2**63 - 1
 
 
 class _Item(NamedTuple):
@@ -112,12 +87,17 @@ class _Item(NamedTuple):
     digest: bytes | None
 
 
-class Decisions:
+class Decisions(AuditPages):
     """Stores decisions and finds them again."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], float] = time.time,
+        bounds: Bounds = BOUNDS,
+    ) -> None:
         """`clock` gives seconds since the epoch."""
-        self._database = database
+        super().__init__(database, bounds)
         self._clock = clock
         self._contents = Contents()
         # The five minutes of the last decision of this process.
@@ -143,44 +123,40 @@ class Decisions:
 
     def get(self, decision_id: str) -> StoredDecision | None:
         """The decision with this id. Raises `StorageError`."""
-        ulid = ids.parse(decision_id)
-        if ulid is None:
-            return None
-        with self._database.read() as connection:
-            row = connection.execute(_BY_ID, (ulid,)).fetchone()
-        return None if row is None else _decode(row)
+        found, _ = self.several([decision_id])
+        return found.get(decision_id)
 
-    def entry(self, decision_id: str) -> AuditEntry | None:
-        """The decision with this id as the audit log shows it. Raises `StorageError`."""
-        rows = self._database.rows(_ENTRY_BY_ID, ids.parse(decision_id))
-        return _entry(*rows[0]) if rows else None
+    def several(
+        self, decision_ids: Iterable[str], most_chars: float = math.inf
+    ) -> tuple[dict[str, StoredDecision], float]:
+        """The decisions with these ids, and how many of `most_chars` characters they leave.
+
+        Where they have more, some are missing, and what is left is below 0. Raises `StorageError`.
+        """
+        named = {ids.parse(decision_id): decision_id for decision_id in decision_ids}
+        named.pop(None, None)
+        found: dict[str, StoredDecision] = {}
+        with self._database.read() as connection:
+            query = _BY_IDS.format(",".join("?" * len(named)))
+            for row in connection.execute(query, tuple(named)):
+                most_chars -= len(row["answers"]) + len(row["readings"])
+                if most_chars < 0:
+                    break
+                found[named[row["id"]]] = _decode(row)
+        return found, most_chars
+
+    def newest(self, project: str, refs: Iterable[str]) -> dict[str, str]:
+        """The ids of the project's newest decisions with these refs, by ref.
+
+        Raises `StorageError`.
+        """
+        rows = self._database.rows(_NEWEST, project, _json(list(refs)))
+        return {row["ref"]: ids.text(row["id"]) for row in rows if row["id"] is not None}
 
     def any_of(self, project: str) -> bool:
         """Whether there are decisions of a project. Raises `StorageError`."""
         with self._database.read() as connection:
             return connection.execute(_ANY, (project,)).fetchone() is not None
-
-    def page(
-        self,
-        project: str,
-        limit: int,
-        before: str | None = None,
-        most_bytes: float = math.inf,
-    ) -> AuditPage:
-        """At most `limit` decisions of `project`, newest first, older than the one named `before`.
-
-        They end where their texts have more than `most_bytes` together, but not before the first.
-        Raises `UnknownDecision` where the project has no decision `before`, and `StorageError`.
-        """
-        entries: list[AuditEntry] = []
-        with self._database.read() as connection:
-            seq = _END if before is None else _seq(connection, project, before)
-            for row in connection.execute(_PAGE, (project, seq, limit + 1)):
-                most_bytes -= _size(row)
-                if len(entries) == limit or (entries and most_bytes < 0):
-                    return AuditPage(entries, more=True)
-                entries.append(_entry(*row))
-        return AuditPage(entries, more=False)
 
     def _insert(
         self,
@@ -217,6 +193,7 @@ class Decisions:
             ]
         connection.executemany(_INSERT, rows)
         self._note(connection, stored, items)
+        question_versions.note_asked(connection, recent, created_at)
         weeks.add(connection, weeks.number(created_at), answered)
         activity.add(connection, created_at, counted)
         self._sweep(connection, created_at)
@@ -260,13 +237,6 @@ def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _R
     return rows
 
 
-def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
-    row = connection.execute(_SEQ, (ids.parse(decision_id), project)).fetchone()
-    if row is None:
-        raise UnknownDecision("the project has no such decision")
-    return int(row[0])
-
-
 def _encode(decision: Decision) -> tuple[_Columns, str, str, str | None, str | None]:
     return (
         _facts_of(decision),
@@ -282,29 +252,15 @@ def _json(value: Any) -> str:
     return jsontext.dumps(value).encode("utf-8", "backslashreplace").decode()
 
 
-def _facts(row: Sequence[Any]) -> DecisionFacts:
-    facts = dict(zip(FACTS, row, strict=True))
-    return DecisionFacts(**{**facts, "cached": bool(facts["cached"])})
-
-
-def _entry(
-    seq: int, ulid: bytes, created_at: int, answers: str, tags: str, images: str | None, *row: Any
-) -> AuditEntry:
-    return AuditEntry(seq, ids.text(ulid), created_at, _facts(row), answers, tags, images)
-
-
-def _size(row: sqlite3.Row) -> int:
-    """The bytes of all texts of a row, and about those of everything else in its JSON."""
-    return _HEAD_BYTES + sum(len(text.encode()) for text in row if isinstance(text, str))
-
-
 def _decode(row: sqlite3.Row) -> StoredDecision:
-    answers = json.loads(row["answers"])
+    texts = ",".join((row["answers"], row["readings"], row["question_ids"]))
+    # One call for all three: the call itself costs as much as to parse a short text.
+    answers, readings, question_ids = json.loads(f"[{texts}]")
     return StoredDecision(
         seq=row["seq"],
-        facts=_facts([row[name] for name in FACTS]),
+        facts=facts([row[name] for name in FACTS]),
         answers={key: Answer.kept(fields) for key, fields in answers.items()},
-        readings=_readings(json.loads(row["readings"]), json.loads(row["question_ids"])),
+        readings=_readings(readings, question_ids),
     )
 
 

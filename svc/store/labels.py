@@ -45,9 +45,9 @@ _RELATIVE = (
     "(SELECT relative FROM review_chances WHERE round = review_round AND level = doubt) AS relative"
 )
 _COUNT = (
-    "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES (?, ?, ?, 1, 1) "
-    "ON CONFLICT DO UPDATE SET labels = labels + ?, revision = revision + 1 "
-    f"RETURNING {_LEARNED}"
+    "INSERT INTO learned (project, digest, question_id, labels, revision) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET labels = labels + excluded.labels, "
+    f"revision = revision + excluded.revision RETURNING {_LEARNED}"
 )
 _RECENT = (
     f"SELECT p, truth, members, answered_by, sampled, chance, created_at, {_RELATIVE}, "
@@ -72,7 +72,8 @@ _RELATIVES = (
 _IDS = "SELECT id FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?"
 _CLAIM = (
     "UPDATE learned SET fitted_at = :now WHERE project = :project AND digest = :digest "
-    "AND tried < revision AND fitted_at NOT BETWEEN :now - :interval + 1 AND :now"
+    "AND tried < revision "
+    "AND (fitted_at IS NULL OR fitted_at NOT BETWEEN :now - :interval + 1 AND :now)"
 )
 _KEEP = (
     "UPDATE learned SET tried = :revision, fitted_at = :now, "
@@ -121,6 +122,10 @@ class NewLabel:
     members: Members | None = None
     worth: Worth | None = None
     reviewer: str | None = None
+
+
+# A label with those of its fields that are long, encoded.
+_Encoded = tuple[NewLabel, _Texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +228,30 @@ class Labels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, label: NewLabel) -> tuple[CalibrationState, bool]:
-        """Store `label` in place of an earlier one; what is known now, and whether it is new.
+    def add(self, label: NewLabel) -> tuple[CalibrationState, int]:
+        """Store `label` in place of an earlier one; what is known now, and 1 where it is new.
 
         Returns once it is durable. Raises `StorageError`.
         """
-        members = None if label.members is None else json.dumps(label.members)
-        texts = (json.dumps(list(label.p)), members)
-        return self._database.write_grouped(_add_all, (label, texts))
+        return self._database.write_grouped(_add_each, [(label, _texts(label))])
+
+    def add_all(self, labels: Iterable[NewLabel]) -> dict[Place, tuple[CalibrationState, int]]:
+        """Store all `labels` in one transaction; what is known now, and how many are new.
+
+        Of several for the same question of a decision the last one counts.
+        Returns once they are durable. Raises `StorageError`.
+        """
+        groups: dict[Place, dict[tuple[int, str], _Encoded]] = {}
+        for label in labels:
+            group = groups.setdefault((label.project, label.digest), {})
+            group[label.decision_seq, label.key] = (label, _texts(label))
+
+        def write(connection: sqlite3.Connection) -> dict[Place, tuple[CalibrationState, int]]:
+            return {
+                place: _add(connection, list(group.values())) for place, group in groups.items()
+            }
+
+        return self._database.write(write)
 
     def of_decisions(self, seqs: Sequence[int]) -> dict[int, list[GivenLabel]]:
         """The labels of the decisions in these rows, by row. Raises `StorageError`."""
@@ -332,25 +353,37 @@ class Labels:
             return [(row["project"], row["digest"]) for row in connection.execute(_STALE)]
 
 
-def _add_all(
-    connection: sqlite3.Connection, items: Sequence[tuple[NewLabel, _Texts]]
-) -> list[tuple[CalibrationState, bool]]:
-    return [_add(connection, label, texts) for label, texts in items]
+def _add_each(
+    connection: sqlite3.Connection, items: Sequence[list[_Encoded]]
+) -> list[tuple[CalibrationState, int]]:
+    return [_add(connection, item) for item in items]
 
 
-def _add(
-    connection: sqlite3.Connection, label: NewLabel, texts: _Texts
-) -> tuple[CalibrationState, bool]:
-    new = not connection.execute(_DROP, (label.decision_seq, label.key)).rowcount
+def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[CalibrationState, int]:
+    """Store labels of one exact question of a project, no two for the same decision and key."""
+    first = items[0][0]
+    taken = [(label.decision_seq, label.key) for label, _ in items]
+    new = len(items) - connection.executemany(_DROP, taken).rowcount
+    connection.executemany(_ADD, [_row(connection, *item) for item in items])
+    for label, _ in items:
+        if label.reviewer is not None:
+            place = (label.decision_seq, label.key, label.project, label.question_id)
+            said = (label.reviewer, json.dumps(label.label), label.created_at)
+            judgements.add(connection, (*place, *said))
+    count = (first.project, first.digest, first.question_id, new, len(items))
+    return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
+
+
+def _row(connection: sqlite3.Connection, label: NewLabel, texts: _Texts) -> tuple[Any, ...]:
     place = (label.decision_seq, label.key, label.project, label.question_id)
     origin = (label.answered_by, *_drawn(connection, label))
     worth = (None, None, None) if label.worth is None else astuple(label.worth)
-    said = (json.dumps(label.label), label.truth)
-    connection.execute(_ADD, (*place, *said, *origin, *worth, *texts))
-    if label.reviewer is not None:
-        judgements.add(connection, (*place, label.reviewer, said[0], label.created_at))
-    count = (label.project, label.digest, label.question_id, int(new))
-    return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
+    return (*place, json.dumps(label.label), label.truth, *origin, *worth, *texts)
+
+
+def _texts(label: NewLabel) -> _Texts:
+    members = None if label.members is None else json.dumps(label.members)
+    return json.dumps(list(label.p)), members
 
 
 def _drawn(connection: sqlite3.Connection, label: NewLabel) -> tuple[Any, ...]:

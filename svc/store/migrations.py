@@ -102,6 +102,8 @@ SELECT span, 'model', created_at / 1000 / span * span AS start, project, model,
 FROM decisions, (SELECT 3600 AS span UNION SELECT 86400)
 GROUP BY span, start, project, model;
 """
+# When each question was asked last, in unix milliseconds; NULL where that was not noted yet.
+_ASKED_AT = "ALTER TABLE asked ADD COLUMN last_at INTEGER;"
 
 # The review queue, by project and exact question; `store/review.py` says what it is. How far it has
 # looked: the last row of a decision, and when, in unix milliseconds. Rounds of decisions that
@@ -181,7 +183,7 @@ def shipped() -> tuple[Migration, ...]:
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
-    added += [_ACTIVITY, _REVIEW]
+    added += [_ACTIVITY, _REVIEW, _ASKED_AT]
     return (schema, *added)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from svc import limits
 from svc.store import weeks
+from svc.store.audit_pages import READINGS
 from svc.store.database import Database
-from svc.store.decisions import READINGS
 
 _DEEPEST = (
     "SELECT seq, created_at FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"

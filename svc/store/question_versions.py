@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from svc.store.database import Database
@@ -12,12 +13,22 @@ _FIND = (
     "LEFT JOIN asked ON project = ? AND key = ? WHERE digest = ?"
 )
 _NEW = "INSERT INTO questions (digest, definition) VALUES (?, ?)"
-_SET_LATEST = "REPLACE INTO asked (project, key, question_id) VALUES (?, ?, ?)"
+_SET_LATEST = (
+    "INSERT INTO asked (project, key, question_id) VALUES (?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET question_id = excluded.question_id"
+)
+_NOTE = (
+    "UPDATE asked SET last_at = ? WHERE project = ? AND key = ? "
+    "AND (last_at IS NULL OR last_at NOT BETWEEN ? AND ?)"
+)
 _LATEST = (
     "SELECT id, digest, definition FROM asked JOIN questions ON id = question_id "
     "WHERE project = ? AND key = ?"
 )
 _BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
+
+# How old the noted time of a question may be, so that not every decision writes it anew.
+NOTED_EVERY_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +72,11 @@ def record(
     if recent != question_id:
         connection.execute(_SET_LATEST, (project, key, question_id))
     return int(question_id)
+
+
+def note_asked(
+    connection: sqlite3.Connection, places: Iterable[tuple[str, str]], now_ms: int
+) -> None:
+    """Note that these questions, each a project and a key, were asked now."""
+    fresh = (now_ms - NOTED_EVERY_MS, now_ms)
+    connection.executemany(_NOTE, [(now_ms, *place, *fresh) for place in places])

@@ -17,8 +17,8 @@ from functools import partial
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.store import ids
+from svc.store.audit_pages import READINGS
 from svc.store.database import Database
-from svc.store.decisions import READINGS
 
 # A project and the row of an exact question.
 Wording = tuple[str, int]

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-
 from flask import Blueprint, Response, g
 
 from svc import jsontext, limits
-from svc.errors import NotFound
 from svc.schemas import (
     DECISION_ID,
     ResponseSchema,
     Shown,
 )
 from svc.shapes import TEXT, array, nullable
-from svc.store import UnknownDecision
-from svc.store.decisions import AuditEntry, Decisions
+from svc.store.decisions import AuditEntry
 from svc.web.decorators import fails, query, response
 from svc.web.entries import AuditEntrySchema, entry_text
-from svc.web.query import ProjectQuerySchema, QueryText, QueryWhole
-
-
-class AuditQuerySchema(ProjectQuerySchema):
-    limit = QueryWhole(
-        *limits.AUDIT_PAGE,
-        description="Entries on the page, where they have no more than about 2 MB.",
-        load_default=limits.AUDIT_PAGE_DEFAULT,
-    )
-    before = QueryText("Only decisions older than this one: `next_before` of a page.")
+from svc.web.filters import Filters
+from svc.web.pages import PageQuerySchema, Pages
 
 
 class AuditPageSchema(ResponseSchema):
@@ -38,29 +26,26 @@ class AuditPageSchema(ResponseSchema):
     next_before = Shown(nullable(DECISION_ID), "`before` of the next page, if any.")
 
 
-def blueprint(decisions: Decisions) -> Blueprint:
+def blueprint(pages: Pages) -> Blueprint:
     """The route that lists decisions, newest first."""
     routes = Blueprint("audit", __name__)
-    # A page takes several times its bytes while it is made.
-    making = threading.BoundedSemaphore(limits.PAGES_AT_ONCE)
 
     @routes.get("/v1/audit")
-    @query(AuditQuerySchema)
+    @query(PageQuerySchema)
     @response(AuditPageSchema)
     @fails(404)
-    def audit(limit: int, project: str | None = None, before: str | None = None) -> Response:
+    def audit(
+        limit: int, filters: Filters, project: str | None = None, before: str | None = None
+    ) -> Response:
         """List a project's decisions, newest first, a page at a time.
 
-        A page also ends after about 2 MB, with fewer entries than `limit`; `next_before` leads on.
+        A page also ends after about 2 MB, and with filters once {AUDIT_LOOKED_AT} decisions were
+        looked at, with fewer entries than `limit` or none; `next_before` leads on, and is null at
+        the end.
         """
         project = g.access.reading(project)
-        with making:
-            try:
-                page = decisions.page(project, limit, before, limits.PAGE_BYTES)
-            except UnknownDecision as error:
-                raise NotFound(f"before: {error.message}") from None
-            next_before = page.entries[-1].id if page.more else None
-            text = _page(project, page.entries, next_before)
+        with pages.page(project, filters, limit, before) as page:
+            text = _page(project, page.entries, page.next_before)
             return Response(text, mimetype="application/json")
 
     return routes

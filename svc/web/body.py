@@ -9,12 +9,20 @@ from flask import Response, current_app, request
 
 from svc import jsontext, limits
 from svc.errors import InvalidJson, InvalidRequest, TooLarge, UnsupportedMedia
+from svc.schemas import NumberedLine
 
 _GZIP = 16 + zlib.MAX_WBITS
 _WINDOW_BITS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
 
 # A decoder gets so many bytes at once, because it copies what is left of them when it ends.
 _PIECE_BYTES = 65_536
+
+# The content type of a body that holds a JSON value in each line.
+LINES = "application/x-ndjson"
+
+_TOO_MANY_PARTS = (
+    f"the body has more than {limits.BODY_PARTS:,} members and elements; send less at once"
+)
 
 
 def read() -> bytes:
@@ -39,10 +47,27 @@ def read() -> bytes:
 def parse(body: bytes) -> Any:
     """A body's JSON, whatever its content type. Raises `InvalidJson` or `InvalidRequest`."""
     if jsontext.has_more_parts(body, limits.BODY_PARTS):
-        raise InvalidRequest(
-            f"the body has more than {limits.BODY_PARTS:,} members and elements; send less at once"
-        )
+        raise InvalidRequest(_TOO_MANY_PARTS)
     return jsontext.loads(body)
+
+
+def parse_lines(body: bytes) -> list[NumberedLine]:
+    """The lines of a body of JSON lines, without blank ones. Raises `InvalidRequest`."""
+    if jsontext.has_more_parts(body, limits.BODY_PARTS):
+        raise InvalidRequest(_TOO_MANY_PARTS)
+    lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
+    if len(lines) > limits.BULK_LABELS:
+        raise InvalidRequest(
+            f"the body has {len(lines):,} lines, at most {limits.BULK_LABELS:,} are allowed"
+        )
+    return [_line(number, line) for number, line in lines]
+
+
+def _line(number: int, line: bytes) -> NumberedLine:
+    try:
+        return NumberedLine(number, jsontext.loads(line, "the line", one_line=True))
+    except InvalidJson as error:
+        return NumberedLine(number, error=error.message)
 
 
 def _decompress(body: bytes, encoding: str, limit: int) -> bytes:

@@ -19,7 +19,7 @@ from marshmallow import Schema
 from svc.costly import CostlyWork
 from svc.openapi import Description, Route
 from svc.schemas import load
-from svc.web.body import json_response, parse, read
+from svc.web.body import LINES, json_response, parse, parse_lines, read
 from svc.web.query import can_refuse
 
 View = Callable[..., Any]
@@ -35,19 +35,25 @@ SMALL_BYTES = 65_536
 _reading = CostlyWork(SMALL_BYTES)
 
 
-def body(schema: type[Schema]) -> Callable[[View], View]:
-    """The view's first argument is the request's body as `schema` loads it."""
+def body(schema: type[Schema], lines: str = "") -> Callable[[View], View]:
+    """The view's first argument is the request's body as `schema` loads it.
+
+    With `lines`, the body may also be JSON lines, which are the elements of that field then.
+    """
     checked = schema()
+
+    def parsed(sent: bytes) -> Any:
+        return {lines: parse_lines(sent)} if lines and request.mimetype == LINES else parse(sent)
 
     def decorate(view: View) -> View:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Any:
             sent = read()
             with _reading.turn(g.access.key_id, len(sent), g.deadline):
-                value = load(checked, parse(sent))
+                value = load(checked, parsed(sent))
             return view(value, *args, **kwargs)
 
-        return _say(decorated, body=schema, fails=_UNREADABLE)
+        return _say(decorated, body=schema, lines=lines, fails=_UNREADABLE)
 
     return decorate
 

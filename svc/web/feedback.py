@@ -1,15 +1,26 @@
-"""`POST /v1/feedback`."""
+"""`POST /v1/feedback` and `POST /v1/feedback/bulk`."""
 
 from __future__ import annotations
+
+from dataclasses import asdict, replace
 
 from flask import Blueprint, g
 
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.learning import Learner
-from svc.schemas import DECISION_ID, Feedback, FeedbackRequestSchema, ResponseSchema, Shown
-from svc.shapes import COUNT, FLAG, TEXT
-from svc.web.decorators import body, fails, response
+from svc.schemas import (
+    DECISION_ID,
+    BulkFeedback,
+    BulkFeedbackSchema,
+    Feedback,
+    FeedbackRequestSchema,
+    ResponseSchema,
+    Shown,
+)
+from svc.shapes import COUNT, FLAG, TEXT, array
+from svc.web.decorators import body, fails, query, response
+from svc.web.query import QueryFlag, StrictQuerySchema, project_field
 
 
 class LabelledSchema(ResponseSchema):
@@ -25,6 +36,27 @@ class FeedbackResponseSchema(LabelledSchema):
     decision_id = Shown(DECISION_ID)
     question = Shown(TEXT)
     calibrated = Shown(FLAG, "Whether a calibrator is in effect for the question.")
+
+
+class BulkFeedbackQuerySchema(StrictQuerySchema):
+    project = project_field()
+    atomic = QueryFlag("Take all labels, or none where anything is wrong.", load_default=False)
+
+
+class LineErrorSchema(ResponseSchema):
+    """What is wrong with a line."""
+
+    line = Shown(COUNT, "The number of the line or element, from 1.")
+    field = Shown(TEXT, "Such as `ref` or `labels.refund`; empty where it is the whole line.")
+    message = Shown(TEXT, "What is wrong, and what is allowed.")
+
+
+class BulkFeedbackResponseSchema(ResponseSchema):
+    """What became of many labels."""
+
+    lines = Shown(COUNT, "How many lines were read.")
+    taken = Shown(COUNT, "How many labels were stored; with `atomic` all or none.")
+    errors = Shown(array(LineErrorSchema), "In the order of the lines.")
 
 
 def blueprint(learner: Learner) -> Blueprint:
@@ -49,5 +81,22 @@ def blueprint(learner: Learner) -> Blueprint:
             "min_labels": limits.MIN_LABELS,
             "calibrated": counted.calibrated,
         }
+
+    @routes.post("/v1/feedback/bulk")
+    @body(BulkFeedbackSchema, lines="labels")
+    @query(BulkFeedbackQuerySchema)
+    @response(BulkFeedbackResponseSchema)
+    def feedback_bulk(given: BulkFeedback, atomic: bool, project: str | None = None) -> JsonObject:
+        """Give true answers to questions of many decisions, at most {BULK_LABELS} labels.
+
+        As one JSON object, or as JSON lines with `project` and `atomic` in the query. Every label
+        that is right is stored, in one transaction, and every other one is reported with its line;
+        with `atomic`, either all are stored or none. Calibrators are fitted in the background.
+        """
+        whole = replace(given, atomic=given.atomic or atomic)
+        of_refs = g.access.reading(given.project if project is None else project)
+        taken = learner.label_all(whole, of_refs, g.access.only)
+        errors = [asdict(error) for error in taken.errors]
+        return {"lines": given.count, "taken": taken.labels, "errors": errors}
 
     return routes

@@ -9,9 +9,10 @@ from typing import Any
 from marshmallow import EXCLUDE, Schema, ValidationError, missing
 
 from svc import limits
-from svc.questions import Anything, Described, TextField, WholeField
+from svc.questions import Anything, Described, FlagField, TextField, WholeField
 from svc.shapes import TEXT, Json, array, one_of
 
+_FLAGS = {"true": True, "false": False}
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
 
@@ -21,6 +22,13 @@ class QueryText(TextField):
     def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         first = value if value is missing else value[0] or missing
         return super().deserialize(first, *args, **kwargs)
+
+
+def project_field() -> QueryText:
+    """The name of a project."""
+    return QueryText(
+        "The project; without it `default`, or the project of a key that is for one alone."
+    )
 
 
 class QueryKey(QueryText):
@@ -71,6 +79,13 @@ class QueryWhole(WholeField):
         return number
 
 
+class QueryFlag(FlagField):
+    """`true` or `false`."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
+        return super()._deserialize(_FLAGS.get(value[0]), attr, data, **kwargs)
+
+
 class QuerySchema(Schema):
     """The values of a query that a view knows; others are ignored."""
 
@@ -78,10 +93,17 @@ class QuerySchema(Schema):
         unknown = EXCLUDE
 
 
+class StrictQuerySchema(Schema):
+    """The values of a query that a view knows; any other is refused."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        allowed = ", ".join(field.data_key or name for name, field in self.fields.items())
+        self.error_messages["unknown"] = f"unknown parameter; allowed: {allowed}"
+
+
 class ProjectQuerySchema(QuerySchema):
-    project = QueryText(
-        "The project; without it `default`, or the project of a key that is for one alone."
-    )
+    project = project_field()
 
 
 class QuestionQuerySchema(ProjectQuerySchema):
@@ -98,7 +120,7 @@ class WeeksQuerySchema(QuestionQuerySchema):
 
 def can_refuse(schema: Schema) -> bool:
     """Whether a query can be one that `schema` refuses."""
-    return any(
-        field.required or isinstance(field, (QueryWhole, QueryWord))
-        for field in schema.fields.values()
-    )
+    refusing = (QueryFlag, QueryWhole, QueryWord)
+    strict = isinstance(schema, StrictQuerySchema)
+    fields = schema.fields.values()
+    return strict or any(field.required or isinstance(field, refusing) for field in fields)

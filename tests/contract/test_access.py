@@ -46,6 +46,13 @@ ROUTES = {
         ),
         other=404,
     ),
+    "feedback in bulk": Row(
+        lambda project, decision_id: (
+            "POST",
+            "/v1/feedback/bulk",
+            {"labels": [{"id": decision_id, "labels": {"animal": "cat"}}], "project": project},
+        ),
+    ),
     "calibration": Row(
         lambda project, _: ("GET", f"/v1/calibration?question=animal&project={project}", None)
     ),
@@ -78,6 +85,9 @@ ROUTES = {
     "decisions": Row(
         lambda _, decision_id: ("GET", f"/v1/decisions/{decision_id}", None), other=404
     ),
+    "projects": Row(lambda *_: ("GET", "/v1/projects", None), other=200),
+    "questions": Row(lambda project, _: ("GET", f"/v1/questions?project={project}", None)),
+    "export": Row(lambda project, _: ("GET", f"/v1/export?project={project}", None)),
     "lint": Row(lambda *_: ("POST", "/v1/lint", {"questions": decision()["questions"]}), other=200),
     "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),
     "metrics": Row(lambda *_: ("GET", "/metrics", None), other=200),

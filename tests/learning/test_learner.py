@@ -11,7 +11,7 @@ import pytest
 from svc.learning.learner import Learner
 from svc.questions import TYPES
 from svc.records import AskedQuestion
-from svc.schemas.feedback import Feedback
+from svc.schemas.feedback import BulkFeedback, Feedback, LabelledLine
 from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
@@ -95,6 +95,23 @@ def test_a_first_fit_is_tried_at_thirty_labels_and_then_at_every_tenth(lessons: 
     assert lessons.state.tried == 30
     assert lessons.give(1, right=0.0)
     assert lessons.state.tried == 40
+
+
+def test_many_labels_at_once_teach_what_single_ones_do(lessons: Lessons) -> None:
+    """The fit that they schedule runs by itself, at once."""
+    exact = ("q", QUESTION.digest, QUESTION.definition_json)
+    question = AskedQuestion(*exact, {"p": [0.95, 0.05]}, "a", 0.95)
+    ids = [lessons.decisions.add(record(question)) for _ in range(41)]
+    truths = ["a" if (number * 7) % 10 < 6 else "b" for number in range(41)]
+    lines = [
+        LabelledLine({"q": truth}, id=one, number=number)
+        for number, (one, truth) in enumerate(zip(ids, truths, strict=True), 1)
+    ]
+    taken = lessons.learner.label_all(BulkFeedback(lines, [], len(lines)), "default")
+    assert (taken.labels, taken.errors) == (41, [])
+    assert (lessons.state.labels, lessons.state.revision) == (41, 41)
+    until_tried(lessons, 41)
+    assert lessons.state.calibrator is not None
 
 
 def test_with_a_calibrator_a_label_waits_for_the_next_refit(lessons: Lessons) -> None:

@@ -53,6 +53,9 @@ class Colour(Lettered):
     def truth(self, label: str, answer: Mapping[str, Any]) -> int:
         return COLOURS.index(label)
 
+    def shown(self, fields: Mapping[str, Any]) -> tuple[str, float]:
+        return fields["colour"], fields["confidence"]
+
     def top(self, reading: Reading) -> str:
         return COLOURS[argmax(reading.probabilities)]
 

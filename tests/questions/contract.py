@@ -81,6 +81,11 @@ class TypeContract:
     def test_its_answer_is_json(self) -> None:
         assert json.loads(json.dumps(self.question.answer(self.reading))) == self.answer
 
+    def test_its_answer_shows_its_label_and_its_confidence(self) -> None:
+        label, confidence = self.question.shown(self.question.answer(self.reading))
+        assert self.question.named(label) == self.question.named(self.question.top(self.reading))
+        assert confidence == pytest.approx(self.question.confidence(self.reading), abs=1e-6)
+
     def test_its_confidence_is_a_probability(self) -> None:
         assert 0.0 <= self.question.confidence(self.reading) <= 1.0
 

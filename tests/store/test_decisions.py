@@ -234,11 +234,11 @@ def test_a_write_that_fails_leaves_no_part_of_the_decision(database, decisions):
 def test_a_page_ends_where_its_texts_are_too_long_but_not_before_the_first(decisions):
     ids = [decisions.add(record(project="mine")) for _ in range(5)]
     whole = decisions.page("mine", 10)
-    assert (len(whole.entries), whole.more) == (5, False)
+    assert (len(whole.entries), whole.next_before) == (5, None)
     cut = decisions.page("mine", 10, most_bytes=1)
-    assert ([one.id for one in cut.entries], cut.more) == ([ids[-1]], True)
+    assert ([one.id for one in cut.entries], cut.next_before) == ([ids[-1]], ids[-1])
     last = decisions.page("mine", 10, before=ids[1], most_bytes=1)
-    assert ([one.id for one in last.entries], last.more) == ([ids[0]], False)
+    assert ([one.id for one in last.entries], last.next_before) == ([ids[0]], None)
 
 
 def long_one(**fields):

@@ -292,6 +292,10 @@ class Question(ABC):
         """The answer as a label: option key, level index, boolean, selected keys, or value."""
 
     @abstractmethod
+    def shown(self, fields: Mapping[str, Any]) -> tuple[Any, float]:
+        """The answer as a label and how sure it is, out of an answer's fields for the caller."""
+
+    @abstractmethod
     def probability(self, reading: Reading, label: Any) -> float:
         """The probability that the reading gives to a checked label."""
 

@@ -1,0 +1,110 @@
+"""Whether a true answer can be given to a question of a decision, and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from svc.errors import InvalidRequest, NotFound
+from svc.learning.labelled import worths
+from svc.phrases import quoted
+from svc.questions import Question, from_definition
+from svc.records import DecisionFacts, Source
+from svc.schemas import Feedback
+from svc.store import NewLabel, QuestionVersion, QuestionVersions
+from svc.store.decisions import StoredDecision
+
+
+class Checked(NamedTuple):
+    """A label that can be stored: as the question keeps it, and as its task has it."""
+
+    seq: int
+    facts: DecisionFacts
+    version: QuestionVersion
+    question: Question
+    feedback: Feedback
+    label: Any
+    truth: int
+    reading: Mapping[str, Any]
+
+
+class Checks:
+    """Checks the labels of one request, which often are about the same questions."""
+
+    def __init__(self, versions: QuestionVersions, now_ms: int) -> None:
+        """`now_ms` is the time of the labels, in unix milliseconds."""
+        self._versions, self._now_ms = versions, now_ms
+        self._found: dict[int, QuestionVersion] = {}
+
+    def check(self, decision: StoredDecision, feedback: Feedback) -> Checked:
+        """The label, if it can be given to the decision.
+
+        Raises `NotFound`, `InvalidRequest` and `StorageError`.
+        """
+        key = feedback.question
+        stored, answer = decision.readings.get(key), decision.answers.get(key)
+        if stored is None or answer is None:
+            raise NotFound(f"the decision has no question {quoted(key)}")
+        if stored.reading is None:
+            skipped = answer.source is Source.SKIPPED
+            reason = "was skipped" if skipped else "was answered by a rule"
+            raise InvalidRequest(
+                f"question {quoted(key)} {reason}; a label would teach nothing about a model"
+            )
+        version = self._version(stored.question_id)
+        question = from_definition(version.definition)
+        if decision.facts.is_strict and question.extracts:
+            raise InvalidRequest(
+                f"question {quoted(key)}: the value was not kept under privacy: strict, "
+                "so no label can be compared with it"
+            )
+        try:
+            label = question.check_label(feedback.label)
+        except ValueError as error:
+            raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
+        truth = question.truth(label, answer.fields)
+        return Checked(
+            decision.seq, decision.facts, version, question, feedback, label, truth, stored.reading
+        )
+
+    def labels(self, checked: Sequence[Checked]) -> list[NewLabel]:
+        """The labels as they are stored, in any order; what they are worth is told of all at once.
+
+        One by one that would take longer than all else.
+        """
+        by_question: dict[int, list[Checked]] = {}
+        for one in checked:
+            by_question.setdefault(one.version.question_id, []).append(one)
+        return [label for ones in by_question.values() for label in self._weighed(ones)]
+
+    def _weighed(self, checked: Sequence[Checked]) -> Iterator[NewLabel]:
+        """The labels of one exact question."""
+        question = checked[0].question
+        p = [question.evidence(one.reading["p"]) for one in checked]
+        worth = worths(question, p, [one.truth for one in checked])
+        for one, its_p, its_worth in zip(checked, p, worth, strict=True):
+            facts, feedback = one.facts, one.feedback
+            yield NewLabel(
+                decision_seq=one.seq,
+                key=feedback.question,
+                project=facts.project,
+                digest=one.version.digest,
+                question_id=one.version.question_id,
+                label=one.label,
+                truth=one.truth,
+                p=its_p,
+                worth=its_worth,
+                answered_by=one.reading.get("by", f"{facts.model} {facts.mode}"),
+                created_at=self._now_ms,
+                sampled=feedback.sampled,
+                chance=feedback.chance,
+                members=one.reading.get("members"),
+                reviewer=feedback.reviewer,
+            )
+
+    def _version(self, question_id: int) -> QuestionVersion:
+        version = self._found.get(question_id) or self._versions.get(question_id)
+        # A foreign key makes sure that it is there.
+        assert version is not None
+        self._found[question_id] = version
+        return version

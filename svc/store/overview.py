@@ -1,0 +1,95 @@
+"""Which projects and questions there are, and what their decisions add up to.
+
+All of it is read from sums, so that it costs no more as decisions add up.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from svc.store.activity import By, Spans
+from svc.store.database import Database
+
+# From the sums of days, which are kept for ever.
+_PROJECTS = (
+    "SELECT project, sum(decisions), "
+    "(SELECT coalesce(sum(labels), 0) FROM learned WHERE learned.project = activity.project), "
+    "(SELECT created_at FROM decisions WHERE decisions.project = activity.project "
+    "ORDER BY seq DESC LIMIT 1), sum(cost_usd) FROM activity "
+    "WHERE span = ?1 AND by = ?2 AND project > ?3 AND (?4 IS NULL OR project = ?4) "
+    "GROUP BY project HAVING sum(decisions) ORDER BY project LIMIT ?5"
+)
+_QUESTIONS = (
+    "SELECT key, definition, (SELECT coalesce(sum(decisions), 0) FROM weeks "
+    "WHERE weeks.project = asked.project AND weeks.question_id = asked.question_id), "
+    "coalesce(labels, 0), calibrator, last_at FROM asked "
+    "JOIN questions ON questions.id = asked.question_id "
+    "LEFT JOIN learned ON learned.project = asked.project AND learned.digest = questions.digest "
+    "WHERE asked.project = ? AND key > ? ORDER BY key LIMIT ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectOverview:
+    """What is stored of a project; `last_at` is in unix milliseconds."""
+
+    project: str
+    decisions: int
+    labels: int
+    last_at: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOverview:
+    """What is stored of the newest wording of a question.
+
+    `definition` is its JSON, `decisions` counts the answers of models, and `calibrator` is the JSON
+    of those in effect. `last_at` is in unix milliseconds, a minute too early at most, and None
+    where it was not noted.
+    """
+
+    key: str
+    definition: str
+    decisions: int
+    labels: int
+    calibrator: str | None
+    last_at: int | None
+
+
+class Overview:
+    """Reads the sums."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def projects(self, only: str | None, after: str, limit: int) -> list[ProjectOverview]:
+        """The first projects by name after `after`, or `only` this one. Raises `StorageError`."""
+        rows = self._database.rows(_PROJECTS, Spans.DAY, By.MODEL, after, only, limit)
+        return [ProjectOverview(*row) for row in rows]
+
+    def questions(
+        self, project: str, after: str, limit: int, most_chars: int
+    ) -> list[QuestionOverview]:
+        """A project's first questions by key after `after`.
+
+        They end where their definitions have more than `most_chars` together, but not before the
+        first. Raises `StorageError`.
+        """
+        with self._database.read() as connection:
+            rows = connection.execute(_QUESTIONS, (project, after, limit))
+            return list(_leading(map(_question, rows), most_chars))
+
+
+def _question(row: sqlite3.Row) -> QuestionOverview:
+    return QuestionOverview(*row)
+
+
+def _leading(found: Iterator[QuestionOverview], most_chars: int) -> Iterator[QuestionOverview]:
+    for number, one in enumerate(found):
+        most_chars -= len(one.definition)
+        if number and most_chars < 0:
+            return
+        yield one

@@ -1,0 +1,71 @@
+"""`GET /v1/export`: decisions with their answers and labels, for spreadsheets and programs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from flask import Blueprint, Response, g
+
+from svc.shapes import TEXT
+from svc.store import Labels
+from svc.web import spreadsheets
+from svc.web.decorators import fails, query, response
+from svc.web.entries import entry_text, with_labels
+from svc.web.filters import Filters
+from svc.web.pages import PageQuerySchema, Pages
+from svc.web.query import QueryWord
+
+NEXT = "x-next-before"
+
+
+class Format(StrEnum):
+    """How decisions are written."""
+
+    CSV = "csv"
+    LINES = "jsonl"
+
+
+MEDIA = {Format.CSV: "text/csv", Format.LINES: "application/x-ndjson"}
+
+
+class ExportQuerySchema(PageQuerySchema):
+    format = QueryWord(Format, "CSV, or a JSON object in each line.", load_default=Format.CSV)
+
+
+def blueprint(pages: Pages, labels: Labels) -> Blueprint:
+    """The route that exports decisions with their labels."""
+    routes = Blueprint("export", __name__)
+
+    @routes.get("/v1/export")
+    @query(ExportQuerySchema)
+    @response(TEXT, media=tuple(MEDIA.values()), headers=(NEXT,))
+    @fails(404)
+    def export(
+        format: Format,  # noqa: A002 - the name of the parameter
+        limit: int,
+        filters: Filters,
+        project: str | None = None,
+        before: str | None = None,
+    ) -> Response:
+        """Export decisions with answers, confidences and labels, newest first, a page at a time.
+
+        JSON lines are decisions as `GET /v1/decisions/{{decision_id}}` shows them. CSV has a row
+        for each answer, of `question` alone where one is given, with its head on the first page;
+        a cell that a spreadsheet would run begins with `'`. A page ends where one of `/v1/audit`
+        does; `x-next-before` leads on, and is missing at the end.
+        """
+        project = g.access.reading(project)
+        with pages.page(project, filters, limit, before) as page:
+            given = labels.of_decisions([entry.seq for entry in page.entries])
+            found = [(entry, given.get(entry.seq, [])) for entry in page.entries]
+            if format is Format.LINES:
+                text = "".join(f"{with_labels(entry_text(one), has)}\n" for one, has in found)
+            else:
+                rows = spreadsheets.rows(found, pages.versions, filters.question)
+                text = spreadsheets.text_of([*([] if before else [spreadsheets.HEAD]), *rows])
+        exported = Response(text.encode("utf-8", "replace"), mimetype=MEDIA[format])
+        if page.next_before is not None:
+            exported.headers[NEXT] = page.next_before
+        return exported
+
+    return routes

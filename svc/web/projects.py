@@ -1,0 +1,134 @@
+"""`GET /v1/projects` and `GET /v1/questions`."""
+
+from __future__ import annotations
+
+import json
+
+from flask import Blueprint, g
+
+from svc import limits
+from svc.jsontext import JsonObject
+from svc.learning import calibrator_kind
+from svc.schemas import ResponseSchema, Shown
+from svc.shapes import AMOUNT, COUNT, OBJECT, TEXT, array, nullable
+from svc.store import Overview
+from svc.web.decorators import query, response
+from svc.web.query import QueryText, QueryWhole, StrictQuerySchema, project_field
+
+_NEXT = "`after` of the next page; null where there is none."
+
+
+class _PageQuerySchema(StrictQuerySchema):
+    limit = QueryWhole(
+        *limits.AUDIT_PAGE, description="Entries on the page.", load_default=limits.AUDIT_PAGE[1]
+    )
+    after = QueryText("Only those after this one: `next_after` of a page.", load_default="")
+
+
+class ProjectsQuerySchema(_PageQuerySchema):
+    pass
+
+
+class QuestionsQuerySchema(_PageQuerySchema):
+    project = project_field()
+
+
+class ProjectOverviewSchema(ResponseSchema):
+    """What is stored of a project."""
+
+    project = Shown(TEXT)
+    decisions = Shown(COUNT)
+    labels = Shown(COUNT)
+    last_seen = Shown(COUNT, "The newest decision, in milliseconds since the epoch.")
+    cost_usd = Shown(AMOUNT, "What its decisions cost, in dollars.")
+
+
+class ProjectsSchema(ResponseSchema):
+    """The projects that have decisions, by name."""
+
+    projects = Shown(array(ProjectOverviewSchema, 0, limits.AUDIT_PAGE[1]))
+    next_after = Shown(nullable(TEXT), _NEXT)
+
+
+class QuestionOverviewSchema(ResponseSchema):
+    """What is stored of the newest wording of a question."""
+
+    question = Shown(TEXT, "The question's key.")
+    type = Shown(TEXT, "Its type.")
+    wording = Shown(
+        OBJECT,
+        "The exact question: `type`, `instructions`, and such as `options` with their descriptions "
+        "or the words of the `levels`.",
+    )
+    decisions = Shown(COUNT, "Answers of models to this exact question in the project.")
+    labels = Shown(COUNT, "Labels of this exact question in the project.")
+    calibrator = Shown(nullable(TEXT), "The kind of calibrator in effect; null without any.")
+    last_seen = Shown(
+        nullable(COUNT),
+        "When it was asked last, in milliseconds since the epoch, up to a minute too early; null "
+        "where that was not noted.",
+    )
+
+
+class QuestionsSchema(ResponseSchema):
+    """The questions that a project was asked, by key."""
+
+    project = Shown(TEXT)
+    questions = Shown(array(QuestionOverviewSchema, 0, limits.AUDIT_PAGE[1]))
+    next_after = Shown(nullable(TEXT), _NEXT)
+
+
+def blueprint(overview: Overview) -> Blueprint:
+    """The routes that say which projects and questions there are."""
+    routes = Blueprint("projects", __name__)
+
+    @routes.get("/v1/projects")
+    @query(ProjectsQuerySchema)
+    @response(ProjectsSchema)
+    def projects(limit: int, after: str) -> JsonObject:
+        """List the projects that have decisions, with what these add up to.
+
+        A key that is for one project sees that one alone.
+        """
+        found = overview.projects(g.access.only, after, limit)
+        shown = [
+            {
+                "project": one.project,
+                "decisions": one.decisions,
+                "labels": one.labels,
+                "last_seen": one.last_at,
+                "cost_usd": round(one.cost_usd, 9),
+            }
+            for one in found
+        ]
+        more = found and overview.projects(g.access.only, found[-1].project, 1)
+        return {"projects": shown, "next_after": found[-1].project if more else None}
+
+    @routes.get("/v1/questions")
+    @query(QuestionsQuerySchema)
+    @response(QuestionsSchema)
+    def questions(limit: int, after: str, project: str | None = None) -> JsonObject:
+        """List the questions that a project was asked, each in its newest wording.
+
+        A page also ends after about 2 MB; `next_after` leads on.
+        """
+        project = g.access.reading(project)
+        found = overview.questions(project, after, limit, limits.PAGE_BYTES)
+        shown = []
+        for one in found:
+            wording = json.loads(one.definition)
+            entry = {
+                "question": one.key,
+                "type": wording["type"],
+                "wording": wording,
+                "decisions": one.decisions,
+                "labels": one.labels,
+                "calibrator": calibrator_kind(one.calibrator),
+                "last_seen": one.last_at,
+            }
+            shown.append(entry)
+        more = found and overview.questions(project, found[-1].key, 1, 0)
+        next_after = found[-1].key if more else None
+        return {"project": project, "questions": shown, "next_after": next_after}
+
+    return routes

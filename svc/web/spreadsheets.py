@@ -1,0 +1,64 @@
+"""Decisions as CSV (RFC 4180), of which no cell is run by a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from svc.learning import Answers, spoken
+from svc.store import GivenLabel, QuestionVersions
+from svc.store.decisions import AuditEntry
+
+HEAD = (
+    *("id", "ref", "project", "created_at", "model", "tags"),
+    *("question", "answer", "confidence", "label", "labelled_at", "sampled", "chance"),
+)
+# A spreadsheet runs a cell that begins so (https://owasp.org/www-community/attacks/CSV_Injection).
+_RUN = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+# Decisions with their labels.
+Labelled = Sequence[tuple[AuditEntry, Sequence[GivenLabel]]]
+
+
+def rows(
+    found: Labelled, versions: QuestionVersions, question: str | None
+) -> Iterator[Sequence[object]]:
+    """A row for each answer, or for each one to `question`."""
+    answers = Answers(versions)
+    for entry, labels in found:
+        facts, by_key = entry.facts, {label.key: label for label in labels}
+        told = (entry.id, facts.ref, facts.project, _moment(entry.created_at), facts.model)
+        tags = "" if entry.tags == "{}" else entry.tags
+        for one in answers.of(entry, question):
+            label = by_key.get(one.key)
+            yield (*told, tags, one.key, one.text, one.confidence, *_label(label))
+
+
+def _label(label: GivenLabel | None) -> tuple[object, ...]:
+    if label is None:
+        return (None, None, None, None)
+    given_at = None if label.created_at is None else _moment(label.created_at)
+    return (spoken(label.label), given_at, label.sampled, label.chance)
+
+
+def _moment(milliseconds: int) -> str:
+    """As ISO 8601 has it, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def text_of(rows: Iterable[Sequence[object]]) -> str:
+    """The rows as RFC 4180 has them."""
+    text = io.StringIO()
+    csv.writer(text).writerows([list(map(_cell, row)) for row in rows])
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    """A cell that no spreadsheet runs."""
+    if isinstance(value, str) and value.startswith(_RUN) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
