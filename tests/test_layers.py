@@ -37,7 +37,7 @@ LEVELS = (
         "turns",
         "usage",
     },
-    {"questions", "stats", "demo"},
+    {"questions", "stats", "demo", "client"},
     {"plans", "wording"},
     {"schemas", "store", "providers", "metrics"},
     {"learning", "openapi"},
@@ -71,7 +71,7 @@ APART = ({"store", "providers"}, {"web", "cli"})  # never meet
 ONLY_USERS = {
     "sqlite3": {"store"},
     "cryptography": {"store"},
-    "requests": {"providers"},
+    "requests": {"client", "providers"},
     "urllib3": {"providers"},
     "flask": {"web", "app"},
     "prometheus_client": {"metrics"},

@@ -1,0 +1,255 @@
+"""The client: one service, asked over HTTP by any number of threads."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar, overload
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from svc.client.decisions import Decision, Label
+from svc.client.errors import InvalidRequest, NoAnswer, RateLimited, Refused, ServiceError, refused
+from svc.client.questions import Question
+
+ResultT = TypeVar("ResultT")
+
+# The service answers within 120 seconds, with an error where it has to.
+TIMEOUT_S = 130.0
+
+# The first pause before a request is sent again; each further one is twice as long.
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+
+# Requests at the same time in `decide_many`, unless told otherwise, and how many results for each
+# of them may wait for the first one that is missing.
+CONCURRENCY = 16
+_AHEAD = 4
+
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+
+# What another try may mend: a limit, a failed model, a server that is being started again.
+_PASSING = (429, 500, 502, 503, 504)
+
+
+class Client:
+    """Asks one service; a context manager that closes its connections.
+
+    It sends again what a limit, a failed model or a broken connection left without an answer, up
+    to `retries` times; a `Retry-After` of the service is waited for.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:7777",
+        api_key: str | None = None,
+        project: str | None = None,
+        *,
+        retries: int = 4,
+        timeout_s: float = TIMEOUT_S,
+        connections: int = CONCURRENCY,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """`project` is that of all requests; `timeout_s` bounds the wait for one answer."""
+        self._url, self._project = url.rstrip("/"), project
+        self._retries, self._timeout_s, self._sleep = retries, timeout_s, sleep
+        self._session = requests.Session()
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, HTTPAdapter(pool_maxsize=connections))
+        # What stands on this machine is not reached through a proxy.
+        self._session.trust_env = urlsplit(self._url).hostname not in _THIS_MACHINE
+        if api_key is not None:
+            self._session.headers["Authorization"] = f"Bearer {api_key}"
+            # Without this, requests would prefer a password from a netrc file.
+            self._session.auth = _keep
+
+    def decide(
+        self,
+        state: Any,
+        questions: Mapping[str, Question] | None = None,
+        /,
+        *,
+        model: Any = None,
+        ref: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        more: Mapping[str, Any] | None = None,
+        **by_key: Question,
+    ) -> Decision:
+        """The answers to questions about `state`, a text or any JSON value.
+
+        Questions are given by name, or as a mapping where a key is no Python name. `model` is one
+        id, a list of ids to fall back on, or a plan such as `{"council": [...]}`. `ref` and `tags`
+        are the caller's own. `more` holds further fields of the request, such as `mode`.
+        Raises `ServiceError`.
+        """
+        named = {**(questions or {}), **by_key}
+        options = {"project": self._project, "model": model, "ref": ref, "tags": tags}
+        body = {
+            "state": state,
+            "questions": {key: question.body() for key, question in named.items()},
+            **{name: value for name, value in options.items() if value is not None},
+            **(more or {}),
+        }
+        return Decision(self._post("/v1/decide", body), self.feedback)
+
+    @overload
+    def decide_many(
+        self,
+        states: Iterable[Any],
+        questions: Mapping[str, Question] | None = None,
+        /,
+        *,
+        concurrency: int = ...,
+        progress: Callable[[int], object] | None = ...,
+        errors: Literal["raise"] = ...,
+        **options: Any,
+    ) -> Iterator[Decision]: ...
+    @overload
+    def decide_many(
+        self,
+        states: Iterable[Any],
+        questions: Mapping[str, Question] | None = None,
+        /,
+        *,
+        concurrency: int = ...,
+        progress: Callable[[int], object] | None = ...,
+        errors: Literal["return"],
+        **options: Any,
+    ) -> Iterator[Decision | ServiceError]: ...
+    def decide_many(
+        self,
+        states: Iterable[Any],
+        questions: Mapping[str, Question] | None = None,
+        /,
+        *,
+        concurrency: int = CONCURRENCY,
+        progress: Callable[[int], object] | None = None,
+        errors: Literal["raise", "return"] = "raise",
+        **options: Any,
+    ) -> Iterator[Decision | ServiceError]:
+        """The decision on each of many states, in their order, `concurrency` of them at a time.
+
+        `options` are questions and options of `decide`. States are taken from the iterable as they
+        are needed. `progress` is called with the number of results so far. With `errors="return"`
+        a state that could not be decided gives its error, and the others go on.
+        """
+        decide = partial(self._decided, questions, options)
+        for number, result in enumerate(_in_order(decide, states, concurrency), 1):
+            if isinstance(result, ServiceError) and errors == "raise":
+                raise result
+            if progress is not None:
+                progress(number)
+            yield result
+
+    def feedback(self, decision_id: str, labels: Mapping[str, Label]) -> None:
+        """Tell the true answers to questions of a decision, all or none. Raises `ServiceError`."""
+        line = {"id": decision_id, "labels": dict(labels)}
+        answer = self._post("/v1/feedback/bulk", {"labels": [line], "atomic": True})
+        if answer["errors"]:
+            said = "; ".join(f"{one['field']}: {one['message']}" for one in answer["errors"])
+            raise InvalidRequest(200, "invalid_request", said, "-")
+
+    def calibration(self, question: str) -> dict[str, Any]:
+        """The report on a question: accuracy, calibrator, thresholds. Raises `ServiceError`."""
+        query = {"question": question, "project": self._project}
+        return self._send("GET", "/v1/calibration", params=query)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _decided(
+        self, questions: Mapping[str, Question] | None, options: Mapping[str, Any], state: Any
+    ) -> Decision | ServiceError:
+        try:
+            return self.decide(state, questions, **options)
+        except ServiceError as error:
+            return error
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The body of the answer. Raises `ValueError` for what JSON cannot hold."""
+        data = json.dumps(body, allow_nan=False).encode()
+        return self._send("POST", path, data=data, headers={"Content-Type": "application/json"})
+
+    def _send(self, method: str, path: str, **content: Any) -> dict[str, Any]:
+        """The body of the answer, after as many tries as it takes and `retries` allows."""
+        for tried in range(self._retries + 1):
+            try:
+                return self._exchange(method, path, content)
+            except ServiceError as error:
+                if tried == self._retries or not _may_pass(error):
+                    raise
+                self._sleep(_pause_s(error, tried))
+        raise AssertionError("a loop of at least one try ends in it")
+
+    def _exchange(self, method: str, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            response = self._session.request(
+                method,
+                f"{self._url}{path}",
+                timeout=self._timeout_s,
+                allow_redirects=False,
+                **content,
+            )
+            body = response.json()
+        except requests.exceptions.JSONDecodeError:
+            body = None
+        except requests.RequestException as error:
+            raise NoAnswer(f"no answer from {self._url} ({type(error).__name__})") from error
+        if response.status_code == 200 and isinstance(body, dict):
+            return body
+        raise refused(response.status_code, response.headers, body)
+
+
+def _in_order(
+    work: Callable[[Any], ResultT], items: Iterable[Any], threads: int
+) -> Iterator[ResultT]:
+    """The result of each item, in their order, a few items for each thread ahead."""
+    waiting: deque[Future[ResultT]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="svc-client") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > threads * _AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _keep(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Leave the request's headers as they are."""
+    return request
+
+
+def _may_pass(error: ServiceError) -> bool:
+    return not isinstance(error, Refused) or error.status in _PASSING
+
+
+def _pause_s(error: ServiceError, tried: int) -> float:
+    """How long to wait; the service's own word, or twice as long each time, and a bit by chance."""
+    if isinstance(error, RateLimited):
+        return error.retry_after
+    pause: float = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**tried)
+    return pause * random.uniform(0.5, 1.0)
