@@ -4,6 +4,7 @@
 const VIEWS = new Map([
   ["overview", { title: "Overview", show: overview }],
   ["decisions", { title: "Decisions", show: decisions }],
+  ["label", { title: "Label", show: labelling }],
   ["calibration", { title: "Calibration", show: calibration }],
   ["drift", { title: "Drift", show: drift }],
   ["try", { title: "Try a question", show: tryOut }],
