@@ -119,7 +119,7 @@ function typing({ type, nullable, max_length: length, min, max }, given, say) {
   const name = number ? "The number" : "The words as they stand in the text";
   const row = el("div", { class: "toolbar" }, field(name, input), button);
   return {
-    node: el("form", { submit: submitted }, row, hints && el("p", { class: "note" }, hints), trouble),
+    node: el("form", { class: "label-options", submit: submitted }, row, hints && el("p", { class: "note" }, hints), trouble),
     press: () => false,
     input,
   };

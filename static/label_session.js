@@ -12,11 +12,11 @@ class LabelSession {
     this.answer = null; // the part that takes the answer
     this.progress = el("p", { class: "label-progress", role: "status" });
     this.saving = el("div", { class: "label-saving", role: "status" });
-    this.notices = el("div", { class: "note" });
+    this.notices = el("p", { class: "note label-notices" });
     this.place = el("div");
     this.last = el("p", { class: "note label-last" });
     const head = el("div", { class: "label-head" }, this.progress, this.saving);
-    region.replaceChildren(head, this.notices, this.place, this.last);
+    region.replaceChildren(head, this.notices, this.last, this.place);
     document.addEventListener("keydown", (event) => this.pressed(event), { signal });
     outbox.onchange = () => this.drawSaving();
     this.drawSaving();
@@ -114,12 +114,16 @@ class LabelSession {
       el(
         "article",
         { class: "card" },
-        el("p", { class: "note" }, item.ref ?? item.id, " ", tags),
+        el(
+          "div",
+          { class: "label-head" },
+          el("p", { class: "note" }, item.ref ?? item.id, " ", tags),
+          this.actions(),
+        ),
         reading,
         el("h2", {}, definition.instructions),
         (model || again) && el("p", { class: "note" }, [again, model].filter(Boolean).join(" ")),
         this.answer.node,
-        this.actions(),
       ),
     );
     (this.answer.input ?? reading).focus({ preventScroll: true });
@@ -133,7 +137,7 @@ class LabelSession {
       { class: "actions" },
       el("button", undo, "Undo ", kbd("u")),
       el("button", pass, this.current.seen ? "Keep " : "Skip ", kbd("s")),
-      this.answer.input && el("span", { class: "note" }, kbd("Esc"), " leaves the field"),
+      this.answer.input && el("span", { class: "note" }, "after ", kbd("Esc")),
     );
   }
 
@@ -197,7 +201,8 @@ class LabelSession {
     if (page) this.progress.replaceChildren(progressWords(page.progress, saved));
     const missing = `${counted(absent, "decision")} not in the file: skipped, others may have them.`;
     const twice = `${counted(this.unsure, "name")} with several texts in the file: not used.`;
-    this.notices.replaceChildren(...[absent && missing, this.unsure && twice].filter(Boolean));
+    const notices = [absent && missing, this.unsure && twice].filter(Boolean);
+    this.notices.replaceChildren(notices.join(" "));
   }
 
   drawSaving() {
