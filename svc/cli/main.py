@@ -29,6 +29,7 @@ COMMANDS = {
     "lint": "Find faults in the wording of questions.",
     "probe": "Ask questions in other ways, and count the answers that flip.",
     "map": "Answer questions about every line of a file.",
+    "label": "Label decisions of a running server.",
     "shadow": "Compare answers with the labels that people gave.",
     "bench": "Score models on eval sets.",
     "report": "Print a saved bench run again, without asking any model.",

@@ -1,0 +1,167 @@
+"""The texts of a reviewer's file, by what decisions are called: they stay on this machine."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from svc.batch import open_input
+from svc.errors import ApiError, SettingsError
+from svc.phrases import listed, reason
+
+# Columns that are taken where none is named, the likeliest first.
+NAME_COLUMNS = ("ref", "id", "reference", "decision_id", "ticket_id", "key")
+TEXT_COLUMNS = ("text", "state", "message", "body", "content", "description", "input")
+_DELIMITERS = (",", ";", "\t")
+_COMMA_SEPARATED = (".csv", ".tsv")
+# The longest cell in characters, which is over the longest state of a decision.
+_CELL_CHARS = 1_000_000
+# The records in which the columns of JSON lines are looked for.
+_COLUMNS_FROM = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file: the names of its columns, and its records, None where a line is empty."""
+
+    path: str
+    columns: list[str]
+    records: list[Any]
+
+    @property
+    def mapped(self) -> bool:
+        """Whether it is what `svc map` wrote: line numbers with decisions or errors."""
+        first = next((one for one in self.records if one is not None), None)
+        return isinstance(first, dict) and "line" in first and ("id" in first or "error" in first)
+
+
+class Texts:
+    """What a reviewer reads of each decision; a name with several texts has none."""
+
+    def __init__(self, named: Iterable[tuple[str, str]]) -> None:
+        self._texts: dict[str, str] = {}
+        unsure = set()
+        for name, text in named:
+            if self._texts.setdefault(name, text) != text:
+                unsure.add(name)
+        for name in unsure:
+            del self._texts[name]
+        self.unsure = len(unsure)
+
+    def of(self, item: Mapping[str, Any]) -> str | None:
+        """The text of an item of the review queue, by its id or its ref."""
+        found = self._texts.get(item["id"])
+        return self._texts.get(item["ref"]) if found is None and item["ref"] else found
+
+
+def read_texts(paths: Sequence[str], naming: str | None, reading: str | None) -> Texts:
+    """The texts of a file, whose input line numbers a file that `svc map` wrote may name.
+
+    `naming` and `reading` are the columns of refs and of texts, None for what is obvious. Raises
+    `SettingsError`.
+    """
+    tables = [_table(path) for path in paths]
+    mapped = [one for one in tables if one.mapped]
+    others = [one for one in tables if not one.mapped]
+    if len(others) != 1 or len(mapped) > 1:
+        raise SettingsError("name one file with texts, and at most one that svc map wrote")
+    (table,) = others
+    naming = _column(table, "--ref-column", naming, NAME_COLUMNS, needed=not mapped)
+    reading = _column(table, "--text-column", reading, TEXT_COLUMNS, needed=False)
+    return Texts((*_by_line(table, mapped, reading), *_by_name(table, naming, reading)))
+
+
+def _by_line(table: Table, mapped: list[Table], reading: str | None) -> Iterator[tuple[str, str]]:
+    for answer in (one for answers in mapped for one in answers.records):
+        at = answer["line"] - 1 if isinstance(answer, dict) and "id" in answer else -1
+        if 0 <= at < len(table.records) and table.records[at] is not None:
+            yield answer["id"], _text(table.records[at], reading)
+
+
+def _by_name(table: Table, naming: str | None, reading: str | None) -> Iterator[tuple[str, str]]:
+    for record in table.records if naming is not None else ():
+        name = record.get(naming) if isinstance(record, dict) else None
+        if name is not None and str(name).strip():
+            yield str(name).strip(), _text(record, reading)
+
+
+def _text(record: Any, reading: str | None) -> str:
+    if reading is not None and isinstance(record, dict):
+        record = record.get(reading, "")
+    return record if isinstance(record, str) else json.dumps(record, indent=2, ensure_ascii=False)
+
+
+def _column(
+    table: Table, option: str, given: str | None, likely: Sequence[str], needed: bool
+) -> str | None:
+    if given is not None and given not in table.columns:
+        raise SettingsError(f"{option} {given!r}: {table.path!r} has {listed(table.columns)}")
+    lower = {column.strip().lower(): column for column in reversed(table.columns)}
+    found = given or next((lower[name] for name in likely if name in lower), None)
+    if found is None and needed:
+        raise SettingsError(
+            f"{table.path!r}: which column has the refs of the decisions? Name it with {option}; "
+            f"there are {listed(table.columns)}"
+        )
+    return found
+
+
+def _table(path: str) -> Table:
+    """A file as a table. Raises `SettingsError`."""
+    try:
+        if path.lower().endswith(_COMMA_SEPARATED) or not _is_json(_first_line(path)):
+            found = _comma_separated(path)
+        else:
+            found = _json_lines(path)
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path!r} is not UTF-8") from None
+    except OSError as error:
+        raise SettingsError(f"{path!r}: {reason(error)}") from None
+    if all(record is None for record in found.records):
+        raise SettingsError(f"{path!r} holds no records")
+    return found
+
+
+def _first_line(path: str) -> str:
+    with open(path, encoding="utf-8-sig") as file:
+        return file.readline()
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _comma_separated(path: str) -> Table:
+    """CSV after RFC 4180, also with semicolons or tabs; the first record names the columns."""
+    # The quotes hold no delimiters that count.
+    head = "".join(_first_line(path).split('"')[::2])
+    delimiter = max(_DELIMITERS, key=head.count)
+    csv.field_size_limit(_CELL_CHARS)
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
+            columns = next(rows, [])
+            records = [dict(zip(columns, row, strict=False)) for row in rows if row]
+        except csv.Error as error:
+            raise SettingsError(f"{path!r}, line {rows.line_num}: {error}") from None
+    return Table(path, columns, records)
+
+
+def _json_lines(path: str) -> Table:
+    records = []
+    with closing(open_input(path)) as source:
+        for line in source.lines:
+            try:
+                records.append(line.parse() if line.data is None or line.data.strip() else None)
+            except ApiError as error:
+                raise SettingsError(f"{path!r}, line {line.number}: {error.message}") from None
+    objects = [one for one in records[:_COLUMNS_FROM] if isinstance(one, dict)]
+    return Table(path, list(dict.fromkeys(key for one in objects for key in one)), records)
