@@ -59,7 +59,8 @@ def command(
         notice(f"{texts.unsure:,} names have several texts in the file; they are not used.")
     answers = "shown" if show_answers else "hidden"
     query = {"question": question, "reviewer": reviewer, "answers": answers}
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with closing(Server(url, api_key)) as server:
         desk = Desk(
             server, query if project is None else {**query, "project": project}, texts, notice

@@ -44,7 +44,7 @@ class Sayable:
         """The option on a key."""
         if key.isdecimal() and 0 < int(key) <= len(self.options):
             return self.options[int(key) - 1]
-        return next((one for one in self.options if one.letter == key.lower()), None)
+        return next((one for one in self.options if one.letter and one.letter == key.lower()), None)
 
     def parsed(self, line: str) -> Any:
         """The label that a line says. Raises `ValueError`."""

@@ -115,8 +115,8 @@ class Desk:
         if new and len(absent) == len(new) and suspicious:
             names = listed([one["ref"] or one["id"] for one in new[:3]])
             raise SettingsError(
-                f"the file has none of the next {len(new)} decisions of the queue, such as {names}; "
-                "is it the right one, and the right --ref-column?"
+                f"the file has none of the next {len(new)} decisions of the queue, such as "
+                f"{names}; is it the right one, and the right --ref-column?"
             )
 
     def _give_back(self, body: JsonObject) -> None:
