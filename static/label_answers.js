@@ -82,9 +82,7 @@ function optionList(all, pick, marked) {
     return Boolean(one);
   };
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") input.blur();
-    const key = event.key === "Enter" ? "1" : event.key;
-    if (/^[1-9]$/.test(key) && press(key)) event.preventDefault();
+    if (event.key === "Enter" && press("1")) event.preventDefault();
   });
   draw();
   const narrowing = all.length > KEYS && field("Narrow the options: /", input);

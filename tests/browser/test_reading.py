@@ -14,7 +14,7 @@ from tests.e2e.serving import Server
 pytestmark = pytest.mark.browser
 
 NARROW = 400  # pixels
-VIEWS = ("overview", "decisions", LEARNED, DRIFTING, "try")
+VIEWS = ("overview", "decisions", "label", LEARNED, DRIFTING, "try")
 TEXTS = "h1, h2, td, th, dt, dd, a, button, label, caption, .note, .badge, .bar-label, .bar-text"
 _WIDE = """return [...document.querySelectorAll('body *')]
   .filter((one) => one.checkVisibility() && !one.closest('.unseen, thead, .skip, pre'))

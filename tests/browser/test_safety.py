@@ -14,7 +14,7 @@ from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
 
-VIEWS = ("overview", "decisions", "calibration", "drift", "try")
+VIEWS = ("overview", "decisions", "label", "calibration", "drift", "try")
 ELSEWHERE = "http://127.0.0.1:9/"  # another origin, where nobody listens
 _SHOWN = """return document.querySelector('main').innerText
   + [...document.querySelectorAll('input')].map((field) => field.value)"""

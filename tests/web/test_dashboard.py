@@ -12,6 +12,8 @@ from werkzeug.test import TestResponse
 from svc import assets
 from tests.web.conftest import Start
 
+_NAMED = re.compile(r"^(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
+
 
 @pytest.fixture
 def response(start: Start) -> TestResponse:
@@ -32,6 +34,13 @@ def test_nothing_is_loaded_from_elsewhere(response: TestResponse) -> None:
 def test_every_file_of_the_page_is_in_it(response: TestResponse) -> None:
     for path in assets.folder("static").glob("*.[cj]s*"):
         assert path.read_text("utf-8") in response.text, path.name
+
+
+def test_no_name_of_one_file_is_taken_by_another() -> None:
+    # The scripts of the page share one scope, in which the later one would win.
+    scripts = [path.read_text("utf-8") for path in assets.folder("static").glob("*.js")]
+    names = [name for script in scripts for name in _NAMED.findall(script)]
+    assert sorted(names) == sorted(set(names))
 
 
 def test_the_policy_allows_what_is_in_the_page_and_no_other_script(response: TestResponse) -> None:
