@@ -5,12 +5,61 @@
 let chosenFiles = null; // `{table, mapped}`, for as long as the page is open
 
 function labelling(region, params, signal) {
-  const list = el("datalist", { id: "questions" });
-  const asked = { list: "questions", required: true, ...PLAIN };
-  const place = el("div");
-  const files = el("div", { class: "label-files" });
+  const questions = el("datalist", { id: "label-questions" });
+  const changed = async (event) => {
+    const found = await questionKeys(event.target.value, signal).catch(() => []);
+    suggest(questions, found);
+  };
+  const files = el("div", { class: "label-files" }, columnFields(chosenFiles));
   const trouble = el("p", { class: "label-trouble", role: "alert" });
-  const chosen = async (event) => {
+  const submitted = (event) => {
+    event.preventDefault();
+    if (!chosenFiles) return trouble.replaceChildren("Choose the file with the texts.");
+    startLabelling(region, Object.fromEntries(new FormData(event.target)), signal);
+  };
+  const place = el("div");
+  region.replaceChildren(
+    el(
+      "form",
+      { class: "card", submit: submitted },
+      aboutWhat(params, questions, changed),
+      fileField(files, trouble),
+      files,
+      answerSwitch(params),
+      trouble,
+      el("div", {}, el("button", { type: "submit", class: "primary" }, "Start")),
+    ),
+    place,
+  );
+  load(place, signal, async () => {
+    const { projects } = await getJson("v1/projects", {}, signal);
+    suggest(byId("projects"), projects.map(({ project }) => project));
+    if (projects.length) suggest(questions, await questionKeys(params.project, signal));
+    return [];
+  });
+}
+
+async function questionKeys(project, signal) {
+  const { questions } = await getJson("v1/questions", { project }, signal);
+  return questions.map(({ question }) => question);
+}
+
+function aboutWhat({ project, question, reviewer }, questions, changed) {
+  const asked = { name: "question", value: question ?? "", list: questions.id, required: true };
+  const named = { name: "reviewer", value: reviewer ?? "", maxlength: 64, required: true };
+  return el(
+    "div",
+    { class: "toolbar" },
+    projectField(project, changed),
+    field("Question", el("input", { ...asked, ...PLAIN })),
+    field("Your name", el("input", { ...named, ...PLAIN })),
+    questions,
+  );
+}
+
+/** The field for files; what they hold is shown in `files`, or why they are no use in `trouble`. */
+function fileField(files, trouble) {
+  const change = async (event) => {
     trouble.replaceChildren();
     chosenFiles = await chooseFiles(event.target.files).catch((error) => {
       trouble.replaceChildren(wordsOf(error));
@@ -18,54 +67,16 @@ function labelling(region, params, signal) {
     });
     files.replaceChildren(...columnFields(chosenFiles));
   };
-  const suggested = (event) => suggest(list, questionsOf(event.target.value));
-  const before = { type: "checkbox", name: "shown", checked: params.shown === "1" };
-  const named = { name: "reviewer", required: true, maxlength: 64, value: params.reviewer ?? "" };
-  const submitted = (event) => {
-    event.preventDefault();
-    if (!chosenFiles) return trouble.replaceChildren("Choose the file with the texts.");
-    const values = Object.fromEntries(new FormData(event.target));
-    startLabelling(region, values, signal);
-  };
-  region.replaceChildren(
-    el(
-      "form",
-      { class: "card", submit: submitted },
-      el(
-        "div",
-        { class: "toolbar" },
-        projectField(params.project, suggested),
-        field("Question", el("input", { name: "question", value: params.question ?? "", ...asked })),
-        field("Your name", el("input", { ...named, ...PLAIN })),
-        list,
-      ),
-      field(
-        "The texts: CSV or JSON lines, and, where they went through svc map, its output too",
-        el("input", { type: "file", multiple: true, accept: FILE_KINDS, change: chosen }),
-      ),
-      el("p", { class: "note" }, "Read in this page only. No text of it is sent to the server."),
-      files,
-      el(
-        "label",
-        { class: "label-check" },
-        el("input", before),
-        "Show the model's answer before I label (people then tend to agree with it)",
-      ),
-      trouble,
-      el(
-        "div",
-        { class: "actions" },
-        el("button", { type: "submit", class: "primary" }, "Start"),
-      ),
-    ),
-    place,
-  );
-  files.replaceChildren(...columnFields(chosenFiles));
-  load(place, signal, async () => {
-    const page = await auditPage({ project: params.project, limit: RECENT }, signal);
-    suggest(list, questionsOf(page.project));
-    return [];
-  });
+  const title = "The texts: CSV or JSON lines; if they went through svc map, its output as well";
+  const input = el("input", { type: "file", multiple: true, accept: FILE_KINDS, change });
+  const promise = "Read in this page only. No text of it is sent to the server.";
+  return el("div", {}, field(title, input), el("p", { class: "note" }, promise));
+}
+
+function answerSwitch({ shown }) {
+  const input = el("input", { type: "checkbox", name: "shown", checked: shown === "1" });
+  const words = "Show the model's answer before I label (people then tend to agree with it)";
+  return el("label", { class: "label-check" }, input, words);
 }
 
 const FILE_KINDS = ".csv,.tsv,.txt,.jsonl,.ndjson,.json";

@@ -74,7 +74,7 @@ def test_no_request_goes_to_another_origin(browser: Browser, server: Server) -> 
     assert hosts == {urlsplit(server.url).netloc}
     paths = {urlsplit(one["url"]).path for one in requests if one["url"].startswith("http")}
     routes = {"/metrics", "/v1/audit", "/v1/calibration", "/v1/drift", "/v1/decide"}
-    assert paths == {"/dashboard", *routes}
+    assert paths == {"/dashboard", "/v1/projects", "/v1/questions", *routes}
 
 
 def test_the_policy_refuses_what_the_page_does_not_do(chromium: Browser, server: Server) -> None:
