@@ -21,9 +21,9 @@ class Outbox {
     addEventListener("online", () => this.again());
   }
 
-  /** Post `body` to `path`; `saved` gets the answer once it came. */
-  add(path, body, saved = () => {}) {
-    this.waiting.push({ path, body, saved });
+  /** Post `body` to `path`; `done` gets the answer, or null when the server does not take it. */
+  add(path, body, done) {
+    this.waiting.push({ path, body, done });
     this.onchange();
     if (!this.sending) this.send();
   }
@@ -31,31 +31,24 @@ class Outbox {
   async send() {
     this.sending = true;
     for (let failures = 0; this.waiting.length; ) {
-      const error = await this.attempt(this.waiting[0]);
-      failures = error ? failures + 1 : 0;
-      this.trouble = error;
-      this.onchange();
-      if (error) await this.pause(error, failures);
+      const { answer, error } = await posted(this.waiting[0]);
+      this.trouble = error && PASSING(error.status) ? error : null;
+      if (this.trouble) {
+        failures += 1;
+        this.onchange();
+        await this.pause(error, failures);
+      } else {
+        failures = 0;
+        this.settle(this.waiting.shift(), answer, error);
+      }
     }
     this.sending = false;
   }
 
-  /** Send one, which then waits no longer; the Problem if it is to be sent once more. */
-  async attempt({ path, body, saved }) {
-    try {
-      const headers = { "Content-Type": "application/json" };
-      // What is under way when the tab is closed arrives all the same.
-      const options = { method: "POST", body: JSON.stringify(body), headers, keepalive: true };
-      const never = new AbortController().signal;
-      const response = await send(path, options, never, SEND_MS);
-      saved(await response.json());
-    } catch (error) {
-      if (!(error instanceof Problem)) return new Problem(0, "The server's answer is unreadable.");
-      if (PASSING(error.status)) return error;
-      if (path !== SKIP) this.refused.push(error);
-    }
-    this.waiting.shift();
-    return null;
+  settle({ path, done }, answer, error) {
+    if (error && path !== SKIP) this.refused.push(error);
+    done(answer);
+    this.onchange();
   }
 
   pause(error, failures) {
@@ -64,6 +57,20 @@ class Outbox {
       this.again = done;
       setTimeout(done, seconds * 1000);
     });
+  }
+}
+
+/** Post one of them: `{answer, error}`, one of which is null. */
+async function posted({ path, body }) {
+  const headers = { "Content-Type": "application/json" };
+  // What is under way when the tab is closed arrives all the same.
+  const options = { method: "POST", body: JSON.stringify(body), headers, keepalive: true };
+  try {
+    const response = await send(path, options, new AbortController().signal, SEND_MS);
+    return { answer: await response.json(), error: null };
+  } catch (error) {
+    const unreadable = new Problem(0, "What came as an answer could not be read.");
+    return { answer: null, error: error instanceof Problem ? error : unreadable };
   }
 }
 

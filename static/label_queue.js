@@ -93,9 +93,10 @@ class LabelQueue {
   label(item, label, saved) {
     const { id: decision_id, question } = item;
     const body = { decision_id, question, label, reviewer: this.query.reviewer };
-    outbox.add(FEEDBACK, body, ({ labels }) => {
-      this.saved = labels - this.page.progress.labels;
+    outbox.add(FEEDBACK, body, (answer) => {
       this.refill();
+      if (!answer) return;
+      this.saved = answer.labels - this.page.progress.labels;
       saved();
     });
     this.others.postMessage(nameOf(item));

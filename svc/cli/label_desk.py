@@ -73,9 +73,13 @@ class Desk:
         """Save a label; it counts as `saved` from then on. Raises `ServerError`."""
         body = {**self._about(item), "label": label}
         self.on_its_way = True
-        self.labels = self._ask("POST", "/v1/feedback", body)["labels"]
-        self.saved.add((item.id, item.question))
+        try:
+            self.labels = self._ask("POST", "/v1/feedback", body)["labels"]
+        except ServerError:
+            self.on_its_way = False
+            raise
         self.on_its_way = False
+        self.saved.add((item.id, item.question))
 
     def skip(self, item: Item) -> None:
         """Give an item back. Raises `ServerError`."""
