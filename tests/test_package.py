@@ -48,7 +48,8 @@ def test_contributing_has_a_line_for_every_dependency() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     extras = config["options.extras_require"]
-    declared = [config["options"]["install_requires"], extras["test"], extras["dev"]]
+    optional = [extras[name] for name in ("test", "dev", "audit")]
+    declared = [config["options"]["install_requires"], *optional]
     names = requirements("\n".join(line for text in declared for line in text.split()), ">=")
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     table = text.partition("## Dependencies")[2].partition("\n## ")[0]

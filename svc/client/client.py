@@ -18,7 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from svc.client.decisions import Decision, Label
 from svc.client.errors import InvalidRequest, NoAnswer, RateLimited, Refused, ServiceError, refused
-from svc.client.questions import Question
+from svc.client.questions import JsonObject, Question
 
 ResultT = TypeVar("ResultT")
 
@@ -157,7 +157,7 @@ class Client:
             said = "; ".join(f"{one['field']}: {one['message']}" for one in answer["errors"])
             raise InvalidRequest(200, "invalid_request", said, "-")
 
-    def calibration(self, question: str) -> dict[str, Any]:
+    def calibration(self, question: str) -> JsonObject:
         """The report on a question: accuracy, calibrator, thresholds. Raises `ServiceError`."""
         query = {"question": question, "project": self._project}
         return self._send("GET", "/v1/calibration", params=query)
@@ -185,12 +185,12 @@ class Client:
         except ServiceError as error:
             return error
 
-    def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def _post(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         """The body of the answer. Raises `ValueError` for what JSON cannot hold."""
         data = json.dumps(body, allow_nan=False).encode()
         return self._send("POST", path, data=data, headers={"Content-Type": "application/json"})
 
-    def _send(self, method: str, path: str, **content: Any) -> dict[str, Any]:
+    def _send(self, method: str, path: str, **content: Any) -> JsonObject:
         """The body of the answer, after as many tries as it takes and `retries` allows."""
         for tried in range(self._retries + 1):
             try:
@@ -201,7 +201,7 @@ class Client:
                 self._sleep(_pause_s(error, tried))
         raise AssertionError("a loop of at least one try ends in it")
 
-    def _exchange(self, method: str, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    def _exchange(self, method: str, path: str, content: Mapping[str, Any]) -> JsonObject:
         try:
             response = self._session.request(
                 method,

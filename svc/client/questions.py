@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+# A JSON object as the service takes it, or gives it.
+JsonObject = Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class Question:
@@ -15,7 +18,7 @@ class Question:
 
     instructions: str
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         """The question object of `POST /v1/decide`."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         more = given.pop("more") or {}
@@ -38,7 +41,7 @@ class Choice(Question):
     coverage: float | None = None
     more: Mapping[str, Any] | None = None
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         return {**super().body(), "options": _described(self.options)}
 
 
@@ -52,7 +55,7 @@ class Score(Question):
     min_confidence: float | None = None
     more: Mapping[str, Any] | None = None
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         return {**super().body(), "levels": list(self.levels)}
 
 
@@ -77,7 +80,7 @@ class Multi(Question):
     coverage: float | None = None
     more: Mapping[str, Any] | None = None
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         return {**super().body(), "options": _described(self.options)}
 
 
