@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.real import servers
 
@@ -16,6 +17,11 @@ NO_WHEEL = "builds a wheel; run with --wheel"
 NO_BROWSER = "opens a browser; run with --browser"
 NO_REAL = "asks real models; run with --real"
 NO_MODELS = "SVC_REAL_PYTHON names no interpreter with the models: no real model was asked"
+
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -57,7 +57,7 @@ def command(
 
     With --url a running server answers the lines, with its models, keys and calibrators, and keeps
     each decision: it can be labelled by its id. Rates of the key and of providers are waited for,
-    and so is a server that is being started again, for 20 seconds. The result is the same.
+    and so is a server that is being started again, for a minute. The result is the same.
     """
     batches.run(batch, _answerer(asking, url, api_key, project), command="map")
 

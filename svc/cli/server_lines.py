@@ -19,7 +19,7 @@ from svc.jsontext import JsonObject
 from svc.schemas import load_decision
 
 # A server that does not answer, because it is being started again, is asked for so long.
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 PAUSE_S = 0.5
 
 # A longer wait than this is no rate of a key or of a provider, but a daily budget that is spent.
