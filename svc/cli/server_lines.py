@@ -13,14 +13,17 @@ from svc import jsontext
 from svc.batch import InputLine, LineAnswer, Result, RunEnds, answer_line
 from svc.cli.lines import LineWork, Settled
 from svc.cli.plans import ModelOptions
-from svc.cli.server import Answer, Server, Unreachable
-from svc.errors import ApiError
+from svc.cli.server import Answer, Server, TooSlow, Unreachable
+from svc.errors import ApiError, SettingsError
 from svc.jsontext import JsonObject
 from svc.schemas import load_decision
 
 # A server that does not answer, because it is being started again, is asked for so long.
 PATIENCE_S = 60.0
 PAUSE_S = 0.5
+
+# The time for the first look whether there is a server.
+LOOK_S = 5.0
 
 # A longer wait than this is no rate of a key or of a provider, but a daily budget that is spent.
 LONGEST_WAIT_S = 120.0
@@ -49,11 +52,23 @@ class ServerAnswerer:
         self._fields = {**asking.fields, **of_project}
 
     def settle(self, questions: JsonObject, at_once: int) -> Settled:
+        self._look()
         request = load_decision({**self._fields, "questions": questions, "state": {}})
         identity = {"url": self._url, **self._fields}
         # The state of each line stands before this.
         rest = jsontext.dumps({"questions": questions, **self._fields})[1:]
         return Settled(identity, request, at_once, partial(self._start, rest, at_once))
+
+    def _look(self) -> None:
+        """Raise `SettingsError` where there is no server; later it may be starting again."""
+        with closing(self._server(1)) as server:
+            try:
+                server.ask("GET", "/health", answer_s=LOOK_S)
+            except TooSlow:
+                # It is there, and busy.
+                return
+            except Unreachable as error:
+                raise SettingsError(str(error)) from None
 
     @contextmanager
     def _start(self, rest: str, at_once: int) -> Iterator[LineWork]:

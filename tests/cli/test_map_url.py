@@ -151,6 +151,13 @@ def test_options_that_do_not_fit_are_refused(
     assert words in ended.stderr
 
 
+def test_where_there_is_no_server_it_says_so_at_once(files: Files) -> None:
+    ended = files.map("--url", "http://127.0.0.1:1")
+    assert ended.returncode == 1
+    assert "No server answers at http://127.0.0.1:1; start one with `svc serve`" in ended.stderr
+    assert not files.output.exists()
+
+
 def test_a_url_of_another_form_is_refused(files: Files) -> None:
     ended = files.map("--url", "shop.example")
     assert ended.returncode == 1
