@@ -134,9 +134,11 @@ REVIEWER_CHARS = 64
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
 
-# The lines of one request of feedback in bulk, and the labels in all of them; how many decisions
-# are looked up at once for it, and how many characters they may have together.
+# The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks
+# it may have, with those of blank lines; how many decisions are looked up at once for it, and how
+# many characters they may have together.
 BULK_LABELS = 5_000
+BULK_LINES = 100_000
 BULK_DECISIONS_AT_ONCE = 50
 BULK_CHARS = 40_000_000
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from marshmallow import ValidationError, post_load, validates_schema
 
+from svc import limits
 from svc.learning import Answers, normal
 from svc.questions import Anything, NumberField
 from svc.shapes import NUMBER, TEXT, array
@@ -95,7 +96,12 @@ class QueryTags(Anything):
         pairs = [text.partition(":") for text in value]
         if not all(colon for _, colon, _ in pairs):
             raise ValidationError("must be name:value, such as ?tag=channel:mail")
-        return tuple((name, text) for name, _, text in pairs)
+        tags = dict.fromkeys((name, text) for name, _, text in pairs)
+        if len(tags) > limits.TAGS:
+            raise ValidationError(
+                f"at most {limits.TAGS} are allowed, as many as a decision may have"
+            )
+        return tuple(tags)
 
 
 class FiltersSchema(StrictQuerySchema):
@@ -108,7 +114,10 @@ class FiltersSchema(StrictQuerySchema):
     min_confidence = QueryProbability("Only those whose answer was at least so sure.")
     max_confidence = QueryProbability("Only those whose answer was at most so sure.")
     ref = QueryText("Only decisions with this `ref`.")
-    tag = QueryTags("Only decisions with this tag, `name:value`; all of them, where several.")
+    tag = QueryTags(
+        "Only decisions with this tag, `name:value`; all of them, where several, "
+        f"at most {limits.TAGS}."
+    )
     model = QueryText("Only decisions that this model, by its full id, answered or helped answer.")
     since = QueryMoment(
         "Only decisions from this moment on: milliseconds since the epoch, or ISO 8601.",

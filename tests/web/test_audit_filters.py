@@ -76,6 +76,9 @@ def some(labelled: Labelled) -> Labelled:
         ({"from": 0, "to": "2100-01-01"}, ["sure", "unsure", "dog_1", "noul"]),
         ({"to": 1}, []),
         ({"from": "2100-01-01T00:00:00+01:00"}, []),
+        ({"from": 999_999_999_999_999}, []),
+        ({"to": 999_999_999_999_999}, ["sure", "unsure", "dog_1", "noul"]),
+        ({"tag": ["channel:mail"] * 2_000}, ["sure", "unsure"]),
     ],
 )
 def test_each_filter_finds_its_decisions(
@@ -208,3 +211,8 @@ def test_a_ref_is_found_by_its_index(database: Database) -> None:
         ).fetchall()
     assert "decisions_by_ref" in json.dumps([tuple(row) for row in plan])
     assert "TEMP B-TREE" not in json.dumps([tuple(row) for row in plan])
+
+
+def test_more_tags_than_a_decision_may_have_are_refused(labelled: Labelled) -> None:
+    query = urlencode({"tag": [f"a:{number}" for number in range(17)]}, doseq=True)
+    assert refused(labelled, query) == "tag: at most 16 are allowed, as many as a decision may have"

@@ -179,6 +179,17 @@ def test_too_many_lines_are_refused(labelled: Labelled) -> None:
     assert "5,001 lines" in response.get_json()["error"]["message"]
 
 
+@pytest.mark.parametrize("blank", ["\n", "  \n", "\r\n"])
+def test_blank_lines_count_where_there_are_many(labelled: Labelled, blank: str) -> None:
+    data, kind = blank * limits.BULK_LINES, "application/x-ndjson"
+    response = labelled.client.post(PATH, data=data, content_type=kind)
+    assert response.status_code == 422
+    assert "labels: must be a list of 1" in response.get_json()["error"]["message"]
+    response = labelled.client.post(PATH, data=data + blank, content_type=kind)
+    assert response.status_code == 422
+    assert "more than 100,000 line breaks" in response.get_json()["error"]["message"]
+
+
 @pytest.mark.parametrize("query", ["atomc=true", "atomic=yes", "atomic=1"])
 def test_a_parameter_that_is_not_known_is_refused(labelled: Labelled, query: str) -> None:
     response = labelled.client.post(f"{PATH}?{query}", json={"labels": [line("r")]})
