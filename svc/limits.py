@@ -117,6 +117,9 @@ FITTED_AT_ONCE = 1_000
 REFIT_S = 5.0
 LABELS_READ = 5_000
 
+# The characters of stored readings that a look of the review queue, or a report of rates, reads.
+READINGS_CHARS = 10_000_000
+
 # The decisions on a question that a look of the review queue finds, which are the most recent ones,
 # and the last ones of the project among which it looks. The time between looks, the rounds that are
 # kept of decisions found together, and the time for which a decision is lent to a reviewer.

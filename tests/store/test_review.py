@@ -231,6 +231,20 @@ def test_the_oldest_are_left_out_where_too_many_wait(database: Database) -> None
     assert set(new) <= set(office.take("ann", 9))
 
 
+def test_a_look_finds_so_many_decisions_and_reads_so_much_of_them(database: Database) -> None:
+    office = Office(database)
+    twice = (TOPIC, asked("again", reading={"p": [0.6, 0.4]}))
+    made = [office.decisions.add(record(*twice)) for _ in range(4)]
+    rows = [found.seq for one in made if (found := office.decisions.get(one))]
+    length = len('{"topic":{"p":[0.7,0.3]},"again":{"p":[0.6,0.4]}}')
+    for queue in (ReviewQueue(database, most=5), ReviewQueue(database, chars=3 * length - 1)):
+        look = queue.look(office.wording, NOW)
+        assert look is not None
+        found = [(one.seq, one.key) for one in look.decisions]
+        assert found == [(row, key) for row in rows[2:] for key in ("topic", "again")]
+        assert look.last == rows[3]
+
+
 def test_a_second_look_finds_what_is_new_alone(office: Office) -> None:
     office.decide(0.1)
     look = office.queue.look(office.wording, NOW)
