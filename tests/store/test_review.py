@@ -220,6 +220,16 @@ def test_reviewers_who_agree_in_the_end_do_not_disagree(office: Office) -> None:
     assert {said.label for judgements in found for said in judgements} <= {'"a"'}
 
 
+def test_disagreements_are_looked_for_among_the_last_judgements(
+    office: Office, database: Database
+) -> None:
+    (made,) = office.decide(0.1)
+    office.label(made, "a", reviewer="ann")
+    office.label(made, "b", reviewer="bob")
+    assert len(Judgements(database, depth=2).of_several(office.wording, 9)) == 1
+    assert Judgements(database, depth=1).of_several(office.wording, 9) == []
+
+
 def test_the_oldest_are_left_out_where_too_many_wait(database: Database) -> None:
     office = Office(database, most=3)
     old = office.decide(0.1, 0.2, 0.3)

@@ -79,6 +79,20 @@ def test_a_line_says_who_says_so(labelled: Labelled) -> None:
     assert [said["reviewer"] for said in one["judgements"]] == ["ann", "bob"]
 
 
+def test_what_several_reviewers_say_of_a_decision_in_one_request_is_kept(
+    labelled: Labelled,
+) -> None:
+    labelled.decide("cat=0.8", ref="r")
+    said = [("ann", "cat"), ("bob", "dog"), ("ann", "dog"), ("ann", "cat")]
+    bulk(labelled, [line("r", label, reviewer=reviewer) for reviewer, label in said])
+    (one,) = labelled.get("/v1/review/disagreements?question=q")["disagreements"]
+    assert [(said["reviewer"], said["label"]) for said in one["judgements"]] == [
+        ("bob", "dog"),
+        ("ann", "cat"),
+    ]
+    assert one["label"] == "cat"
+
+
 def test_every_line_is_reported_in_its_place_and_the_others_are_taken(labelled: Labelled) -> None:
     labelled.decide("cat=0.8", ref="r")
     lines = [
