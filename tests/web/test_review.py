@@ -132,7 +132,8 @@ def test_any_number_of_names_fills_no_more_than_the_last_reviewers_do(reviewed: 
 
 
 def test_a_list_of_disagreements_has_a_bounded_size(reviewed: Reviewed) -> None:
-    made = [reviewed.decide('value="Rome", 0.9', CITY)["id"] for _ in range(60)]
+    long = {**CITY, "max_length": 2_000}
+    made = [reviewed.decide('value="Rome", 0.9', long)["id"] for _ in range(60)]
     for number in range(limits.JUDGEMENTS_KEPT):
         label = f"{number}{'x' * 1_900}"
         lines = [{"id": one, "labels": {"q": label}, "reviewer": str(number)} for one in made]
