@@ -64,6 +64,9 @@ EXPLAIN_FIELDS = 12
 QUESTIONS_KEPT = 256
 QUESTIONS_KEPT_CHARS = 20_000
 
+# The characters of stored exact questions that a request keeps while it reads decisions.
+WORDINGS_KEPT_CHARS = 5_000_000
+
 # The members of a council, the length of a model's id, and the calls of one request.
 COUNCIL = (2, 5)
 MODEL_ID_CHARS = 300

@@ -15,7 +15,7 @@ from svc.learning import Answers, normal
 from svc.questions import Anything, NumberField
 from svc.shapes import NUMBER, TEXT, array
 from svc.store import QuestionVersions, Wanted
-from svc.store.decisions import AuditEntry
+from svc.store.decisions import AuditEntry, Match
 from svc.web.query import QueryFlag, QueryText, StrictQuerySchema, project_field
 
 # Unix milliseconds, as `created_at` has them.
@@ -34,19 +34,21 @@ class Filters:
     low: float | None = None
     high: float | None = None
 
-    def matching(self, versions: QuestionVersions) -> Callable[[AuditEntry], bool] | None:
+    def matching(self, versions: QuestionVersions) -> Callable[[AuditEntry], Match] | None:
         """Whether a decision was answered as wanted; None where any answer is."""
         if self.question is None:
             return None
         answers = Answers(versions)
 
-        def matches(entry: AuditEntry) -> bool:
-            return any(
+        def matches(entry: AuditEntry) -> Match:
+            read = answers.chars_read
+            wanted = any(
                 self.answer in (None, one.text)
                 and (self.low is None or one.confidence >= self.low)
                 and (self.high is None or one.confidence <= self.high)
                 for one in answers.of(entry, self.question)
             )
+            return Match(wanted, answers.chars_read - read)
 
         return matches
 

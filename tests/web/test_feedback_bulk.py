@@ -267,3 +267,14 @@ def test_what_other_projects_have_looks_like_what_nobody_has(start: Start) -> No
     forbidden = post(PATH, "mine", {"labels": lines, "project": "theirs"})
     assert forbidden.status_code == 403
     assert post(PATH, None, {"labels": lines[:1], "project": "theirs"}).get_json()["taken"] == 1
+
+
+def test_so_many_long_questions_are_labelled_at_once(labelled: Labelled) -> None:
+    body = {"type": "noul", "instructions": ""}
+    for number in range(300):
+        long = {**body, "instructions": f"Is it? {number} {'x' * 99_900}"}
+        labelled.decide("yes=0.9", long, ref=str(number))
+    answer = bulk(labelled, [line(str(number), label=True) for number in range(300)])
+    assert 150 <= answer["taken"] < 300
+    assert len(answer["errors"]) == 300 - answer["taken"]
+    assert "too large to be read at once" in answer["errors"][0]["message"]
