@@ -35,9 +35,13 @@ class CostlyWork:
         processor: Callable[[], float] = time.thread_time,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        pause: float = PAUSE,
     ) -> None:
-        """Work of at most the size `small` costs too little to wait; the others give seconds."""
-        self._small = small
+        """Work of at most the size `small` costs too little to wait.
+
+        After its turn a key waits `pause` times what it took. The others give seconds.
+        """
+        self._small, self._pause = small, pause
         self._processor, self._clock, self._sleep = processor, clock, sleep
         self._keys: defaultdict[str, _Key] = defaultdict(_Key)
 
@@ -61,6 +65,6 @@ class CostlyWork:
             try:
                 yield
             finally:
-                key.rested_at = self._clock() + PAUSE * (self._processor() - began)
+                key.rested_at = self._clock() + self._pause * (self._processor() - began)
         finally:
             key.turn.release()

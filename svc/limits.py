@@ -64,6 +64,9 @@ EXPLAIN_FIELDS = 12
 QUESTIONS_KEPT = 256
 QUESTIONS_KEPT_CHARS = 20_000
 
+# The characters of stored exact questions that a request keeps while it reads decisions.
+WORDINGS_KEPT_CHARS = 5_000_000
+
 # The members of a council, the length of a model's id, and the calls of one request.
 COUNCIL = (2, 5)
 MODEL_ID_CHARS = 300
@@ -117,6 +120,9 @@ FITTED_AT_ONCE = 1_000
 REFIT_S = 5.0
 LABELS_READ = 5_000
 
+# The characters of stored readings that a look of the review queue, or a report of rates, reads.
+READINGS_CHARS = 10_000_000
+
 # The decisions on a question that a look of the review queue finds, which are the most recent ones,
 # and the last ones of the project among which it looks. The time between looks, the rounds that are
 # kept of decisions found together, and the time for which a decision is lent to a reviewer.
@@ -131,12 +137,19 @@ REVIEW_PAGE = (1, 100)
 REVIEW_PAGE_DEFAULT = 10
 REVIEWER_CHARS = 64
 
+# The reviewers of whom it is kept what they said of one question of a decision, and the judgements
+# of a question that a report of disagreements looks through; in both cases the last ones.
+JUDGEMENTS_KEPT = 20
+JUDGEMENTS_READ = 100_000
+
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
 
-# The lines of one request of feedback in bulk, and the labels in all of them; how many decisions
-# are looked up at once for it, and how many characters they may have together.
+# The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks
+# it may have, with those of blank lines; how many decisions are looked up at once for it, and how
+# many characters they may have together.
 BULK_LABELS = 5_000
+BULK_LINES = 100_000
 BULK_DECISIONS_AT_ONCE = 50
 BULK_CHARS = 40_000_000
 

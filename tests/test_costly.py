@@ -85,3 +85,11 @@ def test_work_that_fails_gives_its_turn_back(machine: Machine) -> None:
     ):
         raise ValueError("no JSON")
     machine.do("one")
+
+
+def test_work_may_have_a_pause_of_its_own(machine: Machine) -> None:
+    clock, processor = (lambda: machine.now), (lambda: machine.used)
+    machine.work = CostlyWork(SMALL, processor, clock, machine.sleep, pause=0.0)
+    machine.do("one")
+    machine.do("one")
+    assert machine.pauses == [0.0, 0.0]

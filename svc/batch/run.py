@@ -82,6 +82,7 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
     """Answer one line; every failure is a result too."""
     try:
         answered = answer(line.parse())
+        data = _encoded(line, answered.fields)
     except (QuotaSpent, RunEnds) as error:
         return Result(Kind.END, b"", str(error))
     except ApiError as error:
@@ -90,7 +91,7 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
         # A failure of one line must not end the run.
         log.exception("line %d failed in an unforeseen way", line.number)
         return _error_line(line, InternalError("svc itself failed at this line, not a model"))
-    return Result(Kind.ANSWERED, _encoded(line, answered.fields), cost_usd=answered.cost_usd)
+    return Result(Kind.ANSWERED, data, cost_usd=answered.cost_usd)
 
 
 def write_all(results: Iterable[Result], output: Output, progress: Progress, tally: Tally) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,11 @@ LONGEST_WAIT_S = 120.0
 # What is wrong with every line: the key, its project, or the name of the server.
 _WRONG_FOR_ALL = (401, 403, 404, 405, 421)
 _LIMITED = 429
+
+# What a decision costs at most; more is no cost.
+_MOST_USD = 1e6
+
+_SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 class ServerError(ApiError):
@@ -112,8 +118,12 @@ class _Lines:
 
 
 def _wait_s(answer: Answer) -> float:
-    """How long to wait for a rate. Raises `RunEnds` where it is none."""
-    seconds = float(answer.retry_after or 1)
+    """How long to wait for a rate; what is no number of seconds, such as a date, counts as one.
+
+    Raises `RunEnds` where it is no rate.
+    """
+    told = answer.retry_after or ""
+    seconds = max(1.0, float(told)) if _SECONDS.fullmatch(told) else 1.0
     if seconds > LONGEST_WAIT_S:
         raise RunEnds(f"the server is at a limit for {seconds:,.0f} s{_words(answer)}")
     return seconds
@@ -122,7 +132,8 @@ def _wait_s(answer: Answer) -> float:
 def _answered(answer: Answer) -> LineAnswer:
     """The decision of an answer. Raises `RunEnds` and `ServerError`."""
     if answer.status == 200 and isinstance(answer.value, dict) and "answers" in answer.value:
-        return LineAnswer(answer.value, answer.value.get("cost_usd", 0.0))
+        cost = jsontext.finite(answer.value.get("cost_usd"))
+        return LineAnswer(answer.value, 0.0 if cost is None or abs(cost) > _MOST_USD else cost)
     if answer.error is None or answer.status in _WRONG_FOR_ALL:
         raise RunEnds(f"the server answered {answer.status}{_words(answer)}")
     raise ServerError(answer.status, *answer.error)

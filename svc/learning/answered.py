@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from svc.questions import DECIMALS, Question, from_definition
+from svc.learning.wordings import Wordings
+from svc.questions import DECIMALS
 from svc.records import Answer, Source
 from svc.store import QuestionVersions
 from svc.store.decisions import AuditEntry
@@ -24,8 +25,12 @@ class Answers:
     """Reads the answers of decisions that one request is about."""
 
     def __init__(self, versions: QuestionVersions) -> None:
-        self._versions = versions
-        self._questions: dict[int, Question] = {}
+        self._wordings = Wordings(versions)
+
+    @property
+    def chars_read(self) -> int:
+        """How many characters of exact questions were read."""
+        return self._wordings.chars
 
     def of(self, entry: AuditEntry, only: str | None = None) -> list[Answered]:
         """The answers to all questions that were not skipped, or to the one with this key.
@@ -38,18 +43,10 @@ class Answers:
         for (key, shown), question_id in zip(fields.items(), question_ids, strict=True):
             wanted = only is None or key == only
             if wanted and Answer.kept(shown).source is not Source.SKIPPED:
-                question = self._question(question_id)
+                _, question = self._wordings.get(question_id)
                 label, confidence = question.shown(shown)
                 found.append(Answered(key, question.named(label), round(confidence, DECIMALS)))
         return found
-
-    def _question(self, question_id: int) -> Question:
-        if question_id not in self._questions:
-            version = self._versions.get(question_id)
-            # A foreign key makes sure that it is there.
-            assert version is not None
-            self._questions[question_id] = from_definition(version.definition)
-        return self._questions[question_id]
 
 
 def spoken(label: str) -> str:

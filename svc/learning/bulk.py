@@ -28,9 +28,14 @@ def checked(
     labels: list[Checked] = []
     errors = list(given.errors)
     left: float = limits.BULK_CHARS
+    counted = 0
     for lines in _together(given.lines):
         wanted = _ids(lines, decisions, project)
-        found, left = decisions.several(set(wanted.values()), left)
+        # An exact question is there twice, as it is stored and parsed.
+        found, left = decisions.several(
+            set(wanted.values()), left - 2 * checks.chars_read + counted
+        )
+        counted = 2 * checks.chars_read
         for line in lines:
             decision = found.get(wanted.get(line.number, ""))
             if decision is None and left < 0:

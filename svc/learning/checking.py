@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from svc.errors import InvalidRequest, NotFound
 from svc.learning.labelled import worths
+from svc.learning.wordings import Wordings
 from svc.phrases import quoted
-from svc.questions import Question, from_definition
+from svc.questions import Question
 from svc.records import DecisionFacts, Source
 from svc.schemas import Feedback
 from svc.store import NewLabel, QuestionVersion, QuestionVersions
@@ -33,8 +34,12 @@ class Checks:
 
     def __init__(self, versions: QuestionVersions, now_ms: int) -> None:
         """`now_ms` is the time of the labels, in unix milliseconds."""
-        self._versions, self._now_ms = versions, now_ms
-        self._found: dict[int, QuestionVersion] = {}
+        self._wordings, self._now_ms = Wordings(versions), now_ms
+
+    @property
+    def chars_read(self) -> int:
+        """How many characters of exact questions were read."""
+        return self._wordings.chars
 
     def check(self, decision: StoredDecision, feedback: Feedback) -> Checked:
         """The label, if it can be given to the decision.
@@ -51,8 +56,7 @@ class Checks:
             raise InvalidRequest(
                 f"question {quoted(key)} {reason}; a label would teach nothing about a model"
             )
-        version = self._version(stored.question_id)
-        question = from_definition(version.definition)
+        version, question = self._wordings.get(stored.question_id)
         if decision.facts.is_strict and question.extracts:
             raise InvalidRequest(
                 f"question {quoted(key)}: the value was not kept under privacy: strict, "
@@ -101,10 +105,3 @@ class Checks:
                 members=one.reading.get("members"),
                 reviewer=feedback.reviewer,
             )
-
-    def _version(self, question_id: int) -> QuestionVersion:
-        version = self._found.get(question_id) or self._versions.get(question_id)
-        # A foreign key makes sure that it is there.
-        assert version is not None
-        self._found[question_id] = version
-        return version

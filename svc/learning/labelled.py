@@ -6,6 +6,7 @@ since it was given.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -143,6 +144,24 @@ def columns(p: Floats) -> Floats:
     return p if p.shape[1] > 1 else np.hstack([1 - p, p])
 
 
+def _around_one(inverse: Floats) -> Floats:
+    """The weights divided by their mean, of which none is more than `HEAVIEST` after that.
+
+    What is cut off a heavy one counts no longer in the mean: else a single label with a tiny chance
+    would leave nothing of all others.
+    """
+    count, descending = len(inverse), np.sort(inverse)[::-1]
+    # With so many of the heaviest cut off, and the sum of the others, the highest weight would be.
+    cut = np.arange(math.ceil(count / HEAVIEST))
+    others = descending[::-1].cumsum()[::-1][cut]
+    highest = HEAVIEST * others / (count - HEAVIEST * cut)
+    (enough,) = np.nonzero(descending[cut] <= highest)
+    # The last one always is enough, but for the rounding of sums.
+    kept = np.minimum(inverse, highest[enough[0] if len(enough) else -1])
+    weights: Floats = kept / kept.mean()
+    return weights
+
+
 def sampling_weights(
     chances: Sequence[float | None] | Floats, relative: Sequence[float | None] | Floats
 ) -> Floats | None:
@@ -159,7 +178,6 @@ def sampling_weights(
     inverse = np.ones(len(given))
     inverse[queued] = 1 / drawn[queued]
     if known.any():
-        inverse[known] = 1 / given[known]
-        inverse[known] /= inverse[known].mean()
+        inverse[known] = _around_one(1 / given[known])
     weights: Floats = np.minimum(inverse, HEAVIEST)
     return weights

@@ -6,8 +6,9 @@ import json
 import time
 from collections.abc import Callable, Sequence
 
+from svc import limits
 from svc.errors import InvalidRequest, NotFound
-from svc.jsontext import JsonObject
+from svc.jsontext import JsonObject, leading
 from svc.learning.wordings import latest
 from svc.phrases import quoted
 from svc.questions import Question
@@ -49,7 +50,7 @@ class Reviewers:
             )
 
     def disagreements(self, project: str, key: str, limit: int) -> JsonObject:
-        """The newest decisions, at most `limit`, of which reviewers say different things.
+        """The newest decisions, at most `limit` and 2 MB, of which reviewers say different things.
 
         Raises `NotFound` and `StorageError`.
         """
@@ -59,7 +60,7 @@ class Reviewers:
         return {
             "project": project,
             "question": key,
-            "disagreements": [_disagreement(said) for said in found],
+            "disagreements": leading(map(_disagreement, found), limits.PAGE_BYTES),
         }
 
 

@@ -1,7 +1,8 @@
-"""The most recent wording of a question, which reports are about."""
+"""Exact questions: the most recent wording, and those that one request is about."""
 
 from __future__ import annotations
 
+from svc import limits
 from svc.errors import InvalidRequest, NotFound
 from svc.phrases import quoted
 from svc.questions import TYPES, Question, from_definition
@@ -28,3 +29,29 @@ def latest_with_options(
             f"answers are few: {', '.join(allowed)}"
         )
     return version, question
+
+
+class Wordings:
+    """Reads each of them once, as long as they are not too long together to be kept.
+
+    `chars` counts the characters of all definitions that were read.
+    """
+
+    def __init__(self, versions: QuestionVersions) -> None:
+        self._versions = versions
+        self._kept: dict[int, tuple[QuestionVersion, Question]] = {}
+        self.chars = 0
+
+    def get(self, question_id: int) -> tuple[QuestionVersion, Question]:
+        """The wording in a row to which decisions refer. Raises `StorageError`."""
+        kept = self._kept.get(question_id)
+        if kept is not None:
+            return kept
+        version = self._versions.get(question_id)
+        # A foreign key makes sure that it is there.
+        assert version is not None
+        found = (version, from_definition(version.definition))
+        self.chars += len(version.definition)
+        if self.chars <= limits.WORDINGS_KEPT_CHARS:
+            self._kept[question_id] = found
+        return found

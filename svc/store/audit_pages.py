@@ -6,7 +6,7 @@ import math
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from svc import limits
 from svc.records import FACTS, DecisionFacts
@@ -43,15 +43,26 @@ class AuditPage:
     next_before: str | None
 
 
+class Match(NamedTuple):
+    """Whether a decision is wanted, and how many bytes were read besides it to tell."""
+
+    wanted: bool
+    bytes: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many decisions a page with filters looks at, and bytes of those that do not match."""
+    """How many decisions a page with filters looks at, and bytes of those that do not match.
+
+    With the bytes of what was read besides decisions to tell.
+    """
 
     decisions: int = limits.AUDIT_LOOKED_AT
     bytes: int = limits.AUDIT_LOOKED_AT_BYTES
 
 
 BOUNDS = Bounds()
+_ANY = Match(wanted=True)
 
 _WHOLE = (
     "CASE WHEN same_as IS NULL THEN {0} ELSE "
@@ -92,7 +103,7 @@ class AuditPages:
         before: str | None = None,
         most_bytes: float = math.inf,
         wanted: Wanted = ANY,
-        matches: Callable[[AuditEntry], bool] | None = None,
+        matches: Callable[[AuditEntry], Match] | None = None,
     ) -> AuditPage:
         """At most `limit` decisions of `project`, newest first, older than the one named `before`.
 
@@ -112,7 +123,9 @@ class AuditPages:
             last = (window[0], window[1] if deepest is None else deepest[0])
             for row in connection.execute(*_query(project, wanted, last)):
                 entry = _entry(*row)
-                if matches is not None and not matches(entry):
+                match = _ANY if matches is None else matches(entry)
+                left -= match.bytes
+                if not match.wanted:
                     left -= _size(row)
                     if left < 0:
                         return AuditPage(entries, entry.id)
@@ -121,6 +134,8 @@ class AuditPages:
                 if len(entries) == limit or (entries and most_bytes < 0):
                     return AuditPage(entries, entries[-1].id)
                 entries.append(entry)
+                if left < 0:
+                    return AuditPage(entries, entry.id)
         return AuditPage(entries, None if deepest is None else ids.text(deepest[1]))
 
 

@@ -22,13 +22,14 @@ from svc.store.audit_pages import (
     AuditPage,
     AuditPages,
     Bounds,
+    Match,
     facts,
 )
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
 from svc.store.project_sizes import Room, full
 
-__all__ = ["AuditEntry", "AuditPage", "Decisions", "StoredDecision", "StoredReading"]
+__all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
 
 
 @dataclass(frozen=True, slots=True)

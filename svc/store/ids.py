@@ -10,6 +10,8 @@ PREFIX = "dec_"
 # These bits of a ULID stand below the 48 bits of unix milliseconds.
 RANDOM_BITS = 80
 
+_HIGHEST = 2**128 - 1
+
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
@@ -25,8 +27,9 @@ def following(last: bytes | None, milliseconds: int, count: int) -> list[bytes]:
 
 
 def earliest(milliseconds: int) -> bytes:
-    """The lowest ULID of a moment."""
-    return (max(milliseconds, 0) << RANDOM_BITS).to_bytes(16, "big")
+    """The lowest ULID of a moment; of one beyond the year 10889 the highest of all."""
+    lowest = max(milliseconds, 0) << RANDOM_BITS
+    return min(lowest, _HIGHEST).to_bytes(16, "big")
 
 
 def text(ulid: bytes) -> str:

@@ -1,4 +1,7 @@
-"""Who said what of a decision: every label of a reviewer, also where another one took its place."""
+"""Who said what of a decision: the last label of each reviewer, also where another's counts now.
+
+Of one question of a decision the last few are kept, as callers may make up any number of names.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from svc import limits
 from svc.store import ids
 from svc.store.database import Database
 from svc.store.review import Wording, give_back
@@ -17,15 +21,26 @@ _ADD = (
     "(decision_seq, key, project, question_id, reviewer, label, created_at) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+_TAKE_BACK = (
+    "DELETE FROM judgements "
+    "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND label IS NOT NULL"
+)
+_TRIM = (
+    "DELETE FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND label IS NOT NULL AND id <= "
+    "(SELECT id FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND label IS NOT NULL "
+    "ORDER BY id DESC LIMIT 1 OFFSET ?3)"
+)
 _SKIPPED = (
     "SELECT count(DISTINCT decision_seq || ',' || key) FROM judgements "
     "WHERE project = ? AND question_id = ? AND label IS NULL"
 )
-# The last word of each reviewer on decisions that several labelled, the newest decisions first.
+# Of decisions that several labelled, the newest first.
 _SEVERAL = (
-    "SELECT decision_seq, key FROM judgements WHERE project = ? AND question_id = ? "
+    "SELECT decision_seq, key FROM judgements WHERE project = ?1 AND question_id = ?2 "
+    "AND id > coalesce((SELECT id FROM judgements WHERE project = ?1 AND question_id = ?2 "
+    "ORDER BY id DESC LIMIT 1 OFFSET ?3), 0) "
     "AND label IS NOT NULL GROUP BY decision_seq, key HAVING count(DISTINCT reviewer) > 1 "
-    "AND count(DISTINCT label) > 1 ORDER BY decision_seq DESC LIMIT ?"
+    "AND count(DISTINCT label) > 1 ORDER BY decision_seq DESC LIMIT ?4"
 )
 _WORDS = (
     "SELECT decisions.id, said.key, reviewer, said.label, max(said.id), said.created_at, "
@@ -54,8 +69,10 @@ class Judgement:
 class Judgements:
     """Keeps and finds them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, depth: int = limits.JUDGEMENTS_READ) -> None:
+        """Of a question the last `depth` judgements are looked through."""
         self._database = database
+        self._depth = depth
 
     def skip(self, wording: Wording, seq: int, key: str, reviewer: str, now_ms: int) -> bool:
         """Note that a reviewer gives a decision back unlabelled; False for one who never had it.
@@ -75,20 +92,29 @@ class Judgements:
         At most `most` decisions, the newest first. Raises `StorageError`.
         """
         with self._database.read() as connection:
-            found = connection.execute(_SEVERAL, (*wording, most)).fetchall()
+            found = connection.execute(_SEVERAL, (*wording, self._depth, most)).fetchall()
             return [_of(connection, row) for row in found]
 
 
-def add(connection: sqlite3.Connection, said: Sequence[Any]) -> None:
-    """Keep what a reviewer said: the values of all columns but the id."""
-    connection.execute(_ADD, said)
+def add(connection: sqlite3.Connection, labels: Sequence[Sequence[Any]]) -> None:
+    """Keep which labels reviewers gave, in order: of each the values of all columns but the id."""
+    last: dict[tuple[int, str, str], Sequence[Any]] = {}
+    for said in labels:
+        seq, key, _, _, reviewer, *_ = said
+        # Taken out first, so that it stands behind those that were said meanwhile.
+        last.pop((seq, key, reviewer), None)
+        last[seq, key, reviewer] = said
+    connection.executemany(_TAKE_BACK, last)
+    connection.executemany(_ADD, last.values())
+    places = {(seq, key) for seq, key, _ in last}
+    connection.executemany(_TRIM, [(*place, limits.JUDGEMENTS_KEPT) for place in places])
 
 
 def _skip(said: Sequence[Any], connection: sqlite3.Connection) -> bool:
     seq, key, _, _, reviewer, *_ = said
     had_it = give_back(connection, seq, key, reviewer)
     if had_it:
-        add(connection, said)
+        connection.execute(_ADD, said)
     return had_it
 
 

@@ -104,7 +104,7 @@ class NewLabel:
     `answered_by` names the answering models and the mode. `sampled` and `chance` say how the
     decision came to be labelled, and are None where nobody said. `created_at` is in unix
     milliseconds. Of a decision that the review queue handed out, the queue says how. With
-    `reviewer`, what this one said is also kept when the label is replaced.
+    `reviewer`, what this one said last is also kept when the label is replaced.
     """
 
     decision_seq: int
@@ -238,18 +238,16 @@ class Labels:
     def add_all(self, labels: Iterable[NewLabel]) -> dict[Place, tuple[CalibrationState, int]]:
         """Store all `labels` in one transaction; what is known now, and how many are new.
 
-        Of several for the same question of a decision the last one counts.
-        Returns once they are durable. Raises `StorageError`.
+        Of several for the same question of a decision the last one counts, and what each reviewer
+        said is kept. Returns once they are durable. Raises `StorageError`.
         """
-        groups: dict[Place, dict[tuple[int, str], _Encoded]] = {}
+        groups: dict[Place, list[_Encoded]] = {}
         for label in labels:
-            group = groups.setdefault((label.project, label.digest), {})
-            group[label.decision_seq, label.key] = (label, _texts(label))
+            group = groups.setdefault((label.project, label.digest), [])
+            group.append((label, _texts(label)))
 
         def write(connection: sqlite3.Connection) -> dict[Place, tuple[CalibrationState, int]]:
-            return {
-                place: _add(connection, list(group.values())) for place, group in groups.items()
-            }
+            return {place: _add(connection, group) for place, group in groups.items()}
 
         return self._database.write(write)
 
@@ -360,17 +358,13 @@ def _add_each(
 
 
 def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[CalibrationState, int]:
-    """Store labels of one exact question of a project, no two for the same decision and key."""
+    """Store labels of one exact question of a project, the last one for each decision and key."""
     first = items[0][0]
-    taken = [(label.decision_seq, label.key) for label, _ in items]
-    new = len(items) - connection.executemany(_DROP, taken).rowcount
-    connection.executemany(_ADD, [_row(connection, *item) for item in items])
-    for label, _ in items:
-        if label.reviewer is not None:
-            place = (label.decision_seq, label.key, label.project, label.question_id)
-            said = (label.reviewer, json.dumps(label.label), label.created_at)
-            judgements.add(connection, (*place, *said))
-    count = (first.project, first.digest, first.question_id, new, len(items))
+    last = {(item[0].decision_seq, item[0].key): item for item in items}
+    new = len(last) - connection.executemany(_DROP, list(last)).rowcount
+    connection.executemany(_ADD, [_row(connection, *item) for item in last.values()])
+    judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
+    count = (first.project, first.digest, first.question_id, new, len(last))
     return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
 
 
@@ -379,6 +373,12 @@ def _row(connection: sqlite3.Connection, label: NewLabel, texts: _Texts) -> tupl
     origin = (label.answered_by, *_drawn(connection, label))
     worth = (None, None, None) if label.worth is None else astuple(label.worth)
     return (*place, json.dumps(label.label), label.truth, *origin, *worth, *texts)
+
+
+def _said(label: NewLabel) -> tuple[Any, ...]:
+    """The columns of a judgement."""
+    place = (label.decision_seq, label.key, label.project, label.question_id)
+    return (*place, label.reviewer, json.dumps(label.label), label.created_at)
 
 
 def _texts(label: NewLabel) -> _Texts:

@@ -47,10 +47,15 @@ class Periods:
         database: Database,
         most: int = limits.RATES_DECISIONS,
         depth: int = limits.RATES_DEPTH,
+        chars: int = limits.READINGS_CHARS,
     ) -> None:
-        """At most `most` decisions are read, out of the last `depth` of their project."""
+        """At most `most` readings are read, out of the last `depth` decisions of their project.
+
+        The whole readings of these decisions have no more than `chars` characters, but at least one
+        decision is read.
+        """
         self._database = database
-        self._most, self._depth = most, depth
+        self._most, self._depth, self._chars = most, depth, chars
 
     def read(self, project: str, question_id: int, last_weeks: int, now_ms: int) -> Period:
         """The most recent decisions of the last weeks, this one included.
@@ -60,6 +65,7 @@ class Periods:
         """
         since = weeks.begins_at(weeks.number(now_ms) - last_weeks + 1)
         p: list[array[float]] = []
+        left = self._chars
         with self._database.read() as connection:
             whole = (weeks.first_row(connection, since), since)
             begin = max(whole, self._deepest(connection, project))
@@ -67,8 +73,10 @@ class Periods:
             rows = connection.execute(_ASKED, place)
             for count, (seq, created_at, readings, question_ids) in enumerate(rows, 1):
                 p += _raw(readings, question_ids, question_id)
-                if count == self._most:
+                left -= len(readings)
+                if count == self._most or len(p) >= self._most or left < 0:
                     begin = (seq, created_at)
+                    break
         return Period(p, begin[1], begin[0], begin != whole)
 
     def _deepest(self, connection: sqlite3.Connection, project: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -62,10 +62,12 @@ _COUNT_LEVEL = (
     "INSERT INTO review_levels (project, question_id, level, size, decisions) "
     "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET decisions = decisions + excluded.decisions"
 )
-_ROUNDS_WAITING = (
-    "SELECT id, (SELECT count(*) FROM review_items AS item WHERE item.project = rounds.project "
-    "AND item.question_id = rounds.question_id AND state = 0 AND round = id) "
-    "FROM review_rounds AS rounds WHERE project = ? AND question_id = ? AND open ORDER BY id DESC"
+_WAITING_BY_ROUND = (
+    "SELECT round, count(*) FROM review_items "
+    "WHERE project = ? AND question_id = ? AND state = 0 GROUP BY round"
+)
+_OPEN = (
+    "SELECT id FROM review_rounds WHERE project = ? AND question_id = ? AND open ORDER BY id DESC"
 )
 _CLOSE = "UPDATE review_rounds SET open = 0 WHERE id = ?"
 _FORGET = (
@@ -219,10 +221,15 @@ class ReviewQueue:
         database: Database,
         most: int = limits.REVIEW_DECISIONS,
         depth: int = limits.REVIEW_DEPTH,
+        chars: int = limits.READINGS_CHARS,
     ) -> None:
-        """A look finds at most `most` decisions, out of the last `depth` of their project."""
+        """A look finds at most `most` decisions, out of the last `depth` of their project.
+
+        One that has the question under several keys counts as often. It reads no more than `chars`
+        characters of readings, but at least one decision.
+        """
         self._database = database
-        self._most, self._depth = most, depth
+        self._most, self._depth, self._chars = most, depth, chars
 
     def look(self, wording: Wording, before_ms: int) -> Look | None:
         """The decisions that are new to the queue, None where it looked at `before_ms` or later.
@@ -240,7 +247,7 @@ class ReviewQueue:
             deepest = connection.execute(_DEEPEST, (project, self._depth)).fetchone()
             first = max(seen, 0 if deepest is None else deepest[0])
             rows = connection.execute(_NEW, (project, first, last, question_id, self._most))
-            decisions = [one for row in rows.fetchall()[::-1] for one in _new(row, question_id)]
+            decisions = _newest(rows, question_id, self._most, self._chars)
             known = connection.execute(_CONFIDENCES, wording) if decisions else []
             confidences = [row[0] for row in known]
         return Look(seen, last, decisions, confidences)
@@ -297,6 +304,22 @@ class ReviewQueue:
 def give_back(connection: sqlite3.Connection, seq: int, key: str, reviewer: str) -> bool:
     """End the lease of a reviewer who does not want to label a decision; whether there was one."""
     return connection.execute(_GIVE_BACK, (seq, key, reviewer)).rowcount == 1
+
+
+def _newest(rows: Iterable[sqlite3.Row], wanted: int, most: int, chars: int) -> list[NewDecision]:
+    """The wanted readings of the first rows, as many as are allowed, in the order of row numbers.
+
+    A row can be long without filling much of the disk, as it may refer to another for its readings.
+    """
+    found: list[list[NewDecision]] = []
+    for row in rows:
+        new = _new(row, wanted)
+        chars -= len(row["readings"])
+        most -= len(new)
+        if found and (chars < 0 or most < 0):
+            break
+        found.append(new)
+    return [one for new in reversed(found) for one in new]
 
 
 def _new(row: sqlite3.Row, wanted: int) -> list[NewDecision]:
@@ -361,9 +384,10 @@ def _close_oldest(wording: Wording, most: int, connection: sqlite3.Connection) -
     chance.
     """
     waiting = 0
-    rounds = connection.execute(_ROUNDS_WAITING, wording).fetchall()
-    for place, (number, count) in enumerate(rounds):
-        waiting += count
+    by_round = dict(connection.execute(_WAITING_BY_ROUND, wording).fetchall())
+    rounds = connection.execute(_OPEN, wording).fetchall()
+    for place, (number,) in enumerate(rounds):
+        waiting += by_round.get(number, 0)
         if place and (waiting > 2 * most or place >= limits.REVIEW_ROUNDS):
             connection.execute(_CLOSE, (number,))
             connection.execute(_FORGET, (*wording, number))

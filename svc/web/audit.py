@@ -33,7 +33,7 @@ def blueprint(pages: Pages) -> Blueprint:
     @routes.get("/v1/audit")
     @query(PageQuerySchema)
     @response(AuditPageSchema)
-    @fails(404)
+    @fails(404, 504)
     def audit(
         limit: int, filters: Filters, project: str | None = None, before: str | None = None
     ) -> Response:

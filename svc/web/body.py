@@ -55,6 +55,9 @@ def parse_lines(body: bytes) -> list[NumberedLine]:
     """The lines of a body of JSON lines, without blank ones. Raises `InvalidRequest`."""
     if jsontext.has_more_parts(body, limits.BODY_PARTS):
         raise InvalidRequest(_TOO_MANY_PARTS)
+    # Blank lines are no parts, and to split the body at millions of them takes seconds.
+    if body.count(b"\n") > limits.BULK_LINES:
+        raise InvalidRequest(f"the body has more than {limits.BULK_LINES:,} line breaks")
     lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
     if len(lines) > limits.BULK_LABELS:
         raise InvalidRequest(

@@ -39,7 +39,7 @@ def blueprint(pages: Pages, labels: Labels) -> Blueprint:
     @routes.get("/v1/export")
     @query(ExportQuerySchema)
     @response(TEXT, media=tuple(MEDIA.values()), headers=(NEXT,))
-    @fails(404)
+    @fails(404, 504)
     def export(
         format: Format,  # noqa: A002 - the name of the parameter
         limit: int,

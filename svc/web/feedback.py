@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from flask import Blueprint, g
 
 from svc import limits
+from svc.costly import CostlyWork
 from svc.jsontext import JsonObject
 from svc.learning import Learner
 from svc.schemas import (
@@ -59,9 +60,15 @@ class BulkFeedbackResponseSchema(ResponseSchema):
     errors = Shown(array(LineErrorSchema), "In the order of the lines.")
 
 
+# As many labels cost too little for others to notice. After more, a key waits as long again.
+FEW_LABELS = 100
+_PAUSE = 1.0
+
+
 def blueprint(learner: Learner) -> Blueprint:
     """The route that takes true answers."""
     routes = Blueprint("feedback", __name__)
+    storing = CostlyWork(FEW_LABELS, pause=_PAUSE)
 
     @routes.post("/v1/feedback")
     @body(FeedbackRequestSchema)
@@ -86,6 +93,7 @@ def blueprint(learner: Learner) -> Blueprint:
     @body(BulkFeedbackSchema, lines="labels")
     @query(BulkFeedbackQuerySchema)
     @response(BulkFeedbackResponseSchema)
+    @fails(504)
     def feedback_bulk(given: BulkFeedback, atomic: bool, project: str | None = None) -> JsonObject:
         """Give true answers to questions of many decisions, at most {BULK_LABELS} labels.
 
@@ -95,7 +103,9 @@ def blueprint(learner: Learner) -> Blueprint:
         """
         whole = replace(given, atomic=given.atomic or atomic)
         of_refs = g.access.reading(given.project if project is None else project)
-        taken = learner.label_all(whole, of_refs, g.access.only)
+        labels = sum(len(line.labels) for line in whole.lines)
+        with storing.turn(g.access.key_id, labels, g.deadline):
+            taken = learner.label_all(whole, of_refs, g.access.only)
         errors = [asdict(error) for error in taken.errors]
         return {"lines": given.count, "taken": taken.labels, "errors": errors}
 

@@ -10,11 +10,12 @@ from typing import Any
 
 from marshmallow import ValidationError, post_load, validates_schema
 
+from svc import limits
 from svc.learning import Answers, normal
 from svc.questions import Anything, NumberField
 from svc.shapes import NUMBER, TEXT, array
 from svc.store import QuestionVersions, Wanted
-from svc.store.decisions import AuditEntry
+from svc.store.decisions import AuditEntry, Match
 from svc.web.query import QueryFlag, QueryText, StrictQuerySchema, project_field
 
 # Unix milliseconds, as `created_at` has them.
@@ -33,19 +34,21 @@ class Filters:
     low: float | None = None
     high: float | None = None
 
-    def matching(self, versions: QuestionVersions) -> Callable[[AuditEntry], bool] | None:
+    def matching(self, versions: QuestionVersions) -> Callable[[AuditEntry], Match] | None:
         """Whether a decision was answered as wanted; None where any answer is."""
         if self.question is None:
             return None
         answers = Answers(versions)
 
-        def matches(entry: AuditEntry) -> bool:
-            return any(
+        def matches(entry: AuditEntry) -> Match:
+            read = answers.chars_read
+            wanted = any(
                 self.answer in (None, one.text)
                 and (self.low is None or one.confidence >= self.low)
                 and (self.high is None or one.confidence <= self.high)
                 for one in answers.of(entry, self.question)
             )
+            return Match(wanted, answers.chars_read - read)
 
         return matches
 
@@ -95,7 +98,12 @@ class QueryTags(Anything):
         pairs = [text.partition(":") for text in value]
         if not all(colon for _, colon, _ in pairs):
             raise ValidationError("must be name:value, such as ?tag=channel:mail")
-        return tuple((name, text) for name, _, text in pairs)
+        tags = dict.fromkeys((name, text) for name, _, text in pairs)
+        if len(tags) > limits.TAGS:
+            raise ValidationError(
+                f"at most {limits.TAGS} are allowed, as many as a decision may have"
+            )
+        return tuple(tags)
 
 
 class FiltersSchema(StrictQuerySchema):
@@ -108,7 +116,10 @@ class FiltersSchema(StrictQuerySchema):
     min_confidence = QueryProbability("Only those whose answer was at least so sure.")
     max_confidence = QueryProbability("Only those whose answer was at most so sure.")
     ref = QueryText("Only decisions with this `ref`.")
-    tag = QueryTags("Only decisions with this tag, `name:value`; all of them, where several.")
+    tag = QueryTags(
+        "Only decisions with this tag, `name:value`; all of them, where several, "
+        f"at most {limits.TAGS}."
+    )
     model = QueryText("Only decisions that this model, by its full id, answered or helped answer.")
     since = QueryMoment(
         "Only decisions from this moment on: milliseconds since the epoch, or ISO 8601.",

@@ -6,7 +6,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from flask import g
+
 from svc import limits
+from svc.costly import CostlyWork
 from svc.errors import NotFound
 from svc.store import QuestionVersions, UnknownDecision
 from svc.store.decisions import AuditPage, Decisions
@@ -31,14 +34,19 @@ class Pages:
         self.versions = versions
         # A page takes several times its bytes while it is made.
         self._making = threading.BoundedSemaphore(limits.PAGES_AT_ONCE)
+        # A key that asks for many pages at once leaves room for those of others.
+        self._turns = CostlyWork(small=0, pause=0.0)
 
     @contextmanager
     def page(
         self, project: str, filters: Filters, limit: int, before: str | None
     ) -> Iterator[AuditPage]:
-        """A page, as long as it is being written. Raises `NotFound` and `StorageError`."""
+        """A page, as long as it is being written; one at a time for each key.
+
+        Raises `NotFound`, `Timeout` and `StorageError`.
+        """
         bounds = (limit, before, limits.PAGE_BYTES)
-        with self._making:
+        with self._turns.turn(g.access.key_id, 1, g.deadline), self._making:
             try:
                 matches = filters.matching(self.versions)
                 page = self._decisions.page(project, *bounds, filters.wanted, matches)

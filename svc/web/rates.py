@@ -37,9 +37,10 @@ class RatesReportSchema(ResponseSchema):
     type = Shown(TEXT, "The question's type.")
     since = Shown(COUNT, "When the period begins, in milliseconds since the epoch.")
     decisions = Shown(
-        {**COUNT, "maximum": limits.RATES_DECISIONS * limits.QUESTIONS},
-        f"The answers of models in it: those of the {limits.RATES_DECISIONS:,} most recent "
-        f"decisions on the question, among the project's last {limits.RATES_DEPTH:,}.",
+        {**COUNT, "maximum": limits.RATES_DECISIONS + limits.QUESTIONS},
+        f"The answers of models in it: the {limits.RATES_DECISIONS:,} most recent ones to the "
+        f"question in the project's last {limits.RATES_DEPTH:,} decisions, fewer where these have "
+        "many other questions.",
     )
     cut = Shown(FLAG, "Whether there are more, so that the period begins later than asked for.")
     labels = Shown(COUNT, f"The labels of these; the {limits.LABELS_READ:,} most recent ones.")

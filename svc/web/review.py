@@ -57,7 +57,9 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
     def disagreements(question: str, limit: int, project: str | None = None) -> JsonObject:
         """List decisions of which reviewers say different things.
 
-        Of the most recent wording of the question in the project.
+        Of the most recent wording of the question in the project, among its last {JUDGEMENTS_READ}
+        judgements. What the last {JUDGEMENTS_KEPT} reviewers of a decision said last is kept. The
+        list also ends after about 2 MB.
         """
         return reviewers.disagreements(g.access.reading(project), question, limit)
 

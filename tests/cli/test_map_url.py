@@ -118,6 +118,24 @@ def test_ctrl_c_ends_it_at_once_while_the_server_is_silent(files: Files) -> None
     assert b"Stopped after line 0: interrupted" in told
 
 
+@pytest.mark.parametrize("after", ["Sun, 22 Nov 2026 10:00:00 GMT", "nan", "-5", ""])
+def test_a_rate_without_a_number_of_seconds_is_waited_for_too(files: Files, after: str) -> None:
+    limited = Reply(LIMITED, 429, {"Retry-After": after})
+    with ScriptedProvider(sequence(limited, DECIDED)) as server:
+        ended = files.map("--url", f"http://127.0.0.1:{server.port}")
+    assert ended.returncode == 0, ended.stderr
+    assert "40 lines, 0 errors" in ended.stderr
+
+
+@pytest.mark.parametrize("cost", ["much", None, [1], 10**400, True])
+def test_a_cost_that_is_no_number_of_dollars_counts_as_none(files: Files, cost: Any) -> None:
+    decided = Reply({"id": "dec_1", "cost_usd": cost, "answers": {}})
+    with ScriptedProvider(always(decided)) as server:
+        ended = files.map("--url", f"http://127.0.0.1:{server.port}")
+    assert ended.returncode == 0, ended.stderr
+    assert "40 lines, 0 errors, $0.0000" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("reply", "words"),
     [

@@ -23,6 +23,11 @@ from tests.fuzz.inputs import FUZZED, JSON, TEXT, as_json, damaged, damaged_byte
 
 ERRORS = {400: "invalid_json", 404: "not_found", 413: "too_large", 422: "invalid_request"}
 PARAMETERS = ("question", "project", "limit", "before", "weeks", "x")
+FILTERS = (
+    *("question", "answer", "min_confidence", "max_confidence", "ref", "tag", "model"),
+    *("from", "to", "labelled", "project", "limit", "before", "format", "after", "reviewer"),
+    *("answers", "last", "by"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +74,86 @@ def test_any_value_as_a_label_is_taken_or_refused(
 ) -> None:
     body = {**label, "question": key, "label": value}
     assert_answered_or_refused(sender.post("/v1/feedback", data=as_json(body)))
+
+
+@pytest.fixture(scope="module")
+def lines(label: dict[str, Any]) -> dict[str, Any]:
+    """Labels in bulk that fit a decision."""
+    drawn = {"sampled": "random", "chance": 0.5, "reviewer": "ann"}
+    named = {"id": label["decision_id"], "labels": {"y": 1, "x": True}}
+    return {"labels": [{**named, **drawn}, {"ref": "r", "labels": {"y": 0}}], "atomic": False}
+
+
+@FUZZED
+@given(data=st.data())
+def test_any_labels_in_bulk_are_taken_or_refused(
+    sender: FlaskClient, lines: dict[str, Any], data: st.DataObject
+) -> None:
+    body = data.draw(st.one_of(damaged_bytes(lines), damaged(lines).map(as_json)))
+    query = data.draw(st.sampled_from(["", "?atomic=true", "?project=p", "?atomic="]))
+    response = sender.post(f"/v1/feedback/bulk{query}", data=body)
+    assert_answered_or_refused(response)
+
+
+@FUZZED
+@given(data=st.data())
+def test_any_lines_of_labels_are_taken_or_refused(
+    sender: FlaskClient, lines: dict[str, Any], data: st.DataObject
+) -> None:
+    good = [damaged_bytes(line) for line in lines["labels"]]
+    line = st.one_of(*good, st.just(b""), st.binary(max_size=20))
+    body = b"\n".join(data.draw(st.lists(line, max_size=4)))
+    kind = "application/x-ndjson"
+    assert_answered_or_refused(sender.post("/v1/feedback/bulk", data=body, content_type=kind))
+
+
+@FUZZED
+@given(data=st.data())
+def test_any_skip_of_a_review_is_taken_or_refused(
+    sender: FlaskClient, label: dict[str, Any], data: st.DataObject
+) -> None:
+    skip = {"decision_id": label["decision_id"], "question": "y", "reviewer": "ann"}
+    sender.get("/v1/review?question=y&reviewer=ann")
+    body = data.draw(st.one_of(damaged_bytes(skip), st.just(as_json(skip))))
+    assert_answered_or_refused(sender.post("/v1/review/skip", data=body))
+
+
+@FUZZED
+@given(
+    path=st.sampled_from(
+        [
+            *("audit", "export", "review", "review/disagreements", "activity", "questions"),
+            *("projects", "decisions/dec_x"),
+        ]
+    ),
+    query=st.lists(
+        st.tuples(
+            st.sampled_from(FILTERS),
+            st.one_of(
+                TEXT,
+                st.integers(-(10**16), 10**16).map(str),
+                st.datetimes().map(str),
+                st.sampled_from(
+                    ["y", "a:b", "true", "0.5", "1e400", "jsonl", "csv", "[", '["a"]', "ann", "day"]
+                ),
+            ),
+        ),
+        max_size=6,
+    ),
+)
+def test_any_filters_are_answered_or_refused(
+    sender: FlaskClient, label: dict[str, Any], path: str, query: list[tuple[str, str]]
+) -> None:
+    response = sender.get(f"/v1/{path}?{urllib.parse.urlencode(query)}")
+    assert_answered_or_refused(response)
+
+
+@FUZZED
+@given(part=st.text(max_size=40))
+def test_any_id_of_a_decision_is_found_or_not(sender: FlaskClient, part: str) -> None:
+    path = urllib.parse.quote(part.encode("utf-8", "surrogatepass"), safe="")
+    response = sender.get(f"/v1/decisions/{path}")
+    assert response.status_code in (200, 308, 404, 405)
 
 
 @pytest.mark.parametrize("depth", [300, 970, 3_000])

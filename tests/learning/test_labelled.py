@@ -106,7 +106,18 @@ def test_a_label_weighs_one_over_its_chance_and_never_too_much() -> None:
     assert queued is not None
     assert queued.tolist() == [1, 0.5, 2, 1]
     rare = sampling_weights([1.0] * 999 + [1e-6], [None] * 1_000)
-    assert rare is not None and rare.max() == HEAVIEST
+    assert rare is not None and rare.max() == pytest.approx(HEAVIEST)
+
+
+def test_a_label_that_lies_about_its_chance_leaves_all_others_their_weight() -> None:
+    weights = sampling_weights([1e-6, 1e-6] + [0.1] * 498, [None] * 500)
+    assert weights is not None
+    assert weights[:2] == pytest.approx(HEAVIEST)
+    assert weights[2:].sum() == pytest.approx(460)
+    # Where one in twenty or more are as rare, that is how it was drawn.
+    many = sampling_weights([1e-6] * 30 + [0.1] * 470, [None] * 500)
+    assert many is not None
+    assert many[0] / many[-1] == pytest.approx(1e5)
 
 
 def test_figures_of_labels_that_were_drawn_by_doubt_are_those_of_all() -> None:

@@ -18,6 +18,13 @@ def test_the_first_ten_digits_are_the_time_of_the_published_example():
     assert ids.text(ulid)[4:14] == "01ARYZ6S41"
 
 
+def test_a_moment_after_all_that_ids_can_name_has_their_highest_one() -> None:
+    after_all = ids.earliest(999_999_999_999_999)
+    assert after_all > ids.following(None, MARCH, 1)[0]
+    assert ids.earliest(2**48) == after_all
+    assert len(after_all) == 16
+
+
 def test_ids_of_one_moment_are_all_different_and_in_order():
     texts = [ids.text(ulid) for ulid in ids.following(None, MARCH, 1_000)]
     assert texts == sorted(set(texts))

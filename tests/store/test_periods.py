@@ -29,11 +29,13 @@ class Book:
     def ask(self, *questions: AskedQuestion, project: str = PROJECT) -> None:
         self._decisions.add(record(*questions, project=project))
 
-    def read(self, weeks: int = 1, most: int = 100, depth: int = 100) -> Period:
+    def read(
+        self, weeks: int = 1, most: int = 100, depth: int = 100, chars: int = 10_000
+    ) -> Period:
         version = QuestionVersions(self._database).latest(PROJECT, "topic")
         assert version is not None
         now_ms = int(self.now * 1000)
-        periods = Periods(self._database, most, depth)
+        periods = Periods(self._database, most, depth, chars)
         return periods.read(PROJECT, version.question_id, weeks, now_ms)
 
 
@@ -92,6 +94,22 @@ def test_with_too_many_decisions_the_period_begins_with_the_oldest_that_was_read
     assert [p[0] for p in period.p] == [0.3, 0.2]
     assert (period.cut, period.since) == (True, (MONDAY_S + 2) * 1000)
     assert period.first == book.read().first + 2
+
+
+def test_decisions_that_hold_the_question_many_times_count_as_often(book: Book) -> None:
+    for _ in range(4):
+        book.ask(asked("topic", reading={"p": [0.6, 0.4]}), asked("b", reading={"p": [0.6, 0.4]}))
+    period = book.read(most=4)
+    assert (len(period.p), period.cut) == (4, True)
+
+
+def test_only_so_many_characters_of_readings_are_read(book: Book) -> None:
+    for _ in range(4):
+        book.add(0.6, 0.4)
+    length = len('{"topic":{"p":[0.6,0.4]}}')
+    period = book.read(chars=2 * length - 1)
+    assert (len(period.p), period.cut) == (2, True)
+    assert len(book.read(chars=4 * length).p) == 4
 
 
 def test_only_so_many_decisions_of_the_project_are_looked_through(book: Book) -> None:

@@ -220,6 +220,16 @@ def test_reviewers_who_agree_in_the_end_do_not_disagree(office: Office) -> None:
     assert {said.label for judgements in found for said in judgements} <= {'"a"'}
 
 
+def test_disagreements_are_looked_for_among_the_last_judgements(
+    office: Office, database: Database
+) -> None:
+    (made,) = office.decide(0.1)
+    office.label(made, "a", reviewer="ann")
+    office.label(made, "b", reviewer="bob")
+    assert len(Judgements(database, depth=2).of_several(office.wording, 9)) == 1
+    assert Judgements(database, depth=1).of_several(office.wording, 9) == []
+
+
 def test_the_oldest_are_left_out_where_too_many_wait(database: Database) -> None:
     office = Office(database, most=3)
     old = office.decide(0.1, 0.2, 0.3)
@@ -229,6 +239,20 @@ def test_the_oldest_are_left_out_where_too_many_wait(database: Database) -> None
     assert office.take("ann", 9) == [old[0], *office.take("ann", 9)[1:]]
     assert not set(old[1:]) & set(office.take("ann", 9))
     assert set(new) <= set(office.take("ann", 9))
+
+
+def test_a_look_finds_so_many_decisions_and_reads_so_much_of_them(database: Database) -> None:
+    office = Office(database)
+    twice = (TOPIC, asked("again", reading={"p": [0.6, 0.4]}))
+    made = [office.decisions.add(record(*twice)) for _ in range(4)]
+    rows = [found.seq for one in made if (found := office.decisions.get(one))]
+    length = len('{"topic":{"p":[0.7,0.3]},"again":{"p":[0.6,0.4]}}')
+    for queue in (ReviewQueue(database, most=5), ReviewQueue(database, chars=3 * length - 1)):
+        look = queue.look(office.wording, NOW)
+        assert look is not None
+        found = [(one.seq, one.key) for one in look.decisions]
+        assert found == [(row, key) for row in rows[2:] for key in ("topic", "again")]
+        assert look.last == rows[3]
 
 
 def test_a_second_look_finds_what_is_new_alone(office: Office) -> None:

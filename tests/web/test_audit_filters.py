@@ -11,7 +11,7 @@ import pytest
 
 from svc.store.audit_pages import Bounds
 from svc.store.database import Database
-from svc.store.decisions import Decisions
+from svc.store.decisions import Decisions, Match
 from svc.store.wanted import Wanted
 from tests.scripted import Json
 from tests.store.conftest import database, path
@@ -76,6 +76,9 @@ def some(labelled: Labelled) -> Labelled:
         ({"from": 0, "to": "2100-01-01"}, ["sure", "unsure", "dog_1", "noul"]),
         ({"to": 1}, []),
         ({"from": "2100-01-01T00:00:00+01:00"}, []),
+        ({"from": 999_999_999_999_999}, []),
+        ({"to": 999_999_999_999_999}, ["sure", "unsure", "dog_1", "noul"]),
+        ({"tag": ["channel:mail"] * 2_000}, ["sure", "unsure"]),
     ],
 )
 def test_each_filter_finds_its_decisions(
@@ -188,12 +191,12 @@ def test_a_rare_match_is_looked_for_in_bounded_steps(database: Database) -> None
 def test_long_decisions_that_do_not_match_end_a_page_too(database: Database) -> None:
     decisions = Decisions(database, bounds=Bounds(bytes=3_000))
     ids = [decisions.add(record()) for _ in range(9)]
-    page = decisions.page("default", 5, matches=lambda entry: entry.id == ids[0])
+    page = decisions.page("default", 5, matches=lambda entry: Match(entry.id == ids[0]))
     assert page.entries == [] and page.next_before in ids
     seen = []
     while page.next_before is not None:
         page = decisions.page(
-            "default", 5, page.next_before, matches=lambda entry: entry.id == ids[0]
+            "default", 5, page.next_before, matches=lambda entry: Match(entry.id == ids[0])
         )
         seen += [entry.id for entry in page.entries]
     assert seen == [ids[0]]
@@ -208,3 +211,26 @@ def test_a_ref_is_found_by_its_index(database: Database) -> None:
         ).fetchall()
     assert "decisions_by_ref" in json.dumps([tuple(row) for row in plan])
     assert "TEMP B-TREE" not in json.dumps([tuple(row) for row in plan])
+
+
+def test_more_tags_than_a_decision_may_have_are_refused(labelled: Labelled) -> None:
+    query = urlencode({"tag": [f"a:{number}" for number in range(17)]}, doseq=True)
+    assert refused(labelled, query) == "tag: at most 16 are allowed, as many as a decision may have"
+
+
+def test_a_page_ends_where_too_much_was_read_besides_its_decisions(database: Database) -> None:
+    decisions = Decisions(database, bounds=Bounds(bytes=3_000))
+    ids = [decisions.add(record()) for _ in range(5)][::-1]
+    page = decisions.page("default", 5, matches=lambda _: Match(True, 1_200))
+    assert [entry.id for entry in page.entries] == ids[:3]
+    assert page.next_before == ids[2]
+
+
+def test_a_page_ends_after_a_few_very_long_questions(labelled: Labelled) -> None:
+    """Each of them is read to tell what was answered."""
+    for number in range(50):
+        long = {"type": "noul", "instructions": f"Is it? {number} {'x' * 90_000}"}
+        labelled.decide("yes=0.9", long, ref=str(number))
+    page = labelled.get("/v1/audit?question=q&answer=else")
+    assert page["entries"] == []
+    assert page["next_before"] is not None

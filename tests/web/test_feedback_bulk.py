@@ -79,6 +79,20 @@ def test_a_line_says_who_says_so(labelled: Labelled) -> None:
     assert [said["reviewer"] for said in one["judgements"]] == ["ann", "bob"]
 
 
+def test_what_several_reviewers_say_of_a_decision_in_one_request_is_kept(
+    labelled: Labelled,
+) -> None:
+    labelled.decide("cat=0.8", ref="r")
+    said = [("ann", "cat"), ("bob", "dog"), ("ann", "dog"), ("ann", "cat")]
+    bulk(labelled, [line("r", label, reviewer=reviewer) for reviewer, label in said])
+    (one,) = labelled.get("/v1/review/disagreements?question=q")["disagreements"]
+    assert [(said["reviewer"], said["label"]) for said in one["judgements"]] == [
+        ("bob", "dog"),
+        ("ann", "cat"),
+    ]
+    assert one["label"] == "cat"
+
+
 def test_every_line_is_reported_in_its_place_and_the_others_are_taken(labelled: Labelled) -> None:
     labelled.decide("cat=0.8", ref="r")
     lines = [
@@ -179,6 +193,17 @@ def test_too_many_lines_are_refused(labelled: Labelled) -> None:
     assert "5,001 lines" in response.get_json()["error"]["message"]
 
 
+@pytest.mark.parametrize("blank", ["\n", "  \n", "\r\n"])
+def test_blank_lines_count_where_there_are_many(labelled: Labelled, blank: str) -> None:
+    data, kind = blank * limits.BULK_LINES, "application/x-ndjson"
+    response = labelled.client.post(PATH, data=data, content_type=kind)
+    assert response.status_code == 422
+    assert "labels: must be a list of 1" in response.get_json()["error"]["message"]
+    response = labelled.client.post(PATH, data=data + blank, content_type=kind)
+    assert response.status_code == 422
+    assert "more than 100,000 line breaks" in response.get_json()["error"]["message"]
+
+
 @pytest.mark.parametrize("query", ["atomc=true", "atomic=yes", "atomic=1"])
 def test_a_parameter_that_is_not_known_is_refused(labelled: Labelled, query: str) -> None:
     response = labelled.client.post(f"{PATH}?{query}", json={"labels": [line("r")]})
@@ -242,3 +267,14 @@ def test_what_other_projects_have_looks_like_what_nobody_has(start: Start) -> No
     forbidden = post(PATH, "mine", {"labels": lines, "project": "theirs"})
     assert forbidden.status_code == 403
     assert post(PATH, None, {"labels": lines[:1], "project": "theirs"}).get_json()["taken"] == 1
+
+
+def test_so_many_long_questions_are_labelled_at_once(labelled: Labelled) -> None:
+    body = {"type": "noul", "instructions": ""}
+    for number in range(300):
+        long = {**body, "instructions": f"Is it? {number} {'x' * 99_900}"}
+        labelled.decide("yes=0.9", long, ref=str(number))
+    answer = bulk(labelled, [line(str(number), label=True) for number in range(300)])
+    assert 150 <= answer["taken"] < 300
+    assert len(answer["errors"]) == 300 - answer["taken"]
+    assert "too large to be read at once" in answer["errors"][0]["message"]

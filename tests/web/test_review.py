@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from svc import jsontext, limits
 from tests.scripted import Json
 from tests.web.conftest import Start
 from tests.web.labelled import CITY, NOUL, Labelled, obeying
@@ -119,6 +120,30 @@ def test_what_reviewers_said_is_kept_where_they_disagree(reviewed: Reviewed) -> 
     assert said == [("ann", "cat"), ("bob", "dog")]
     reviewed.say(made, "dog", "ann")
     assert reviewed.get("/v1/review/disagreements?question=q")["disagreements"] == []
+
+
+def test_any_number_of_names_fills_no_more_than_the_last_reviewers_do(reviewed: Reviewed) -> None:
+    made = reviewed.decide("cat=0.8")["id"]
+    for number in range(limits.JUDGEMENTS_KEPT + 3):
+        reviewed.say(made, "cat" if number % 2 else "dog", f"name {number}")
+    (one,) = reviewed.get("/v1/review/disagreements?question=q")["disagreements"]
+    names = [judgement["reviewer"] for judgement in one["judgements"]]
+    assert names == [f"name {number}" for number in range(3, limits.JUDGEMENTS_KEPT + 3)]
+
+
+def test_a_list_of_disagreements_has_a_bounded_size(reviewed: Reviewed) -> None:
+    long = {**CITY, "max_length": 2_000}
+    made = [reviewed.decide('value="Rome", 0.9', long)["id"] for _ in range(60)]
+    for number in range(limits.JUDGEMENTS_KEPT):
+        label = f"{number}{'x' * 1_900}"
+        lines = [{"id": one, "labels": {"q": label}, "reviewer": str(number)} for one in made]
+        assert (
+            reviewed.client.post("/v1/feedback/bulk", json={"labels": lines}).get_json()["taken"]
+            == 60
+        )
+    found = reviewed.get("/v1/review/disagreements?question=q")["disagreements"]
+    assert [one["id"] for one in found] == made[::-1][: len(found)]
+    assert 1_800_000 < len(jsontext.dumps(found)) < limits.PAGE_BYTES
 
 
 def test_a_skip_needs_the_reviewer_who_has_the_decision(reviewed: Reviewed) -> None:

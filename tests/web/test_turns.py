@@ -1,0 +1,106 @@
+"""Costly requests of one key, one after the other, so that others get theirs."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import Any, cast
+
+from flask import Flask, g, request
+
+from svc.deadline import Deadline
+from svc.learning import Learner
+from svc.learning.learner import Taken
+from svc.store import QuestionVersions
+from svc.store.decisions import AuditPage, Decisions
+from svc.store.wanted import ANY
+from svc.web import feedback
+from svc.web.auth import Access
+from svc.web.filters import Filters
+from svc.web.pages import Pages
+
+WAIT_S = 10.0
+
+
+class Slow:
+    """Stands for whoever finds pages and stores labels; each takes until the test lets it go."""
+
+    def __init__(self) -> None:
+        self.began: list[str] = []
+        self._changed, self._go = threading.Condition(), threading.Event()
+
+    def page(self, *_: Any) -> AuditPage:
+        self._wait()
+        return AuditPage([], None)
+
+    def label_all(self, *_: Any) -> Taken:
+        self._wait()
+        return Taken(0, [])
+
+    def until(self, count: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.began) >= count, WAIT_S)
+
+    def finish(self) -> None:
+        self._go.set()
+
+    def _wait(self) -> None:
+        with self._changed:
+            self.began.append(g.access.key_id)
+            self._changed.notify_all()
+        assert self._go.wait(WAIT_S)
+
+
+def app_of(slow: Slow) -> Flask:
+    app = Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = 2**20
+    pages = Pages(cast(Decisions, slow), cast(QuestionVersions, None))
+
+    def admit() -> None:
+        g.access, g.deadline = (
+            Access(request.headers["key"]),
+            Deadline(float(request.headers["within"])),
+        )
+
+    def page() -> str:
+        with pages.page("p", Filters(ANY), 1, None):
+            return ""
+
+    app.before_request(admit)
+    app.get("/page")(page)
+    app.register_blueprint(feedback.blueprint(cast(Learner, slow)))
+    return app
+
+
+def others_get_theirs(method: str, path: str, body: Any = None) -> None:
+    """While a key has a request under way its next one waits, and that of another key does not."""
+    slow = Slow()
+    app = app_of(slow)
+
+    def ask(key: str, within_s: float = WAIT_S) -> threading.Thread:
+        headers = {"key": key, "within": str(within_s)}
+        send = partial(app.test_client().open, path, method=method, json=body, headers=headers)
+        thread = threading.Thread(target=send)
+        thread.start()
+        return thread
+
+    first = ask("many")
+    slow.until(1)
+    # It waits for its turn until its deadline.
+    ask("many", 0.05).join(WAIT_S / 2)
+    assert slow.began == ["many"]
+    other = ask("one")
+    slow.until(2)
+    assert slow.began == ["many", "one"]
+    slow.finish()
+    for thread in (first, other):
+        thread.join(WAIT_S)
+
+
+def test_a_key_that_asks_for_many_pages_leaves_room_for_those_of_others() -> None:
+    others_get_theirs("GET", "/page")
+
+
+def test_labels_in_bulk_of_one_key_are_stored_one_request_after_the_other() -> None:
+    line = {"ref": "r", "labels": {"q": 1}}
+    others_get_theirs("POST", "/v1/feedback/bulk", {"labels": [line] * (feedback.FEW_LABELS + 1)})
