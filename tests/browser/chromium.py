@@ -63,6 +63,10 @@ class Browser:
 
     def open(self, url: str, view: str = "", *, width: int = 1200, dark: bool = False) -> None:
         """Load the dashboard of the server at `url` in a new tab, at `#/<view>`."""
+        self.visit(f"{url}/dashboard#/{view}", width=width, dark=dark)
+
+    def visit(self, address: str, *, width: int = 1200, dark: bool = False) -> None:
+        """Load a page in a new tab."""
         old = self._driver.current_window_handle
         self._driver.switch_to.new_window("tab")
         new = self._driver.current_window_handle
@@ -71,7 +75,7 @@ class Browser:
         self._driver.switch_to.window(new)
         self.drain()
         self.look(width, dark)
-        self._driver.get(f"{url}/dashboard#/{view}")
+        self._driver.get(address)
 
     def look(self, width: int, dark: bool) -> None:
         """Set the width of the page in pixels, and the colours that the system asks for."""
