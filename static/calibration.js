@@ -67,6 +67,7 @@ function diagram({ type, before, after }) {
       ["after", "After: calibrated, held out"],
     ]),
     chart(label, reliability(series)),
+    asTable("The diagram as a table", binsTable(series)),
     el(
       "p",
       { class: "note" },
@@ -74,6 +75,17 @@ function diagram({ type, before, after }) {
     ),
     el("p", { class: "note" }, TYPES[type]?.calibrates ? HELD_OUT : notCalibrated(type)),
   );
+}
+
+/** The points of the diagram, by their range of confidence. */
+function binsTable(series) {
+  const rows = series.flatMap(({ name, bins }) =>
+    bins
+      .filter((bin) => bin.count > 0)
+      .map((bin) => [name, percent(bin.confidence), percent(bin.accuracy), whole(bin.count)]),
+  );
+  const columns = ["Probabilities", "#Confidence", "#Accuracy", "#Labels"];
+  return table("Mean confidence and accuracy of each point", columns, rows);
 }
 
 function notCalibrated(type) {

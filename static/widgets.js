@@ -23,6 +23,11 @@ function table(caption, columns, rows) {
   );
 }
 
+/** What a chart shows, in figures that need no pointer. */
+function asTable(summary, table) {
+  return el("details", {}, el("summary", {}, summary), table);
+}
+
 /** Horizontal bars: `rows` are `{label, share, text, marked}` with shares from 0 to 1. */
 function bars(label, rows) {
   return el("ul", { class: "bars", "aria-label": label }, rows.map(bar));

@@ -113,14 +113,18 @@ def skipping(server: Server) -> None:
 
 
 def drifting(server: Server, db: Path) -> None:
-    """Six weeks of mostly cats, and one of dogs; earlier ones are moved back in the database."""
-    for week in range(7):
-        with contextlib.closing(sqlite3.connect(db, timeout=10)) as connection, connection:
-            connection.execute("UPDATE weeks SET week = week - 1 WHERE project = 'drifting'")
-        for number in range(10):
-            p = 0.9 if number < (3 if week == 6 else 7 + week % 3) else 0.2
-            asked = {"project": "drifting", "model": "@scripted/m", "debias": False}
-            decide(server, f"cat={p}; {week} {number}", {"animal": ANIMAL}, **asked)
+    """Six weeks of mostly cats, and one of dogs; earlier ones are moved back in the database.
+
+    Of `wavering` there are too few decisions to tell such a change from chance.
+    """
+    for project, tenth in (("drifting", 3), ("wavering", 1)):
+        for week in range(7):
+            with contextlib.closing(sqlite3.connect(db, timeout=10)) as connection, connection:
+                connection.execute("UPDATE weeks SET week = week - 1 WHERE project = ?", (project,))
+            for number in range(10 * tenth):
+                p = 0.9 if number < (3 if week == 6 else 7 + week % 3) * tenth else 0.2
+                asked = {"project": project, "model": "@scripted/m", "debias": False}
+                decide(server, f"cat={p}; {week} {number}", {"animal": ANIMAL}, **asked)
 
 
 def hostile(server: Server) -> None:

@@ -28,6 +28,13 @@ const behind = (one) => { // the nearest colour that is not transparent
 return [...document.querySelectorAll(arguments[0])]
   .filter((one) => one.checkVisibility() && one.textContent.trim() && !one.disabled)
   .map((one) => [getComputedStyle(one).color, behind(one), one.outerHTML.slice(0, 120)])"""
+_SERIES = """const probe = document.body.appendChild(document.createElement('i'));
+const names = ['surface', ...Array(6).keys().map((at) => `series-${at}`), 'series-other', 'accent',
+  'muted', 'warn', 'bad'];
+return names.map((name) => {
+  probe.style.color = `var(--${name})`;
+  return getComputedStyle(probe).color;
+})"""
 
 
 def show(browser: Browser, server: Server, view: str, width: int = 1200, dark: bool = False) -> str:
@@ -70,6 +77,20 @@ def test_rows_become_cards_on_a_narrow_page(browser: Browser, server: Server) ->
     browser.wait("dialog.drawer")
     assert browser.run(_WIDE) == []
     browser.shoot(f"drawer-{NARROW}")
+
+
+def test_a_page_of_decisions_is_not_long_on_a_phone(browser: Browser, server: Server) -> None:
+    show(browser, server, "decisions", width=390)
+    assert len(browser.all("tbody tr")) == 25
+    assert browser.run("return document.documentElement.scrollHeight") < 3_600
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_colours_of_charts_stand_out(browser: Browser, server: Server, dark: bool) -> None:
+    browser.open(server.url, "try", dark=dark)
+    behind, *colours = browser.run(_SERIES)
+    assert len(colours) == 11
+    assert [colour for colour in colours if contrast(colour, behind) < 3] == []
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -244,7 +244,7 @@ def test_projects_and_questions_seen_so_far_are_suggested(browser: Browser, serv
 
 def test_drift_is_drawn_week_by_week_with_its_flag(browser: Browser, server: Server) -> None:
     browser.open(server.url, DRIFTING)
-    browser.wait(".verdict", "drifts away from the weeks before")
+    browser.wait(".verdict", "by more than chance: the mix")
     browser.wait(".curve.line circle.drifting")
     weeks = server.get("/v1/drift?project=drifting&question=animal").json()["weeks"]
     titles = browser.run(_TITLES, ".segment title")
@@ -253,8 +253,33 @@ def test_drift_is_drawn_week_by_week_with_its_flag(browser: Browser, server: Ser
     }
     assert set(titles) == drawn and len(weeks) == 7
     assert len(browser.all(".curve.line circle")) == 7
-    assert browser.texts("tbody td:first-child") == [week["week"] for week in reversed(weeks)]
+    latest, *earlier = browser.texts("tbody td:first-child")
+    assert latest == f"{weeks[-1]['week']} drift"
+    assert earlier == [week["week"] for week in reversed(weeks[:-1])]
     browser.shoot("drift")
+
+
+def test_a_change_that_chance_can_make_is_no_drift(browser: Browser, server: Server) -> None:
+    report = server.get("/v1/drift?project=wavering&question=animal").json()
+    assert report["weeks"][-1]["drift"] and not report["test"]["alarm"]
+    browser.open(server.url, "drift?project=wavering&question=animal")
+    browser.wait(".verdict", "chance alone can do that")
+    assert set(browser.texts(".badge")) == {"not sure"}  # one verdict, and the same in the table
+    assert not browser.all("circle.drifting")
+    browser.shoot("drift-not-sure")
+
+
+def test_what_a_chart_shows_is_in_a_table_too(browser: Browser, server: Server) -> None:
+    browser.open(server.url, LEARNED)
+    browser.wait("summary", "The diagram as a table").click()
+    rows = browser.wait("details[open] table").text
+    for title in browser.run(_TITLES, ".curve circle title"):
+        assert all(share in rows for share in re.findall(r"[\d.]+%", title))
+    browser.open(server.url, DRIFTING)
+    browser.wait(".segment")
+    rows = browser.wait("table", "By week").text
+    for title in browser.run(_TITLES, ".segment title, .curve circle title"):
+        assert re.findall(r"[\d.]+%", title)[0] in rows
 
 
 def test_a_first_week_has_nothing_to_compare_with(browser: Browser, server: Server) -> None:
