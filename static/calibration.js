@@ -7,15 +7,15 @@ const HELD_OUT =
 const AUTOMATED_FROM = 0.9; // the confidence that the report's shares of automated answers are at
 
 async function calibration(region, params, signal) {
-  await aboutQuestion("calibration", region, params, signal, async (query) => {
+  await aboutQuestion("calibration", region, params, signal, async (query, wording) => {
     const report = await getJson("v1/calibration", query, signal);
     // Rates are told of questions with options alone.
     const rates = report.options.length > 0 && (await getJson("v1/rates", query, signal));
-    return calibrationOf(report, rates);
+    return calibrationOf(report, rates, wording);
   });
 }
 
-function calibrationOf(report, rates) {
+function calibrationOf(report, rates, wording) {
   const labels = `a calibrator takes ${report.min_labels}`;
   const head = figures(
     figure("Labels", whole(report.labels), labels),
@@ -31,8 +31,8 @@ function calibrationOf(report, rates) {
     el("div", { class: "columns" }, diagram(report), scoresCard(report)),
     thresholds(report.thresholds),
     report.models.length > 1 && models(report.models),
-    report.options.length > 0 && options(report.options),
-    rates && ratesCard(rates),
+    report.options.length > 0 && options(report.options, wording),
+    rates && ratesCard(rates, wording),
     report.sampling.meaning && sampled(report.sampling),
   ];
 }
@@ -92,6 +92,20 @@ function notCalibrated(type) {
   return `A ${type} has no calibrator: after is the same as before.`;
 }
 
+/** Why accuracy can fall although probabilities became truer. */
+function fallen(before, after) {
+  if (after === null || after >= before) return null;
+  const by = `${percent(before - after)} of the labels`;
+  return el(
+    "p",
+    { class: "note fallen" },
+    `Accuracy fell by ${by}. A calibrator is taken up where it makes probabilities truer. One that ` +
+      "moves the line between yes and no, or has a bias for each option, then turns a few answers " +
+      "that were nearly even, some of them right. “After” is also measured with half of the labels " +
+      "for each fit, so the calibrator in effect does at least as well on average.",
+  );
+}
+
 function scoresCard({ before, after }) {
   const at = `at ${AUTOMATED_FROM * 100}%`;
   const rows = [
@@ -104,6 +118,7 @@ function scoresCard({ before, after }) {
   return card(
     "Scores",
     table("Before and after calibration", ["Score", "#Before", "#After"], rows),
+    fallen(before.accuracy, after.accuracy),
   );
 }
 
@@ -112,13 +127,20 @@ function thresholds(list) {
     `at least ${percent(one.target)}`,
     one.min_confidence === null ? NOTHING : String(one.min_confidence),
     percent(one.automated),
+    stillNeeded(one),
     one.reason ?? "promised with 95% certainty, however often you look",
   ]);
-  const columns = ["Accuracy", "#min_confidence", "#Automated", "Why"];
+  const columns = ["Accuracy", "#min_confidence", "#Automated", "#Labels still needed", "Why"];
   return card(
     "What may be automated",
     table("The lowest min_confidence for an accuracy", columns, rows),
   );
+}
+
+/** How many more labels a promise takes; where no number is plausible, none helps. */
+function stillNeeded({ min_confidence: promised, labels_needed: needed }) {
+  if (promised !== null) return "none";
+  return needed === null ? "more do not help" : `about ${whole(needed)}`;
 }
 
 function models(list) {
@@ -133,9 +155,9 @@ function models(list) {
   return card("By answering model", table("Calibrators by answering model", columns, rows));
 }
 
-function options(list) {
+function options(list, wording) {
   const rows = list.map(({ option, labels, precision, recall, f1 }) => [
-    option,
+    topWords(option, wording),
     whole(labels),
     range(precision),
     range(recall),

@@ -16,8 +16,20 @@ async function drift(region, params, signal) {
     region,
     params,
     signal,
-    async (query) => driftOf(await getJson("v1/drift", query, signal)),
+    async (query, wording) => driftOf(worded(await getJson("v1/drift", query, signal), wording)),
     [weeksField(params.weeks)],
+  );
+}
+
+/** The report with its top answers in the words of the question. */
+function worded(report, wording) {
+  const weeks = report.weeks.map((week) => ({ ...week, mix: week.mix && mixWords(week.mix, wording) }));
+  return { ...report, weeks };
+}
+
+function mixWords(mix, wording) {
+  return Object.fromEntries(
+    Object.entries(mix).map(([top, share]) => [topWords(top, wording), share]),
   );
 }
 

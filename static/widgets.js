@@ -89,9 +89,3 @@ function toolbar(go, fields, button) {
   const submit = el("button", { type: "submit", class: "primary" }, button);
   return el("form", { class: "toolbar", submit: submitted }, fields, submit);
 }
-
-/** The field for a project; without one the server takes `default`, or the key's own. */
-function projectField(value, change) {
-  const typed = { list: "projects", placeholder: "default", change, ...PLAIN };
-  return field("Project", el("input", { name: "project", value: value ?? "", ...typed }));
-}

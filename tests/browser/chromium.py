@@ -15,6 +15,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 T = TypeVar("T")
@@ -150,6 +151,11 @@ class Browser:
         element = self.wait(selector)
         element.clear()
         element.send_keys(text)
+
+    def choose(self, selector: str, value: str) -> None:
+        """Choose an option of a select by its value, whatever is in it."""
+        options = Select(self.wait(selector)).options
+        next(one for one in options if one.get_attribute("value") == value).click()
 
     def shoot(self, name: str) -> None:
         """Keep a picture of the whole page, or of the open dialog over it."""

@@ -70,11 +70,15 @@ def test_nothing_is_cut_off_on_a_narrow_page(browser: Browser, server: Server, v
 
 
 def test_rows_become_cards_on_a_narrow_page(browser: Browser, server: Server) -> None:
-    show(browser, server, "decisions", width=NARROW)
+    show(browser, server, LEARNED, width=NARROW)
     cell = "return getComputedStyle(document.querySelector('tbody td'), '::before').content"
-    assert browser.run(cell) == '"Time"'
-    browser.wait("button.link").click()
-    browser.wait("dialog.drawer")
+    assert browser.run(cell) == '"Probabilities"'
+
+
+def test_a_drawer_fits_on_a_narrow_page(browser: Browser, server: Server) -> None:
+    show(browser, server, "decisions", width=NARROW)
+    browser.wait(".link").click()
+    browser.wait("dialog.drawer .answer")
     assert browser.run(_WIDE) == []
     browser.shoot(f"drawer-{NARROW}")
 
@@ -121,13 +125,13 @@ def test_everything_is_reached_with_the_keyboard(browser: Browser, server: Serve
     browser.press(Keys.ENTER)
     browser.wait("h1", "Decisions")
     browser.settled()
-    browser.tab_to("button.link")
+    browser.tab_to(".link")
     browser.press(Keys.ENTER)
     browser.wait("dialog.drawer")
     browser.tab_to("dialog button")
     browser.press(Keys.ESCAPE)
     browser.wait_gone("dialog.drawer")
-    assert browser.run("return document.activeElement.matches('button.link')")
+    assert browser.run("return document.activeElement.matches('.link')")
 
 
 def test_turning_a_page_keeps_the_place_of_the_keyboard(browser: Browser, server: Server) -> None:
@@ -136,11 +140,11 @@ def test_turning_a_page_keeps_the_place_of_the_keyboard(browser: Browser, server
     browser.press(Keys.ENTER)
     browser.wait("[role=status]", "Page 2")
     browser.press(Keys.TAB)
-    assert browser.run("return document.activeElement.matches('button.link')")
+    assert browser.run("return document.activeElement.matches('.link')")
 
 
 def test_a_request_is_sent_from_its_box_with_the_keyboard(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.tab_to("textarea")
     browser.press(Keys.CONTROL, Keys.ENTER)
     browser.wait(".answer")

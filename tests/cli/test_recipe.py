@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from svc import inprocess
 from svc.cli.main import main
-from svc.cli.recipe import recipes
+from svc.assets import recipes
 from svc.inprocess import InProcess
 from svc.questions.kit.base import Question
 from svc.schemas import load_decision, load_questions
