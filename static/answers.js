@@ -34,7 +34,11 @@ function typeOf(answer) {
 function inWords(answer, wording) {
   const { field, display } = typeOf(answer);
   const value = answer[field];
-  const words = (DISPLAYS[display].brief ?? DISPLAYS[display].says)(answer, value, fitting(wording, answer));
+  const words = (DISPLAYS[display].brief ?? DISPLAYS[display].says)(
+    answer,
+    value,
+    fitting(wording, answer),
+  );
   const certainty = display === "yes_no" ? Math.max(value, 1 - value) : null;
   const sure = answer.confidence ?? certainty;
   return sure === null ? words : `${words}, ${percent(sure)}`;

@@ -92,18 +92,16 @@ function notCalibrated(type) {
   return `A ${type} has no calibrator: after is the same as before.`;
 }
 
-/** Why accuracy can fall although probabilities became truer. */
+const FALLEN =
+  "A calibrator is taken up where it makes probabilities truer, not to have more answers right. " +
+  "Where it has a bias for each option, or moves the line between yes and no, answers that were " +
+  "nearly even turn, and some of them had been right. “After” is also measured with fits on half " +
+  "of the labels, which are less exact than the calibrator in effect.";
+
+/** Why accuracy fell, although probabilities became truer; nothing where it did not. */
 function fallen(before, after) {
   if (after === null || after >= before) return null;
-  const by = `${percent(before - after)} of the labels`;
-  return el(
-    "p",
-    { class: "note fallen" },
-    `Accuracy fell by ${by}. A calibrator is taken up where it makes probabilities truer. One that ` +
-      "moves the line between yes and no, or has a bias for each option, then turns a few answers " +
-      "that were nearly even, some of them right. “After” is also measured with half of the labels " +
-      "for each fit, so the calibrator in effect does at least as well on average.",
-  );
+  return el("p", { class: "note" }, `Why accuracy fell by ${percent(before - after)}: `, FALLEN);
 }
 
 function scoresCard({ before, after }) {
@@ -137,10 +135,10 @@ function thresholds(list) {
   );
 }
 
-/** How many more labels a promise takes; where no number is plausible, none helps. */
+/** How many more labels a promise takes; nobody knows where answers are not right often enough. */
 function stillNeeded({ min_confidence: promised, labels_needed: needed }) {
   if (promised !== null) return "none";
-  return needed === null ? "more do not help" : `about ${whole(needed)}`;
+  return needed === null ? NOTHING : `about ${whole(needed)}`;
 }
 
 function models(list) {

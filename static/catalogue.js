@@ -7,7 +7,10 @@ const questionLists = new Map(); // by project, of `GET /v1/questions`
 /** Read which projects there are. Without the list a name is typed; the view says what is wrong. */
 async function knowProjects(signal) {
   projectList = (await listed("v1/projects", {}, signal))?.projects ?? null;
-  suggest(byId("projects"), (projectList ?? []).map(({ project }) => project));
+  suggest(
+    byId("projects"),
+    (projectList ?? []).map(({ project }) => project),
+  );
 }
 
 /** Read which questions a project has, in their newest wording. */

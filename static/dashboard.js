@@ -83,13 +83,21 @@ async function aboutQuestion(view, region, params, signal, report, fields = []) 
   const changed = (event) => go(view, { ...params, project: event.target.value, question: "" });
   const place = el("div");
   const all = [projectField(project, changed), questionField(project, question, "the latest one")];
-  region.replaceChildren(toolbar((values) => go(view, values), [...all, fields], "Show"), place);
-  await load(place, signal, async () => {
-    if (!question) return noQuestion(project, signal);
-    const wording = wordingOf(project, question);
-    const parts = await report({ ...params, question }, wording);
-    return [questionWords(question, wording), ...parts];
-  }, showAgain);
+  region.replaceChildren(
+    toolbar((values) => go(view, values), [...all, fields], "Show"),
+    place,
+  );
+  await load(
+    place,
+    signal,
+    async () => {
+      if (!question) return noQuestion(project, signal);
+      const wording = wordingOf(project, question);
+      const parts = await report({ ...params, question }, wording);
+      return [questionWords(question, wording), ...parts];
+    },
+    showAgain,
+  );
 }
 
 /** There is none, unless the list could not be read: then the log says why. */

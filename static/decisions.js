@@ -28,7 +28,11 @@ function filterFields(params) {
   const { project, question, answer, labelled, ref, max_confidence: most } = params;
   const typed = (label, name, value, more) =>
     field(label, el("input", { name, value: value ?? "", ...PLAIN, ...more }));
-  const given = [["", "any"], ["true", "with a label"], ["false", "without a label"]];
+  const given = [
+    ["", "any"],
+    ["true", "with a label"],
+    ["false", "without a label"],
+  ];
   const further = el(
     "details",
     { class: "further", open: Boolean(answer || ref || most) },
@@ -67,7 +71,11 @@ function decisionsPage(page, trail, turn, params) {
   const rows = entries.map((entry) => decisionRow(entry, params));
   return [
     entries.length > 0
-      ? el("div", { class: "listed" }, table(`Decisions of ${project}, newest first`, columns, rows))
+      ? el(
+          "div",
+          { class: "listed" },
+          table(`Decisions of ${project}, newest first`, columns, rows),
+        )
       : empty("None among those looked at", "Older ones may fit."),
     el(
       "nav",
@@ -83,10 +91,7 @@ function nothingDecided(project, params) {
   const filtered = FILTERS.some((name) => name !== "project" && params[name]);
   return filtered
     ? empty(`No decisions of ${project} fit`, "Take a filter away, or look at another project.")
-    : empty(
-        `No decisions of ${project}`,
-        "Ask a question under Try, or look at another project.",
-      );
+    : empty(`No decisions of ${project}`, "Ask a question under Try, or look at another project.");
 }
 
 function decisionRow(entry, params) {
@@ -107,7 +112,12 @@ function summary(project, answers) {
   const shown = all
     .slice(0, SUMMED_UP)
     .map(([key, answer]) =>
-      el("li", {}, el("span", { class: "note" }, key, ": "), inWords(answer, wordingOf(project, key))),
+      el(
+        "li",
+        {},
+        el("span", { class: "note" }, key, ": "),
+        inWords(answer, wordingOf(project, key)),
+      ),
     );
   const more =
     all.length > SUMMED_UP && el("li", { class: "note" }, `${all.length - SUMMED_UP} more`);

@@ -13,7 +13,12 @@ async function openDecision(id, linkTo) {
   const turning = el("nav", { class: "actions", "aria-label": "Neighbours" });
   const close = el("button", { type: "button", click: () => drawer.close() }, "Close");
   drawer.replaceChildren(
-    el("div", { class: "drawer-head" }, el("h2", { id: "drawer-title", tabindex: "-1" }, id), close),
+    el(
+      "div",
+      { class: "drawer-head" },
+      el("h2", { id: "drawer-title", tabindex: "-1" }, id),
+      close,
+    ),
     turning,
     place,
   );
@@ -29,7 +34,10 @@ async function decisionParts(id, linkTo, turning, signal) {
     olderThan(entry, signal),
     knowQuestions(entry.project, signal),
   ]);
-  turning.replaceChildren(neighbour("Newer", newerThan(id), linkTo), neighbour("Older", older, linkTo));
+  turning.replaceChildren(
+    neighbour("Newer", newerThan(id), linkTo),
+    neighbour("Older", older, linkTo),
+  );
   const labels = new Map(entry.labels.map((given) => [given.question, given]));
   return [
     facted(decisionFacts(entry)),
@@ -62,8 +70,26 @@ async function olderThan({ id, project }, signal) {
 }
 
 function decisionFacts(entry) {
-  const { id, created_at, project, api_key, model, mode, config, privacy, latency_ms, cost_usd,
-    cached, state_hash, images, answers, labels, ref, tags, ...further } = entry;
+  const {
+    id,
+    created_at,
+    project,
+    api_key,
+    model,
+    mode,
+    config,
+    privacy,
+    latency_ms,
+    cost_usd,
+    cached,
+    state_hash,
+    images,
+    answers,
+    labels,
+    ref,
+    tags,
+    ...further
+  } = entry;
   return [
     ["Time", time(created_at)],
     ["Project", project],

@@ -23,7 +23,10 @@ async function drift(region, params, signal) {
 
 /** The report with its top answers in the words of the question. */
 function worded(report, wording) {
-  const weeks = report.weeks.map((week) => ({ ...week, mix: week.mix && mixWords(week.mix, wording) }));
+  const weeks = report.weeks.map((week) => ({
+    ...week,
+    mix: week.mix && mixWords(week.mix, wording),
+  }));
   return { ...report, weeks };
 }
 
@@ -144,7 +147,10 @@ function weeksCard(weeks, status) {
       percent(week.confidence),
       week.mix ? mixText(week.mix) : NOTHING,
     ]);
-  return card("Weeks", table("By week, newest first", ["Week", "#Decisions", "#Confidence", "Mix"], rows));
+  return card(
+    "Weeks",
+    table("By week, newest first", ["Week", "#Decisions", "#Confidence", "Mix"], rows),
+  );
 }
 
 /** Every share, so that the chart shows no more than the table says; the small ones folded away. */
@@ -152,5 +158,8 @@ function mixText(mix) {
   const parts = mixRows(mix).map(({ label, text }) => `${label} ${text}`);
   const [shown, further] = [parts.slice(0, SERIES), parts.slice(SERIES)];
   if (!further.length) return shown.join(", ");
-  return [shown.join(", "), el("details", {}, el("summary", {}, `${further.length} more`), further.join(", "))];
+  return [
+    shown.join(", "),
+    el("details", {}, el("summary", {}, `${further.length} more`), further.join(", ")),
+  ];
 }

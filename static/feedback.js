@@ -12,7 +12,9 @@ function wasItRight({ id, key, answer, wording, given }, signal) {
   const place = el("div");
   const say = async (label) => {
     said.replaceChildren("Saving…");
-    said.replaceChildren(await saved({ decision_id: id, question: key, label }, definition, signal));
+    said.replaceChildren(
+      await saved({ decision_id: id, question: key, label }, definition, signal),
+    );
     place.replaceChildren();
   };
   const right = () => say(labelOf(answer));

@@ -20,7 +20,10 @@ function overTime(steps, spanS, parts, format) {
       const place = { x: left + at * step + 1, width: Math.max(1, step - 2) };
       nodes.push(column(group, parts, place, y, spanS, format));
     });
-    return { height: bottom + 28, nodes: [...nodes, startLabels(groups, spanS, left, step, bottom)] };
+    return {
+      height: bottom + 28,
+      nodes: [...nodes, startLabels(groups, spanS, left, step, bottom)],
+    };
   };
 }
 

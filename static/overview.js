@@ -20,7 +20,11 @@ async function overview(region, params, signal) {
     wholeProjectField(project, change),
     choiceField("Over the last", "last", last, LASTS, change),
   ];
-  region.replaceChildren(toolbar((values) => go("overview", values), fields, "Show"), place, server);
+  region.replaceChildren(
+    toolbar((values) => go("overview", values), fields, "Show"),
+    place,
+    server,
+  );
   await Promise.all([
     load(place, signal, () => activityParts(project, last, signal), showAgain),
     sinceStart(server, signal),
@@ -83,11 +87,18 @@ function timeCharts({ steps, span_s: span }, all) {
   const answered = ["series-0", "answered", (sums) => sums.decisions];
   const failed = ["series-bad", "failed", (sums) => sums.failed];
   const cost = ["series-0", "cost", (sums) => sums.cost_usd];
-  const share = ["series-0", "abstained", (sums) => (sums.answers ? sums.abstained / sums.answers : 0)];
+  const share = [
+    "series-0",
+    "abstained",
+    (sums) => (sums.answers ? sums.abstained / sums.answers : 0),
+  ];
   return [
     card(
       "Decisions",
-      legend([["series-0", "Answered"], ["series-bad", "Failed"]]),
+      legend([
+        ["series-0", "Answered"],
+        ["series-bad", "Failed"],
+      ]),
       chart("Decisions over time", overTime(steps, span, [answered, failed], whole)),
     ),
     el(
@@ -131,9 +142,14 @@ function namesCard({ by, names, project }, last) {
 }
 
 function nameCell(by, name, project, last) {
-  if (by === "project") return el("a", { class: "link", href: address("overview", { project: name, last }) }, name);
+  if (by === "project")
+    return el("a", { class: "link", href: address("overview", { project: name, last }) }, name);
   if (by === "model") return name.replaceAll(",", ", ");
-  return el("a", { class: "link", href: address("calibration", { project, question: name }) }, name);
+  return el(
+    "a",
+    { class: "link", href: address("calibration", { project, question: name }) },
+    name,
+  );
 }
 
 /** The charts as a table, of the spans in which anything happened. */
@@ -153,6 +169,9 @@ function stepsTable({ steps, span_s: span }) {
   return el(
     "div",
     { class: "card" },
-    asTable("The charts as a table", table("Newest first, without spans in which nothing happened", columns, rows)),
+    asTable(
+      "The charts as a table",
+      table("Newest first, without spans in which nothing happened", columns, rows),
+    ),
   );
 }

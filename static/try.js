@@ -11,7 +11,15 @@ async function tryOut(region, { as, project }, signal) {
   const text = tried ?? exampleFor(project);
   const asForm = as !== "json" && fitsForm(text);
   const found = el("div", { "aria-live": "polite" });
-  const lint = linting({ get value() { return tried; } }, found, signal);
+  const lint = linting(
+    {
+      get value() {
+        return tried;
+      },
+    },
+    found,
+    signal,
+  );
   const changed = (now) => {
     tried = now;
     lint();
@@ -57,7 +65,11 @@ function exampleFor(project) {
 /** Links to the other way to write a request. */
 function ways(asForm, as, text, project) {
   const way = (name, query, current) =>
-    el("a", { href: address("try", { project, ...query }), "aria-current": current && "true" }, name);
+    el(
+      "a",
+      { href: address("try", { project, ...query }), "aria-current": current && "true" },
+      name,
+    );
   const lost = as !== "json" && !asForm;
   return [
     el(

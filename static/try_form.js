@@ -10,11 +10,11 @@ function fitsForm(text) {
   const plain = (value) => value === undefined || typeof value === "string";
   return Boolean(
     request &&
-      plain(request.project) &&
-      plain(request.model) &&
-      request.questions &&
-      !Array.isArray(request.questions) &&
-      questions.every((one) => one && typeof one.type === "string" && fitsLines(one)),
+    plain(request.project) &&
+    plain(request.model) &&
+    request.questions &&
+    !Array.isArray(request.questions) &&
+    questions.every((one) => one && typeof one.type === "string" && fitsLines(one)),
   );
 }
 
@@ -38,7 +38,13 @@ function requestForm(text, changed) {
   };
   draw(0);
   return [
-    el("div", { class: "toolbar" }, recipeField(take), projectOf(request, write), modelOf(request, write)),
+    el(
+      "div",
+      { class: "toolbar" },
+      recipeField(take),
+      projectOf(request, write),
+      modelOf(request, write),
+    ),
     stateField(request, write),
     place,
   ];
@@ -53,12 +59,19 @@ function recipeField(change) {
 }
 
 function projectOf(request, write) {
-  return projectField(request.project, (event) => set(request, "project", event.target.value, write));
+  return projectField(request.project, (event) =>
+    set(request, "project", event.target.value, write),
+  );
 }
 
 function modelOf(request, write) {
   const input = (event) => set(request, "model", event.target.value, write);
-  const typed = { placeholder: "the server's default", value: request.model ?? "", input, ...PLAIN };
+  const typed = {
+    placeholder: "the server's default",
+    value: request.model ?? "",
+    input,
+    ...PLAIN,
+  };
   return field("Model", el("input", { name: "model", ...typed }));
 }
 
@@ -72,7 +85,8 @@ function set(request, name, value, write) {
 function stateField(request, write) {
   const { state = "" } = request;
   const kind = el("span", { class: "note", role: "status" });
-  const say = () => kind.replaceChildren(`Sent as ${typeof request.state === "string" ? "text" : "JSON"}.`);
+  const say = () =>
+    kind.replaceChildren(`Sent as ${typeof request.state === "string" ? "text" : "JSON"}.`);
   const read = (text) => {
     request.state = stateOf(text);
     say();
@@ -80,7 +94,7 @@ function stateField(request, write) {
   };
   const text = typeof state === "string" ? state : JSON.stringify(state, null, 2);
   say();
-  return el("div", {}, area("State: what is judged", text, 6, read), kind);
+  return el("div", { class: "try-state" }, area("State: what is judged", text, 6, read), kind);
 }
 
 function stateOf(text) {

@@ -47,10 +47,12 @@ function choicesField(question, name, changed) {
   const label = levels
     ? "Levels, one a line, the lowest first"
     : "Options, one a line: key, a colon, and what it means";
-  return area(label, text, 4, (lines) => {
+  const written = area(label, text, 4, (lines) => {
     question[name] = read(lines);
     changed();
   });
+  written.classList.add("choices");
+  return written;
 }
 
 function optionLines(options) {
@@ -97,7 +99,7 @@ function furtherField(question, choices, changed) {
   const label = "Further fields as JSON, such as min_confidence, coverage, when and rules";
   return el(
     "details",
-    { open: any },
+    { open: any, class: "further-fields" },
     el("summary", {}, "Further fields"),
     area(label, any ? JSON.stringify(further, null, 2) : "", 3, read),
   );

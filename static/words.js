@@ -9,7 +9,10 @@ function fitting(wording, answer) {
   if (TYPES[wording.type]?.display !== display) return null;
   const keys = Object.keys(answer.probabilities ?? {});
   if (wording.levels) return wording.levels.length === keys.length ? wording : null;
-  const known = new Set([...Object.keys(wording.options ?? {}), ...(wording.escape ? NONE_FITS : [])]);
+  const known = new Set([
+    ...Object.keys(wording.options ?? {}),
+    ...(wording.escape ? NONE_FITS : []),
+  ]);
   return wording.options && !keys.every((key) => known.has(key)) ? null : wording;
 }
 

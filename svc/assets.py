@@ -1,4 +1,4 @@
-"""The files that are no code: folders outside the package, which an installed wheel contains too."""
+"""The files that are no code: folders outside the package, in an installed wheel too; recipes."""
 
 from __future__ import annotations
 

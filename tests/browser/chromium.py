@@ -106,14 +106,15 @@ class Browser:
 
     def wait(self, selector: str, text: str = "") -> WebElement:
         """The first visible element of a CSS selector that holds `text`, once there is one."""
-        found = self._until(lambda: self.find(selector, text), f"no {selector} with {text!r}")
+        found = self.until(lambda: self.find(selector, text), f"no {selector} with {text!r}")
         assert found is not None
         return found
 
     def wait_gone(self, selector: str) -> None:
-        self._until(lambda: not self.find(selector), f"{selector} stayed")
+        self.until(lambda: not self.find(selector), f"{selector} stayed")
 
-    def _until(self, condition: Callable[[], T], otherwise: str) -> T:
+    def until(self, condition: Callable[[], T], otherwise: str) -> T:
+        """What `condition` gives once it is true; an error that says `otherwise` if it never is."""
         waiting = WebDriverWait(self._driver, WAIT_S, POLL_S)
         return waiting.until(lambda _: condition(), otherwise)
 

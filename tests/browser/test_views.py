@@ -163,6 +163,18 @@ def test_the_thresholds_table_says_what_may_be_automated(browser: Browser, serve
     assert str(report[0]["min_confidence"]) in rows[0]
     assert f"{report[0]['automated']:.1%}" in rows[0]
     assert report[-1]["reason"] in rows[-1]
+    needed = [one["labels_needed"] for one in report]
+    assert [row.count("about") for row in rows] == [0, 2, 0] and f"about {needed[1]}" in rows[1]
+
+
+def test_why_accuracy_fell_is_said_where_it_did(browser: Browser, server: Server) -> None:
+    browser.open(server.url, LEARNED)
+    browser.wait(".chart svg")
+    assert "Why accuracy fell" not in browser.wait("main").text
+    said = browser.run(
+        "return [fallen(0.8, 0.79)?.textContent, fallen(0.8, 0.8), fallen(0.8, null)]"
+    )
+    assert said[0].startswith("Why accuracy fell by 1.0%: ") and said[1:] == [None, None]
 
 
 def test_a_question_without_labels_says_so(browser: Browser, server: Server) -> None:
