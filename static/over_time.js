@@ -73,7 +73,7 @@ function column(group, parts, place, y, spanS, format) {
 }
 
 function startLabels(groups, spanS, left, step, bottom) {
-  const every = Math.ceil(72 / step);
+  const every = Math.ceil(120 / step);
   return groups.map(({ start }, at) => {
     const shown = (groups.length - 1 - at) % every === 0;
     const anchor = at === groups.length - 1 ? "end" : "middle";

@@ -4,7 +4,8 @@
 const RATED = 12; // answers that are drawn, the most frequent ones
 
 function ratesCard({ rates: plain, decisions, labels, since, cut }, wording) {
-  if (!decisions) return card("True rates", empty("No decisions in the last weeks", "Ask it anew."));
+  if (!decisions)
+    return card("True rates", empty("No decisions in the last weeks", "Ask it anew."));
   const rates = plain.map((one) => ({ ...one, option: topWords(one.option, wording) }));
   const sorted = rates.toSorted((a, b) => (b.estimate ?? b.naive) - (a.estimate ?? a.naive));
   const drawn = sorted.slice(0, RATED);

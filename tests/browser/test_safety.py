@@ -14,7 +14,7 @@ from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
 
-VIEWS = ("overview", "decisions", "label", "calibration", "drift", "try")
+VIEWS = ("overview", "decisions", "label", "calibration", "drift", "keys", "try")
 ELSEWHERE = "http://127.0.0.1:9/"  # another origin, where nobody listens
 _SHOWN = """return document.querySelector('main').innerText
   + [...document.querySelectorAll('input')].map((field) => field.value)"""
@@ -74,7 +74,7 @@ def test_no_request_goes_to_another_origin(browser: Browser, server: Server) -> 
     hosts = {urlsplit(one["url"]).netloc for one in requests if one["url"].startswith("http")}
     assert hosts == {urlsplit(server.url).netloc}
     paths = {urlsplit(one["url"]).path for one in requests if one["url"].startswith("http")}
-    lists = {"/v1/projects", "/v1/questions"}
+    lists = {"/v1/projects", "/v1/questions", "/v1/activity", "/v1/keys"}
     routes = {"/metrics", "/v1/audit", "/v1/calibration", "/v1/drift", "/v1/decide", *lists}
     assert paths == {"/dashboard", *routes}
 

@@ -25,16 +25,16 @@ def test_decisions_are_turned_page_by_page(browser: Browser, server: Server) -> 
     newest = browser.texts("td .link")
     assert len(newest) == PAGE and newest == sorted(newest, reverse=True)
     assert not browser.wait("button", "Newer").is_enabled()
-    seen = newest
-    for page in range(2, (PAGED + 1) // PAGE + 2):
+    seen, page = newest, 1
+    while browser.wait("button", "Older").is_enabled():
+        page += 1
         browser.wait("button", "Older").click()
         browser.wait("[role=status]", f"Page {page}")
         seen = [*seen, *browser.texts("td .link")]
-    assert not browser.wait("button", "Older").is_enabled()
     assert len(set(seen)) == len(seen) >= PAGED and seen == sorted(seen, reverse=True)
-    for page in (2, 1):
+    for earlier in range(page - 1, 0, -1):
         browser.wait("button", "Newer").click()
-        browser.wait("[role=status]", f"Page {page}")
+        browser.wait("[role=status]", f"Page {earlier}")
     assert browser.texts("td .link") == newest
 
 
