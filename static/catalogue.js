@@ -21,13 +21,12 @@ async function knowQuestions(project, signal) {
   if (!project) questionLists.set("", found.questions);
 }
 
-/** A list that is whole; null where it may not be read, or has further pages. */
+/** A list that is whole; null where it cannot be read now, or has further pages. */
 async function listed(path, query, signal) {
   try {
     const list = await getJson(path, query, signal);
     return list.next_after === null ? list : null;
-  } catch (error) {
-    if (signal.aborted) throw error;
+  } catch {
     return null;
   }
 }

@@ -2,6 +2,7 @@
 // Decisions with their answers and labels as one file, fetched page by page.
 
 const EXPORTED = 1000; // decisions a request
+const KEPT_MS = 60_000; // how long a file is kept for the browser
 
 function exportButton(query, signal) {
   const said = el("span", { class: "note", role: "status" });
@@ -35,5 +36,6 @@ async function exportAll(query, said, signal) {
 function offer(blob, name) {
   const href = URL.createObjectURL(blob);
   el("a", { href, download: name }).click();
-  URL.revokeObjectURL(href);
+  // The browser reads it a little later.
+  setTimeout(() => URL.revokeObjectURL(href), KEPT_MS);
 }

@@ -34,19 +34,19 @@ class KeysSchema(ResponseSchema):
     keys = Shown(array(KeySchema))
 
 
-def blueprint(keys: ApiKeys) -> Blueprint:
+def blueprint(stored: ApiKeys) -> Blueprint:
     """The route that lists API keys."""
     routes = Blueprint("keys", __name__)
 
     @routes.get("/v1/keys")
     @response(KeysSchema)
-    def read() -> JsonObject:
+    def keys() -> JsonObject:
         """List the API keys, revoked ones too, without their texts.
 
         A key that is for one project may not see them.
         """
         if g.access.only is not None:
             raise Forbidden("this API key is for one project, and may not see who has keys")
-        return {"keys": [asdict(key) for key in keys.all()]}
+        return {"keys": [asdict(key) for key in stored.all()]}
 
     return routes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +16,6 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 T = TypeVar("T")
@@ -47,6 +47,10 @@ class Browser:
         options.binary_location = program("chromium")
         for argument in ARGUMENTS:
             options.add_argument(argument)
+        self._folder = tempfile.TemporaryDirectory()
+        self.downloads = Path(self._folder.name)
+        prefs = {"download.default_directory": str(self.downloads)}
+        options.add_experimental_option("prefs", prefs)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self._options, self._service = options, Service(program("driver"))
 
@@ -61,6 +65,7 @@ class Browser:
         trace: TracebackType | None,
     ) -> None:
         self._driver.quit()
+        self._folder.cleanup()
 
     def open(self, url: str, view: str = "", *, width: int = 1200, dark: bool = False) -> None:
         """Load the dashboard of the server at `url` in a new tab, at `#/<view>`."""
@@ -155,8 +160,7 @@ class Browser:
 
     def choose(self, selector: str, value: str) -> None:
         """Choose an option of a select by its value, whatever is in it."""
-        options = Select(self.wait(selector)).options
-        next(one for one in options if one.get_attribute("value") == value).click()
+        assert self.run(_CHOOSE, self.wait(selector), value), f"{selector} has no {value!r}"
 
     def shoot(self, name: str) -> None:
         """Keep a picture of the whole page, or of the open dialog over it."""
@@ -176,6 +180,13 @@ class Browser:
 _FIND = """
 return [...document.querySelectorAll(arguments[0])].find(
   (one) => one.checkVisibility() && one.textContent.includes(arguments[1])) ?? null"""
+
+
+_CHOOSE = """const [select, value] = arguments;
+const there = [...select.options].some((option) => option.value === value);
+select.value = value;
+select.dispatchEvent(new Event("change", { bubbles: true }));
+return there"""
 
 
 def _is_request(event: dict[str, Any]) -> bool:

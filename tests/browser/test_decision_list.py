@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,14 +13,6 @@ from tests.browser.test_keys import give
 from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def downloads(browser: Browser, tmp_path: Path) -> Iterator[Path]:
-    """The folder that files are saved in."""
-    browser.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    yield tmp_path
-    browser.cdp("Browser.setDownloadBehavior", behavior="default")
 
 
 def test_decisions_are_filtered_and_the_address_keeps_it(browser: Browser, server: Server) -> None:
@@ -44,16 +34,14 @@ def test_a_filter_that_is_no_number_is_refused_in_words(browser: Browser, server
     browser.wait(".state.error", "max_confidence")
 
 
-def test_decisions_are_exported_as_one_file(
-    browser: Browser, server: Server, downloads: Path
-) -> None:
+def test_decisions_are_exported_as_one_file(browser: Browser, server: Server) -> None:
     browser.open(server.url, "decisions?project=learned")
     browser.settled()
     browser.wait("button", "Export as CSV").click()
     browser.wait("[role=status]", "Exported")
-    path = downloads / "decisions-learned.csv"
+    path = browser.downloads / "decisions-learned.csv"
     browser.until(path.exists, "no file was saved")
-    rows = list(csv.DictReader(path.open(encoding="utf-8")))
+    rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
     assert len(rows) == 300 and {row["question"] for row in rows} == {"animal"}
     assert {row["label"] for row in rows} == {"cat", "dog"}
 
