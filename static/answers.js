@@ -7,12 +7,15 @@ const REDACTED = "[redacted]"; // stands in the audit log for what privacy: stri
 // By name of a question type: in which field its answer stands, and how that is drawn.
 const TYPES = JSON.parse(byId("types").textContent);
 
-/** By kind of display: the answer in words, and its bars. Both get the answer and its value. */
+/**
+ * By kind of display: what the answer says, `brief` in a row of a table, and its bars. All get the
+ * answer, its value, and the wording of its question, if it is known.
+ */
 const DISPLAYS = {
   skipped: { says: () => "Skipped", bars: () => [] },
   option: { says: valueText, bars: optionBars },
   options: { says: optionsText, bars: optionsBars },
-  level: { says: levelText, bars: levelBars },
+  level: { says: levelText, brief: levelWords, bars: levelBars },
   yes_no: { says: (answer, p) => (p >= 0.5 ? "Yes" : "No"), bars: yesNoBars },
   value: { says: valueText, bars: valueBars },
   unknown: { says: asText, bars: () => [] },
@@ -27,29 +30,36 @@ function typeOf(answer) {
   return { ...type, name: fitting.length === 1 ? name : valueType(answer[type.field]) };
 }
 
-/** An answer in a few words, for a row of a table. */
-function inWords(answer) {
+/** An answer in a few words, for a row of a table; `wording` is its question, if known. */
+function inWords(answer, wording) {
   const { field, display } = typeOf(answer);
   const value = answer[field];
-  const words = DISPLAYS[display].says(answer, value);
+  const words = (DISPLAYS[display].brief ?? DISPLAYS[display].says)(
+    answer,
+    value,
+    fitting(wording, answer),
+  );
   const certainty = display === "yes_no" ? Math.max(value, 1 - value) : null;
   const sure = answer.confidence ?? certainty;
   return sure === null ? words : `${words}, ${percent(sure)}`;
 }
 
-/** An answer as a part of a page. */
-function answerPart(key, answer) {
+/** An answer as a part of a page: the words of its question, the answer, and `more` beneath. */
+function answerPart(key, answer, wording, more) {
   const { name, field, display } = typeOf(answer);
   const { says, bars: rows } = DISPLAYS[display];
   const named = answer.type ?? name;
+  const words = fitting(wording, answer);
   return el(
     "section",
     { class: "answer" },
     el("h3", {}, key, " ", named && badge(named), answerBadges(answer)),
-    el("p", { class: "says" }, says(answer, answer[field])),
-    probabilities(rows(answer, answer[field])),
+    words && el("p", { class: "asked" }, words.instructions),
+    el("p", { class: "says" }, says(answer, answer[field], words)),
+    probabilities(rows(answer, answer[field], words)),
     facts(answer),
     explained(answer.explain),
+    more,
   );
 }
 
@@ -74,16 +84,17 @@ function row(label, share, marked = false) {
   return { label, share, text: percent(share), marked };
 }
 
-function optionBars({ probabilities: shares }, chosen) {
+function optionBars({ probabilities: shares }, chosen, wording) {
   const sorted = Object.entries(shares ?? {}).sort(([, a], [, b]) => b - a);
-  return sorted.map(([key, share]) => row(key, share, key === chosen));
+  return sorted.map(([key, share]) => row(described(key, wording), share, key === chosen));
 }
 
-function levelBars({ probabilities: shares, legend: names }) {
+function levelBars({ probabilities: shares, legend }, mean, wording) {
   const levels = Object.entries(shares ?? []); // a list, or an object by level
   const top = Math.max(...levels.map(([, share]) => share));
+  const names = legend ?? wording?.levels ?? [];
   return levels.map(([level, share]) =>
-    row(names?.[level] ? `${level}: ${names[level]}` : `Level ${level}`, share, share === top),
+    row(names[level] ? `${level}: ${names[level]}` : `Level ${level}`, share, share === top),
   );
 }
 
@@ -91,23 +102,34 @@ function yesNoBars(answer, p) {
   return [row("Yes", p, p >= 0.5), row("No", 1 - p, p < 0.5)];
 }
 
-function optionsBars({ probabilities: shares }, selected) {
+function optionsBars({ probabilities: shares }, selected, wording) {
   return Object.entries(shares ?? {}).map(([key, share]) =>
-    row(key, share, selected.includes(key)),
+    row(described(key, wording), share, selected.includes(key)),
   );
 }
 
 /** What any answer may have: probabilities by name, or else a confidence. */
-function valueBars(answer, value) {
-  if (answer.probabilities) return optionBars(answer, value);
+function valueBars(answer, value, wording) {
+  if (answer.probabilities) return optionBars(answer, value, wording);
   return answer.confidence === undefined ? [] : [row("Confidence", answer.confidence, true)];
 }
 
-/** The most probable level among those there are, and the expected one. */
-function levelText({ probabilities: byLevel }, mean) {
+/** The most probable level among those there are, in words where they are known. */
+function levelText(answer, mean, wording) {
+  const [level, last] = [topLevel(answer), Object.values(answer.probabilities).length - 1];
+  const words = (answer.legend ?? wording?.levels)?.[level];
+  const place = `level ${level} of 0–${last}, mean ${decimal(mean)}`;
+  return words ? [words, el("span", { class: "note meaning" }, place)] : place;
+}
+
+function levelWords(answer, mean, wording) {
+  const words = (answer.legend ?? wording?.levels)?.[topLevel(answer)];
+  return words ?? levelText(answer, mean);
+}
+
+function topLevel({ probabilities: byLevel }) {
   const shares = Object.values(byLevel);
-  const top = shares.indexOf(Math.max(...shares));
-  return `level ${top} of 0–${shares.length - 1}, mean ${decimal(mean)}`;
+  return shares.indexOf(Math.max(...shares));
 }
 
 function optionsText(answer, selected) {

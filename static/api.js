@@ -23,9 +23,12 @@ const forgetKey = () => sessionStorage.removeItem(KEY);
 
 /** GET a route's JSON; `query` holds its parameters, of which empty ones are left out. */
 async function getJson(path, query, signal) {
-  const filled = Object.entries(query).filter(([, value]) => value);
-  const response = await send(`${path}?${new URLSearchParams(filled)}`, {}, signal, READ_MS);
-  return response.json();
+  return (await send(`${path}?${filled(query)}`, {}, signal, READ_MS)).json();
+}
+
+/** The text of a query, without what is empty. */
+function filled(query) {
+  return new URLSearchParams(Object.entries(query).filter(([, value]) => value));
 }
 
 async function getText(path, signal) {

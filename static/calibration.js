@@ -7,15 +7,15 @@ const HELD_OUT =
 const AUTOMATED_FROM = 0.9; // the confidence that the report's shares of automated answers are at
 
 async function calibration(region, params, signal) {
-  await aboutQuestion("calibration", region, params, signal, async (query) => {
+  await aboutQuestion("calibration", region, params, signal, async (query, wording) => {
     const report = await getJson("v1/calibration", query, signal);
     // Rates are told of questions with options alone.
     const rates = report.options.length > 0 && (await getJson("v1/rates", query, signal));
-    return calibrationOf(report, rates);
+    return calibrationOf(report, rates, wording);
   });
 }
 
-function calibrationOf(report, rates) {
+function calibrationOf(report, rates, wording) {
   const labels = `a calibrator takes ${report.min_labels}`;
   const head = figures(
     figure("Labels", whole(report.labels), labels),
@@ -31,8 +31,8 @@ function calibrationOf(report, rates) {
     el("div", { class: "columns" }, diagram(report), scoresCard(report)),
     thresholds(report.thresholds),
     report.models.length > 1 && models(report.models),
-    report.options.length > 0 && options(report.options),
-    rates && ratesCard(rates),
+    report.options.length > 0 && options(report.options, wording),
+    rates && ratesCard(rates, wording),
     report.sampling.meaning && sampled(report.sampling),
   ];
 }
@@ -67,6 +67,7 @@ function diagram({ type, before, after }) {
       ["after", "After: calibrated, held out"],
     ]),
     chart(label, reliability(series)),
+    asTable("The diagram as a table", binsTable(series)),
     el(
       "p",
       { class: "note" },
@@ -76,8 +77,31 @@ function diagram({ type, before, after }) {
   );
 }
 
+/** The points of the diagram, by their range of confidence. */
+function binsTable(series) {
+  const rows = series.flatMap(({ name, bins }) =>
+    bins
+      .filter((bin) => bin.count > 0)
+      .map((bin) => [name, percent(bin.confidence), percent(bin.accuracy), whole(bin.count)]),
+  );
+  const columns = ["Probabilities", "#Confidence", "#Accuracy", "#Labels"];
+  return table("Mean confidence and accuracy of each point", columns, rows);
+}
+
 function notCalibrated(type) {
   return `A ${type} has no calibrator: after is the same as before.`;
+}
+
+const FALLEN =
+  "A calibrator is taken up where it makes probabilities truer, not to have more answers right. " +
+  "Where it has a bias for each option, or moves the line between yes and no, answers that were " +
+  "nearly even turn, and some of them had been right. “After” is also measured with fits on half " +
+  "of the labels, which are less exact than the calibrator in effect.";
+
+/** Why accuracy fell, although probabilities became truer; nothing where it did not. */
+function fallen(before, after) {
+  if (after === null || after >= before) return null;
+  return el("p", { class: "note" }, `Why accuracy fell by ${percent(before - after)}: `, FALLEN);
 }
 
 function scoresCard({ before, after }) {
@@ -92,6 +116,7 @@ function scoresCard({ before, after }) {
   return card(
     "Scores",
     table("Before and after calibration", ["Score", "#Before", "#After"], rows),
+    fallen(before.accuracy, after.accuracy),
   );
 }
 
@@ -100,13 +125,20 @@ function thresholds(list) {
     `at least ${percent(one.target)}`,
     one.min_confidence === null ? NOTHING : String(one.min_confidence),
     percent(one.automated),
+    stillNeeded(one),
     one.reason ?? "promised with 95% certainty, however often you look",
   ]);
-  const columns = ["Accuracy", "#min_confidence", "#Automated", "Why"];
+  const columns = ["Accuracy", "#min_confidence", "#Automated", "#Labels still needed", "Why"];
   return card(
     "What may be automated",
     table("The lowest min_confidence for an accuracy", columns, rows),
   );
+}
+
+/** How many more labels a promise takes; nobody knows where answers are not right often enough. */
+function stillNeeded({ min_confidence: promised, labels_needed: needed }) {
+  if (promised !== null) return "none";
+  return needed === null ? NOTHING : `about ${whole(needed)}`;
 }
 
 function models(list) {
@@ -121,9 +153,9 @@ function models(list) {
   return card("By answering model", table("Calibrators by answering model", columns, rows));
 }
 
-function options(list) {
+function options(list, wording) {
   const rows = list.map(({ option, labels, precision, recall, f1 }) => [
-    option,
+    topWords(option, wording),
     whole(labels),
     range(precision),
     range(recall),

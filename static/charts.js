@@ -131,8 +131,8 @@ function stack(week, tops, center, width, y) {
   });
 }
 
-/** The weeks' mean confidence as a line; the latest dot is marked when it drifts. */
-function confidenceLine(weeks) {
+/** The weeks' mean confidence as a line; the latest dot is marked when there is an `alarm`. */
+function confidenceLine(weeks, alarm) {
   return (width) => {
     const [left, right, top, bottom] = [48, width - 8, 12, 132];
     const place = columns(weeks.length, left, right);
@@ -140,8 +140,9 @@ function confidenceLine(weeks) {
     const points = weeks.map((week, at) => `${place.center(at)},${y(week.confidence)}`).join(" ");
     const dots = weeks.map((week, at) => {
       const title = svg("title", {}, `${week.week}: ${percent(week.confidence)}`);
-      const dot = { cx: place.center(at), cy: y(week.confidence), r: week.drift ? 6 : 4 };
-      return svg("circle", { class: week.drift && "drifting", ...dot }, title);
+      const marked = alarm && at === weeks.length - 1;
+      const dot = { cx: place.center(at), cy: y(week.confidence), r: marked ? 6 : 4 };
+      return svg("circle", { class: marked && "drifting", ...dot }, title);
     });
     const line = svg("g", { class: "curve line" }, svg("polyline", { points }), dots);
     return {

@@ -8,32 +8,53 @@ const VIEWS = new Map([
   ["calibration", { title: "Calibration", show: calibration }],
   ["drift", { title: "Drift", show: drift }],
   ["try", { title: "Try a question", show: tryOut }],
+  ["keys", { title: "API keys", show: keys }],
 ]);
 const KEPT = ["project", "question"]; // parameters that go along from view to view
-const RECENT = 25; // decisions whose questions are suggested
 
+let shown = null; // the address of the view that is shown, without the decision over it
 let leaving = new AbortController(); // aborted when the view is left
 
 /** The address of a view within the page: `#/drift?question=team`. */
 function address(view, params) {
-  const filled = Object.entries(params).filter(([, value]) => value);
-  return `#/${view}${filled.length ? "?" : ""}${new URLSearchParams(filled)}`;
+  const query = filled(params);
+  return `#/${view}${query.size ? "?" : ""}${query}`;
 }
 
 /** Show a view; the same one once more is loaded again. */
 function go(view, params) {
   const target = address(view, params);
-  if (location.hash === target) show();
+  if (location.hash === target) showAgain();
   else location.hash = target;
 }
 
-function show() {
-  const [, name, query] = /^#\/(\w*)\??(.*)$/.exec(location.hash) ?? [null, "overview", ""];
+/** The view that an address names, and its parameters. */
+function placeOf(hash) {
+  const [, name, query] = /^#\/(\w*)\??(.*)$/.exec(hash) ?? [null, "overview", ""];
   const view = VIEWS.has(name) ? name : "overview";
-  const params = Object.fromEntries(new URLSearchParams(query));
+  return { view, params: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** Show what the address names: a view, and over it a decision. */
+function show() {
+  const { view, params: all } = placeOf(location.hash);
+  const { decision, ...params } = all;
+  const target = address(view, params);
+  if (target !== shown) showView(view, params);
+  shown = target;
+  if (decision) openDecision(decision, (id) => address(view, { ...params, decision: id }));
+  else byId("drawer").close();
+}
+
+function showAgain() {
+  shown = null;
+  show();
+}
+
+function showView(view, params) {
   leaving.abort();
   leaving = new AbortController();
-  byId("drawer").close();
+  neighbours = [];
   const { title, show: open } = VIEWS.get(view);
   const region = el("div", { class: "view" });
   byId("main").replaceChildren(el("h1", {}, title), region);
@@ -53,29 +74,36 @@ function markLinks(view, params) {
   }
 }
 
-/** A view about one question: its fields, and what `report` makes of the query they give. */
+/** A view about one question: its fields, its words, and what `report` makes of the query. */
 async function aboutQuestion(view, region, params, signal, report, fields = []) {
-  const list = el("datalist", { id: "questions" });
-  const typed = { list: "questions", placeholder: "the latest one", ...PLAIN };
-  const input = el("input", { name: "question", value: params.question ?? "", ...typed });
-  const changed = (event) => {
-    input.value = ""; // another project has other questions
-    suggest(list, questionsOf(event.target.value));
-  };
+  await Promise.all([knowProjects(signal), knowQuestions(params.project, signal)]);
+  if (signal.aborted) return;
+  const { project } = params;
+  const question = params.question || latestQuestion(project);
+  const changed = (event) => go(view, { ...params, project: event.target.value, question: "" });
   const place = el("div");
-  const all = [projectField(params.project, changed), field("Question", input), fields, list];
+  const all = [projectField(project, changed), questionField(project, question, "the latest one")];
   region.replaceChildren(
-    toolbar((values) => go(view, values), all, "Show"),
+    toolbar((values) => go(view, values), [...all, fields], "Show"),
     place,
   );
-  await load(place, signal, async () => {
-    const page = await auditPage({ project: params.project, limit: RECENT }, signal);
-    suggest(list, questionsOf(page.project));
-    const question = params.question || latestQuestion(page.entries);
-    if (!question) return [empty("No questions yet", "A question appears here once it was asked.")];
-    input.value = question;
-    return report({ ...params, question });
-  });
+  await load(
+    place,
+    signal,
+    async () => {
+      if (!question) return noQuestion(project, signal);
+      const wording = wordingOf(project, question);
+      const parts = await report({ ...params, question }, wording);
+      return [questionWords(question, wording), ...parts];
+    },
+    showAgain,
+  );
+}
+
+/** There is none, unless the list could not be read: then the log says why. */
+async function noQuestion(project, signal) {
+  await getJson("v1/audit", { project, limit: 1 }, signal);
+  return [empty("No questions yet", "A question appears here once it was asked.")];
 }
 
 function showKey() {
@@ -94,16 +122,16 @@ function useKey(event) {
   event.preventDefault();
   storeKey(byId("key").value);
   refusedKey = null;
-  forgetSeen();
+  forgetCatalogue();
   closeKey();
-  show();
+  showAgain();
 }
 
 function dropKey() {
   forgetKey();
-  forgetSeen();
+  forgetCatalogue();
   closeKey();
-  show();
+  showAgain();
 }
 
 function closeKey() {
@@ -119,8 +147,13 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address within the page names the view
   byId("main").focus();
 });
+byId("drawer").addEventListener("close", () => {
+  looking.abort();
+  history.replaceState(null, "", shown);
+});
 window.addEventListener("hashchange", () => {
+  const before = shown;
   show();
-  byId("main").focus();
+  if (shown !== before) byId("main").focus();
 });
 show();

@@ -1,29 +1,59 @@
 "use strict";
-// The audit log, 25 decisions a page, and one decision in a drawer.
+// The audit log, 25 decisions a page, filtered, and exported.
 
 const PAGE = 25;
 const SUMMED_UP = 3; // answers shown in a row
+const FILTERS = ["project", "question", "answer", "labelled", "ref", "max_confidence"];
 
-async function decisions(region, { project }, signal) {
+async function decisions(region, params, signal) {
+  await Promise.all([knowProjects(signal), knowQuestions(params.project, signal)]);
+  if (signal.aborted) return;
+  const query = Object.fromEntries(FILTERS.map((name) => [name, params[name]]));
   const trail = [""]; // the `before` of each page from the newest one to that shown
   const place = el("div");
   const turn = async () => {
     await load(place, signal, async () => {
-      const query = { project, limit: PAGE, before: trail.at(-1) };
-      return decisionsPage(await auditPage(query, signal), trail, turn);
+      const page = { ...query, limit: PAGE, before: trail.at(-1) };
+      return decisionsPage(await getJson("v1/audit", page, signal), trail, turn, params);
     });
     window.scrollTo(0, 0);
   };
-  const filter = toolbar(
-    ({ project }) => go("decisions", { project }),
-    [projectField(project)],
-    "Show",
-  );
-  region.replaceChildren(filter, place);
+  const bar = toolbar((values) => go("decisions", values), filterFields(params), "Show");
+  bar.append(exportButton(query, signal));
+  region.replaceChildren(bar, place);
   await turn();
 }
 
-function decisionsPage(page, trail, turn) {
+function filterFields(params) {
+  const { project, question, answer, labelled, ref, max_confidence: most } = params;
+  const typed = (label, name, value, more) =>
+    field(label, el("input", { name, value: value ?? "", ...PLAIN, ...more }));
+  const given = [
+    ["", "any"],
+    ["true", "with a label"],
+    ["false", "without a label"],
+  ];
+  const further = el(
+    "details",
+    { class: "further", open: Boolean(answer || ref || most) },
+    el("summary", {}, "More filters"),
+    el(
+      "div",
+      { class: "toolbar" },
+      typed("Answer to the question", "answer", answer),
+      typed("Confidence up to", "max_confidence", most, { inputmode: "decimal" }),
+      typed("Ref", "ref", ref),
+    ),
+  );
+  return [
+    projectField(project, (event) => go("decisions", { project: event.target.value })),
+    questionField(project, question, "any"),
+    choiceField("Labels", "labelled", labelled, given),
+    further,
+  ];
+}
+
+function decisionsPage(page, trail, turn, params) {
   const older = () => {
     trail.push(page.next_before);
     turn();
@@ -32,14 +62,21 @@ function decisionsPage(page, trail, turn) {
     trail.pop();
     turn();
   };
-  if (!page.entries.length) return [nothingDecided(page.project)];
+  const { project, entries } = page;
+  neighbours = entries.map(({ id }) => id);
+  if (!entries.length && trail.length === 1 && page.next_before === null) {
+    return [nothingDecided(project, params)];
+  }
   const columns = ["Time", "Decision", "Answers", "Model", "#Latency", "#Cost"];
+  const rows = entries.map((entry) => decisionRow(entry, params));
   return [
-    el(
-      "div",
-      { class: "listed" },
-      table(`Decisions of ${page.project}, newest first`, columns, page.entries.map(decisionRow)),
-    ),
+    entries.length > 0
+      ? el(
+          "div",
+          { class: "listed" },
+          table(`Decisions of ${project}, newest first`, columns, rows),
+        )
+      : empty("None among those looked at", "Older ones may fit."),
     el(
       "nav",
       { class: "actions", "aria-label": "Pages" },
@@ -50,70 +87,39 @@ function decisionsPage(page, trail, turn) {
   ];
 }
 
-function nothingDecided(project) {
-  return empty(
-    `No decisions of ${project}`,
-    "Ask a question under Try, or look at another project.",
-  );
+function nothingDecided(project, params) {
+  const filtered = FILTERS.some((name) => name !== "project" && params[name]);
+  return filtered
+    ? empty(`No decisions of ${project} fit`, "Take a filter away, or look at another project.")
+    : empty(`No decisions of ${project}`, "Ask a question under Try, or look at another project.");
 }
 
-function decisionRow(entry) {
-  const open = () => openDecision(entry);
+function decisionRow(entry, params) {
+  const { id, project, answers, ref } = entry;
+  const link = address("decisions", { ...params, decision: id });
   return [
     el("time", { datetime: new Date(entry.created_at).toISOString() }, time(entry.created_at)),
-    el("button", { type: "button", class: "link", click: open }, entry.id),
-    summary(entry.answers),
+    el("a", { class: "link", href: link }, ref ?? id),
+    summary(project, answers),
     entry.model,
     entry.cached ? badge("cached") : milliseconds(entry.latency_ms),
     dollars(entry.cost_usd),
   ];
 }
 
-function summary(answers) {
+function summary(project, answers) {
   const all = Object.entries(answers);
   const shown = all
     .slice(0, SUMMED_UP)
     .map(([key, answer]) =>
-      el("li", {}, el("span", { class: "note" }, key, ": "), inWords(answer)),
+      el(
+        "li",
+        {},
+        el("span", { class: "note" }, key, ": "),
+        inWords(answer, wordingOf(project, key)),
+      ),
     );
   const more =
     all.length > SUMMED_UP && el("li", { class: "note" }, `${all.length - SUMMED_UP} more`);
   return el("ul", { class: "summary" }, shown, more);
-}
-
-function openDecision(entry) {
-  const drawer = byId("drawer");
-  const close = el("button", { type: "button", click: () => drawer.close() }, "Close");
-  drawer.replaceChildren(
-    el("header", {}, el("h2", { id: "drawer-title", tabindex: "-1" }, entry.id), close),
-    facted(decisionFacts(entry)),
-    ...Object.entries(entry.answers).map(([key, answer]) => answerPart(key, answer)),
-  );
-  drawer.showModal();
-  drawer.scrollTop = 0;
-  byId("drawer-title").focus();
-}
-
-function decisionFacts(entry) {
-  const { id, created_at, project, api_key, model, mode, config, privacy, latency_ms, cost_usd,
-    cached, state_hash, images, answers, ...further } = entry;
-  return [
-    ["Time", time(created_at)],
-    ["Project", project],
-    ["API key", api_key ?? "none"],
-    ["Model", model],
-    ["Mode", mode],
-    ["Config", config],
-    ["Privacy", privacy],
-    ["Latency", cached ? "from the cache" : milliseconds(latency_ms)],
-    ["Cost", dollars(cost_usd)],
-    ["State hash", el("code", {}, state_hash)],
-    ...(images ?? []).map((hash) => ["Image hash", el("code", {}, hash)]),
-    ...Object.entries(further).map(([name, value]) => [label(name), String(value ?? "none")]),
-  ];
-}
-
-// The name of a column in words.
-function label(name) {
-  return name[0].toUpperCase() + name.slice(1).replaceAll("_", " ");
 }

@@ -16,8 +16,23 @@ async function drift(region, params, signal) {
     region,
     params,
     signal,
-    async (query) => driftOf(await getJson("v1/drift", query, signal)),
+    async (query, wording) => driftOf(worded(await getJson("v1/drift", query, signal), wording)),
     [weeksField(params.weeks)],
+  );
+}
+
+/** The report with its top answers in the words of the question. */
+function worded(report, wording) {
+  const weeks = report.weeks.map((week) => ({
+    ...week,
+    mix: week.mix && mixWords(week.mix, wording),
+  }));
+  return { ...report, weeks };
+}
+
+function mixWords(mix, wording) {
+  return Object.fromEntries(
+    Object.entries(mix).map(([top, share]) => [topWords(top, wording), share]),
   );
 }
 
@@ -33,16 +48,15 @@ function driftOf({ weeks, test }) {
   const latest = weeks.at(-1);
   const mixed = weeks.some((week) => week.mix);
   return [
-    verdict(latest),
-    test && tested(test),
+    verdict(latest, test),
     figures(
       figure("Weeks", whole(weeks.length), "with decisions"),
       figure(`Decisions in ${latest.week}`, whole(latest.decisions)),
-      mixed && figure("Change of the mix", decimal(latest.mix_change), "drift above 0.2"),
+      mixed && figure("Change of the mix", decimal(latest.mix_change), "much is above 0.2"),
       figure(
         "Change of confidence",
         signed(latest.confidence_change),
-        "drift above 0.1 either way",
+        "much is above 0.1 either way",
       ),
     ),
     mixed && mixCard(weeks),
@@ -50,10 +64,10 @@ function driftOf({ weeks, test }) {
       "Mean confidence",
       chart(
         `Mean raw confidence by week, latest ${percent(latest.confidence)}`,
-        confidenceLine(weeks),
+        confidenceLine(weeks, test?.alarm),
       ),
     ),
-    weeksCard(weeks),
+    weeksCard(weeks, badge(...statusOf(latest, test))),
   ];
 }
 
@@ -75,20 +89,27 @@ function mixRows(mix) {
   return sorted.map(([label, share]) => ({ label, share, text: percent(share) }));
 }
 
-function verdict({ week, drift: drifts }) {
-  return drifts
-    ? says(["drift", "warn"], `${week} drifts away from the weeks before.`)
-    : says(["no drift", "good"], `${week} is like the weeks before.`);
+/** The badge of the latest week: an alarm when chance alone would not do it, in 95% of years. */
+function statusOf(latest, test) {
+  if (test?.alarm) return ["drift", "warn"];
+  return latest.drift ? ["not sure"] : ["no drift", "good"];
 }
 
-/** Whether more than chance is behind it, said apart from the rule of thumb. */
-function tested({ week, alarm, finished, ...tests }) {
+/** One verdict: where there are too few decisions to tell a change from chance, it says so. */
+function verdict(latest, test) {
+  const week = test && !test.finished ? `${latest.week}, so far,` : latest.week;
+  const [kind, ...colour] = statusOf(latest, test);
+  const texts = {
+    drift: () => `${week} differs from the weeks before by more than chance: ${alarms(test)}.`,
+    "not sure": () => `${week} is far from the weeks before, but chance alone can do that here.`,
+    "no drift": () => `${week} is like the weeks before.`,
+  };
+  return says([kind, ...colour], texts[kind]());
+}
+
+function alarms({ week, alarm, finished, ...tests }) {
   const found = Object.entries(tests).filter(([, one]) => one?.alarm);
-  const names = found.map(([name]) => TESTED[name]).join(", ");
-  const when = finished ? week : `${week}, so far,`;
-  return alarm
-    ? says(["alarm", "warn"], `More than chance: ${names} in ${when} (5% false alarms a year).`)
-    : says(["no alarm", "good"], `${when} differs by no more than chance would have it.`);
+  return found.map(([name]) => TESTED[name]).join(", ");
 }
 
 function says(kind, text) {
@@ -116,27 +137,29 @@ function topAnswers(weeks) {
   return others.length ? [...series, ["series-other", `${others.length} others`, rest]] : series;
 }
 
-function weeksCard(weeks) {
+/** The weeks as a table. Only the latest is compared with those before. */
+function weeksCard(weeks, status) {
   const rows = weeks
     .toReversed()
-    .map((week) => [
-      week.week,
+    .map((week, at) => [
+      [week.week, at === 0 && " ", at === 0 && status],
       whole(week.decisions),
       percent(week.confidence),
       week.mix ? mixText(week.mix) : NOTHING,
-      week.drift ? badge("drift", "warn") : NOTHING,
     ]);
   return card(
     "Weeks",
-    table("By week, newest first", ["Week", "#Decisions", "#Confidence", "Mix", "Drift"], rows),
+    table("By week, newest first", ["Week", "#Decisions", "#Confidence", "Mix"], rows),
   );
 }
 
+/** Every share, so that the chart shows no more than the table says; the small ones folded away. */
 function mixText(mix) {
-  const sorted = mixRows(mix);
-  const shown = sorted
-    .slice(0, SERIES)
-    .map(({ label, text }) => `${label} ${text}`)
-    .join(", ");
-  return sorted.length > SERIES ? `${shown}, …` : shown;
+  const parts = mixRows(mix).map(({ label, text }) => `${label} ${text}`);
+  const [shown, further] = [parts.slice(0, SERIES), parts.slice(SERIES)];
+  if (!further.length) return shown.join(", ");
+  return [
+    shown.join(", "),
+    el("details", {}, el("summary", {}, `${further.length} more`), further.join(", ")),
+  ];
 }

@@ -1,174 +1,177 @@
 "use strict";
-// Totals and rates since the server's start, out of its metrics.
+// What was decided, what it cost and what went wrong, over time, out of the database.
 
-const REFRESH_MS = 10_000;
-const QUANTILES = [0.5, 0.95, 0.99];
-const PROVIDER_FAILURE = "502";
-const STATUS_NAMES = new Map([
-  ["200", "answered"],
-  ["400", "not valid JSON"],
-  ["401", "no accepted key"],
-  ["403", "not allowed"],
-  ["404", "not found"],
-  ["405", "wrong method"],
-  ["408", "body too slow"],
-  ["413", "body too large"],
-  ["415", "unknown encoding"],
-  ["422", "not a valid request"],
-  ["429", "rate or quota spent"],
-  ["500", "server error"],
-  [PROVIDER_FAILURE, "provider failure"],
-  ["504", "out of time"],
-]);
-const SAMPLE = /^(\w+)(?:\{(\w+)="([^"]*)"\})? (\S+)$/gm;
+const LASTS = [
+  ["hour", "hour"],
+  ["day", "day"],
+  ["week", "week"],
+  ["month", "30 days"],
+  ["year", "year"],
+];
 
 async function overview(region, params, signal) {
-  let earlier = null;
-  const read = async () => {
-    const now = { at: Date.now(), metrics: parseMetrics(await getText("metrics", signal)) };
-    const perMinute = rate(earlier, now);
-    earlier = now;
-    return overviewOf(now, perMinute);
-  };
-  // A server that does not answer is asked again by a person only.
-  const repeat = async () => {
-    while (await load(region, signal, read, repeat)) await pause(REFRESH_MS, signal);
-  };
-  await repeat();
+  await knowProjects(signal);
+  if (signal.aborted) return;
+  const project = params.project || (projectList?.length === 1 ? projectList[0].project : "");
+  const [place, server] = [el("div"), el("div")];
+  const change = (event) => go("overview", { ...params, [event.target.name]: event.target.value });
+  const last = params.last || "day";
+  const fields = [
+    wholeProjectField(project, change),
+    choiceField("Over the last", "last", last, LASTS, change),
+  ];
+  region.replaceChildren(
+    toolbar((values) => go("overview", values), fields, "Show"),
+    place,
+    server,
+  );
+  await Promise.all([
+    load(place, signal, () => activityParts(project, last, signal), showAgain),
+    sinceStart(server, signal),
+  ]);
 }
 
-function pause(ms, signal) {
-  return new Promise((resolve) => {
-    const tick = () => (document.hidden ? setTimeout(tick, ms) : resolve());
-    const timer = setTimeout(tick, ms);
-    signal.addEventListener("abort", () => clearTimeout(timer));
-  });
+/** The field for a project, or for all of them. */
+function wholeProjectField(project, change) {
+  if (!projectList) return projectField(project, change);
+  const names = projectList.map((one) => [one.project, one.project]);
+  return choiceField("Project", "project", project, [["", "all projects"], ...names], change);
 }
 
-/** Samples by name; those with a label as a map from its value. */
-function parseMetrics(text) {
-  const samples = new Map();
-  for (const [, name, label, labelled, number] of text.matchAll(SAMPLE)) {
-    if (!label) samples.set(name, Number(number));
-    else samples.set(name, (samples.get(name) ?? new Map()).set(labelled, Number(number)));
+async function activityParts(project, last, signal) {
+  const read = (by) => getJson("v1/activity", { project, last, by }, signal);
+  const kinds = project ? ["model", "question"] : ["project"];
+  const [first, ...others] = await Promise.all(kinds.map(read));
+  const all = sumsOf(first.steps);
+  const heading = `${LASTS.find(([name]) => name === last)?.[1] ?? last}`;
+  if (!all.decisions && !all.failed) {
+    return [empty(`No decisions in the last ${heading}`, "Look further back, or ask under Try.")];
   }
-  return samples;
-}
-
-/** Decisions a minute between two readings; nothing when the server was started in between. */
-function rate(earlier, now) {
-  const count = (reading) => reading.metrics.get("svc_decisions_total");
-  if (!earlier || count(now) < count(earlier)) return null;
-  return ((count(now) - count(earlier)) / (now.at - earlier.at)) * 60_000;
-}
-
-function overviewOf({ at, metrics }, perMinute) {
-  const buckets = bucketsOf(metrics.get("svc_decide_duration_seconds_bucket") ?? new Map());
-  const statuses = metrics.get("svc_http_responses_total") ?? new Map();
   return [
-    totals(metrics, statuses, perMinute),
-    el("div", { class: "columns" }, latency(metrics, buckets), responses(statuses)),
+    activityFigures(all),
+    ...timeCharts(first, all),
+    ...[first, ...others].map((report) => namesCard(report, last)),
+    stepsTable(first),
+  ];
+}
+
+function activityFigures(all) {
+  const asked = all.decisions + all.failed;
+  return figures(
+    figure("Decisions", whole(all.decisions), `${whole(all.cached)} from the cache`),
+    figure("Failed", whole(all.failed), `${percent(all.failed / asked)} of what was asked`),
+    figure("Abstained", percent(all.abstained / all.answers), counted(all.abstained, "answer")),
+    figure("Cost", sumOfDollars(all.cost_usd), each(all.cost_usd, all.decisions)),
+    figure("Mean latency", milliseconds(all.latency_ms), "without those from the cache"),
+  );
+}
+
+/** A sum of money: in whole dollars, in cents, or as small as it is. */
+const sumOfDollars = orNothing((cost) => {
+  if (cost === 0 || cost < 0.1) return cost === 0 ? "$0" : `$${trimmed(cost)}`;
+  const digits = cost < 100 ? 2 : 0;
+  const style = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `$${cost.toLocaleString("en", style)}`;
+});
+
+/** A share without more digits than it has. */
+function shareText(share) {
+  return `${trimmed(share * 100)}%`;
+}
+
+function each(cost, decisions) {
+  return decisions ? `${sumOfDollars((cost / decisions) * 1000)} a thousand decisions` : null;
+}
+
+function timeCharts({ steps, span_s: span }, all) {
+  const answered = ["series-0", "answered", (sums) => sums.decisions];
+  const failed = ["series-bad", "failed", (sums) => sums.failed];
+  const cost = ["series-0", "cost", (sums) => sums.cost_usd];
+  const share = [
+    "series-0",
+    "abstained",
+    (sums) => (sums.answers ? sums.abstained / sums.answers : 0),
+  ];
+  return [
+    card(
+      "Decisions",
+      legend([
+        ["series-0", "Answered"],
+        ["series-bad", "Failed"],
+      ]),
+      chart("Decisions over time", overTime(steps, span, [answered, failed], whole)),
+    ),
     el(
-      "p",
-      { class: "note" },
-      `Since the server's start. Read at ${time(at)}, again every ${REFRESH_MS / 1000} s.`,
+      "div",
+      { class: "columns" },
+      card(
+        "Dollars",
+        all.cost_usd > 0
+          ? chart("Cost over time", overTime(steps, span, [cost], sumOfDollars))
+          : empty("Nothing was charged"),
+      ),
+      card(
+        "Abstained",
+        all.abstained > 0
+          ? chart("Share of abstentions over time", overTime(steps, span, [share], shareText))
+          : empty("No answer abstained"),
+      ),
     ),
   ];
 }
 
-function totals(metrics, statuses, perMinute) {
-  const get = (name) => metrics.get(name);
-  const [decisions, answers] = [get("svc_decisions_total"), get("svc_answers_total")];
-  const [hits, abstains] = [get("svc_cache_hits_total"), get("svc_abstains_total")];
-  const now = perMinute === null ? null : `${whole(Math.round(perMinute))} a minute now`;
-  return figures(
-    figure("Decisions", whole(decisions), now),
-    figure("From the cache", percent(hits / decisions), counted(hits, "decision")),
-    figure("Answers", whole(answers), "without skipped questions"),
-    figure("Abstained", percent(abstains / answers), counted(abstains, "answer")),
-    failures(statuses),
-    quotaFigure(metrics.get("svc_daily_quota_remaining")),
+const KINDS = { model: "Model", question: "Question", project: "Project" };
+
+/** What there was of each project, of the models that answered together, or of each question. */
+function namesCard({ by, names, project }, last) {
+  const question = by === "question";
+  const rows = names.map((one) => [
+    nameCell(by, one.name, project, last),
+    whole(one.decisions),
+    question ? null : whole(one.failed),
+    percent(one.abstained / one.answers),
+    question ? null : sumOfDollars(one.cost_usd),
+    question ? null : sumOfDollars(one.decisions ? (one.cost_usd / one.decisions) * 1000 : null),
+    question ? null : milliseconds(one.latency_ms),
+  ]);
+  const all = [KINDS[by], "#Decisions", "#Failed", "#Abstained", "#Cost", "#Per 1,000", "#Latency"];
+  const columns = all.filter((_, at) => !question || [0, 1, 3].includes(at));
+  const title = `By ${by}`;
+  const shown = rows.map((row) => row.filter((cell) => cell !== null));
+  return card(title, table(`${KINDS[by]}s with the most decisions first`, columns, shown));
+}
+
+function nameCell(by, name, project, last) {
+  if (by === "project")
+    return el("a", { class: "link", href: address("overview", { project: name, last }) }, name);
+  if (by === "model") return name.replaceAll(",", ", ");
+  return el(
+    "a",
+    { class: "link", href: address("calibration", { project, question: name }) },
+    name,
   );
 }
 
-/** What did not go well, by whose doing it was: a provider's, this server's, or the caller's. */
-function failures(statuses) {
-  const all = sum(statuses.values());
-  const kind = (name, is) => {
-    const count = sum([...statuses].filter(([status]) => is(status)).map(([, number]) => number));
-    return figure(name, whole(count), `${percent(count / all)} of ${counted(all, "response")}`);
-  };
-  return [
-    kind("Provider failures", (status) => status === PROVIDER_FAILURE),
-    kind("Server errors", (status) => status >= "500" && status !== PROVIDER_FAILURE),
-    kind("Refused requests", (status) => status >= "400" && status < "500"),
-  ];
-}
-
-function quotaFigure(left) {
-  return left === undefined
-    ? figure("Daily quota", "none", "SVC_DAILY_LIMIT is not set")
-    : figure("Quota left today", whole(left), "calls to the aggregator");
-}
-
-function sum(numbers) {
-  return [...numbers].reduce((total, number) => total + number, 0);
-}
-
-/** `{from, to, count}` of each bucket in seconds, out of Prometheus' running sums. */
-function bucketsOf(cumulative) {
-  let [from, below] = [0, 0];
-  return [...cumulative].map(([bound, upTo]) => {
-    const to = bound === "+Inf" ? Infinity : Number(bound);
-    const bucket = { from, to, count: upTo - below };
-    [from, below] = [to, upTo];
-    return bucket;
-  });
-}
-
-/** The value below which the share `q` lies, even within its bucket, as Prometheus estimates it. */
-function quantile(buckets, q) {
-  const total = sum(buckets.map((bucket) => bucket.count));
-  let rank = q * total;
-  for (const { from, to, count } of buckets) {
-    if (count > 0 && rank <= count)
-      return to === Infinity ? from : from + (to - from) * (rank / count);
-    rank -= count;
-  }
-  return null;
-}
-
-function latency(metrics, buckets) {
-  const count = metrics.get("svc_decide_duration_seconds_count");
-  const mean = metrics.get("svc_decide_duration_seconds_sum") / count;
-  if (!count) return card("Latency of decisions", empty("No decisions yet", "Ask one under Try."));
-  const quantiles = QUANTILES.map((q) => figure(`p${q * 100}`, seconds(quantile(buckets, q))));
-  return card(
-    "Latency of decisions",
-    figures(quantiles, figure("Mean", seconds(mean))),
-    bars("Decisions by duration", histogramRows(buckets, count)),
+/** The charts as a table, of the spans in which anything happened. */
+function stepsTable({ steps, span_s: span }) {
+  const rows = steps
+    .filter((one) => one.decisions || one.failed)
+    .toReversed()
+    .map((one) => [
+      startText(one.start, span),
+      whole(one.decisions),
+      whole(one.failed),
+      percent(one.abstained / one.answers),
+      sumOfDollars(one.cost_usd),
+      milliseconds(one.latency_ms),
+    ]);
+  const columns = ["From", "#Decisions", "#Failed", "#Abstained", "#Cost", "#Latency"];
+  return el(
+    "div",
+    { class: "card" },
+    asTable(
+      "The charts as a table",
+      table("Newest first, without spans in which nothing happened", columns, rows),
+    ),
   );
-}
-
-/** Bars of the buckets, without the empty ones at both ends. */
-function histogramRows(buckets, total) {
-  const first = buckets.findIndex((bucket) => bucket.count > 0);
-  const last = buckets.findLastIndex((bucket) => bucket.count > 0);
-  return buckets.slice(first, last + 1).map(({ from, to, count }) => ({
-    label: to === Infinity ? `over ${seconds(from)}` : `up to ${seconds(to)}`,
-    share: count / total,
-    text: whole(count),
-  }));
-}
-
-function responses(statuses) {
-  const total = sum(statuses.values());
-  const sent = [...statuses].filter(([, count]) => count > 0).sort();
-  const rows = sent.map(([status, count]) => ({
-    label: [status, STATUS_NAMES.get(status)].filter(isThere).join(" "),
-    share: count / total,
-    text: whole(count),
-  }));
-  if (!rows.length) return card("Responses by status", empty("No responses yet"));
-  return card("Responses by status", bars("Responses by status", rows));
 }

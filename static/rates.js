@@ -3,8 +3,10 @@
 
 const RATED = 12; // answers that are drawn, the most frequent ones
 
-function ratesCard({ rates, decisions, labels, since, cut }) {
-  if (!decisions) return card("True rates", empty("No decisions in the last weeks", "Ask it anew."));
+function ratesCard({ rates: plain, decisions, labels, since, cut }, wording) {
+  if (!decisions)
+    return card("True rates", empty("No decisions in the last weeks", "Ask it anew."));
+  const rates = plain.map((one) => ({ ...one, option: topWords(one.option, wording) }));
   const sorted = rates.toSorted((a, b) => (b.estimate ?? b.naive) - (a.estimate ?? a.naive));
   const drawn = sorted.slice(0, RATED);
   const from = `${counted(decisions, "decision")} since ${time(since)}${cut ? ", the latest" : ""}`;

@@ -3,11 +3,16 @@
 
 const HEADLINES = new Map([
   [0, "No answer"],
+  [400, "The request is not valid"],
   [401, "An API key is needed"],
   [403, "Not allowed"],
   [404, "Not found"],
+  [408, "The request came too slowly"],
+  [413, "The request is too large"],
   [422, "The request is not valid"],
   [429, "Too many requests"],
+  [502, "The model did not answer"],
+  [504, "The time is up"],
 ]);
 const HEADLINES_WITH_KEY = new Map([
   [401, "This API key is not accepted"],

@@ -23,6 +23,11 @@ function table(caption, columns, rows) {
   );
 }
 
+/** What a chart shows, in figures that need no pointer. */
+function asTable(summary, table) {
+  return el("details", {}, el("summary", {}, summary), table);
+}
+
 /** Horizontal bars: `rows` are `{label, share, text, marked}` with shares from 0 to 1. */
 function bars(label, rows) {
   return el("ul", { class: "bars", "aria-label": label }, rows.map(bar));
@@ -83,10 +88,4 @@ function toolbar(go, fields, button) {
   };
   const submit = el("button", { type: "submit", class: "primary" }, button);
   return el("form", { class: "toolbar", submit: submitted }, fields, submit);
-}
-
-/** The field for a project; without one the server takes `default`, or the key's own. */
-function projectField(value, change) {
-  const typed = { list: "projects", placeholder: "default", change, ...PLAIN };
-  return field("Project", el("input", { name: "project", value: value ?? "", ...typed }));
 }

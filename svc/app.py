@@ -20,6 +20,7 @@ from svc.web import (
     export,
     feedback,
     hooks,
+    keys,
     lint,
     models,
     openapi,
@@ -63,6 +64,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(decisions.blueprint(services.decisions, services.labels))
     app.register_blueprint(projects.blueprint(Overview(services.database)))
     app.register_blueprint(lint.blueprint())
+    app.register_blueprint(keys.blueprint(services.keys))
     app.register_blueprint(models.blueprint(services.settings.latest_config))
     app.register_blueprint(dashboard.blueprint())
     app.register_blueprint(openapi.blueprint())

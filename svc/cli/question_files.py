@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from svc import files
-from svc.cli.recipe import recipes
+from svc.assets import recipes
 from svc.errors import ApiError, SettingsError
 from svc.jsontext import JsonObject
 from svc.phrases import reason

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 
 import click
 
+from svc.assets import recipes
 from svc.cli.tables import table
 from svc.errors import SettingsError
-from svc.jsontext import JsonObject
 
 EXAMPLES = """\b
 Examples:
@@ -43,10 +42,3 @@ def show(name: str) -> None:
         names = ", ".join(all_recipes)
         raise SettingsError(f"there is no recipe {name[:100]!r}; there are: {names}")
     click.echo(json.dumps(all_recipes[name]["questions"], indent=2, ensure_ascii=False))
-
-
-def recipes() -> dict[str, JsonObject]:
-    """Every recipe by name: `description`, one line, and `questions`."""
-    folder = files("svc") / "recipes"
-    paths = sorted(folder.iterdir(), key=lambda path: path.name)
-    return {path.name.removesuffix(".json"): json.loads(path.read_text("utf-8")) for path in paths}

@@ -26,7 +26,9 @@ def blueprint() -> Blueprint:
     def page() -> tuple[str, str]:
         """The page with its files inline, and the policy that allows nothing else."""
         icon = base64.b64encode(_static("favicon.svg").encode()).decode()
-        text = render_template("dashboard.html", static=_static, icon=icon, types=_types())
+        text = render_template(
+            "dashboard.html", static=_static, icon=icon, types=_types(), recipes=assets.recipes()
+        )
         return text, _policy(text)
 
     @routes.get("/dashboard")

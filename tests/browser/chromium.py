@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +47,10 @@ class Browser:
         options.binary_location = program("chromium")
         for argument in ARGUMENTS:
             options.add_argument(argument)
+        self._folder = tempfile.TemporaryDirectory()
+        self.downloads = Path(self._folder.name)
+        prefs = {"download.default_directory": str(self.downloads)}
+        options.add_experimental_option("prefs", prefs)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self._options, self._service = options, Service(program("driver"))
 
@@ -60,9 +65,14 @@ class Browser:
         trace: TracebackType | None,
     ) -> None:
         self._driver.quit()
+        self._folder.cleanup()
 
     def open(self, url: str, view: str = "", *, width: int = 1200, dark: bool = False) -> None:
         """Load the dashboard of the server at `url` in a new tab, at `#/<view>`."""
+        self.visit(f"{url}/dashboard#/{view}", width=width, dark=dark)
+
+    def visit(self, address: str, *, width: int = 1200, dark: bool = False) -> None:
+        """Load a page in a new tab."""
         old = self._driver.current_window_handle
         self._driver.switch_to.new_window("tab")
         new = self._driver.current_window_handle
@@ -71,7 +81,7 @@ class Browser:
         self._driver.switch_to.window(new)
         self.drain()
         self.look(width, dark)
-        self._driver.get(f"{url}/dashboard#/{view}")
+        self._driver.get(address)
 
     def look(self, width: int, dark: bool) -> None:
         """Set the width of the page in pixels, and the colours that the system asks for."""
@@ -101,14 +111,15 @@ class Browser:
 
     def wait(self, selector: str, text: str = "") -> WebElement:
         """The first visible element of a CSS selector that holds `text`, once there is one."""
-        found = self._until(lambda: self.find(selector, text), f"no {selector} with {text!r}")
+        found = self.until(lambda: self.find(selector, text), f"no {selector} with {text!r}")
         assert found is not None
         return found
 
     def wait_gone(self, selector: str) -> None:
-        self._until(lambda: not self.find(selector), f"{selector} stayed")
+        self.until(lambda: not self.find(selector), f"{selector} stayed")
 
-    def _until(self, condition: Callable[[], T], otherwise: str) -> T:
+    def until(self, condition: Callable[[], T], otherwise: str) -> T:
+        """What `condition` gives once it is true; an error that says `otherwise` if it never is."""
         waiting = WebDriverWait(self._driver, WAIT_S, POLL_S)
         return waiting.until(lambda _: condition(), otherwise)
 
@@ -147,6 +158,10 @@ class Browser:
         element.clear()
         element.send_keys(text)
 
+    def choose(self, selector: str, value: str) -> None:
+        """Choose an option of a select by its value, whatever is in it."""
+        assert self.run(_CHOOSE, self.wait(selector), value), f"{selector} has no {value!r}"
+
     def shoot(self, name: str) -> None:
         """Keep a picture of the whole page, or of the open dialog over it."""
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -165,6 +180,13 @@ class Browser:
 _FIND = """
 return [...document.querySelectorAll(arguments[0])].find(
   (one) => one.checkVisibility() && one.textContent.includes(arguments[1])) ?? null"""
+
+
+_CHOOSE = """const [select, value] = arguments;
+const there = [...select.options].some((option) => option.value === value);
+select.value = value;
+select.dispatchEvent(new Event("change", { bubbles: true }));
+return there"""
 
 
 def _is_request(event: dict[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ SURE = (
     (0.55, 0.5),
 )  # and how many are right
 RATED_DECISIONS = 180  # of the project `rated`, a third of them labelled
+DAY_S = 86_400
+BUSY_DAYS = 300  # of the project `busy`
 FEW = 12  # labels of the project `few`, of two confidences
 
 
@@ -48,6 +51,7 @@ def seed(server: Server, db: Path) -> None:
     skipping(server)
     drifting(server, db)
     hostile(server)
+    busy(db)
     decide(server, "A cat.", {"q": ANIMAL, "value": EXTRACTED["note"]}, privacy="strict")
 
 
@@ -113,14 +117,39 @@ def skipping(server: Server) -> None:
 
 
 def drifting(server: Server, db: Path) -> None:
-    """Six weeks of mostly cats, and one of dogs; earlier ones are moved back in the database."""
-    for week in range(7):
-        with contextlib.closing(sqlite3.connect(db, timeout=10)) as connection, connection:
-            connection.execute("UPDATE weeks SET week = week - 1 WHERE project = 'drifting'")
-        for number in range(10):
-            p = 0.9 if number < (3 if week == 6 else 7 + week % 3) else 0.2
-            asked = {"project": "drifting", "model": "@scripted/m", "debias": False}
-            decide(server, f"cat={p}; {week} {number}", {"animal": ANIMAL}, **asked)
+    """Six weeks of mostly cats, and one of dogs; earlier ones are moved back in the database.
+
+    Of `wavering` there are too few decisions to tell such a change from chance.
+    """
+    for project, tenth in (("drifting", 3), ("wavering", 1)):
+        for week in range(7):
+            with contextlib.closing(sqlite3.connect(db, timeout=10)) as connection, connection:
+                connection.execute("UPDATE weeks SET week = week - 1 WHERE project = ?", (project,))
+            for number in range(10 * tenth):
+                p = 0.9 if number < (3 if week == 6 else 7 + week % 3) * tenth else 0.2
+                asked = {"project": project, "model": "@scripted/m", "debias": False}
+                decide(server, f"cat={p}; {week} {number}", {"animal": ANIMAL}, **asked)
+
+
+def busy(db: Path) -> None:
+    """Sums of a year with two models, whose decisions nobody needs; the server has counted them."""
+    today = int(time.time()) // DAY_S * DAY_S
+    models = (("@openai/gpt-4.1-mini", 1.0, 0.0004, 420), ("@own/small-model", 0.4, 0.0, 95))
+    rows: list[tuple[Any, ...]] = []
+    for day in range(BUSY_DAYS):
+        start = today - (BUSY_DAYS - 1 - day) * DAY_S
+        count = 900 + 500 * (day % 7 < 5) + day
+        for model, share, dollars, milliseconds in models:
+            asked = int(count * share)
+            sums = (asked, asked // 90, asked // 5, asked * 2, asked // 8, asked * dollars)
+            rows.append((DAY_S, "model", start, "busy", model, *sums, asked * milliseconds * 0.8))
+        for question, part in (("intent", 1.0), ("urgent", 0.6)):
+            asked = int(count * part)
+            sums = (asked, 0, 0, asked, asked // 9, 0.0)
+            rows.append((DAY_S, "question", start, "busy", question, *sums, 0.0))
+    with contextlib.closing(sqlite3.connect(db, timeout=10)) as connection, connection:
+        places = ", ".join("?" * 12)
+        connection.executemany(f"INSERT INTO activity VALUES ({places})", rows)
 
 
 def hostile(server: Server) -> None:

@@ -113,8 +113,7 @@ def test_a_key_of_one_project_may_not_see_another(browser: Browser, guarded: Gua
     assert browser.find("button", "Enter another key")
     assert browser.wait("#key-button").text == "API key: set"
     browser.shoot("error-403")
-    browser.fill("input[name=project]", "")
-    browser.wait("button", "Show").click()
+    browser.choose("select[name=project]", "")
     browser.wait(".state", "No decisions of shop")
 
 

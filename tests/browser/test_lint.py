@@ -20,7 +20,7 @@ def fill(browser: Browser, questions: object) -> None:
 
 
 def test_faults_stand_beneath_the_box_and_go_away_again(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.wait("textarea")
     assert not browser.all(".findings")
     fill(browser, BAD)
@@ -32,7 +32,7 @@ def test_faults_stand_beneath_the_box_and_go_away_again(browser: Browser, server
 
 
 def test_what_is_typed_is_shown_as_text(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.wait("textarea")
     fill(browser, {HOSTILE: {"type": "noul", "instructions": f"Surely {HOSTILE}?"}})
     browser.wait(".findings summary").click()
@@ -41,7 +41,7 @@ def test_what_is_typed_is_shown_as_text(browser: Browser, server: Server) -> Non
 
 
 def test_a_text_that_is_no_request_has_no_remarks(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.wait("textarea")
     fill(browser, BAD)
     browser.wait(".findings")

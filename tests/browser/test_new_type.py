@@ -40,7 +40,7 @@ def url(start: Start) -> Iterator[str]:
 
 
 def test_its_answer_is_shown_with_its_probabilities(browser: Browser, url: str) -> None:
-    browser.open(url, "try")
+    browser.open(url, "try?as=json")
     browser.fill("textarea", json.dumps(REQUEST))
     browser.wait("button", "Decide").click()
     answer = browser.wait(".answer", "green")

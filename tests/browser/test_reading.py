@@ -28,6 +28,13 @@ const behind = (one) => { // the nearest colour that is not transparent
 return [...document.querySelectorAll(arguments[0])]
   .filter((one) => one.checkVisibility() && one.textContent.trim() && !one.disabled)
   .map((one) => [getComputedStyle(one).color, behind(one), one.outerHTML.slice(0, 120)])"""
+_SERIES = """const probe = document.body.appendChild(document.createElement('i'));
+const names = ['surface', ...Array(6).keys().map((at) => `series-${at}`), 'series-other', 'accent',
+  'muted', 'warn', 'bad'];
+return names.map((name) => {
+  probe.style.color = `var(--${name})`;
+  return getComputedStyle(probe).color;
+})"""
 
 
 def show(browser: Browser, server: Server, view: str, width: int = 1200, dark: bool = False) -> str:
@@ -63,13 +70,31 @@ def test_nothing_is_cut_off_on_a_narrow_page(browser: Browser, server: Server, v
 
 
 def test_rows_become_cards_on_a_narrow_page(browser: Browser, server: Server) -> None:
-    show(browser, server, "decisions", width=NARROW)
+    show(browser, server, LEARNED, width=NARROW)
     cell = "return getComputedStyle(document.querySelector('tbody td'), '::before').content"
-    assert browser.run(cell) == '"Time"'
-    browser.wait("button.link").click()
-    browser.wait("dialog.drawer")
+    assert browser.run(cell) == '"Probabilities"'
+
+
+def test_a_drawer_fits_on_a_narrow_page(browser: Browser, server: Server) -> None:
+    show(browser, server, "decisions", width=NARROW)
+    browser.wait(".link").click()
+    browser.wait("dialog.drawer .answer")
     assert browser.run(_WIDE) == []
     browser.shoot(f"drawer-{NARROW}")
+
+
+def test_a_page_of_decisions_is_not_long_on_a_phone(browser: Browser, server: Server) -> None:
+    show(browser, server, "decisions", width=390)
+    assert len(browser.all("tbody tr")) == 25
+    assert browser.run("return document.documentElement.scrollHeight") < 3_600
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_colours_of_charts_stand_out(browser: Browser, server: Server, dark: bool) -> None:
+    browser.open(server.url, "try", dark=dark)
+    behind, *colours = browser.run(_SERIES)
+    assert len(colours) == 11
+    assert [colour for colour in colours if contrast(colour, behind) < 3] == []
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -100,13 +125,13 @@ def test_everything_is_reached_with_the_keyboard(browser: Browser, server: Serve
     browser.press(Keys.ENTER)
     browser.wait("h1", "Decisions")
     browser.settled()
-    browser.tab_to("button.link")
+    browser.tab_to(".link")
     browser.press(Keys.ENTER)
     browser.wait("dialog.drawer")
     browser.tab_to("dialog button")
     browser.press(Keys.ESCAPE)
     browser.wait_gone("dialog.drawer")
-    assert browser.run("return document.activeElement.matches('button.link')")
+    assert browser.run("return document.activeElement.matches('.link')")
 
 
 def test_turning_a_page_keeps_the_place_of_the_keyboard(browser: Browser, server: Server) -> None:
@@ -115,11 +140,11 @@ def test_turning_a_page_keeps_the_place_of_the_keyboard(browser: Browser, server
     browser.press(Keys.ENTER)
     browser.wait("[role=status]", "Page 2")
     browser.press(Keys.TAB)
-    assert browser.run("return document.activeElement.matches('button.link')")
+    assert browser.run("return document.activeElement.matches('.link')")
 
 
 def test_a_request_is_sent_from_its_box_with_the_keyboard(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.tab_to("textarea")
     browser.press(Keys.CONTROL, Keys.ENTER)
     browser.wait(".answer")
@@ -143,7 +168,8 @@ def test_a_view_that_was_left_does_not_come_back(browser: Browser, server: Serve
     browser.wait(".state", "Loading")
     browser.wait("nav a", "Overview").click()
     browser.wait(".figure", "Decisions")
-    assert browser.texts("h1") == ["Overview"] and not browser.all("table")
+    assert browser.texts("h1") == ["Overview"]
+    assert not browser.find("caption", "Decisions of default")
     network(browser)
 
 

@@ -14,7 +14,7 @@ from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
 
-VIEWS = ("overview", "decisions", "label", "calibration", "drift", "try")
+VIEWS = ("overview", "decisions", "label", "calibration", "drift", "keys", "try")
 ELSEWHERE = "http://127.0.0.1:9/"  # another origin, where nobody listens
 _SHOWN = """return document.querySelector('main').innerText
   + [...document.querySelectorAll('input')].map((field) => field.value)"""
@@ -38,7 +38,8 @@ def test_a_name_that_is_markup_is_shown_as_text(
 
 def test_an_option_that_is_markup_is_shown_as_text(browser: Browser, server: Server) -> None:
     browser.open(server.url, f"decisions?project={quote(HOSTILE)}")
-    browser.wait("button.link").click()
+    browser.wait(".link").click()
+    browser.wait("dialog.drawer .answer")
     drawer = browser.wait("dialog.drawer")
     labels = [one.text for one in drawer.find_elements(By.CSS_SELECTOR, ".bar-label")]
     assert any(label.startswith(HOSTILE) for label in labels)
@@ -49,7 +50,7 @@ def test_an_option_that_is_markup_is_shown_as_text(browser: Browser, server: Ser
 
 
 def test_an_answer_that_is_markup_is_shown_as_text(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     key = HOSTILE.replace('"', '\\"')
     body = '{"state": "x", "questions": {"%s": {"type": "%s", "instructions": "?"}}}'
     for kind in ("noul", key):  # an answer, then an error that names what was sent
@@ -73,8 +74,9 @@ def test_no_request_goes_to_another_origin(browser: Browser, server: Server) -> 
     hosts = {urlsplit(one["url"]).netloc for one in requests if one["url"].startswith("http")}
     assert hosts == {urlsplit(server.url).netloc}
     paths = {urlsplit(one["url"]).path for one in requests if one["url"].startswith("http")}
-    routes = {"/metrics", "/v1/audit", "/v1/calibration", "/v1/drift", "/v1/decide"}
-    assert paths == {"/dashboard", "/v1/projects", "/v1/questions", *routes}
+    lists = {"/v1/projects", "/v1/questions", "/v1/activity", "/v1/keys"}
+    routes = {"/metrics", "/v1/audit", "/v1/calibration", "/v1/drift", "/v1/decide", *lists}
+    assert paths == {"/dashboard", *routes}
 
 
 def test_the_policy_refuses_what_the_page_does_not_do(chromium: Browser, server: Server) -> None:

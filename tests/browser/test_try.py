@@ -18,7 +18,7 @@ _HEIGHTS = """const box = document.querySelector('textarea');
 
 
 def test_the_prefilled_question_is_answered(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     box = browser.wait("textarea").get_attribute("value")
     assert json.loads(box or "") == SAMPLE
     browser.wait("button", "Decide").click()
@@ -28,7 +28,7 @@ def test_the_prefilled_question_is_answered(browser: Browser, server: Server) ->
 
 
 def test_the_box_is_as_high_as_what_stands_in_it(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.wait("textarea")
     shown, needed, window = browser.run(_HEIGHTS)
     assert shown >= min(needed, window * 0.6) - 2 and shown <= window * 0.6 + 2
@@ -41,7 +41,7 @@ def test_the_box_is_as_high_as_what_stands_in_it(browser: Browser, server: Serve
 def test_a_request_is_copied_as_a_line_for_a_shell(
     browser: Browser, server: Server, key: str
 ) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.cdp("Page.bringToFront")  # the clipboard is for the window with the focus
     browser.cdp(
         "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
@@ -59,7 +59,7 @@ def test_a_request_is_copied_as_a_line_for_a_shell(
 
 
 def test_a_line_that_cannot_be_copied_is_shown(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     browser.wait("button", "Copy as curl").click()
     assert browser.wait(".copied pre").text.startswith("curl -sS 'http")
@@ -73,7 +73,7 @@ def words(line: str, **variables: str) -> list[str]:
 
 
 def test_what_is_wrong_with_a_request_is_said(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try")
+    browser.open(server.url, "try?as=json")
     browser.fill("textarea", '{"state": "x", ')
     browser.wait("button", "Decide").click()
     browser.wait(".state.error", "This is not JSON")
@@ -81,6 +81,10 @@ def test_what_is_wrong_with_a_request_is_said(browser: Browser, server: Server) 
     browser.wait("button", "Decide").click()
     browser.wait(".state.error", "questions")
     browser.shoot("try-error")
+    browser.fill("textarea", '{"state": "x", "questions": {"q": {"type": "no such type"}}}')
+    browser.wait("button", "Decide").click()
+    browser.wait(".state.error", "no such type")
+    assert browser.texts(".state.error h2") == ["The request is not valid"]
     browser.fill("textarea", json.dumps(SAMPLE))
     browser.wait("button", "Try again").click()
     browser.wait(".answer", "billing")

@@ -6,7 +6,6 @@ import re
 
 import pytest
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 from tests.browser.chromium import Browser
 from tests.browser.seeding import LABELS, PAGED, RATED_DECISIONS
@@ -20,74 +19,41 @@ RATED = "calibration?project=rated&question=animal"
 DRIFTING = "drift?project=drifting&question=animal"
 
 
-def test_the_overview_shows_what_the_metrics_say(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "overview")
-    browser.settled()
-    shown = dict(zip(browser.texts(".figure dt"), browser.texts(".figure strong"), strict=True))
-    metrics = server.get("/metrics").text
-    (decisions,) = re.findall(r"^svc_decisions_total (\d+)", metrics, re.MULTILINE)
-    assert shown["Decisions"] == decisions
-    assert all(shown[name].endswith("%") for name in ("From the cache", "Abstained"))
-    assert all(shown[name].endswith("s") for name in ("p50", "p95", "p99", "Mean"))
-    assert "200 answered" in browser.wait(".card", "Responses by status").text
-    assert shown["Daily quota"] == "none"
-    browser.shoot("overview")
-
-
-def test_what_went_wrong_is_counted_by_whose_doing_it_was(
-    browser: Browser, troubled: Server
-) -> None:
-    browser.open(troubled.url, "overview")
-    browser.settled()
-    shown = dict(zip(browser.texts(".figure dt"), browser.texts(".figure strong"), strict=True))
-    assert (shown["Provider failures"], shown["Server errors"]) == ("1", "0")
-    assert (shown["Refused requests"], shown["Quota left today"]) == ("1", "500")
-    responses = browser.wait(".card", "Responses by status").text
-    assert "502 provider failure" in responses and "404 not found" in responses
-    assert "405" not in responses  # a status that was not sent
-    browser.shoot("overview-trouble")
-
-
-def test_the_overview_is_read_again_and_shows_the_rate(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "overview")
-    browser.wait(".figure", "a minute now")
-
-
 def test_decisions_are_turned_page_by_page(browser: Browser, server: Server) -> None:
     browser.open(server.url, "decisions")
     browser.settled()
-    newest = browser.texts("button.link")
+    newest = browser.texts("td .link")
     assert len(newest) == PAGE and newest == sorted(newest, reverse=True)
     assert not browser.wait("button", "Newer").is_enabled()
-    seen = newest
-    for page in range(2, (PAGED + 1) // PAGE + 2):
+    seen, page = newest, 1
+    while browser.wait("button", "Older").is_enabled():
+        page += 1
         browser.wait("button", "Older").click()
         browser.wait("[role=status]", f"Page {page}")
-        seen = [*seen, *browser.texts("button.link")]
-    assert not browser.wait("button", "Older").is_enabled()
+        seen = [*seen, *browser.texts("td .link")]
     assert len(set(seen)) == len(seen) >= PAGED and seen == sorted(seen, reverse=True)
-    for page in (2, 1):
+    for earlier in range(page - 1, 0, -1):
         browser.wait("button", "Newer").click()
-        browser.wait("[role=status]", f"Page {page}")
-    assert browser.texts("button.link") == newest
+        browser.wait("[role=status]", f"Page {earlier}")
+    assert browser.texts("td .link") == newest
 
 
 def test_decisions_are_those_of_the_project_asked_for(browser: Browser, server: Server) -> None:
     browser.open(server.url, "decisions")
     browser.shoot("decisions")
-    browser.fill("input[name=project]", "learned")
-    browser.wait("button", "Show").click()
+    browser.choose("select[name=project]", "learned")
     browser.wait("caption", "Decisions of learned")
     assert "project=learned" in browser.url
-    browser.fill("input[name=project]", "unheard of")
-    browser.wait("button", "Show").click()
+    browser.open(server.url, "decisions?project=unheard+of")
     browser.wait(".state", "No decisions of unheard of")
+    assert browser.wait("select[name=project]").get_attribute("value") == "unheard of"
     browser.shoot("decisions-empty")
 
 
 def test_a_drawer_shows_every_type_of_answer_as_bars(browser: Browser, server: Server) -> None:
     browser.open(server.url, "decisions")
-    browser.wait("tr", "3 more").find_element(By.CSS_SELECTOR, "button.link").click()
+    browser.wait("tr", "3 more").find_element(By.CSS_SELECTOR, ".link").click()
+    browser.wait("dialog.drawer .answer")
     drawer = browser.wait("dialog.drawer")
     parts = {part.text.split()[0]: part for part in browser.all("dialog.drawer .answer")}
     types = {
@@ -111,7 +77,8 @@ def test_a_drawer_shows_every_type_of_answer_as_bars(browser: Browser, server: S
 
 def test_a_drawer_shows_what_else_an_answer_says(browser: Browser, server: Server) -> None:
     browser.open(server.url, "decisions")
-    browser.wait("tr", "Skipped").find_element(By.CSS_SELECTOR, "button.link").click()
+    browser.wait("tr", "Skipped").find_element(By.CSS_SELECTOR, ".link").click()
+    browser.wait("dialog.drawer .answer")
     drawer = browser.wait("dialog.drawer").text
     for said in ("abstains", "Skipped", "rule 0", "Guaranteed", "Without this field of the state"):
         assert said in drawer
@@ -121,8 +88,9 @@ def test_a_drawer_shows_what_else_an_answer_says(browser: Browser, server: Serve
 def test_an_answer_is_named_by_what_can_be_known(browser: Browser, server: Server) -> None:
     browser.open(server.url, "decisions")
     row = browser.wait("tr", "3 more")
-    assert re.search(r"urgency: level \d of 0.2, mean \d\.\d{3}, \d+\.\d%", row.text)
-    row.find_element(By.CSS_SELECTOR, "button.link").click()
+    assert "urgency: Not urgent, a general remark, 95.9%" in row.text
+    row.find_element(By.CSS_SELECTOR, ".link").click()
+    browser.wait("dialog.drawer .answer")
     drawer = browser.wait("dialog.drawer").text
     assert re.search(r"level \d of 0.2, mean \d\.\d{3}$", drawer, re.MULTILINE)
     assert "extraction" not in drawer
@@ -130,7 +98,7 @@ def test_an_answer_is_named_by_what_can_be_known(browser: Browser, server: Serve
 
 def test_a_value_that_is_not_stored_has_no_type(browser: Browser, server: Server) -> None:
     browser.open(server.url, "decisions")
-    browser.wait("tr", "[redacted]").find_element(By.CSS_SELECTOR, "button.link").click()
+    browser.wait("tr", "[redacted]").find_element(By.CSS_SELECTOR, ".link").click()
     browser.wait(".answer", "[redacted]")
     assert browser.texts(".answer:last-child .badge") == []
 
@@ -195,6 +163,18 @@ def test_the_thresholds_table_says_what_may_be_automated(browser: Browser, serve
     assert str(report[0]["min_confidence"]) in rows[0]
     assert f"{report[0]['automated']:.1%}" in rows[0]
     assert report[-1]["reason"] in rows[-1]
+    needed = [one["labels_needed"] for one in report]
+    assert [row.count("about") for row in rows] == [0, 2, 0] and f"about {needed[1]}" in rows[1]
+
+
+def test_why_accuracy_fell_is_said_where_it_did(browser: Browser, server: Server) -> None:
+    browser.open(server.url, LEARNED)
+    browser.wait(".chart svg")
+    assert "Why accuracy fell" not in browser.wait("main").text
+    said = browser.run(
+        "return [fallen(0.8, 0.79)?.textContent, fallen(0.8, 0.8), fallen(0.8, null)]"
+    )
+    assert said[0].startswith("Why accuracy fell by 1.0%: ") and said[1:] == [None, None]
 
 
 def test_a_question_without_labels_says_so(browser: Browser, server: Server) -> None:
@@ -211,8 +191,7 @@ def test_a_question_never_asked_is_not_found(browser: Browser, server: Server) -
 def test_the_latest_question_is_shown_when_none_is_named(browser: Browser, server: Server) -> None:
     browser.open(server.url, "drift?project=drifting")
     browser.wait(".verdict")
-    assert browser.wait("input[name=question]").get_attribute("value") == "animal"
-    assert browser.run(_SUGGESTED, "questions") == ["animal"]
+    assert browser.wait("select[name=question]").get_attribute("value") == "animal"
 
 
 @pytest.mark.parametrize("view", ["calibration", "drift"])
@@ -221,30 +200,37 @@ def test_a_question_that_was_skipped_is_not_the_latest(
 ) -> None:
     browser.open(server.url, f"{view}?project=skipping")
     browser.settled()
-    assert browser.wait("input[name=question]").get_attribute("value") == "answered"
-    assert browser.run(_SUGGESTED, "questions") == ["refused", "answered", "older"]
+    assert browser.wait("select[name=question]").get_attribute("value") == "answered"
+    assert browser.run(_CHOICES, "question") == ["", "answered", "older", "refused"]
 
 
-def test_projects_and_questions_seen_so_far_are_suggested(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "decisions?project=drifting")
-    browser.settled()
-    browser.wait("nav a", "Drift").click()
-    browser.fill("input[name=project]", "learned")
-    browser.wait("button", "Show").click()  # the question was emptied: the latest one is shown
+def test_projects_and_questions_are_picked_from_those_there_are(
+    browser: Browser, server: Server
+) -> None:
+    browser.open(server.url, "drift?project=drifting")
     browser.wait(".verdict")
+    there = [one["project"] for one in server.get("/v1/projects").json()["projects"]]
+    assert browser.run(_CHOICES, "project") == ["", *(one for one in there if one != "default")]
+    browser.choose("select[name=project]", "learned")
+    browser.wait("main", "The question animal, of type choice")
     assert "project=learned" in browser.url
-    assert browser.run(_SUGGESTED, "projects") == ["drifting", "learned"]
-    for name in ("project", "question"):
-        field = browser.wait(f"input[name={name}]")
-        assert field.get_attribute("list") == f"{name}s"
-    browser.fill("input[name=project]", "drifting" + Keys.TAB)
-    assert browser.wait("input[name=question]").get_attribute("value") == ""
-    assert browser.run(_SUGGESTED, "questions") == ["animal"]
+    browser.wait("nav a", "Decisions").click()  # what was picked goes along
+    browser.wait("caption", "Decisions of learned")
+    assert browser.run(_CHOICES, "question") == ["", "animal"]
+
+
+def test_a_report_is_in_the_words_of_its_question(browser: Browser, server: Server) -> None:
+    browser.open(server.url, "drift?question=urgency")
+    browser.wait("h2", "How urgent is this ticket?")
+    browser.wait(".bar-label", "0: Not urgent, a general remark")
+    browser.open(server.url, "drift?question=refund")
+    browser.wait(".verdict")
+    assert browser.texts(".bar-label") == ["No", "Yes"]
 
 
 def test_drift_is_drawn_week_by_week_with_its_flag(browser: Browser, server: Server) -> None:
     browser.open(server.url, DRIFTING)
-    browser.wait(".verdict", "drifts away from the weeks before")
+    browser.wait(".verdict", "by more than chance: the mix")
     browser.wait(".curve.line circle.drifting")
     weeks = server.get("/v1/drift?project=drifting&question=animal").json()["weeks"]
     titles = browser.run(_TITLES, ".segment title")
@@ -253,8 +239,33 @@ def test_drift_is_drawn_week_by_week_with_its_flag(browser: Browser, server: Ser
     }
     assert set(titles) == drawn and len(weeks) == 7
     assert len(browser.all(".curve.line circle")) == 7
-    assert browser.texts("tbody td:first-child") == [week["week"] for week in reversed(weeks)]
+    latest, *earlier = browser.texts("tbody td:first-child")
+    assert latest == f"{weeks[-1]['week']} drift"
+    assert earlier == [week["week"] for week in reversed(weeks[:-1])]
     browser.shoot("drift")
+
+
+def test_a_change_that_chance_can_make_is_no_drift(browser: Browser, server: Server) -> None:
+    report = server.get("/v1/drift?project=wavering&question=animal").json()
+    assert report["weeks"][-1]["drift"] and not report["test"]["alarm"]
+    browser.open(server.url, "drift?project=wavering&question=animal")
+    browser.wait(".verdict", "chance alone can do that")
+    assert set(browser.texts(".badge")) == {"not sure"}  # one verdict, and the same in the table
+    assert not browser.all("circle.drifting")
+    browser.shoot("drift-not-sure")
+
+
+def test_what_a_chart_shows_is_in_a_table_too(browser: Browser, server: Server) -> None:
+    browser.open(server.url, LEARNED)
+    browser.wait("summary", "The diagram as a table").click()
+    rows = browser.wait("details[open] table").text
+    for title in browser.run(_TITLES, ".curve circle title"):
+        assert all(share in rows for share in re.findall(r"[\d.]+%", title))
+    browser.open(server.url, DRIFTING)
+    browser.wait(".segment")
+    rows = browser.wait("table", "By week").text
+    for title in browser.run(_TITLES, ".segment title, .curve circle title"):
+        assert re.findall(r"[\d.]+%", title)[0] in rows
 
 
 def test_a_first_week_has_nothing_to_compare_with(browser: Browser, server: Server) -> None:
@@ -268,7 +279,7 @@ def test_a_first_week_has_nothing_to_compare_with(browser: Browser, server: Serv
     browser.shoot("drift-first-week")
 
 
-_SUGGESTED = """return [...document.getElementById(arguments[0]).options]
+_CHOICES = """return [...document.querySelector(`select[name=${arguments[0]}]`).options]
   .map((option) => option.value)"""
 _MARGINS = """const place = document.querySelector('.chart svg').getBoundingClientRect();
   const drawn = [...document.querySelectorAll('.chart svg *')]

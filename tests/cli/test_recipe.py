@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from svc import inprocess
+from svc.assets import recipes
 from svc.cli.main import main
-from svc.cli.recipe import recipes
 from svc.inprocess import InProcess
 from svc.questions.kit.base import Question
 from svc.schemas import load_decision, load_questions

@@ -64,8 +64,8 @@ def test_it_has_a_diagram_a_matrix_and_the_surest_mistakes(tmp_path: Path) -> No
     rows = saved(*[scored("a", "a")] * 3, scored("a", "b", 0.97), content=content)
     text = page([(RUN, {"late": rows})], str(tmp_path))
     assert "Accuracy by confidence" in text and "75.0%" in text
-    assert re.search(r'<td class="right full"[^>]*>3</td>', text)
-    assert re.search(r'<td class="wrong"[^>]*>1</td>', text)
+    assert re.search(r'<td class="right"[^>]*>3<small>75%</small></td>', text)
+    assert re.search(r'<td class="wrong"[^>]*>1<small>25%</small></td>', text)
     assert "0.970" in text and "<pre>Parcel 7</pre>" in text
 
 
@@ -73,7 +73,7 @@ def test_the_surest_mistakes_come_first_and_the_least_sure_not_at_all() -> None:
     sure = [n / 100 for n in (60, 90, 70, 95, 65, 85, 75, 80, 55)]
     rows = saved(*[scored("a", "b", confidence) for confidence in sure])
     text = page([(RUN, {"late": rows})], "none")
-    shown = re.findall(r"<td>(0\.\d\d0)</td><td class=\"left text\">", text)
+    shown = re.findall(r">(0\.\d\d0)</td><td class=\"left text\"", text)
     assert shown == [f"{confidence:.3f}" for confidence in sorted(sure, reverse=True)[:8]]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.recipe import recipes
+from svc.assets import recipes
 from svc.evals.sets import load_sets
 from svc.schemas import load_questions
 from svc.wording import Finding, lint
