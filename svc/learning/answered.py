@@ -43,7 +43,7 @@ class Answers:
         for (key, shown), question_id in zip(fields.items(), question_ids, strict=True):
             wanted = only is None or key == only
             if wanted and Answer.kept(shown).source is not Source.SKIPPED:
-                _, question = self._wordings.get(question_id)
+                question = self._wordings.get(question_id).question
                 label, confidence = question.shown(shown)
                 found.append(Answered(key, question.named(label), round(confidence, DECIMALS)))
         return found

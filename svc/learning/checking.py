@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 from svc.errors import InvalidRequest, NotFound
 from svc.learning.labelled import worths
-from svc.learning.wordings import Wordings
+from svc.learning.wordings import Wording, Wordings
 from svc.phrases import quoted
-from svc.questions import Question
 from svc.records import DecisionFacts, Source
 from svc.schemas import Feedback
-from svc.store import NewLabel, QuestionVersion, QuestionVersions
+from svc.store import NewLabel, QuestionVersions
 from svc.store.decisions import StoredDecision
 
 
@@ -21,8 +20,7 @@ class Checked(NamedTuple):
 
     seq: int
     facts: DecisionFacts
-    version: QuestionVersion
-    question: Question
+    wording: Wording
     feedback: Feedback
     label: Any
     truth: int
@@ -56,7 +54,8 @@ class Checks:
             raise InvalidRequest(
                 f"question {quoted(key)} {reason}; a label would teach nothing about a model"
             )
-        version, question = self._wordings.get(stored.question_id)
+        wording = self._wordings.get(stored.question_id)
+        question = wording.question
         if decision.facts.is_strict and question.extracts:
             raise InvalidRequest(
                 f"question {quoted(key)}: the value was not kept under privacy: strict, "
@@ -68,7 +67,7 @@ class Checks:
             raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
         truth = question.truth(label, answer.fields)
         return Checked(
-            decision.seq, decision.facts, version, question, feedback, label, truth, stored.reading
+            decision.seq, decision.facts, wording, feedback, label, truth, stored.reading
         )
 
     def labels(self, checked: Sequence[Checked]) -> list[NewLabel]:
@@ -78,12 +77,12 @@ class Checks:
         """
         by_question: dict[int, list[Checked]] = {}
         for one in checked:
-            by_question.setdefault(one.version.question_id, []).append(one)
+            by_question.setdefault(one.wording.version.question_id, []).append(one)
         return [label for ones in by_question.values() for label in self._weighed(ones)]
 
     def _weighed(self, checked: Sequence[Checked]) -> Iterator[NewLabel]:
         """The labels of one exact question."""
-        question = checked[0].question
+        question = checked[0].wording.question
         p = [question.evidence(one.reading["p"]) for one in checked]
         worth = worths(question, p, [one.truth for one in checked])
         for one, its_p, its_worth in zip(checked, p, worth, strict=True):
@@ -92,8 +91,8 @@ class Checks:
                 decision_seq=one.seq,
                 key=feedback.question,
                 project=facts.project,
-                digest=one.version.digest,
-                question_id=one.version.question_id,
+                digest=one.wording.version.digest,
+                question_id=one.wording.version.question_id,
                 label=one.label,
                 truth=one.truth,
                 p=its_p,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from svc import limits
 from svc.errors import InvalidRequest, NotFound
 from svc.phrases import quoted
@@ -31,6 +33,13 @@ def latest_with_options(
     return version, question
 
 
+class Wording(NamedTuple):
+    """An exact question as it is stored, and parsed."""
+
+    version: QuestionVersion
+    question: Question
+
+
 class Wordings:
     """Reads each of them once, as long as they are not too long together to be kept.
 
@@ -39,10 +48,10 @@ class Wordings:
 
     def __init__(self, versions: QuestionVersions) -> None:
         self._versions = versions
-        self._kept: dict[int, tuple[QuestionVersion, Question]] = {}
+        self._kept: dict[int, Wording] = {}
         self.chars = 0
 
-    def get(self, question_id: int) -> tuple[QuestionVersion, Question]:
+    def get(self, question_id: int) -> Wording:
         """The wording in a row to which decisions refer. Raises `StorageError`."""
         kept = self._kept.get(question_id)
         if kept is not None:
@@ -50,7 +59,7 @@ class Wordings:
         version = self._versions.get(question_id)
         # A foreign key makes sure that it is there.
         assert version is not None
-        found = (version, from_definition(version.definition))
+        found = Wording(version, from_definition(version.definition))
         self.chars += len(version.definition)
         if self.chars <= limits.WORDINGS_KEPT_CHARS:
             self._kept[question_id] = found
