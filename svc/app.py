@@ -30,6 +30,7 @@ from svc.web import (
     review,
     systemone,
 )
+from svc.web.dialects import routes as dialects
 from svc.web.pages import Pages
 from svc.web.readiness import Readiness
 
@@ -52,6 +53,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     error_handlers.register(app)
     app.register_blueprint(decide.blueprint(services.core.engine))
     app.register_blueprint(systemone.blueprint(services.core.engine))
+    app.register_blueprint(dialects.blueprint(services.core.engine))
     app.register_blueprint(feedback.blueprint(services.learner))
     app.register_blueprint(calibration.blueprint(services.reporter))
     app.register_blueprint(drift.blueprint(services.reporter))
@@ -65,7 +67,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(projects.blueprint(Overview(services.database)))
     app.register_blueprint(lint.blueprint())
     app.register_blueprint(keys.blueprint(services.keys))
-    app.register_blueprint(models.blueprint(services.settings.latest_config))
+    app.register_blueprint(models.blueprint(settings.latest_config, settings.model))
     app.register_blueprint(dashboard.blueprint())
     app.register_blueprint(openapi.blueprint())
     app.register_blueprint(ops.blueprint(services.metrics, Readiness(services.checks())))

@@ -17,7 +17,8 @@
         │   └── QuotaSpent            the daily budget of calls is spent, and the decision ends
         ├── InternalError        500  internal_error
         ├── ModelError           502  model_error
-        │   └── OutOfCalls            the request has made all the model calls it may
+        │   ├── OutOfCalls            the request has made all the model calls it may
+        │   └── NoAnswer              the model works, but gave no valid answer to these questions
         ├── ModelUnavailable     502  model_unavailable
         ├── NotReady             503  not_ready
         └── Timeout              504  timeout
@@ -154,6 +155,10 @@ class ModelError(ApiError):
 
 class OutOfCalls(ModelError):
     """The request has made all the model calls that it may."""
+
+
+class NoAnswer(ModelError):
+    """A model works, but gave no valid answer; it may answer some of the questions alone."""
 
 
 class ModelUnavailable(ApiError):

@@ -9,10 +9,14 @@ from __future__ import annotations
 # questions is that of all keys, instructions, options, levels, examples and conditions together.
 # The size of a body is in MiB, and is the default of --max-body-mb. Its parts are the members of
 # all objects and the elements of all lists in it. An object with more unknown fields than are
-# listed is refused as a whole.
+# listed is refused as a whole. Lists and maps of questions are those of /v1/decisions, where as
+# many share a call as one request of /v1/decide may have.
 STATE_CHARS = 150_000
 QUESTIONS = 64
 QUESTION_TEXT_CHARS = 100_000
+LISTED_QUESTIONS = 400
+MAPPED_QUESTIONS = 1_000
+SAFETY_IDENTIFIER_CHARS = 128
 BODY_MB = 16
 BODY_PARTS = 200_000
 UNKNOWN_FIELDS = 20

@@ -11,6 +11,7 @@ from svc.jsontext import JsonObject
 from svc.pins import PINS
 from svc.shapes import AMOUNT, FLAG, SHA256, TEXT, Json, nullable, one_of
 from svc.terms import Mode, Privacy
+from svc.usage import NO_DETAILS, TokenDetails
 
 # What the audit log holds in place of an extracted value under `privacy: strict`.
 REDACTED = "[redacted]"
@@ -71,6 +72,9 @@ class Answer:
 
 
 SKIPPED = Answer(Source.SKIPPED, {"skipped": True})
+
+# What stands in place of an answer that no model could give, where the others are given.
+REFUSED = SKIPPED.plus(refused=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ class Decision(DecisionFacts):
     tags: Mapping[str, str] = field(default_factory=dict)
     debiased: bool = False
     input_tokens: int = 0
+    output_tokens: int = 0
+    details: TokenDetails = NO_DETAILS
     id: str = ""
 
     def response(self) -> JsonObject:

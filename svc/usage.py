@@ -33,6 +33,23 @@ class Counts(NamedTuple):
         return Counts(*map(add, self, other))
 
 
+class TokenDetails(NamedTuple):
+    """What providers say of the tokens of a call: input tokens from and into a prompt cache, and
+    output tokens of thought; 0 for what they do not say.
+    """
+
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+
+    def plus(self, other: TokenDetails) -> TokenDetails:
+        return TokenDetails(*map(add, self, other))
+
+
+# The details of calls of which nothing is said.
+NO_DETAILS = TokenDetails()
+
+
 class UsageBoard:
     """The counts of all processes; made before these are forked."""
 

@@ -32,7 +32,7 @@ from svc.providers import (
 )
 from svc.records import Model
 from svc.terms import Mode
-from svc.usage import Counts, Usage
+from svc.usage import Counts, TokenDetails, Usage
 
 
 class Ledger:
@@ -46,7 +46,8 @@ class Ledger:
         self.left = calls
         self.share = calls // max(1, models)
         self.cost_usd = 0.0
-        self.input_tokens = 0
+        self.input_tokens = self.output_tokens = 0
+        self.details = TokenDetails()
         # A request's flows spend calls at the same time.
         self._lock = threading.Lock()
 
@@ -57,11 +58,13 @@ class Ledger:
                 raise OutOfCalls("the request ran out of its model calls")
             self.left -= calls
 
-    def book(self, cost_usd: float, input_tokens: int) -> None:
+    def book(self, cost_usd: float, completion: Completion) -> None:
         """Add what one completion used."""
         with self._lock:
             self.cost_usd += cost_usd
-            self.input_tokens += input_tokens
+            self.input_tokens += completion.input_tokens
+            self.output_tokens += completion.output_tokens
+            self.details = self.details.plus(completion.details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,7 @@ class Asker:
         for outcome in outcomes:
             if isinstance(outcome, Completion):
                 cost_usd = self._facts.cost_usd(model, outcome)
-                ledger.book(cost_usd, outcome.input_tokens)
+                ledger.book(cost_usd, outcome)
                 tokens = (outcome.input_tokens, outcome.output_tokens)
                 counts = counts.plus(Counts(0, -1, *tokens, cost_usd))
         self._usage.add(model.id, counts)

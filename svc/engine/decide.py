@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from svc.costly import CostlyWork
 from svc.deadline import Deadline
-from svc.engine import explain, outcome, stages
+from svc.engine import explain, outcome, partly, stages
 from svc.engine.ask import Asker
 from svc.engine.decision_asker import DecisionAsker
 from svc.engine.plans import KINDS, Team
@@ -88,7 +89,7 @@ class Engine:
     ) -> Decision:
         request = setup.request
         started = self._clock()
-        answered = Answered()
+        answered, kind = Answered(), KINDS[setup.plan.kind]
         for number in range(len(request.stages)):
             size = stages.text_to_look_through(request, number)
             with self._rules.turn(api_key, size, deadline):
@@ -97,7 +98,8 @@ class Engine:
                 asker = DecisionAsker(self._asker, setup, request.state.text, stage.earlier)
                 options = setup.plan.options
                 team = Team(setup.models, asker, setup.knowledge, options, self._flows)
-                findings = KINDS[setup.plan.kind].ask(team, stage.groups, deadline)
+                ask = partial(partly.ask, kind) if request.partly else kind.ask
+                findings = ask(team, stage.groups, deadline)
                 stages.close_stage(stage, findings, setup.knowledge, answered)
         results = list(answered.findings.results)
         if request.explain:

@@ -52,6 +52,8 @@ def decision(
         ref=request.ref,
         tags=request.tags,
         input_tokens=setup.ledger.input_tokens,
+        output_tokens=setup.ledger.output_tokens,
+        details=setup.ledger.details,
     )
 
 

@@ -12,7 +12,7 @@ from svc.engine.decision_asker import Earlier
 from svc.engine.plans import Findings, Group, grouped
 from svc.learning import Knowledge
 from svc.questions import ANSWER_MARK, ConditionValues, Question
-from svc.records import SKIPPED, Answer, Source
+from svc.records import REFUSED, SKIPPED, Answer, Source
 from svc.schemas import DecisionRequest
 
 
@@ -85,9 +85,12 @@ def open_stage(
 
 
 def close_stage(stage: Stage, findings: Findings, knowledge: Knowledge, answered: Answered) -> None:
-    """Add what the models found."""
+    """Add what the models found; a question without a finding is refused."""
     for key, question in stage.questions.items():
-        finding = findings.by_key[key]
+        finding = findings.by_key.get(key)
+        if finding is None:
+            answered.answers[key] = REFUSED.plus(**stage.answer_fields)
+            continue
         answered.answers[key] = answer.by_models(knowledge, question, finding, stage.answer_fields)
     answered.findings.add(findings)
 

@@ -9,7 +9,7 @@ from svc.errors import InvalidRequest, NotFound
 from svc.learning.labelled import worths
 from svc.learning.wordings import Wording, Wordings
 from svc.phrases import quoted
-from svc.records import DecisionFacts, Source
+from svc.records import Answer, DecisionFacts, Source
 from svc.schemas import Feedback
 from svc.store import NewLabel, QuestionVersions
 from svc.store.decisions import StoredDecision
@@ -49,8 +49,7 @@ class Checks:
         if stored is None or answer is None:
             raise NotFound(f"the decision has no question {quoted(key)}")
         if stored.reading is None:
-            skipped = answer.source is Source.SKIPPED
-            reason = "was skipped" if skipped else "was answered by a rule"
+            reason = _why_no_model(answer)
             raise InvalidRequest(
                 f"question {quoted(key)} {reason}; a label would teach nothing about a model"
             )
@@ -104,3 +103,10 @@ class Checks:
                 members=one.reading.get("members"),
                 reviewer=feedback.reviewer,
             )
+
+
+def _why_no_model(answer: Answer) -> str:
+    """Why an answer is not one of a model's."""
+    if answer.source is not Source.SKIPPED:
+        return "was answered by a rule"
+    return "got no answer from a model" if answer.fields.get("refused") else "was skipped"

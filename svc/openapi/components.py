@@ -14,7 +14,7 @@ from marshmallow.fields import Field
 
 from svc import __version__
 from svc.questions import Described, QuestionSchema
-from svc.schemas import DecisionRequestSchema, DecisionResponseSchema, ResponseSchema
+from svc.schemas import DecisionRequestSchema, DecisionResponseSchema
 from svc.shapes import Json, Named, ref
 
 _SCHEMAS = ref("")["$ref"]
@@ -45,8 +45,8 @@ class Converter(OpenAPIConverter):
         return {**made, **closed, **({"description": about} if about else {})}
 
     def _made(self, schema: Schema) -> Json:
-        if isinstance(schema, ResponseSchema) and schema.one_of:
-            return {"oneOf": [self.resolved(one) for one in schema.one_of]}
+        if one_of := getattr(schema, "one_of", ()):
+            return {"oneOf": [self.resolved(one) for one in one_of]}
         made: Json = super().schema2jsonschema(schema)  # type: ignore[no-untyped-call]
         return made
 

@@ -24,8 +24,7 @@ class Description:
     """What the decorators of a view say of it.
 
     `lines` is the field whose elements may be sent as JSON lines instead. `fails` are its error
-    statuses besides the common ones. A `guarded` view needs a key, once the
-    server has keys.
+    statuses besides the common ones; `failures` replace all. A `guarded` view needs a key.
     """
 
     body: type[Schema] | None = None
@@ -36,6 +35,7 @@ class Description:
     media: tuple[str, ...] = (JSON,)
     headers: tuple[str, ...] = ()
     fails: tuple[int, ...] = ()
+    failures: Json | None = None
     guarded: bool = True
 
 
@@ -66,7 +66,7 @@ class Route:
             "summary": summary,
             **({"description": about} if about else {}),
             **self._body(),
-            "responses": {"200": self._answer(summary), **errors},
+            "responses": {"200": self._answer(summary), **(self.description.failures or errors)},
             **({} if self.description.guarded else {"security": []}),
         }
 

@@ -9,7 +9,7 @@ from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
 from svc.providers.failures import BadReply, Refused, Unanswerable
 from svc.providers.protocol import DecisionCall, Protocol, distribution, share
-from svc.providers.replies import Completion, read_model, read_usage
+from svc.providers.replies import Completion, read_details, read_model, read_usage
 from svc.providers.traits import Traits
 from svc.questions import CHOICE, SCORE, PlainQuestion
 
@@ -41,7 +41,10 @@ class DecisionsProtocol(Protocol[DecisionCall]):
         except (KeyError, TypeError, ValueError, AttributeError):
             raise BadReply("200: an answer without usable probabilities") from None
         used = read_usage(payload.get("usage"), "input_tokens", "output_tokens")
-        return Completion("", None, *used, decided=decided, served_by=read_model(payload))
+        names = ("input_tokens_details", "output_tokens_details")
+        details = read_details(payload.get("usage"), *names)
+        served_by = read_model(payload)
+        return Completion("", None, *used, decided=decided, served_by=served_by, details=details)
 
 
 def _input(call: DecisionCall) -> Any:

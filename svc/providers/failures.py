@@ -27,7 +27,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svc import limits
-from svc.errors import ApiError, ModelError, ModelUnavailable, RateLimited, together
+from svc.errors import (
+    ApiError,
+    ModelError,
+    ModelUnavailable,
+    NoAnswer,
+    RateLimited,
+    together,
+)
 
 
 class ProviderError(Exception):
@@ -38,6 +45,8 @@ class ProviderError(Exception):
     # The caller reads these in place of the provider's words: what went wrong, and what to do.
     public_message = "the model gave no valid answer"
     advice = "try a larger model, or one that follows instructions"
+    # The kind of error that the caller sees.
+    public_error: type[ModelError] = ModelError
 
     def __init__(self, detail: str = "", retry_after: float | None = None) -> None:
         """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
@@ -46,7 +55,7 @@ class ProviderError(Exception):
 
     def as_api_error(self) -> ApiError:
         """The error for the caller, without a word of the provider's."""
-        return ModelError(f"{self.public_message} ({self.advice})")
+        return self.public_error(f"{self.public_message} ({self.advice})")
 
 
 class Throttled(ProviderError):
@@ -124,6 +133,7 @@ class Refused(ProviderError):
 
     public_message = "the model's provider refused the call"
     advice = "SVC_LOG_LEVEL=warning shows what the provider said"
+    public_error: type[ModelError] = NoAnswer
 
 
 class KeyRefused(Refused):
@@ -131,6 +141,7 @@ class KeyRefused(Refused):
 
     public_message = "the model's provider does not accept the key"
     advice = "check the provider's key variable"
+    public_error = ModelError
 
 
 class NoCredit(Refused):
@@ -138,6 +149,7 @@ class NoCredit(Refused):
 
     public_message = "the account at the model's provider has no credit left"
     advice = "add credit to the account"
+    public_error = ModelError
 
 
 class Unanswerable(Refused):
@@ -145,11 +157,13 @@ class Unanswerable(Refused):
 
     def as_api_error(self) -> ApiError:
         # These words are the project's own, so the caller may read them.
-        return ModelError(str(self))
+        return NoAnswer(str(self))
 
 
 class BadReply(ProviderError):
     """The provider answered, but not with a completion."""
+
+    public_error: type[ModelError] = NoAnswer
 
 
 class Cut(BadReply):

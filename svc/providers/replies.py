@@ -12,6 +12,7 @@ from svc.jsontext import INT_DIGITS
 from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, NoLogprobs, Refused
 from svc.providers.refusals import SentCall, failure
+from svc.usage import NO_DETAILS, TokenDetails
 
 # Servers send this logprob or a lower one for a probability that they do not have.
 PLACEHOLDER = -9999.0
@@ -71,6 +72,7 @@ class Completion:
     where the provider does not report it. `cut` says that the text ran into the output limit.
     `decided` is the answer of a decision server: for each question, the probability of each label
     by its position. `served_by` is what the provider calls its model, empty where it said nothing.
+    `details` say which of the tokens were cached or thought.
     """
 
     text: str
@@ -81,6 +83,7 @@ class Completion:
     cut: bool = False
     decided: tuple[Mapping[int, float], ...] = ()
     served_by: str = ""
+    details: TokenDetails = NO_DETAILS
 
 
 def read_payload(reply: Reply, call: SentCall, now: float) -> Any:
@@ -111,13 +114,27 @@ def read_chat(payload: Any, logprobs: bool) -> Completion:
     cost = _dollars(usage.get("cost")) if isinstance(usage, dict) else None
     cut = choice.get("finish_reason") == "length"
     served_by = read_model(payload)
-    return Completion(text, tokens, input_tokens, output_tokens, cost, cut, served_by=served_by)
+    used = (input_tokens, output_tokens, cost, cut)
+    details = read_details(usage, "prompt_tokens_details", "completion_tokens_details")
+    return Completion(text, tokens, *used, served_by=served_by, details=details)
 
 
 def read_usage(usage: Any, input_name: str, output_name: str) -> tuple[int, int]:
     """Input and output tokens of a `usage` object; 0 for a count that is missing or wrong."""
     usage = usage if isinstance(usage, dict) else {}
     return _count(usage.get(input_name)), _count(usage.get(output_name))
+
+
+def read_details(usage: Any, input_name: str, output_name: str) -> TokenDetails:
+    """The details of a `usage` object; 0 for a count that is missing or wrong."""
+    usage = usage if isinstance(usage, dict) else {}
+    places = usage.get(input_name), usage.get(output_name)
+    of_input, of_output = (one if isinstance(one, dict) else {} for one in places)
+    return TokenDetails(
+        _count(of_input.get("cached_tokens")),
+        _count(of_input.get("cache_write_tokens")),
+        _count(of_output.get("reasoning_tokens")),
+    )
 
 
 def read_model(payload: Any) -> str:

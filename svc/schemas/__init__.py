@@ -11,9 +11,13 @@ from svc.schemas.decision import (
     MODES,
     DecisionRequest,
     DecisionRequestSchema,
+    OneOf,
     QuestionsField,
     State,
+    StateField,
     any_question,
+    check_conditions,
+    check_size,
     load_decision,
     load_questions,
     with_state,
@@ -29,7 +33,9 @@ from svc.schemas.feedback import (
     NumberedLine,
     any_label,
 )
-from svc.schemas.loading import load
+from svc.schemas.images import ImageField
+from svc.schemas.loading import load, refuse_many_unknown
+from svc.schemas.messages import listed, walk
 from svc.schemas.plan import PlanField, model_plan
 from svc.schemas.references import ReviewerField
 from svc.schemas.responses import (
@@ -55,24 +61,32 @@ __all__ = [
     "DecisionResponseSchema",
     "Feedback",
     "FeedbackRequestSchema",
+    "ImageField",
     "LabelledLine",
     "LabelledLineSchema",
     "LineError",
     "NumberedLine",
+    "OneOf",
     "PlanField",
     "QuestionsField",
     "ResponseSchema",
     "ReviewerField",
     "Shown",
     "State",
+    "StateField",
     "answer",
     "any_answer",
     "any_label",
     "any_question",
+    "check_conditions",
+    "check_size",
     "columns",
+    "listed",
     "load",
     "load_decision",
     "load_questions",
     "model_plan",
+    "refuse_many_unknown",
+    "walk",
     "with_state",
 ]

@@ -53,7 +53,8 @@ class DecisionRequest:
     """A checked request; None stands for what the config or the server decides.
 
     `stages` holds the question keys of each stage, where a later one waits for the earlier ones.
-    `debias` is True, False or "auto".
+    `debias` is True, False or "auto". With `partly`, questions that no model can answer are refused
+    where others are answered.
     """
 
     state: State
@@ -70,6 +71,7 @@ class DecisionRequest:
     images: tuple[str, ...] = ()
     ref: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    partly: bool = False
 
 
 class ModeField(Described[Mode]):
@@ -156,10 +158,11 @@ class ProjectField(WordsField):
 class QuestionsField(Described[Mapping[str, Question]]):
     """The questions, by the caller's keys, in the caller's order."""
 
-    def __init__(self, question: Callable[[], Named]) -> None:
-        """`question` gives the JSON schema of a question of any type."""
+    def __init__(self, question: Callable[[], Named], most: int = limits.QUESTIONS) -> None:
+        """`question` gives the JSON schema of a question of any type; `most` are allowed."""
+        self.most = most
         super().__init__(
-            f"1 to {limits.QUESTIONS} questions by keys of your own, which the answers come under, "
+            f"1 to {most:,} questions by keys of your own, which the answers come under, "
             "in this order. Keys never reach a model. All texts of the questions together: at most "
             f"{limits.QUESTION_TEXT_CHARS:,} characters.",
             required=True,
@@ -168,7 +171,7 @@ class QuestionsField(Described[Mapping[str, Question]]):
             **mapping(question),
             "propertyNames": {"pattern": f"^{NO_CONTROL}+$"},
             "minProperties": 1,
-            "maxProperties": limits.QUESTIONS,
+            "maxProperties": most,
         }
 
     def _deserialize(
@@ -176,7 +179,7 @@ class QuestionsField(Described[Mapping[str, Question]]):
     ) -> Mapping[str, Question]:
         if not isinstance(value, Mapping):
             raise ValidationError("must be an object of question key to question")
-        amount(len(value), (1, limits.QUESTIONS), "questions")
+        amount(len(value), (1, self.most), "questions")
         # Callers often ask the same questions about many states, so checked questions are kept.
         try:
             text = jsontext.dumps(value)
@@ -210,7 +213,7 @@ def _load_each(bodies: Mapping[str, Any]) -> dict[str, Question]:
             errors[key] = error.messages
     if errors:
         raise ValidationError(errors)
-    _check_size(questions)
+    check_size(questions)
     return questions
 
 
@@ -232,7 +235,8 @@ def _load_question(key: str, body: Any) -> Question:
     return question
 
 
-def _check_size(questions: Mapping[str, Question]) -> None:
+def check_size(questions: Mapping[str, Question]) -> None:
+    """Raise `ValidationError` for too many conditions, or too long texts, of all questions."""
     conditions = sum(len(question.conditions) for question in questions.values())
     if conditions > limits.CONDITIONS:
         raise ValidationError(
@@ -336,7 +340,7 @@ class DecisionRequestSchema(Schema):
 
     @validates_schema(skip_on_field_errors=True)
     def _conditions_have_an_object(self, data: Mapping[str, Any], **_: Any) -> None:
-        _check_conditions(data["state"], data["questions"])
+        check_conditions(data["state"], data["questions"])
 
     @post_load
     def _freeze(self, data: dict[str, Any], **_: Any) -> DecisionRequest:
@@ -349,7 +353,8 @@ class DecisionRequestSchema(Schema):
         return DecisionRequest(**data)
 
 
-def _check_conditions(state: State, questions: Mapping[str, Question]) -> None:
+def check_conditions(state: State, questions: Mapping[str, Question]) -> None:
+    """Raise `ValidationError` where conditions look at a state without fields."""
     if state.fields is None:
         keys = [key for key, question in questions.items() if question.needs_object]
         reason = "a state that is an object"
@@ -377,7 +382,7 @@ def with_state(request: DecisionRequest, value: Any) -> DecisionRequest:
     """The same request about another state. Raises `InvalidRequest`."""
     try:
         state = _STATE.deserialize(value)
-        _check_conditions(state, request.questions)
+        check_conditions(state, request.questions)
     except ValidationError as error:
         messages = error.messages if isinstance(error.messages, dict) else {"state": error.messages}
         raise InvalidRequest(describe(messages)) from None

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from marshmallow import ValidationError
 
 from svc import limits
-from svc.questions import Described, amount
+from svc.questions import Described, TextField, amount
 from svc.shapes import TEXT, array
 
 _DATA = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,")
@@ -26,10 +26,21 @@ _DATA_URI = {"pattern": f"^data:image/(png|jpeg|webp|gif);base64,{_BASE64}$"}
 _URL = {"pattern": "^https://[!-~]+$", "maxLength": limits.IMAGE_URL_CHARS}
 
 
+class ImageField(TextField):
+    """One https address or base64 data URI."""
+
+    form = {**TEXT, "anyOf": [_URL, _DATA_URI]}  # noqa: RUF012
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        if problem := _problem(value):
+            raise ValidationError(problem)
+        return str(value)
+
+
 class Images(Described[tuple[str, ...]]):
     """Https addresses and base64 data URIs, in the order given."""
 
-    form = array({**TEXT, "anyOf": [_URL, _DATA_URI]}, 0, limits.IMAGES)
+    form = array(ImageField.form, 0, limits.IMAGES)
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -18,22 +18,28 @@ _OWN_WORDS = {
 
 def describe(messages: Any) -> str:
     """Every message with its place: the question and the field that it is about."""
-    walk = _walk(messages, ())
-    shown = islice(walk, ERRORS_SHOWN)
-    lines = [f"{_place(path)}: {message}" if path else message for path, message in shown]
-    more = sum(1 for _ in walk)
+    return listed((_place(path), message) for path, message in walk(messages))
+
+
+def listed(errors: Iterable[tuple[str, str]]) -> str:
+    """The first of some places with their messages, and how many more there are."""
+    remaining = iter(errors)
+    shown = islice(remaining, ERRORS_SHOWN)
+    lines = [f"{place}: {message}" if place else message for place, message in shown]
+    more = sum(1 for _ in remaining)
     return "; ".join(lines) + (f"; and {more} more" if more else "")
 
 
-def _walk(messages: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+def walk(messages: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every message with the way to its place."""
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
             # Below `questions` this may be a question key of the caller.
             about_all = key == "_schema" and path != ("questions",)
-            yield from _walk(inner, path if about_all else (*path, str(key)))
+            yield from walk(inner, path if about_all else (*path, str(key)))
     elif isinstance(messages, list):
         for inner in messages:
-            yield from _walk(inner, path)
+            yield from walk(inner, path)
     else:
         yield path, _OWN_WORDS.get(str(messages), str(messages))
 

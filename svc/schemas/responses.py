@@ -39,6 +39,12 @@ _CALIBRATED = described(
 )
 
 
+_REFUSED = {
+    "const": True,
+    "description": "Asked, but no model gave a valid answer (`POST /v1/decisions` alone).",
+}
+
+
 class ResponseSchema(Schema):
     """A response, or an object in one; or, with `one_of`, any one of these schemas."""
 
@@ -65,7 +71,7 @@ def any_answer() -> Named:
     of_types = [Named(component(kind, "Answer"), answer(kind)) for kind in TYPES]
     skipped = record(
         {"skipped": {"const": True}},
-        {"stage": _ADDED["stage"]},
+        {"stage": _ADDED["stage"], "refused": _REFUSED},
         description="Not asked: `when` did not match, or an answer that it needs was skipped.",
     )
     return Named(

@@ -24,6 +24,9 @@ from svc.web.decorators import routes
 _PASSED_ON = ("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP")
 _PASSED_ON_PREFIX = "HTTP_X_FORWARDED_"
 
+# The name in the WSGI environment of the header in which clients of Google's APIs send their key.
+GOOGLE_KEY = "HTTP_X_GOOG_API_KEY"
+
 # What a browser says of its own requests: made by a page of this server, or by its user.
 _OWN_FETCHES = ("same-origin", "none")
 
@@ -164,9 +167,14 @@ def _admitted(keys: ApiKeys, text: str | None) -> ApiKey | None:
 
 
 def _bearer(environ: Mapping[str, Any]) -> str | None:
-    """The text of the key that came with the request (RFC 6750, section 2.1)."""
+    """The text of the key that came with the request (RFC 6750, section 2.1).
+
+    Clients of Google's APIs send it in a header of its own.
+    """
     scheme, _, text = environ.get("HTTP_AUTHORIZATION", "").strip().partition(" ")
-    return text.strip() or None if scheme.lower() == "bearer" else None
+    if scheme.lower() == "bearer" and text.strip():
+        return text.strip()  # type: ignore[no-any-return]
+    return environ.get(GOOGLE_KEY, "").strip() or None
 
 
 def _check_local(environ: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from flask import Flask, Response, g, request
 from marshmallow import Schema
 
 from svc.costly import CostlyWork
+from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
 from svc.schemas import load
 from svc.web.body import LINES, json_response, parse, parse_lines, read
@@ -100,6 +101,11 @@ def response(
 def fails(*statuses: int) -> Callable[[View], View]:
     """The view can also fail with these statuses."""
     return lambda view: _say(view, fails=statuses)
+
+
+def fails_as(responses: JsonObject) -> Callable[[View], View]:
+    """The view fails in a shape of its own, which these OpenAPI responses describe, by status."""
+    return lambda view: _say(view, failures=responses)
 
 
 def open_to_all(view: View) -> View:

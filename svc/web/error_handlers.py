@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 
-from flask import Flask, Response, current_app, request
+from flask import Blueprint, Flask, Response, current_app, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 from werkzeug.exceptions import MethodNotAllowed as NoSuchMethod
 from werkzeug.exceptions import NotFound as NoSuchRoute
@@ -22,47 +23,64 @@ from svc.errors import (
     Unauthorized,
 )
 from svc.http import error_body
+from svc.jsontext import JsonObject
 from svc.store import ProjectFull, StorageError, UnreadableKey
 from svc.web.body import json_response, too_large_message
+
+# Body, status and own headers of the response to an error.
+Shaped = tuple[JsonObject, int, Mapping[str, str]]
+Shape = Callable[[ApiError], Shaped]
 
 log = logging.getLogger(__name__)
 
 
-def register(app: Flask) -> None:
-    """Make `app` answer every exception in the error shape."""
-    app.register_error_handler(ApiError, error_response)
-    app.register_error_handler(HTTPException, _http_error)
-    app.register_error_handler(StorageError, _storage_error)
-    app.register_error_handler(UnreadableKey, _refused)
-    app.register_error_handler(ProjectFull, _refused)
-    app.register_error_handler(Exception, _unforeseen)
+def in_the_one_shape(error: ApiError) -> Shaped:
+    """The shape and the status of every route that has no dialect of its own."""
+    return dict(error_body(error)), error.status, {}
 
 
-def error_response(error: ApiError) -> Response:
+def register(routes: Flask | Blueprint, shape: Shape = in_the_one_shape) -> None:
+    """Make `routes` answer every exception in the error shape, or in a shape of their own."""
+
+    def respond(error: ApiError) -> Response:
+        return error_response(error, shape)
+
+    def http_error(error: HTTPException) -> Response:
+        response = respond(_translated(error))
+        if isinstance(error, NoSuchMethod) and error.valid_methods:
+            response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
+        return response
+
+    def storage_error(error: StorageError) -> Response:
+        return respond(InternalError(error.message))
+
+    def refused(error: UnreadableKey | ProjectFull) -> Response:
+        return respond(InvalidRequest(error.message))
+
+    def unforeseen(error: Exception) -> Response:
+        log.error("unforeseen exception", exc_info=error)
+        return respond(InternalError("see the line before"))
+
+    routes.register_error_handler(ApiError, respond)
+    routes.register_error_handler(HTTPException, http_error)
+    routes.register_error_handler(StorageError, storage_error)
+    routes.register_error_handler(UnreadableKey, refused)
+    routes.register_error_handler(ProjectFull, refused)
+    routes.register_error_handler(Exception, unforeseen)
+
+
+def error_response(error: ApiError, shape: Shape = in_the_one_shape) -> Response:
     """The response for one of the project's own errors; those within are only logged."""
     if isinstance(error, InternalError):
         log.error("%s: %s", type(error).__name__, error.message)
-    response = json_response(error_body(error), error.status)
+    body, status, headers = shape(error)
+    response = json_response(body, status)
+    response.headers.update(headers)
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.retry_after)
     if isinstance(error, Unauthorized):
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
-
-
-def _http_error(error: HTTPException) -> Response:
-    response = error_response(_translated(error))
-    if isinstance(error, NoSuchMethod) and error.valid_methods:
-        response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
-    return response
-
-
-def _storage_error(error: StorageError) -> Response:
-    return error_response(InternalError(error.message))
-
-
-def _refused(error: UnreadableKey | ProjectFull) -> Response:
-    return error_response(InvalidRequest(error.message))
 
 
 def _translated(error: HTTPException) -> ApiError:
@@ -81,8 +99,3 @@ def _translated(error: HTTPException) -> ApiError:
     if error.code is not None and 400 <= error.code < 500:
         return InvalidJson("the request could not be understood")
     return InternalError(f"an HTTP error was raised here: {type(error).__name__}")
-
-
-def _unforeseen(error: Exception) -> Response:
-    log.error("unforeseen exception", exc_info=error)
-    return error_response(InternalError("see the line before"))

@@ -22,7 +22,7 @@ from svc.jsontext import JsonObject
 from svc.phrases import quoted
 from svc.pins import LATEST
 from svc.questions import TYPES, Descriptions, Levels, component
-from svc.records import Answer, Source
+from svc.records import Answer, Decision, Source
 from svc.schemas import (
     DecisionRequest,
     DecisionRequestSchema,
@@ -81,6 +81,11 @@ class Criteria:
         own = {"probabilities": probabilities, "legend": _by_level(levels)}
         return replace(answer, fields={"type": kind, **answer.fields, **own})
 
+    def response(self, decision: Decision) -> JsonObject:
+        """The body of the response to the caller."""
+        usage = {"input_tokens": decision.input_tokens, "output_tokens": 0}
+        return {**decision.response(), "usage": usage}
+
 
 class CriteriaModel(PlanField):
     """The models of a request, where `model` does not name a config."""
@@ -125,7 +130,7 @@ class CriteriaRequestSchema(DecisionRequestSchema):
         questions = given.get("questions")
         if questions and isinstance(questions, Mapping):
             rest["questions"] = {key: _translated(key, one) for key, one in questions.items()}
-        return {**_model(given.get("model")), **rest}
+        return {**config_and_model(given.get("model")), **rest}
 
     @post_load(pass_original=True)
     def _freeze(self, data: JsonObject, given: Mapping[str, Any], **_: Any) -> Any:
@@ -162,8 +167,7 @@ def blueprint(engine: Engine) -> Blueprint:
         project = g.access.project(criteria.request.project)
         decision_request = replace(criteria.request, project=project)
         g.decision = engine.decide(decision_request, g.deadline, g.access.key_id, criteria.present)
-        usage = {"input_tokens": g.decision.input_tokens, "output_tokens": 0}
-        return {**g.decision.response(), "usage": usage}
+        return criteria.response(g.decision)
 
     return routes
 
@@ -228,8 +232,8 @@ def _by_level(values: list[Any]) -> JsonObject:
     return {str(level): value for level, value in enumerate(values)}
 
 
-def _model(model: Any) -> JsonObject:
-    """The fields that this route's `model` stands for."""
+def config_and_model(model: Any) -> JsonObject:
+    """The fields of `/v1/decide` that the `model` of a client stands for."""
     if not isinstance(model, str):
         return {} if model is None else {"model": model}
     if model == LATEST or _PIN.fullmatch(model):

@@ -27,6 +27,20 @@ OWN, OTHER = "shop", "bank"  # the project of the restricted key, and another
 Call = tuple[str, str, Json | None]  # method, path, body
 
 
+def listed(project: str) -> Json:
+    """A decision in OpenAI's dialect."""
+    question = {"type": "predicate", "instructions": "Is it about a cat?"}
+    return {"input": "The cat sat.", "questions": [question], "project": project}
+
+
+def told(answer: TestResponse) -> str:
+    """The kind of an error; in a dialect it stands under another name, or as the status alone."""
+    error = answer.get_json()["error"]
+    if "status" in error:
+        return {"UNAUTHENTICATED": "unauthorized", "PERMISSION_DENIED": "forbidden"}[error["status"]]
+    return str(error.get("code", error["type"]))
+
+
 @dataclass(frozen=True)
 class Row:
     """`call` gets a project and the id of a decision of that project."""
@@ -39,6 +53,10 @@ class Row:
 ROUTES = {
     "decide": Row(lambda project, _: ("POST", "/v1/decide", decision(project=project))),
     "systemone": Row(lambda project, _: ("POST", "/v1/systemone", decision(project=project))),
+    "a list of questions": Row(lambda project, _: ("POST", "/v1/decisions", listed(project))),
+    "the same for Google's clients": Row(
+        lambda project, _: ("POST", "/v1beta/decisions", listed(project))
+    ),
     "feedback": Row(
         lambda _, decision_id: (
             "POST",
@@ -143,7 +161,7 @@ def made_keys(keys: ApiKeys) -> dict[str, str | None]:
 @pytest.mark.parametrize("who", ["no key", "wrong", "revoked", "an id"])
 def test_nothing_can_be_probed_without_an_active_key(world: World, route: str, who: str) -> None:
     answer = world.ask(ROUTES[route].call(OWN, world.decisions[OWN]), who)
-    assert (answer.status_code, answer.get_json()["error"]["type"]) == (401, "unauthorized")
+    assert (answer.status_code, told(answer)) == (401, "unauthorized")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
     assert answer.headers["x-request-id"]
 
@@ -164,7 +182,7 @@ def test_a_key_of_one_project_does_not_reach_another(world: World, route: str) -
     assert answer.status_code == row.other
     if row.other in (403, 404):
         kind = {403: "forbidden", 404: "not_found"}[row.other]
-        assert answer.get_json()["error"]["type"] == kind
+        assert told(answer) == kind
 
 
 @pytest.mark.parametrize("who", ["no key", "wrong", "revoked", "every project", "one project"])
@@ -175,6 +193,15 @@ def test_health_answers_everybody(world: World, who: str) -> None:
 @pytest.mark.parametrize("path", sorted(OPEN))
 def test_what_is_open_never_asks_for_a_key(world: World, path: str) -> None:
     assert world.ask(("GET", path, None), "no key").status_code in (200, 404)
+
+
+def test_the_header_of_googles_clients_is_a_key_too(world: World) -> None:
+    call = world.app.test_client().get
+    right = {"x-goog-api-key": str(world.keys["every project"])}
+    assert call("/v1/models", headers=right).status_code == 200
+    assert call("/v1/models", headers={"x-goog-api-key": "svc_wrong"}).status_code == 401
+    both = {**right, "Authorization": "Bearer svc_wrong"}
+    assert call("/v1/models", headers=both).status_code == 401
 
 
 def test_every_route_has_its_row(world: World) -> None:

@@ -16,6 +16,7 @@ from svc.errors import (
     InternalError,
     ModelError,
     ModelUnavailable,
+    NoAnswer,
     RateLimited,
     Timeout,
 )
@@ -449,7 +450,7 @@ def test_a_pause_holds_no_thread_of_the_pool() -> None:
         ([Throttled(), InternalError("x")], ModelError),
         ([InternalError("x")], InternalError),
         ([KeyRefused(), NoCredit()], ModelError),
-        ([Unanswerable("x")], ModelError),
+        ([Unanswerable("x")], NoAnswer),
     ],
 )
 def test_several_failures_are_one_error(failures: list[Any], kind: type[ApiError]) -> None:

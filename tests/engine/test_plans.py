@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from svc.errors import ApiError, InternalError, ModelError, ModelUnavailable, RateLimited, Timeout
+from svc.errors import (
+    ApiError,
+    InternalError,
+    ModelError,
+    ModelUnavailable,
+    NoAnswer,
+    RateLimited,
+    Timeout,
+)
 from svc.providers.bodies import ChatCall
 from svc.providers.failures import (
     Gone,
@@ -79,7 +87,7 @@ def test_a_chain_goes_on_where_a_model_fails(trouble: Answerer) -> None:
     ("answerers", "kind"),
     [
         ((GONE, GONE), ModelUnavailable),
-        ((BROKEN, babbling), ModelError),
+        ((BROKEN, babbling), NoAnswer),
         ((GONE, BROKEN), ModelError),
         ((GONE, BUSY), ModelError),
         ((BUSY, BUSY), RateLimited),

@@ -8,7 +8,7 @@ import pytest
 import requests
 import responses
 
-from svc.errors import ModelError, ModelUnavailable, RateLimited
+from svc.errors import ModelError, ModelUnavailable, NoAnswer, RateLimited
 from svc.providers.bodies import JSON_OBJECT, ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
@@ -919,7 +919,7 @@ def test_what_a_caller_sees_holds_no_word_of_the_provider():
     for status, body, kind in [
         (429, error("provider words"), RateLimited),
         (500, error("provider words"), ModelError),
-        (400, error("provider words"), ModelError),
+        (400, error("provider words"), NoAnswer),
         (404, error("provider words"), ModelUnavailable),
     ]:
         with pytest.raises(ProviderError) as raised:

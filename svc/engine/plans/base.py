@@ -174,12 +174,14 @@ class PlanKind(ABC):
 
 
 def grouped(questions: Mapping[str, Question]) -> list[Group]:
-    """One group of all questions, and one of its own for each that thinks."""
-    shared = {key: question for key, question in questions.items() if not question.think}
+    """Groups of as many questions as share a call, and one of its own for each that thinks."""
+    shared = [(key, question) for key, question in questions.items() if not question.think]
+    starts = range(0, len(shared), limits.QUESTIONS)
+    groups = [Group(dict(shared[start : start + limits.QUESTIONS])) for start in starts]
     single = [
         Group({key: question}, think=True) for key, question in questions.items() if question.think
     ]
-    return [Group(shared), *single] if shared else single
+    return groups + single
 
 
 def found_by(group: Group, model: Model, result: ModelResult) -> Findings:

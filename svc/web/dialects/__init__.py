@@ -1,0 +1,1 @@
+"""`POST /v1/decisions` in the words of the clients that people already have."""
