@@ -103,9 +103,8 @@ def any_question() -> Named:
 
 def any_answer() -> Named:
     """The JSON schema of an answer of this route."""
-    skipped = record({"type": {"const": SKIPPED}, "skipped": {"const": True}}, {"stage": COUNT})
-    answers = {kind: Named(_component(kind, "Answer"), _answer(kind)) for kind in TYPES}
-    answers[SKIPPED] = Named(_component(SKIPPED, "Answer"), skipped)
+    answers = {kind: Named(_component(kind, "Answer"), typed_answer(kind)) for kind in TYPES}
+    answers[SKIPPED] = skipped_answer()
     names = {kind: one.name for kind, one in answers.items()}
     aliases = {alias: names[kind] for alias, kind in ALIASES.items()}
     return Named("CriteriaAnswer", one_of_types(answers, {**names, **aliases}))
@@ -216,7 +215,14 @@ def _either(properties: Json, replaced: Descriptions | Levels | None) -> Json:
     return {"anyOf": [record({"criteria": {"type": full["type"]}}), record({name: full})]}
 
 
-def _answer(kind: str) -> Json:
+def skipped_answer() -> Named:
+    """The JSON schema of what stands in place of an answer."""
+    skipped = {"type": {"const": SKIPPED}, "skipped": {"const": True}}
+    others = {"stage": COUNT, "refused": {"const": True}}
+    return Named(_component(SKIPPED, "Answer"), record(skipped, others))
+
+
+def typed_answer(kind: str) -> Json:
     """An answer of `/v1/decide` with its type, and with levels by name."""
     whole = answer(kind)
     aliases = [alias for alias, of in ALIASES.items() if of == kind]

@@ -37,7 +37,9 @@ def told(answer: TestResponse) -> str:
     """The kind of an error; in a dialect it stands under another name, or as the status alone."""
     error = answer.get_json()["error"]
     if "status" in error:
-        return {"UNAUTHENTICATED": "unauthorized", "PERMISSION_DENIED": "forbidden"}[error["status"]]
+        return {"UNAUTHENTICATED": "unauthorized", "PERMISSION_DENIED": "forbidden"}[
+            error["status"]
+        ]
     return str(error.get("code", error["type"]))
 
 

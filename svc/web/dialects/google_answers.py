@@ -9,8 +9,15 @@ from typing import Any
 from svc.jsontext import JsonObject
 from svc.records import Answer, Decision
 from svc.schemas import DecisionRequest, Shown
-from svc.shapes import COUNT, described, mapping, record
-from svc.web.systemone import Criteria, CriteriaResponseSchema, any_answer
+from svc.shapes import COUNT, PROBABILITY, Named, described, mapping, one_of_types, record
+from svc.web.dialects.google_questions import QUESTIONS
+from svc.web.systemone import (
+    SKIPPED,
+    Criteria,
+    CriteriaResponseSchema,
+    skipped_answer,
+    typed_answer,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +57,25 @@ def _usage(decision: Decision) -> JsonObject:
     }
 
 
+def any_mapped_answer() -> Named:
+    """The JSON schema of an answer: as on the criteria route, and always with its confidence."""
+    kinds = {kind: typed_answer(kind) for kind in QUESTIONS}
+    yes_no = kinds["noul"]
+    properties = {**yes_no["properties"], "confidence": PROBABILITY}
+    required = [*yes_no["required"], "confidence"]
+    kinds["noul"] = {**yes_no, "properties": properties, "required": required}
+    names = {kind: f"Mapped{kind.capitalize()}Answer" for kind in kinds}
+    schemas = {kind: Named(names[kind], schema) for kind, schema in kinds.items()}
+    skipped = skipped_answer()
+    all_names = {**names, SKIPPED: skipped.name}
+    return Named("MappedAnswer", one_of_types({**schemas, SKIPPED: skipped}, all_names))
+
+
 class MappedResponseSchema(CriteriaResponseSchema):
     """The answers of a decision by the keys of the questions, and the tokens it took."""
 
     answers = Shown(
-        mapping(any_answer), "By question key; a yes-no answer has its `confidence` too."
+        mapping(any_mapped_answer), "By question key; a yes-no answer has its `confidence` too."
     )
     usage = Shown(
         record(

@@ -63,9 +63,9 @@ class MappedScoreSchema(_MappedQuestionSchema):
     criteria = Anything("Descriptions of the levels, lowest first.", required=True)
 
 
-_QUESTION = Told(
-    {"choice": MappedChoiceSchema, "noul": MappedNoulSchema, "score": MappedScoreSchema}
-)
+# The schemas of questions, by their types.
+QUESTIONS = {"choice": MappedChoiceSchema, "noul": MappedNoulSchema, "score": MappedScoreSchema}
+_QUESTION = Told(QUESTIONS)
 
 
 class MapField(Described[JsonObject]):

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from svc.jsontext import JsonObject
 from svc.records import Answer, Decision
-from svc.schemas import DecisionRequest, DecisionResponseSchema, Shown
+from svc.schemas import DecisionRequest, DecisionResponseSchema, Shown, answer
 from svc.shapes import (
+    AMOUNT,
     COUNT,
     FLAG,
     PROBABILITY,
     TEXT,
+    Json,
     Named,
     array,
     described,
@@ -19,7 +21,7 @@ from svc.shapes import (
     one_of_types,
     record,
 )
-from svc.web.dialects.openai_questions import Listed, Pick, Predicate, Rating
+from svc.web.dialects.openai_questions import Listed, Pick, Posed, Predicate, Rating
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class ListedRequest:
     request: DecisionRequest
     listed: Listed
 
-    def present(self, _key: str, answer: Answer) -> Answer:
+    def present(self, key: str, answer: Answer) -> Answer:
         """An answer as it is stored: as that of `/v1/decide`."""
         return answer
 
@@ -59,32 +61,42 @@ def any_listed_answer() -> Named:
     name = described(nullable(TEXT), "The question's name, null where it has none.")
     key = described(TEXT, "The key that feedback knows the question by.")
     head = {"name": name, "question": key}
-    told = {**head, "calibrated": FLAG}
     share, sure = {"probability": PROBABILITY}, {"confidence": PROBABILITY}
-    values = array(record({"value": {"type": ["string", "boolean"]}, **share}))
-    levels = array(record({"value": COUNT, "label": TEXT, **share}))
+    value = {"type": ["string", "boolean"]}
+    own: dict[type[Posed], Json] = {
+        Predicate: share,
+        Pick: {
+            **sure,
+            "choice": value,
+            "probabilities": array(record({"value": value, **share})),
+        },
+        Rating: {
+            **sure,
+            "score": AMOUNT,
+            "probabilities": array(record({"value": COUNT, "label": TEXT, **share})),
+        },
+    }
     kinds = {
-        Predicate.kind: {**told, **share},
-        Pick.kind: {
-            **told,
-            **sure,
-            "choice": {"type": ["string", "boolean"]},
-            "probabilities": values,
-        },
-        Rating.kind: {
-            **told,
-            **sure,
-            "score": {"type": "number", "minimum": 0},
-            "probabilities": levels,
-        },
-        "refusal": {**head, "skipped": {"const": True}},
+        posed.kind: record({**head, "calibrated": FLAG, **fields}, _others(posed.type, fields))
+        for posed, fields in own.items()
     }
+    kinds["refusal"] = record(
+        {**head, "skipped": {"const": True}}, {"refused": {"const": True}, "stage": COUNT}
+    )
     names = {kind: f"Listed{kind.capitalize()}Answer" for kind in kinds}
-    schemas = {
-        kind: Named(names[kind], record({"type": {"const": kind}, **properties}))
-        for kind, properties in kinds.items()
-    }
+    schemas = {kind: Named(names[kind], _typed(kind, schema)) for kind, schema in kinds.items()}
     return Named("ListedAnswer", one_of_types(schemas, names))
+
+
+def _typed(kind: str, schema: Json) -> Json:
+    properties = {"type": {"const": kind}, **schema["properties"]}
+    return {**schema, "properties": properties, "required": ["type", *schema["required"]]}
+
+
+def _others(kind: str, fields: Json) -> Json:
+    """What an answer of `/v1/decide` may have besides its type's own fields."""
+    others = answer(kind)["properties"]
+    return {name: form for name, form in others.items() if name not in (*fields, kind)}
 
 
 class ListedResponseSchema(DecisionResponseSchema):
