@@ -39,7 +39,8 @@ def _in_parts(kind: PlanKind, team: Team, groups: Sequence[Group], deadline: Dea
         try:
             found.add(kind.ask(team, [group], deadline))
         except OutOfCalls:
-            break
+            # The groups that are left may still come from the cache.
+            continue
         except NoAnswer:
             waiting.extend(_halves(group))
     return found
