@@ -90,8 +90,8 @@ class Server:
         return Answer(reply.status, _parsed(reply.body), text, *told)
 
     def cut(self) -> None:
-        """End every request that is under way with `Unreachable`."""
-        self._watchdog.cancel_all()
+        """End every request, those to come too, with `Unreachable`."""
+        self._watchdog.close()
 
     def close(self) -> None:
         """End every request, and close all connections."""
