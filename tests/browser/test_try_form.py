@@ -54,14 +54,14 @@ def test_every_recipe_stays_as_it_is_in_the_form(browser: Browser, server: Serve
 
 
 def test_project_and_model_go_with_the_request(browser: Browser, server: Server) -> None:
-    browser.open(server.url, "try?project=learned")
+    browser.open(server.url, "try?project=tried")
     browser.fill("input[name=model]", "@demo/lexical")
     browser.wait("button", "Decide").click()
     browser.wait(".answer")
     sent = written(browser)
-    assert (sent["project"], sent["model"]) == ("learned", "@demo/lexical")
+    assert (sent["project"], sent["model"]) == ("tried", "@demo/lexical")
     assert sent["state"] == SAMPLE["state"] and sent["questions"] == SAMPLE["questions"]
-    assert "learned" in browser.wait(".facts").text
+    assert "tried" in browser.wait(".facts").text
 
 
 def test_a_question_is_put_together_from_fields(browser: Browser, server: Server) -> None:
