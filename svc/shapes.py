@@ -76,9 +76,10 @@ def record(properties: Json, optional: Json | None = None, **more: Any) -> Json:
 
 def nullable(schema: Any) -> Json:
     """The same schema, or null."""
-    if isinstance(schema, dict) and "type" in schema:
-        return {**schema, "type": [schema["type"], "null"]}
-    return {"anyOf": [schema, {"type": "null"}]}
+    if not isinstance(schema, dict) or "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    words = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **words}
 
 
 def one_of_types(options: dict[str, Any], names: dict[str, str]) -> Json:

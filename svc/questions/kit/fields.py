@@ -14,7 +14,7 @@ from marshmallow import ValidationError, fields, missing
 
 from svc.jsontext import finite
 from svc.phrases import quoted
-from svc.shapes import FLAG, NOT_BLANK, TEXT, WORDS, Json, array, mapping, one_of
+from svc.shapes import FLAG, NOT_BLANK, TEXT, WORDS, Json, array, mapping, nullable, one_of
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -39,10 +39,14 @@ class Described(fields.Field[T]):
         self.default = default if filled_in is None else filled_in
 
     def json_schema(self) -> Json:
-        """Its form with its default and its description."""
+        """What it takes, with its default and its description."""
         default = {} if self.default is missing else {"default": self.default}
         words = {"description": self.description} if self.description else {}
-        return {**self.form, **default, **words}
+        return {**self.taken(), **default, **words}
+
+    def taken(self) -> Json:
+        """Its form, or null where that is allowed."""
+        return nullable(self.form) if self.allow_none else self.form
 
 
 def amount(count: int, bounds: tuple[int, int], what: str) -> None:
@@ -54,7 +58,10 @@ def amount(count: int, bounds: tuple[int, int], what: str) -> None:
 
 
 class Anything(Described[Any]):
-    """Any JSON value."""
+    """Any JSON value, or what its form says; null too, where the form has it."""
+
+    def taken(self) -> Json:
+        return self.form
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         return value

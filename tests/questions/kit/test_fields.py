@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from typing import Any
 
 import pytest
 from marshmallow import ValidationError
 
 from svc.jsontext import Literal
-from svc.questions.kit.fields import FlagField, NumberField, WholeField, WordsField, amount
+from svc.questions.kit.fields import (
+    Anything,
+    FlagField,
+    NumberField,
+    OneOfField,
+    WholeField,
+    WordsField,
+    amount,
+)
 
 
 @pytest.mark.parametrize("value", [1, 0, "true", None, "yes", []])
@@ -55,3 +64,15 @@ def test_amounts_are_inclusive() -> None:
     for count in (1, 4):
         with pytest.raises(ValidationError, match=f"needs 2 to 3 things, has {count}"):
             amount(count, (2, 3), "things")
+
+
+class Size(StrEnum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+def test_a_field_that_may_be_null_describes_itself_so() -> None:
+    size = OneOfField(Size, "How large.", allow_none=True).json_schema()
+    assert size["type"] == ["string", "null"] and size["enum"] == ["small", "large", None]
+    assert WholeField(1, 5).json_schema()["type"] == "integer"
+    assert Anything(allow_none=True).json_schema() == {}
