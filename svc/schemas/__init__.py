@@ -20,6 +20,7 @@ from svc.schemas.decision import (
     check_size,
     load_decision,
     load_questions,
+    questions_text,
     with_state,
 )
 from svc.schemas.feedback import (
@@ -86,6 +87,7 @@ __all__ = [
     "load_decision",
     "load_questions",
     "model_plan",
+    "questions_text",
     "refuse_many_unknown",
     "walk",
     "with_state",

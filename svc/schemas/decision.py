@@ -181,16 +181,22 @@ class QuestionsField(Described[Mapping[str, Question]]):
             raise ValidationError("must be an object of question key to question")
         amount(len(value), (1, self.most), "questions")
         # Callers often ask the same questions about many states, so checked questions are kept.
-        try:
-            text = jsontext.dumps(value)
-        except RecursionError:
-            raise ValidationError("are nested too deeply") from None
-        if len(text) > limits.QUESTIONS_JSON_CHARS:
-            raise ValidationError(
-                f"have {len(text):,} characters as JSON, at most {limits.QUESTIONS_JSON_CHARS:,} "
-                "are allowed"
-            )
+        text = questions_text(value)
         return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _load_each(value)
+
+
+def questions_text(questions: Any) -> str:
+    """Questions as JSON. Raises `ValidationError` where it nests too deeply or is too long."""
+    try:
+        text = jsontext.dumps(questions)
+    except RecursionError:
+        raise ValidationError("are nested too deeply") from None
+    if len(text) > limits.QUESTIONS_JSON_CHARS:
+        raise ValidationError(
+            f"have {len(text):,} characters as JSON, at most {limits.QUESTIONS_JSON_CHARS:,} "
+            "are allowed"
+        )
+    return text
 
 
 def any_question() -> Named:

@@ -31,7 +31,7 @@ from svc.store.labels import (
     Worth,
 )
 from svc.store.opened_file import ServedFile
-from svc.store.overview import Overview
+from svc.store.overview import Overview, ProjectOverview, QuestionOverview
 from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
@@ -68,8 +68,10 @@ __all__ = [
     "Place",
     "ProjectFull",
     "ProjectKeys",
+    "ProjectOverview",
     "ProjectSize",
     "ProjectSizes",
+    "QuestionOverview",
     "QuestionVersion",
     "QuestionVersions",
     "ReviewItem",

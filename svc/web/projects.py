@@ -11,7 +11,7 @@ from svc.jsontext import JsonObject
 from svc.learning import calibrator_kind
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import AMOUNT, COUNT, OBJECT, TEXT, array, nullable
-from svc.store import Overview
+from svc.store import Overview, ProjectOverview, QuestionOverview
 from svc.web.decorators import query, response
 from svc.web.query import QueryText, QueryWhole, StrictQuerySchema, project_field
 
@@ -91,18 +91,9 @@ def blueprint(overview: Overview) -> Blueprint:
         A key that is for one project sees that one alone.
         """
         found = overview.projects(g.access.only, after, limit)
-        shown = [
-            {
-                "project": one.project,
-                "decisions": one.decisions,
-                "labels": one.labels,
-                "last_seen": one.last_at,
-                "cost_usd": round(one.cost_usd, 9),
-            }
-            for one in found
-        ]
         more = found and overview.projects(g.access.only, found[-1].project, 1)
-        return {"projects": shown, "next_after": found[-1].project if more else None}
+        next_after = found[-1].project if more else None
+        return {"projects": [_project(one) for one in found], "next_after": next_after}
 
     @routes.get("/v1/questions")
     @query(QuestionsQuerySchema)
@@ -114,21 +105,32 @@ def blueprint(overview: Overview) -> Blueprint:
         """
         project = g.access.reading(project)
         found = overview.questions(project, after, limit, limits.PAGE_BYTES)
-        shown = []
-        for one in found:
-            wording = json.loads(one.definition)
-            entry = {
-                "question": one.key,
-                "type": wording["type"],
-                "wording": wording,
-                "decisions": one.decisions,
-                "labels": one.labels,
-                "calibrator": calibrator_kind(one.calibrator),
-                "last_seen": one.last_at,
-            }
-            shown.append(entry)
         more = found and overview.questions(project, found[-1].key, 1, 0)
         next_after = found[-1].key if more else None
+        shown = [_question(one) for one in found]
         return {"project": project, "questions": shown, "next_after": next_after}
 
     return routes
+
+
+def _project(one: ProjectOverview) -> JsonObject:
+    return {
+        "project": one.project,
+        "decisions": one.decisions,
+        "labels": one.labels,
+        "last_seen": one.last_at,
+        "cost_usd": round(one.cost_usd, 9),
+    }
+
+
+def _question(one: QuestionOverview) -> JsonObject:
+    wording = json.loads(one.definition)
+    return {
+        "question": one.key,
+        "type": wording["type"],
+        "wording": wording,
+        "decisions": one.decisions,
+        "labels": one.labels,
+        "calibrator": calibrator_kind(one.calibrator),
+        "last_seen": one.last_at,
+    }

@@ -16,7 +16,7 @@ from svc import jsontext, limits
 from svc.jsontext import JsonObject
 from svc.questions import TYPES, Described, Question, TextField, WordsField, amount
 from svc.records import Answer, Source
-from svc.schemas import OneOf, check_size, refuse_many_unknown
+from svc.schemas import OneOf, check_size, questions_text, refuse_many_unknown
 from svc.shapes import array
 from svc.web.dialects.fields import Many, Passed, Told, Whole, each
 from svc.web.dialects.pieces import (
@@ -285,15 +285,7 @@ class ListedField(Described[Listed]):
         if not isinstance(value, list):
             raise ValidationError("must be a list of questions")
         amount(len(value), (1, limits.LISTED_QUESTIONS), "questions")
-        try:
-            text = jsontext.dumps(value)
-        except RecursionError:
-            raise ValidationError("are nested too deeply") from None
-        if len(text) > limits.QUESTIONS_JSON_CHARS:
-            raise ValidationError(
-                f"have {len(text):,} characters as JSON, at most {limits.QUESTIONS_JSON_CHARS:,} "
-                "are allowed"
-            )
+        text = questions_text(value)
         return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _listed(value)
 
 
