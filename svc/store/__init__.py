@@ -18,10 +18,9 @@ from svc.store.errors import (
 )
 from svc.store.judgements import Judgement, Judgements
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
-from svc.store.labels import (
+from svc.store.label_records import (
     CalibrationState,
     GivenLabel,
-    Labels,
     Members,
     NewerLabels,
     NewLabel,
@@ -30,6 +29,7 @@ from svc.store.labels import (
     WeighedLabel,
     Worth,
 )
+from svc.store.labels import Labels
 from svc.store.opened_file import ServedFile
 from svc.store.overview import Overview, ProjectOverview, QuestionOverview
 from svc.store.periods import Period, Periods

@@ -9,7 +9,7 @@ import pytest
 
 from svc.learning import councils
 from svc.questions import TYPES, Question
-from svc.store.labels import CalibrationState, Members, TrainingData
+from svc.store.label_records import CalibrationState, Members, TrainingData
 
 CHOICE = TYPES["choice"].load(
     {"type": "choice", "instructions": "?", "options": {"a": "", "b": ""}, "escape": False}

@@ -15,7 +15,8 @@ from svc.schemas.feedback import BulkFeedback, Feedback, LabelledLine
 from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.labels import CalibrationState, Labels, Place, TrainingData
+from svc.store.label_records import CalibrationState, Place, TrainingData
+from svc.store.labels import Labels
 from svc.store.question_versions import QuestionVersions
 from tests.store.records import record
 

@@ -19,7 +19,8 @@ from svc.questions import TYPES
 from svc.stats import TASKS, conformal
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.labels import CalibrationState, Labels, NewLabel
+from svc.store.label_records import CalibrationState, NewLabel
+from svc.store.labels import Labels
 from tests.store.records import asked, record
 
 QUESTION = TYPES["choice"].load(

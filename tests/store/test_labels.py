@@ -8,7 +8,8 @@ import pytest
 
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.labels import Labels, NewLabel
+from svc.store.label_records import NewLabel
+from svc.store.labels import Labels
 from svc.store.question_versions import QuestionVersions
 from tests.store.records import asked, record
 

@@ -1,0 +1,145 @@
+"""What is stored about labels: the values that go in, and those that come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# A project, and the digest of an exact question.
+Place = tuple[str, bytes]
+
+# The raw probabilities of each member of a council, by model; None where its call failed.
+Members = Mapping[str, Sequence[float] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """The probabilities of the truth and of the answer, and 1 where the answer was right."""
+
+    p_true: float
+    confidence: float
+    correct: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewLabel:
+    """A true answer for one question of a decision.
+
+    `truth` is the label as the question's task has it, `p` the raw reading in definition order.
+    `worth` says what that reading was worth, None where it is to be found from `p` each time.
+    `answered_by` names the answering models and the mode. `sampled` and `chance` say how the
+    decision came to be labelled, and are None where nobody said. `created_at` is in unix
+    milliseconds. Of a decision that the review queue handed out, the queue says how. With
+    `reviewer`, what this one said last is also kept when the label is replaced.
+    """
+
+    decision_seq: int
+    key: str
+    project: str
+    digest: bytes
+    question_id: int
+    label: Any
+    truth: int
+    p: Sequence[float]
+    answered_by: str
+    created_at: int
+    sampled: str | None = None
+    chance: float | None = None
+    members: Members | None = None
+    worth: Worth | None = None
+    reviewer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationState:
+    """What a project's labels taught about one exact question.
+
+    `labels` counts the labels there are, and `revision` all that were ever given, with those that
+    replaced another. `tried` is the revision that the last fit used, and `fitted_at` its time in
+    unix milliseconds. `calibrator` is the JSON of those in effect, `pools` that of the pools of
+    councils. `changed_at` is the time of the label with which the answers changed.
+    """
+
+    labels: int
+    revision: int
+    tried: int
+    fitted_at: int | None
+    calibrator: str | None
+    question_id: int
+    pools: str | None = None
+    changed_at: int | None = None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether anything that was learned is in effect."""
+        return self.calibrator is not None or self.pools is not None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """The most recent labels of one exact question, oldest first; `p` are raw readings.
+
+    The other lists are as in `NewLabel`; a time that was not noted is None. `relative` is the
+    chance to be handed out by the review queue, relative to the mean of all decisions, None where
+    it was not handed out. `decisions` has the rows of the labelled decisions.
+    """
+
+    state: CalibrationState
+    p: list[list[float]]
+    truth: list[int]
+    members: list[Members | None]
+    answered_by: list[str]
+    sampled: list[str | None]
+    chance: list[float | None]
+    created_at: list[int | None]
+    relative: list[float | None]
+    decisions: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLabel:
+    """A label as callers gave it for the question `key`; `label` is JSON, and a time may be None.
+
+    The other fields are as in `NewLabel`.
+    """
+
+    key: str
+    label: str
+    created_at: int | None
+    sampled: str | None
+    chance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedLabel:
+    """A stored label without the rest of its reading.
+
+    `review_round` and `doubt` say when and at which level the review queue handed it out.
+    `p` and `members` are there only where `worth` is not known, or depends on today's pools.
+    """
+
+    id: int
+    truth: int
+    answered_by: str
+    chance: float | None
+    review_round: int | None
+    doubt: int | None
+    worth: Worth | None
+    p: list[float] | None
+    members: Members | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewerLabels:
+    """Labels that came after others, oldest first, and what is known with them.
+
+    `left` are the ids of all of the most recent labels, None where none of them was replaced.
+    `relative` has the chance of today, relative to the mean of all decisions, by round of the
+    review queue and level of doubt.
+    """
+
+    state: CalibrationState
+    labels: list[WeighedLabel]
+    left: list[int] | None
+    relative: Mapping[tuple[int, int], float]
