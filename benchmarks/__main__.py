@@ -27,6 +27,8 @@ from benchmarks import (
     s13_size,
     s14_beside_tydex,
     s15_labels,
+    s16_dialects,
+    s17_client,
     wrong_keys,
 )
 from benchmarks.harness import Benchmark, NotRun, Options, Result, run_program
@@ -49,6 +51,8 @@ BENCHMARKS = {
         s13_size.BENCHMARK,
         s14_beside_tydex.BENCHMARK,
         s15_labels.BENCHMARK,
+        s16_dialects.BENCHMARK,
+        s17_client.BENCHMARK,
         maps.RATE,
         plans.STAGED,
         plans.COUNCIL,
