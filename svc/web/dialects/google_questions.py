@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from marshmallow import INCLUDE, Schema, ValidationError, post_load
 
-from svc import limits
+from svc import jsontext, limits
 from svc.jsontext import JsonObject
 from svc.questions import Anything, Described, TextField, amount
-from svc.schemas import OneOf
+from svc.schemas import OneOf, questions_text
 from svc.shapes import mapping
 from svc.web.dialects.fields import Told, Whole, each
 from svc.web.dialects.google_parts import TEXT_PART, PartsField, text_and_images
@@ -68,7 +70,7 @@ QUESTIONS = {"choice": MappedChoiceSchema, "noul": MappedNoulSchema, "score": Ma
 _QUESTION = Told(QUESTIONS)
 
 
-class MapField(Described[JsonObject]):
+class MapField(Described[Mapping[str, JsonObject]]):
     """The questions by keys of the caller's."""
 
     form = {  # noqa: RUF012
@@ -77,9 +79,21 @@ class MapField(Described[JsonObject]):
         "maxProperties": limits.MAPPED_QUESTIONS,
     }
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> JsonObject:
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Any, **kwargs: Any
+    ) -> Mapping[str, JsonObject]:
         if not isinstance(value, Mapping):
             raise ValidationError("must be an object of question key to question")
         amount(len(value), (1, limits.MAPPED_QUESTIONS), "questions")
-        loaded = each(_QUESTION.deserialize, list(value.values()), list(value))
-        return dict(zip(value, loaded, strict=True))
+        text = questions_text(value)
+        return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _mapped(value)
+
+
+@lru_cache(maxsize=limits.QUESTIONS_KEPT)
+def _remembered(text: str) -> Mapping[str, JsonObject]:
+    return MappingProxyType(_mapped(jsontext.loads(text.encode())))
+
+
+def _mapped(questions: Mapping[str, Any]) -> dict[str, JsonObject]:
+    loaded = each(_QUESTION.deserialize, list(questions.values()), list(questions))
+    return dict(zip(questions, loaded, strict=True))
