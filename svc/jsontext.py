@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, NoReturn
 
@@ -14,6 +13,9 @@ from svc.errors import InvalidJson
 
 # A longer whole number is no float either.
 INT_DIGITS = 400
+
+# No float is written with more significant digits, or more characters.
+FLOAT_DIGITS, FLOAT_CHARS = 17, 24
 
 # A text, in which no quote is escaped any more.
 _TEXT = re.compile(rb'"[^"]*"?')
@@ -134,15 +136,19 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 
 
 def _parse_float(text: str) -> float | Literal:
+    if len(text) > FLOAT_CHARS and len(_digits(text)) > FLOAT_DIGITS:
+        return Literal(text)
     number = float(text)
     written = repr(number)
-    if written == text:
-        return number
-    try:
-        return number if Decimal(written) == Decimal(text) else Literal(text)
-    except InvalidOperation:
-        # The exponent is beyond what even a Decimal holds.
-        return Literal(text)
+    # A float is so near to its text that with equal digits the exponents are equal too.
+    same = written == text or _digits(written) == _digits(text)
+    return number if same else Literal(text)
+
+
+def _digits(number: str) -> str:
+    """The digits of a number without its exponent, and without zeros in front and at the end."""
+    mantissa = number.partition("e")[0].partition("E")[0]
+    return mantissa.replace(".", "").strip("-0")
 
 
 def _parse_int(text: str) -> int | Literal:

@@ -76,6 +76,7 @@ BODIES: dict[str, Callable[[], str]] = {
     "numbers beyond a float, fewer": lambda: _elements("1e400", 190_000),
     "numbers of many digits": lambda: _elements("1" * 4_299, 3_800),
     "decimals of many digits": lambda: _elements("1." + "1" * 76 + "e5", 190_000),
+    "decimals of many zeros": lambda: _elements("0." + "0" * 70 + "1e5", 190_000),
     "one number": lambda: _state("1" * (BODY_BYTES - 200)),
     "short texts": lambda: _elements('""', 5_500_000),
     "texts that end in a backslash": lambda: _elements(r'"\\"', 3_300_000),
