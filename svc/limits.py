@@ -119,6 +119,9 @@ TRY_EVERY = 10
 # A fit of more labels is tried only after the response to the label was sent.
 FITTED_AT_ONCE = 1_000
 
+# After fits the background rests so many times as long as they took: they cost a tenth of a core.
+FIT_REST = 9
+
 # The time between two fits of a calibrator, and the labels that a fit, a report or a prediction set
 # reads, which are the most recent ones.
 REFIT_S = 5.0

@@ -23,8 +23,12 @@ class Scheduler(Generic[T]):
         retry_s: float = limits.REFIT_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """An item that fails runs again after `retry_s` seconds; `clock` gives seconds."""
+        """An item that fails runs again after `retry_s` seconds; `clock` gives seconds.
+
+        After each item nothing runs for `limits.FIT_REST` times as long as it took.
+        """
         self._run, self._retry_s, self._clock = run, retry_s, clock
+        self._rested = clock()
         self._due: dict[T, float] = {}
         self._changed = threading.Condition()
         self._closed = False
@@ -48,19 +52,23 @@ class Scheduler(Generic[T]):
 
     def _loop(self) -> None:
         while (item := self._next()) is not None:
+            began = self._clock()
             try:
                 self._run(item)
             except Exception:
                 # The failure of one item must not end the thread.
                 log.exception("a refit failed")
                 self.schedule(item, self._retry_s)
+            ended = self._clock()
+            self._rested = ended + limits.FIT_REST * (ended - began)
 
     def _next(self) -> T | None:
         """Wait for the next item that is due; None once closed."""
         with self._changed:
             while not self._closed:
                 first = min(self._due, key=self._due.__getitem__, default=None)
-                left_s = None if first is None else self._due[first] - self._clock()
+                due = None if first is None else max(self._due[first], self._rested)
+                left_s = None if due is None else due - self._clock()
                 if first is not None and left_s is not None and left_s <= 0:
                     del self._due[first]
                     return first

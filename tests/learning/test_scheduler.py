@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from svc import limits
 from svc.learning.scheduler import Scheduler
 
 
@@ -57,6 +58,27 @@ def test_what_is_scheduled_again_runs_once_at_the_earlier_time() -> None:
         assert ran.wait_for(2) == ["twice", "after"]
 
     using(ran, use)
+
+
+def test_a_rest_follows_what_took_long() -> None:
+    now, began_at = [0.0], []
+    ran = Ran()
+
+    def run(item: str) -> None:
+        began_at.append(now[0])
+        now[0] += 1.0
+        ran(item)
+
+    later = Scheduler(run, clock=lambda: now[0])
+    try:
+        later.schedule("long", 0)
+        ran.wait_for(1)
+        while len(began_at) < 2:
+            now[0] += 0.01
+            later.schedule("next", 0)
+    finally:
+        later.close()
+    assert began_at[1] >= 1.0 + limits.FIT_REST
 
 
 def test_a_failure_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
