@@ -17,6 +17,7 @@ def by_models(
     """The answer that models gave, calibrated by the project's labels, with the `extra` fields."""
     reading = knowledge.calibrated(question, finding)
     fields = {
+        "type": question.type,
         **question.answer(reading),
         "calibrated": knowledge.calibrator(question, finding) is not None,
         **finding.extra,
@@ -36,6 +37,7 @@ def by_models(
 def by_rule(question: Question, label: Any, extra: Mapping[str, Any]) -> Answer:
     """The answer that a rule gave: all probability on its label, and nothing guaranteed."""
     fields = {
+        "type": question.type,
         **question.answer(question.certain(label)),
         "confidence": 1.0,
         "calibrated": False,

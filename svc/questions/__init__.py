@@ -48,10 +48,14 @@ from svc.questions.text import Text, TextSchema
 
 TYPES: dict[str, QuestionSchema] = {}
 
+# The same with the other names that requests may use.
+NAMES: dict[str, QuestionSchema] = {}
+
 
 def register(schema: QuestionSchema) -> None:
     """Make a question type known under its name."""
     TYPES[schema.model.type] = schema
+    NAMES.update(dict.fromkeys((schema.model.type, *schema.model.other_names), schema))
 
 
 register(ChoiceSchema())
@@ -88,6 +92,7 @@ __all__ = [
     "DECIMALS",
     "ESCAPE",
     "EVEN",
+    "NAMES",
     "SCORE",
     "TYPES",
     "Anything",

@@ -34,6 +34,7 @@ class Noul(Distribution):
     """Whether something holds; the answer is P(yes)."""
 
     type = "noul"
+    other_names = ("boolean", "yes_no")
     task = TaskKind.YES_NO
     names_options = True
     guidance = "Decide whether this holds for the input."

@@ -41,6 +41,7 @@ from svc.schemas.plan import PlanField, model_plan
 from svc.schemas.references import ReviewerField
 from svc.schemas.responses import (
     DECISION_ID,
+    REFUSED,
     DecidedSchema,
     DecisionResponseSchema,
     ResponseSchema,
@@ -54,6 +55,7 @@ __all__ = [
     "DECISION_ID",
     "DEFAULT_PROJECT",
     "MODES",
+    "REFUSED",
     "BulkFeedback",
     "BulkFeedbackSchema",
     "DecidedSchema",

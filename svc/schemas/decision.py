@@ -18,6 +18,7 @@ from svc.names import UnsoundName, project_name
 from svc.phrases import quoted
 from svc.pins import LATEST, NEWEST, PINS
 from svc.questions import (
+    NAMES,
     TYPES,
     Described,
     FlagField,
@@ -32,7 +33,7 @@ from svc.schemas.loading import load, refuse_many_unknown
 from svc.schemas.messages import describe
 from svc.schemas.plan import PlanField
 from svc.schemas.references import RefField, TagsField
-from svc.shapes import NO_CONTROL, VISIBLE, Named, mapping, one_of, one_of_types
+from svc.shapes import FLAG, NO_CONTROL, VISIBLE, Named, mapping, one_of, one_of_types
 from svc.terms import Mode, Privacy
 
 MODES = tuple(mode.value for mode in Mode)
@@ -111,7 +112,7 @@ class PrivacyField(OneOf):
 class DebiasField(Described[bool | str]):
     """`true`, `false` or `"auto"`."""
 
-    form = {"enum": [True, False, "auto"]}  # noqa: RUF012
+    form = {"anyOf": [FLAG, {"const": "auto"}]}  # noqa: RUF012
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool | str:
         if isinstance(value, bool) or value == "auto":
@@ -201,7 +202,7 @@ def questions_text(questions: Any) -> str:
 
 def any_question() -> Named:
     """The JSON schema of a question of any type."""
-    names = {kind: schema.component for kind, schema in TYPES.items()}
+    names = {kind: schema.component for kind, schema in NAMES.items()}
     return Named("Question", one_of_types(dict(TYPES), names))
 
 
@@ -231,13 +232,13 @@ def _load_question(key: str, body: Any) -> Question:
     kind = body.get("type")
     if kind is None:
         raise ValidationError({"type": [f"is missing; allowed: {', '.join(TYPES)}"]})
-    if not isinstance(kind, str) or kind not in TYPES:
+    if not isinstance(kind, str) or kind not in NAMES:
         name = f" {quoted(kind)}" if isinstance(kind, str) else ""
         raise InvalidJson(
             f"question {quoted(key)}: unknown type{name}; allowed: {', '.join(TYPES)}"
         )
-    refuse_many_unknown(TYPES[kind], body)
-    question: Question = TYPES[kind].load(body)
+    refuse_many_unknown(NAMES[kind], body)
+    question: Question = NAMES[kind].load(body)
     return question
 
 
@@ -289,9 +290,8 @@ class DecisionRequestSchema(Schema):
         "Let the model reason briefly before it answers; always in verbal mode.", default=False
     )
     project = ProjectField(
-        "The calibration namespace: feedback and calibrators are kept per project. Without it and "
-        "with a key of one project: that project.",
-        default=DEFAULT_PROJECT,
+        "The calibration namespace: feedback and calibrators are kept per project. Without it: "
+        f"`{DEFAULT_PROJECT}`, or the project of a key that is for one alone."
     )
     config = OneOf(
         (*PINS, LATEST),

@@ -39,10 +39,8 @@ _CALIBRATED = described(
 )
 
 
-_REFUSED = {
-    "const": True,
-    "description": "Asked, but no model gave a valid answer (`POST /v1/decisions` alone).",
-}
+# Always true, but generators of clients write broken code for an optional constant.
+REFUSED = described(FLAG, "Asked, but no model gave a valid answer (`POST /v1/decisions` alone).")
 
 
 class ResponseSchema(Schema):
@@ -71,7 +69,7 @@ def any_answer() -> Named:
     of_types = [Named(component(kind, "Answer"), answer(kind)) for kind in TYPES]
     skipped = record(
         {"skipped": {"const": True}},
-        {"stage": _ADDED["stage"], "refused": _REFUSED},
+        {"stage": _ADDED["stage"], "refused": REFUSED},
         description="Not asked: `when` did not match, or an answer that it needs was skipped.",
     )
     return Named(
@@ -88,8 +86,13 @@ def answer(kind: str) -> Json:
     own = TYPES[kind].model.answer_schema
     return {
         **own,
-        "properties": {**own["properties"], "calibrated": _CALIBRATED, **_ADDED},
-        "required": [*own["required"], "calibrated"],
+        "properties": {
+            "type": {"const": kind},
+            **own["properties"],
+            "calibrated": _CALIBRATED,
+            **_ADDED,
+        },
+        "required": ["type", *own["required"], "calibrated"],
     }
 
 

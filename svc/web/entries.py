@@ -7,13 +7,44 @@ again took most of a page's time.
 from __future__ import annotations
 
 from svc import jsontext
-from svc.records import FACTS
-from svc.schemas import DecidedSchema, ResponseSchema, Shown, any_answer, any_label, columns
-from svc.shapes import COUNT, PROBABILITY, SHA256, TEXT, array, mapping, nullable, one_of
+from svc.questions import TYPES
+from svc.records import FACTS, REDACTED
+from svc.schemas import (
+    DecidedSchema,
+    ResponseSchema,
+    Shown,
+    answer,
+    any_answer,
+    any_label,
+    columns,
+)
+from svc.shapes import (
+    COUNT,
+    OBJECT,
+    PROBABILITY,
+    SHA256,
+    TEXT,
+    Named,
+    array,
+    mapping,
+    nullable,
+    one_of,
+)
 from svc.store import GivenLabel
 from svc.store.decisions import AuditEntry
 from svc.terms import Sampling
 from svc.web import systemone
+
+
+def any_stored_answer() -> Named:
+    """The JSON schema of an answer as it was stored, in the shape of any route."""
+    extracting = [kind for kind, schema in TYPES.items() if schema.model.extracts]
+    whole = answer(extracting[0])
+    own = {"type": one_of([*extracting, *systemone.ALIASES]), "value": {"const": REDACTED}}
+    redacted = {**whole, "properties": {**whole["properties"], **own}}
+    untyped = {"not": {"required": ["type"]}, "description": "As stored before version 0.2."}
+    forms = [any_answer, systemone.any_answer, Named("RedactedAnswer", redacted)]
+    return Named("StoredAnswer", {"anyOf": [*forms, Named("UntypedAnswer", {**OBJECT, **untyped})]})
 
 
 class AuditEntrySchema(DecidedSchema):
@@ -25,7 +56,7 @@ class AuditEntrySchema(DecidedSchema):
     created_at = Shown(COUNT, "Milliseconds since the epoch.")
     tags = Shown(mapping(TEXT), "As the caller gave them.")
     answers = Shown(
-        mapping({"anyOf": [any_answer, systemone.any_answer]}),
+        mapping(any_stored_answer),
         "As returned, without extracted values under `privacy: strict`.",
     )
     images = Shown(array(SHA256), "Salted SHA-256 of each image as sent.", optional=True)

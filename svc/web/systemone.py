@@ -24,6 +24,7 @@ from svc.pins import LATEST
 from svc.questions import TYPES, Descriptions, Levels, component
 from svc.records import Answer, Decision, Source
 from svc.schemas import (
+    REFUSED,
     DecisionRequest,
     DecisionRequestSchema,
     DecisionResponseSchema,
@@ -40,6 +41,7 @@ from svc.shapes import (
     TEXT,
     Json,
     Named,
+    array,
     described,
     mapping,
     nullable,
@@ -74,12 +76,11 @@ class Criteria:
         kind = question["type"]
         field = _replaced(ALIASES.get(kind, kind))
         if not isinstance(field, Levels):
-            return replace(answer, fields={"type": kind, **answer.fields})
+            return answer.plus(type=kind)
         criteria = question.get("criteria")
         levels = question.get(field.name) if criteria is None else criteria
         probabilities = _by_level(answer.fields["probabilities"])
-        own = {"probabilities": probabilities, "legend": _by_level(levels)}
-        return replace(answer, fields={"type": kind, **answer.fields, **own})
+        return answer.plus(type=kind, probabilities=probabilities, legend=_by_level(levels))
 
     def response(self, decision: Decision) -> JsonObject:
         """The body of the response to the caller."""
@@ -207,18 +208,19 @@ def _either(properties: Json, replaced: Descriptions | Levels | None) -> Json:
     about = full["description"]
     properties[name] = described({}, f"{about} Only looked at without criteria.")
     # Their number is that of the options or levels, but descriptions may be JSON.
+    any_of_each = array({}) if isinstance(replaced, Levels) else mapping({})
     properties["criteria"] = {
-        "type": [full["type"], "null"],
+        **nullable(any_of_each),
         **{bound: full[bound] for bound in _BOUNDS if bound in full},
         "description": f"{about} Descriptions may be text, null or any JSON.",
     }
-    return {"anyOf": [record({"criteria": {"type": full["type"]}}), record({name: full})]}
+    return {"if": record({"criteria": {"type": full["type"]}}), "else": record({name: full})}
 
 
 def skipped_answer() -> Named:
     """The JSON schema of what stands in place of an answer."""
     skipped = {"type": {"const": SKIPPED}, "skipped": {"const": True}}
-    others = {"stage": COUNT, "refused": {"const": True}}
+    others = {"stage": COUNT, "refused": REFUSED}
     return Named(_component(SKIPPED, "Answer"), record(skipped, others))
 
 

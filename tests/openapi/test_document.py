@@ -84,7 +84,6 @@ def test_every_description_of_a_question_says_its_default(whole: dict[str, Any])
         ("DecisionRequest", "mode"): "auto",
         ("DecisionRequest", "debias"): True,
         ("DecisionRequest", "think"): False,
-        ("DecisionRequest", "project"): "default",
         ("DecisionRequest", "config"): "svc-latest",
         ("DecisionRequest", "privacy"): "standard",
         ("DecisionRequest", "explain"): False,

@@ -116,6 +116,8 @@ class Question(ABC):
     """
 
     type: ClassVar[str]
+    # Other names of the type, which requests may use; nothing else knows them.
+    other_names: ClassVar[tuple[str, ...]] = ()
     guidance: ClassVar[str]
     # Whether there is an option order to reverse.
     reversible: ClassVar[bool] = False

@@ -143,7 +143,7 @@ CONDITION = Named(
         "description": "A value to equal, a list of values to be one of, or an operator.",
         "anyOf": [
             {"type": _SIMPLE},
-            {"type": "array"},
+            array({}),
             record(
                 {},
                 {name: {"type": _JSON_TYPES[kind]} for name, kind in OPERANDS.items()},
@@ -159,7 +159,7 @@ CONDITION = Named(
 class When(Described[tuple[Condition, ...]]):
     """An object of field name to a value, or to a list of values of which one must match."""
 
-    form = {**mapping({"type": [*_SIMPLE, "array"]}), "minProperties": 1}  # noqa: RUF012
+    form = {**mapping({"anyOf": [{"type": _SIMPLE}, array({})]}), "minProperties": 1}  # noqa: RUF012
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Any, **kwargs: Any

@@ -30,7 +30,10 @@ class Type(Anything):
     """The name of the question's type, which has chosen the schema."""
 
     def json_schema(self) -> Json:
-        return {**TEXT, "const": self.parent.model.type, **super().json_schema()}
+        model = self.parent.model
+        others = model.other_names
+        names = {"enum": [model.type, *others]} if others else {"const": model.type}
+        return {**TEXT, **names, **super().json_schema()}
 
 
 class QuestionKeysField(Described[tuple[str, ...]]):
@@ -170,7 +173,8 @@ class SetsSchema(QuestionSchema):
 
     @validates_schema
     def _needs_coverage(self, data: Mapping[str, Any], **_: Any) -> None:
-        if "coverage_per" in data and "coverage" not in data:
+        # Generated clients send every default.
+        if data.get("coverage_per") is CoveragePer.OPTION and "coverage" not in data:
             raise ValidationError("needs coverage", "coverage_per")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from svc.jsontext import JsonObject
 from svc.records import Answer, Decision
-from svc.schemas import DecisionRequest, DecisionResponseSchema, Shown, answer
+from svc.schemas import REFUSED, DecisionRequest, DecisionResponseSchema, Shown, answer
 from svc.shapes import (
     AMOUNT,
     COUNT,
@@ -81,7 +81,7 @@ def any_listed_answer() -> Named:
         for posed, fields in own.items()
     }
     kinds["refusal"] = record(
-        {**head, "skipped": {"const": True}}, {"refused": {"const": True}, "stage": COUNT}
+        {**head, "skipped": {"const": True}}, {"refused": REFUSED, "stage": COUNT}
     )
     names = {kind: f"Listed{kind.capitalize()}Answer" for kind in kinds}
     schemas = {kind: Named(names[kind], _typed(kind, schema)) for kind, schema in kinds.items()}
@@ -96,7 +96,7 @@ def _typed(kind: str, schema: Json) -> Json:
 def _others(kind: str, fields: Json) -> Json:
     """What an answer of `/v1/decide` may have besides its type's own fields."""
     others = answer(kind)["properties"]
-    return {name: form for name, form in others.items() if name not in (*fields, kind)}
+    return {name: form for name, form in others.items() if name not in ("type", *fields, kind)}
 
 
 class ListedResponseSchema(DecisionResponseSchema):

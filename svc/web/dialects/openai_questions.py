@@ -263,7 +263,8 @@ def _answer(posed: Posed, key: str, answer: Answer) -> JsonObject:
     head = {"name": posed.name, "question": key}
     if answer.source is Source.SKIPPED:
         return {"type": "refusal", **head, **answer.fields}
-    found = {name: value for name, value in answer.fields.items() if name != posed.type}
+    replaced = ("type", posed.type)
+    found = {name: value for name, value in answer.fields.items() if name not in replaced}
     if posed.kind == Rating.kind:
         found["score"] = answer.fields["score"]
     return {"type": posed.kind, **head, **found, **posed.answer(answer.fields)}
