@@ -42,7 +42,7 @@ def any_stored_answer() -> Named:
     whole = answer(extracting[0])
     own = {"type": one_of([*extracting, *systemone.ALIASES]), "value": {"const": REDACTED}}
     redacted = {**whole, "properties": {**whole["properties"], **own}}
-    untyped = {"not": {"required": ["type"]}, "description": "As stored before version 0.2."}
+    untyped = {"not": {"required": ["type"]}, "description": "As stored before answers had a type."}
     forms = [any_answer, systemone.any_answer, Named("RedactedAnswer", redacted)]
     return Named("StoredAnswer", {"anyOf": [*forms, Named("UntypedAnswer", {**OBJECT, **untyped})]})
 

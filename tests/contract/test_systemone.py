@@ -160,6 +160,7 @@ def test_a_skipped_answer_has_a_type_that_clients_pass_over(
         ),
         ({"type": "string", "enum": ["a"]}, 422, "choice"),
         ({"type": "poem"}, 400, "integer, string"),
+        ({"type": "boolean", "instructions": "?"}, 400, "integer, string"),
         ({"type": 5}, 400, "unknown type"),
         ({}, 422, "type"),
         ("noul", 422, "object"),

@@ -432,6 +432,7 @@ REFUSED: dict[str, tuple[int, str, list[str], Any]] = {
 ALLOWED: dict[str, Body] = {
     "a state of 150,000 characters": ask(NOUL, state="x" * 150_000),
     "64 questions": {"state": "x", "questions": {str(i): NOUL for i in range(64)}},
+    "another name of a type": ask({**NOUL, "type": "boolean"}),
     "2 options": ask({**CHOICE, "options": options(2)}),
     "255 options": ask({**CHOICE, "options": options(255)}),
     "20 options in logprobs mode": ask({**CHOICE, "options": options(20)}, mode="logprobs"),

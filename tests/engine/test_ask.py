@@ -145,6 +145,7 @@ def test_extraction_beside_labels_is_asked_in_both_orders() -> None:
         assert response["debiased"] is True
         assert response["answers"]["k0"]["noul"] == pytest.approx(0.8)
         assert response["answers"]["k1"] == {
+            "type": "text",
             "value": "Oslo",
             "confidence": 0.6,
             "calibrated": False,

@@ -60,7 +60,7 @@ def test_a_response_has_every_field_of_the_contract_and_no_other() -> None:
             "debiased": True,
             "project": "shop",
             "config": "svc-1.1.0",
-            "answers": {"k0": {"noul": 0.9, "calibrated": False}},
+            "answers": {"k0": {"type": "noul", "noul": 0.9, "calibrated": False}},
         }
 
 
@@ -70,11 +70,13 @@ def test_answers_have_the_fields_of_their_type_in_the_order_asked() -> None:
         answers = made.decide(asking(MULTI, strict, NOUL, SCORE))["answers"]
     assert list(answers) == ["k0", "k1", "k2", "k3"]
     assert answers["k0"] == {
+        "type": "multi",
         "selected": ["refund", "delay"],
         "probabilities": {"refund": 0.8, "delay": 0.8},
         "calibrated": False,
     }
     assert answers["k1"] == {
+        "type": "choice",
         "choice": "billing",
         "probabilities": {"billing": 0.5, "access": 0.25, "none_of_these": 0.25},
         "confidence": 0.5,
@@ -84,6 +86,7 @@ def test_answers_have_the_fields_of_their_type_in_the_order_asked() -> None:
         "guaranteed": False,
     }
     assert answers["k3"] == {
+        "type": "score",
         "score": 1.25,
         "probabilities": [0.25, 0.25, 0.5],
         "confidence": 0.5,
@@ -133,7 +136,7 @@ def test_the_caller_may_have_answers_in_another_shape_and_that_is_stored() -> No
             api_key="key_1",
             present=lambda key, answer: answer.plus(key=key),
         )
-        expected = {"noul": 0.9, "calibrated": False, "key": "k0"}
+        expected = {"type": "noul", "noul": 0.9, "calibrated": False, "key": "k0"}
         assert decision.response()["answers"]["k0"] == expected
         assert made.journal.records[0].answers["k0"].fields == expected
         assert made.journal.records[0].api_key == "key_1"

@@ -425,4 +425,4 @@ def test_only_their_own_plans_add_their_fields() -> None:
             ({"race": ids("ab")}, set()),
         ]:
             answer = made.decide(asking(model))["answers"]["k0"]
-            assert set(answer) - {"noul", "calibrated"} == added
+            assert set(answer) - {"type", "noul", "calibrated"} == added

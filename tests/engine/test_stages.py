@@ -131,7 +131,8 @@ def test_a_rule_has_all_probability_on_its_answer(
 ) -> None:
     with world(m=failing(Refused())) as made:
         response = made.decide(asking({"x": 1}, a={**question, "rules": [rule(label, x=1)]}))
-        expected = {**answer, "confidence": 1.0, "calibrated": False, "rule": 0}
+        own = {"confidence": 1.0, "calibrated": False, "rule": 0}
+        expected = {"type": question["type"], **answer, **own}
         assert response["answers"]["a"] == expected
         assert made.client.calls == []
         assert (response["cost_usd"], response["latency_ms"], response["cached"]) == (0, 0, False)

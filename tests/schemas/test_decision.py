@@ -172,3 +172,16 @@ def test_logprobs_cannot_answer_a_choice_of_over_20_options() -> None:
 
 def test_a_long_key_is_cut_in_the_message() -> None:
     assert len(refusal(body(questions={"k" * 5_000: 5}))) < 200
+
+
+@pytest.mark.parametrize("name", ["boolean", "yes_no"])
+def test_other_names_of_yes_or_no_are_the_same_question(name: str) -> None:
+    (named,) = load_decision(body(questions={"spam": {**NOUL, "type": name}})).questions.values()
+    (noul,) = load_decision(body()).questions.values()
+    assert named == noul
+    assert (named.type, named.definition_json) == ("noul", noul.definition_json)
+
+
+def test_what_a_missing_coverage_per_counts_as_may_be_said_without_coverage() -> None:
+    question = {**CHOICE, "coverage_per": "answer"}
+    assert load_decision(body(questions={"q": question})).questions["q"].coverage is None

@@ -20,6 +20,7 @@ def test_a_decision_comes_back_with_every_field_of_the_contract(start: Start) ->
     assert re.fullmatch(r"dec_[0-9A-HJKMNP-TV-Z]{26}", body.pop("id"))
     assert body.pop("latency_ms") > 0
     answer = body.pop("answers")["animal"]
+    assert answer["type"] == "choice"
     assert answer["choice"] == "cat"
     assert answer["probabilities"] == {"cat": 0.75, "dog": 0.25}
     assert answer["confidence"] == 0.75
@@ -79,3 +80,19 @@ def test_the_questions_order_is_kept(start: Start) -> None:
     body = json.dumps({"state": "s", "questions": questions})  # Flask's own would sort the keys
     response = start().test_client().post("/v1/decide", data=body)
     assert list(response.get_json()["answers"]) == names
+
+
+def test_every_answer_says_its_type_where_it_is_returned_and_where_it_is_stored(
+    start: Start,
+) -> None:
+    client = start().test_client()
+    asked = {"type": "yes_no", "instructions": "Is it a cat?"}
+    ruled = {**asked, "rules": [{"if": {"pet": "dog"}, "answer": False}]}
+    skipped = {**asked, "when": {"pet": "fish"}}
+    questions = {"asked": asked, "ruled": ruled, "skipped": skipped}
+    body = decision(state={"pet": "dog"}) | {"questions": questions}
+    decided = client.post("/v1/decide", json=body).get_json()
+    assert [one.get("type") for one in decided["answers"].values()] == ["noul", "noul", None]
+    assert decided["answers"]["skipped"] == {"skipped": True}
+    stored = client.get(f"/v1/decisions/{decided['id']}").get_json()
+    assert stored["answers"] == decided["answers"]

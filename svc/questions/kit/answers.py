@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.shapes import FLAG, PROBABILITY, TEXT, array, described, mapping
+from svc.shapes import FLAG, NUMBER, PROBABILITY, TEXT, array, described, mapping
 
 CONFIDENCE = described(PROBABILITY, "The probability of the answer.")
 OF_OPTIONS = mapping(PROBABILITY)
@@ -10,7 +10,10 @@ ABSTAIN = {
     "abstain": described(FLAG, "Whether `confidence` is below the question's `min_confidence`.")
 }
 # For types whose answers have no other confidence.
-RULED = {"confidence": {"const": 1, "description": "Only where a rule answered."}}
+# Exactly 1, but generators of clients write broken code for an optional constant.
+RULED = {
+    "confidence": described({**NUMBER, "minimum": 1, "maximum": 1}, "Only where a rule answered.")
+}
 COVERAGE = {
     "coverage": described(PROBABILITY, "As asked for."),
     "guaranteed": described(FLAG, "Whether there are labels enough for `set`."),
