@@ -15,6 +15,7 @@ from svc.web import (
     dashboard,
     decide,
     decisions,
+    decorators,
     drift,
     error_handlers,
     export,
@@ -27,6 +28,7 @@ from svc.web import (
     ops,
     projects,
     rates,
+    repeats,
     review,
     systemone,
 )
@@ -51,10 +53,12 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     stored = services.decisions.any_of
     auth.register(app, services.keys, shared.buckets, shared.turns, *rules, stored=stored)
     error_handlers.register(app)
-    app.register_blueprint(decide.blueprint(services.core.engine))
-    app.register_blueprint(systemone.blueprint(services.core.engine))
-    app.register_blueprint(dialects.blueprint(services.core.engine))
-    app.register_blueprint(feedback.blueprint(services.learner))
+    kept = repeats.Repeats(services.kept, shared.repeats, services.database.salt)
+    repeated = decorators.once(kept)
+    app.register_blueprint(decide.blueprint(services.core.engine, repeated))
+    app.register_blueprint(systemone.blueprint(services.core.engine, repeated))
+    app.register_blueprint(dialects.blueprint(services.core.engine, repeated))
+    app.register_blueprint(feedback.blueprint(services.learner, repeated))
     app.register_blueprint(calibration.blueprint(services.reporter))
     app.register_blueprint(drift.blueprint(services.reporter))
     app.register_blueprint(rates.blueprint(services.rates))

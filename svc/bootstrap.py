@@ -40,13 +40,14 @@ from svc.providers import (
 from svc.questions import Question
 from svc.ratelimit import Buckets
 from svc.settings import Settings
-from svc.sharing import FairLock, WorkerLoads
+from svc.sharing import FairLock, NamedLocks, WorkerLoads
 from svc.store import (
     Activity,
     ApiKeys,
     CallBudget,
     Database,
     Judgements,
+    KeptAnswers,
     Labels,
     Periods,
     ProjectKeys,
@@ -91,9 +92,11 @@ class Shared(SharedCalls):
         self.usage = UsageBoard()
         self.worker_loads = WorkerLoads()
         self.turns = Turns()
+        self.repeats = NamedLocks()
 
     def close(self) -> None:
         """Release it in this process."""
+        self.repeats.close()
         self.turns.close()
         self.worker_loads.close()
         self.usage.close()
@@ -139,6 +142,7 @@ class Services:
     activity: Activity
     review: ReviewDesk
     reviewers: Reviewers
+    kept: KeptAnswers
     core: Core
     metrics: Metrics
 
@@ -243,6 +247,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         activity=Activity(database),
         review=ReviewDesk(decisions, versions, reporter, ReviewQueue(database), judgements),
         reviewers=Reviewers(decisions, versions, judgements),
+        kept=KeptAnswers(database),
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )

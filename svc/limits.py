@@ -24,6 +24,10 @@ QUESTIONS_JSON_CHARS = 1_000_000
 REQUEST_ID_CHARS = 64
 PROJECT_CHARS = 200
 
+# The length of an Idempotency-Key, and for how long the answer of its request is kept.
+IDEMPOTENCY_KEY_CHARS = 255
+IDEMPOTENCY_KEPT_S = 86_400
+
 # A caller's reference of a decision, the tags of a decision, and the names and texts of these.
 REF_CHARS = 128
 TAGS = 16

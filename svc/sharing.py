@@ -18,6 +18,8 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
+from svc.deadline import Deadline
+
 # Any workers beyond this number share the last row.
 MAX_WORKERS = 1_024
 
@@ -29,6 +31,9 @@ DEADLOCK_RETRY_S = 0.001
 # continued at one instant.
 LOOK_EVERY_S = 0.2
 LOOKS = 3
+
+# The pause between two looks at whether another process has released a lock by name.
+NAMED_RETRY_S = 0.02
 
 # A worker that has not said for so long how many connections it has takes no new ones.
 SILENT_S = 2.5
@@ -184,6 +189,58 @@ class FairLock:
         """Release it in this process."""
         self._gate.close()
         self._lock.close()
+
+
+class NamedLocks:
+    """Locks by name, which processes forked after this was made share; for one thread at a time.
+
+    The operating system releases those of a process when it ends, in whatever way. A wait for one
+    ends at a deadline, also where the process that holds it is stopped.
+    """
+
+    def __init__(self) -> None:
+        self._file, path = tempfile.mkstemp()
+        # Without a name nobody else can open it.
+        os.unlink(path)
+        self.close = weakref.finalize(self, os.close, self._file)
+        self._changed = threading.Condition()
+        self._held: set[int] = set()
+
+    @contextlib.contextmanager
+    def hold(self, name: bytes, deadline: Deadline) -> Iterator[None]:
+        """Hold the lock of a name of 8 or more random bytes. Raises `Timeout` at the deadline."""
+        # A lock is one byte of the file, at a place that the system takes for one in a file.
+        place = int.from_bytes(name[:8]) >> 2
+        with self._in_this_process(place, deadline):
+            while not self._take(place):
+                deadline.check()
+                time.sleep(NAMED_RETRY_S)
+            try:
+                yield
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+
+    @contextlib.contextmanager
+    def _in_this_process(self, place: int, deadline: Deadline) -> Iterator[None]:
+        """The system knows only processes, not threads."""
+        with self._changed:
+            while place in self._held:
+                deadline.check()
+                self._changed.wait(deadline.left())
+            self._held.add(place)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held.discard(place)
+                self._changed.notify_all()
+
+    def _take(self, place: int) -> bool:
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
 
 
 class WorkerLoads:

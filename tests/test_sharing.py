@@ -235,3 +235,96 @@ os.kill(child, signal.SIGKILL)
 os.waitpid(child, 0)
 """
     assert run(script).split() == ["True"]
+
+
+NAMED = """
+import time
+from svc.deadline import Deadline
+from svc.errors import Timeout
+from svc.sharing import NamedLocks
+locks, (read, write) = NamedLocks(), os.pipe()
+"""
+
+
+def test_a_lock_of_one_name_is_held_by_one_thread_of_one_process_at_a_time() -> None:
+    script = """
+import tempfile, threading
+counted = tempfile.TemporaryFile()
+file = counted.fileno()
+os.pwrite(file, (0).to_bytes(8), 0)
+
+def count():
+    for _ in range(100):
+        with locks.hold(b"one name", Deadline(60)):
+            seen = int.from_bytes(os.pread(file, 8, 0))
+            os.pwrite(file, (seen + 1).to_bytes(8), 0)
+
+def count_in_threads():
+    threads = [threading.Thread(target=count) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+children = [forked(count_in_threads) for _ in range(2)]
+for child in children:
+    os.waitpid(child, 0)
+print(int.from_bytes(os.pread(file, 8, 0)))
+"""
+    assert run(NAMED + script).split() == ["600"]
+
+
+HOLD = """
+def hold():
+    with locks.hold(b"one name", Deadline(60)):
+        os.write(write, b"held")
+        signal.pause()
+
+holder = forked(hold)
+os.read(read, 4)
+"""
+
+
+def test_a_killed_process_holds_no_name() -> None:
+    script = """
+def wait():
+    with locks.hold(b"one name", Deadline(60)):
+        os.write(write, b"got")
+
+waiter = forked(wait)
+os.kill(holder, signal.SIGKILL)
+os.waitpid(holder, 0)
+print(os.read(read, 3).decode())
+os.waitpid(waiter, 0)
+"""
+    assert run(NAMED + HOLD + script).split() == ["got"]
+
+
+def test_a_wait_for_a_name_ends_at_the_deadline_also_where_its_holder_is_stopped() -> None:
+    script = """
+os.kill(holder, signal.SIGSTOP)
+try:
+    with locks.hold(b"one name", Deadline(0.2)):
+        print("held by two")
+except Timeout:
+    print("timeout")
+with locks.hold(b"another name", Deadline(0.2)):
+    print("another")
+os.kill(holder, signal.SIGKILL)
+os.waitpid(holder, 0)
+"""
+    assert run(NAMED + HOLD + script).split() == ["timeout", "another"]
+
+
+def test_a_wait_for_another_thread_ends_at_the_deadline() -> None:
+    script = """
+with locks.hold(b"one name", Deadline(60)):
+    try:
+        with locks.hold(b"one name", Deadline(0.1)):
+            print("held twice")
+    except Timeout:
+        print("timeout")
+with locks.hold(b"one name", Deadline(0.1)):
+    print("free")
+"""
+    assert run(NAMED + script).split() == ["timeout", "free"]

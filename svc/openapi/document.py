@@ -29,7 +29,8 @@ def document(routes: Iterable[Route]) -> Json:
     parameters = converter.schema2parameters
     for route in routes:
         operation = converter.resolved(route.operation())
-        places = {"path": route.description.path, "query": route.description.query}
+        said = route.description
+        places = {"path": said.path, "query": said.query, "header": said.header}
         given = [(schema, place) for place, schema in places.items() if schema is not None]
         fields = [one for schema, place in given for one in parameters(schema, location=place)]
         # The first parameter is the name of a component.

@@ -8,24 +8,21 @@ from svc import errors
 from svc.errors import ApiError, InternalError
 from svc.shapes import TEXT, Json, described, record, ref
 
+_TEXT: Json = {"schema": TEXT, "required": True}
 HEADERS: Json = {
     "x-request-id": {
+        **_TEXT,
         "description": "The caller's own, or a new one; the server's log has it too.",
-        "schema": TEXT,
-        "required": True,
     },
     "Retry-After": {
         "description": "Seconds until it is worth trying again.",
         "schema": {"type": "integer", "minimum": 1},
         "required": True,
     },
-    "WWW-Authenticate": {"description": "`Bearer`.", "schema": TEXT, "required": True},
+    "WWW-Authenticate": {**_TEXT, "description": "`Bearer`."},
+    "Idempotent-Replayed": {"description": "`true` where it was given before.", "schema": TEXT},
     "x-next-before": {"description": "`before` of the next page, if any.", "schema": TEXT},
-    "Content-Security-Policy": {
-        "description": "Blocks every other origin.",
-        "schema": TEXT,
-        "required": True,
-    },
+    "Content-Security-Policy": {**_TEXT, "description": "Blocks every other origin."},
 }
 _OF_STATUS = {429: ("Retry-After",), 401: ("WWW-Authenticate",)}
 

@@ -31,6 +31,7 @@ class Description:
     lines: str = ""
     query: type[Schema] | None = None
     path: type[Schema] | None = None
+    header: type[Schema] | None = None
     answers: Any = None
     media: tuple[str, ...] = (JSON,)
     headers: tuple[str, ...] = ()

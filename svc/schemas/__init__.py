@@ -49,6 +49,7 @@ from svc.schemas.responses import (
     answer,
     any_answer,
     columns,
+    redacted_answer,
 )
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "load_questions",
     "model_plan",
     "questions_text",
+    "redacted_answer",
     "refuse_many_unknown",
     "walk",
     "with_state",

@@ -6,12 +6,13 @@ schema stands beside the view that answers with it, and those of a decision stan
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from marshmallow import EXCLUDE, Schema
 
 from svc.questions import TYPES, Anything, component
-from svc.records import FACTS
+from svc.records import FACTS, REDACTED
 from svc.shapes import (
     COUNT,
     FLAG,
@@ -22,6 +23,7 @@ from svc.shapes import (
     Named,
     described,
     mapping,
+    one_of,
     record,
 )
 
@@ -94,6 +96,17 @@ def answer(kind: str) -> Json:
         },
         "required": ["type", *own["required"], "calibrated"],
     }
+
+
+def redacted_answer(aliases: Iterable[str]) -> Named:
+    """The JSON schema of what the audit log has for an extracted value under `privacy: strict`.
+
+    `aliases` are further names of their types.
+    """
+    extracting = [kind for kind, schema in TYPES.items() if schema.model.extracts]
+    whole = answer(extracting[0])
+    own = {"type": one_of([*extracting, *aliases]), "value": {"const": REDACTED}}
+    return Named("RedactedAnswer", {**whole, "properties": {**whole["properties"], **own}})
 
 
 def columns(*names: str) -> dict[str, Shown]:

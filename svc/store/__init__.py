@@ -17,6 +17,7 @@ from svc.store.errors import (
     UnreadableKey,
 )
 from svc.store.judgements import Judgement, Judgements
+from svc.store.kept_answers import KeptAnswer, KeptAnswers
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.label_records import (
     CalibrationState,
@@ -56,6 +57,8 @@ __all__ = [
     "GivenLabel",
     "Judgement",
     "Judgements",
+    "KeptAnswer",
+    "KeptAnswers",
     "Labels",
     "Look",
     "Members",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
-from svc.store import activity, ids, question_versions, weeks
+from svc.store import activity, ids, kept_answers, question_versions, weeks
 from svc.store.audit_pages import (
     ANSWERS,
     BOUNDS,
@@ -54,6 +54,10 @@ class StoredDecision:
 _Columns = tuple[Any, ...]
 # The digest and the row of the question that a project and a key meant last.
 _Recent = dict[tuple[str, str], tuple[bytes, int]]
+
+# The answers for repeated requests that are deleted at most in five minutes, where no further ones
+# come.
+SWEPT = 10_000
 
 # The answers and readings of a decision that refers to another for them.
 _ELSEWHERE = ("", "")
@@ -211,6 +215,7 @@ class Decisions(AuditPages):
         span = now_ms // 1_000 // activity.Spans.FIVE_MINUTES
         if span != self._span:
             activity.forget_old(connection, now_ms)
+            kept_answers.forget_old(connection, now_ms, SWEPT)
             self._span = span
 
     def _note(

@@ -174,6 +174,20 @@ ALTER TABLE labels ADD COLUMN review_round INTEGER REFERENCES review_rounds (id)
 ALTER TABLE labels ADD COLUMN doubt INTEGER;
 """
 
+# Answers of requests with an Idempotency-Key, for their repeats: a salted hash of the caller, the
+# route and the key, another one of what was sent, and the body of the answer. NULL stands for one
+# that may not be kept, and then there is the id of its decision.
+_REPEATS = """
+CREATE TABLE kept_answers (
+    place       BLOB NOT NULL PRIMARY KEY,
+    sent        BLOB NOT NULL,
+    kept_at     INTEGER NOT NULL,
+    answer      BLOB,
+    decision_id TEXT
+);
+CREATE INDEX kept_answers_by_age ON kept_answers (kept_at);
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -183,7 +197,7 @@ def shipped() -> tuple[Migration, ...]:
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
-    added += [_ACTIVITY, _REVIEW, _ASKED_AT]
+    added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS]
     return (schema, *added)
 
 

@@ -9,15 +9,16 @@ from flask import Blueprint, g
 from svc.engine.decide import Engine
 from svc.jsontext import JsonObject
 from svc.schemas import DecisionRequest, DecisionRequestSchema, DecisionResponseSchema
-from svc.web.decorators import MODEL_FAILURES, body, fails, response
+from svc.web.decorators import MODEL_FAILURES, Decorator, body, fails, response
 
 
-def blueprint(engine: Engine) -> Blueprint:
+def blueprint(engine: Engine, once: Decorator) -> Blueprint:
     """The route that answers typed questions about a state."""
     routes = Blueprint("decide", __name__)
 
     @routes.post("/v1/decide")
     @body(DecisionRequestSchema)
+    @once
     @response(DecisionResponseSchema)
     @fails(*MODEL_FAILURES)
     def decide(decision_request: DecisionRequest) -> JsonObject:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from flask import Flask, Response, g, request
@@ -22,8 +22,10 @@ from svc.openapi import Description, Route
 from svc.schemas import load
 from svc.web.body import LINES, json_response, parse, parse_lines, read
 from svc.web.query import can_refuse
+from svc.web.repeats import KEY, REPLAYED, KeySchema, Repeats
 
 View = Callable[..., Any]
+Decorator = Callable[[View], View]
 # A part of a path that is different in each request, as Flask writes it.
 _PART = re.compile(r"<(\w+)>")
 _NAME = "description"  # of the attribute of a view that holds what was said of it
@@ -32,6 +34,9 @@ _UNREADABLE = (408, 415, 422)  # how a route with a body can fail besides all ot
 
 # Bytes of a body that cost less to read than anybody notices.
 SMALL_BYTES = 65_536
+
+# The name in `g` of the body of a request that may be a repeat.
+_SENT = "sent"
 
 _reading = CostlyWork(SMALL_BYTES)
 
@@ -50,11 +55,31 @@ def body(schema: type[Schema], lines: str = "") -> Callable[[View], View]:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Any:
             sent = read()
+            if KEY in request.environ:
+                setattr(g, _SENT, sent)
             with _reading.turn(g.access.key_id, len(sent), g.deadline):
                 value = load(checked, parsed(sent))
             return view(value, *args, **kwargs)
 
         return _say(decorated, body=schema, lines=lines, fails=_UNREADABLE)
+
+    return decorate
+
+
+def once(repeats: Repeats) -> Decorator:
+    """A repeat of a request with an `Idempotency-Key` gets the answer of the first.
+
+    It stands between `body`, which reads what is compared, and `response`.
+    """
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            if (sent := g.get(_SENT)) is None:
+                return view(*args, **kwargs)
+            return repeats.answer(sent, partial(view, *args, **kwargs))
+
+        return _say(decorated, header=KeySchema, headers=(REPLAYED,), fails=(504,))
 
     return decorate
 

@@ -7,16 +7,15 @@ again took most of a page's time.
 from __future__ import annotations
 
 from svc import jsontext
-from svc.questions import TYPES
-from svc.records import FACTS, REDACTED
+from svc.records import FACTS
 from svc.schemas import (
     DecidedSchema,
     ResponseSchema,
     Shown,
-    answer,
     any_answer,
     any_label,
     columns,
+    redacted_answer,
 )
 from svc.shapes import (
     COUNT,
@@ -38,12 +37,8 @@ from svc.web import systemone
 
 def any_stored_answer() -> Named:
     """The JSON schema of an answer as it was stored, in the shape of any route."""
-    extracting = [kind for kind, schema in TYPES.items() if schema.model.extracts]
-    whole = answer(extracting[0])
-    own = {"type": one_of([*extracting, *systemone.ALIASES]), "value": {"const": REDACTED}}
-    redacted = {**whole, "properties": {**whole["properties"], **own}}
     untyped = {"not": {"required": ["type"]}, "description": "As stored before answers had a type."}
-    forms = [any_answer, systemone.any_answer, Named("RedactedAnswer", redacted)]
+    forms = [any_answer, systemone.any_answer, redacted_answer(systemone.ALIASES)]
     return Named("StoredAnswer", {"anyOf": [*forms, Named("UntypedAnswer", {**OBJECT, **untyped})]})
 
 

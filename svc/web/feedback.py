@@ -20,7 +20,7 @@ from svc.schemas import (
     Shown,
 )
 from svc.shapes import COUNT, FLAG, TEXT, array
-from svc.web.decorators import body, fails, query, response
+from svc.web.decorators import Decorator, body, fails, query, response
 from svc.web.query import QueryFlag, StrictQuerySchema, project_field
 
 
@@ -65,13 +65,14 @@ FEW_LABELS = 100
 _PAUSE = 1.0
 
 
-def blueprint(learner: Learner) -> Blueprint:
+def blueprint(learner: Learner, once: Decorator) -> Blueprint:
     """The route that takes true answers."""
     routes = Blueprint("feedback", __name__)
     storing = CostlyWork(FEW_LABELS, pause=_PAUSE)
 
     @routes.post("/v1/feedback")
     @body(FeedbackRequestSchema)
+    @once
     @response(FeedbackResponseSchema)
     @fails(404)
     def feedback(given: Feedback) -> JsonObject:
@@ -92,6 +93,7 @@ def blueprint(learner: Learner) -> Blueprint:
     @routes.post("/v1/feedback/bulk")
     @body(BulkFeedbackSchema, lines="labels")
     @query(BulkFeedbackQuerySchema)
+    @once
     @response(BulkFeedbackResponseSchema)
     @fails(504)
     def feedback_bulk(given: BulkFeedback, atomic: bool, project: str | None = None) -> JsonObject:
@@ -107,6 +109,8 @@ def blueprint(learner: Learner) -> Blueprint:
         with storing.turn(g.access.key_id, labels, g.deadline):
             taken = learner.label_all(whole, of_refs, g.access.only)
         errors = [asdict(error) for error in taken.errors]
+        # Messages about errors may quote labels.
+        g.partly_failed = bool(errors)
         return {"lines": given.count, "taken": taken.labels, "errors": errors}
 
     return routes

@@ -48,7 +48,7 @@ from svc.shapes import (
     one_of_types,
     record,
 )
-from svc.web.decorators import MODEL_FAILURES, body, fails, response
+from svc.web.decorators import MODEL_FAILURES, Decorator, body, fails, response
 
 # This route's other names of question types.
 ALIASES = {"string": "text"}
@@ -151,12 +151,13 @@ class CriteriaResponseSchema(DecisionResponseSchema):
     )
 
 
-def blueprint(engine: Engine) -> Blueprint:
+def blueprint(engine: Engine, once: Decorator) -> Blueprint:
     """The alias of `/v1/decide` that takes the criteria shape."""
     routes = Blueprint("systemone", __name__)
 
     @routes.post("/v1/systemone")
     @body(CriteriaRequestSchema)
+    @once
     @response(CriteriaResponseSchema)
     @fails(*MODEL_FAILURES)
     def systemone(criteria: Criteria) -> JsonObject:

@@ -12,7 +12,7 @@ from svc.jsontext import JsonObject
 from svc.records import Answer, Decision
 from svc.schemas import DecisionRequest
 from svc.web import error_handlers
-from svc.web.decorators import body, fails_as, response
+from svc.web.decorators import Decorator, body, fails_as, response
 from svc.web.dialects.errors import failures, in_a_dialect
 from svc.web.dialects.schemas import AnyRequestSchema, AnyResponseSchema
 
@@ -26,13 +26,14 @@ class Asked(Protocol):
     def response(self, decision: Decision) -> JsonObject: ...
 
 
-def blueprint(engine: Engine) -> Blueprint:
+def blueprint(engine: Engine, once: Decorator) -> Blueprint:
     """The routes that answer typed questions in the words of other clients."""
     routes = Blueprint("dialects", __name__)
     error_handlers.register(routes, in_a_dialect)
 
     @routes.post("/v1/decisions")
     @body(AnyRequestSchema)
+    @once
     @response(AnyResponseSchema)
     @fails_as(failures())
     def create_decision(asked: Asked) -> JsonObject:
@@ -47,6 +48,7 @@ def blueprint(engine: Engine) -> Blueprint:
 
     @routes.post("/v1beta/decisions")
     @body(AnyRequestSchema)
+    @once
     @response(AnyResponseSchema)
     @fails_as(failures())
     def create_decision_beta(asked: Asked) -> JsonObject:

@@ -1,0 +1,75 @@
+import sqlite3
+
+from svc import limits
+from svc.store import KeptAnswer, KeptAnswers
+from svc.store.decisions import Decisions
+from tests.store.records import record
+
+DAY = limits.IDEMPOTENCY_KEPT_S
+
+
+class Clock:
+    now = 1_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def answer(place, sent=b"s"):
+    return KeptAnswer(place, sent, b"{}")
+
+
+def places(path):
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT place FROM kept_answers ORDER BY place").fetchall()
+    connection.close()
+    return [place for (place,) in rows]
+
+
+def test_an_answer_is_found_for_a_day(database):
+    clock = Clock()
+    kept = KeptAnswers(database, clock)
+    kept.keep(answer(b"a"))
+    assert kept.find(b"b") is None
+    clock.now += DAY - 1
+    assert kept.find(b"a") == answer(b"a")
+    clock.now += 1
+    assert kept.find(b"a") is None
+
+
+def test_after_a_day_another_one_may_take_its_place(database):
+    clock = Clock()
+    kept = KeptAnswers(database, clock)
+    kept.keep(answer(b"a"))
+    clock.now += DAY
+    kept.keep(answer(b"a", b"other"))
+    assert kept.find(b"a") == answer(b"a", b"other")
+
+
+def test_old_ones_are_deleted_as_new_ones_come(database, path):
+    clock = Clock()
+    kept = KeptAnswers(database, clock)
+    for number in range(40):
+        kept.keep(answer(b"old %d" % number))
+    clock.now += DAY
+    for number in range(3):
+        kept.keep(answer(b"new %d" % number))
+    assert places(path) == [b"new 0", b"new 1", b"new 2"]
+
+
+def test_old_ones_are_deleted_as_decisions_come(database, path):
+    clock = Clock()
+    KeptAnswers(database, clock).keep(answer(b"a"))
+    decisions = Decisions(database, clock)
+    decisions.add(record())
+    assert places(path) == [b"a"]
+    clock.now += DAY
+    decisions.add(record())
+    assert places(path) == []
+
+
+def test_an_answer_that_is_not_kept_leaves_the_id_of_its_decision(database):
+    kept = KeptAnswers(database)
+    without = KeptAnswer(b"a", b"s", None, "dec_1")
+    kept.keep(without)
+    assert kept.find(b"a") == without
