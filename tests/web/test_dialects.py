@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from marshmallow import ValidationError
 
+from svc import limits
+from svc.web.dialects.pieces import Gallery, Picture
 from tests.scripted import Behaviour, Reply, completion
 from tests.web.conftest import Start
 from tests.web.models import PREFERS_CATS, reply_to
@@ -14,6 +17,13 @@ URL = "https://x.example/cat.png"
 PNG = "data:image/png;base64,iVBORw0KGgo="
 UNCALLED = {"type": "function_call_output", "call_id": "c", "output": "x"}
 ASKS = {"type": "predicate", "instructions": "Is it about a cat?"}
+
+
+TEXT_PART = [{"type": "input_text", "text": "x"}]
+
+
+def pictures(count: int) -> list[Any]:
+    return [{"type": "input_image", "image_url": f"{URL}?{number}"} for number in range(count)]
 
 
 def listed(given: Any = "The cat sat.", *questions: Any, **fields: Any) -> dict[str, Any]:
@@ -143,6 +153,9 @@ def test_the_tokens_of_the_provider_are_in_the_usage(start: Start) -> None:
         ({"questions": [ASKS, {**ASKS, "instructions": " "}]}, "questions[1].instructions"),
         ({"questions": [{**ASKS, "when": {"a": 1}}]}, "questions[0].when or rules"),
         ({"questions": [{**ASKS, "min_confidence": 1}]}, "questions[0].min_confidence"),
+        ({"input": [{"role": "user", "content": pictures(9)}]}, "input"),
+        ({"input": [{"role": "user", "content": TEXT_PART * 10_001}]}, "input[0].content"),
+        ({"questions": [{**ASKS, "instructions": pictures(9)}]}, "questions[0]"),
         ({"safety_identifier": "x" * 129}, "safety_identifier"),
         ({"prompt_cache_options": {"mode": "never"}}, "prompt_cache_options.mode"),
     ],
@@ -153,3 +166,21 @@ def test_an_error_says_where_it_is(start: Start, change: dict[str, Any], param: 
     assert response.status_code == 400
     assert error["param"] == param
     assert error["code"] == "invalid_request"
+
+
+def test_a_map_names_its_input_where_that_shows_too_much(start: Start) -> None:
+    shown = [{"type": "image", "uri": f"{URL}?{number}"} for number in range(9)]
+    asked = {"q": {"type": "noul", "instructions": "Is it about a cat?"}}
+    response = (
+        start().test_client().post("/v1/decisions", json={"input": shown, "questions": asked})
+    )
+    assert response.status_code == 400
+    assert "input: shows over 8 images" in response.get_json()["error"]["message"]
+
+
+def test_images_are_looked_for_among_no_more_than_may_be_shown() -> None:
+    gallery = Gallery()
+    shown = [Picture(f"{URL}?{number}") for number in range(limits.IMAGES)]
+    assert [gallery.number(one) for one in [*shown, shown[0]]] == [1, 2, 3, 4, 5, 6, 7, 8, 1]
+    with pytest.raises(ValidationError, match="over 8 images"):
+        gallery.number(Picture(URL))

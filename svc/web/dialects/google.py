@@ -51,7 +51,10 @@ class MappedRequestSchema(Schema):
 
     @post_load
     def _translate(self, data: JsonObject, **_: Any) -> MappedRequest:
-        state, images = text_and_images(data.pop("input"))
+        try:
+            state, images = text_and_images(data.pop("input"))
+        except ValidationError as error:
+            raise ValidationError({"input": error.messages}) from None
         model = data.get("model")
         if isinstance(model, str):
             data["model"] = model.removeprefix(_MODELS)

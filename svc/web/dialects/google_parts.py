@@ -75,11 +75,14 @@ class PartsField(Described[list[Piece]]):
             return [value]
         if not isinstance(value, list):
             return [self.part.deserialize(value)]
-        amount(len(value), (1, limits.BODY_PARTS), "parts")
+        amount(len(value), (1, limits.INPUT_PARTS), "parts")
         return each(self.part.deserialize, value)
 
 
 def text_and_images(pieces: Sequence[Piece]) -> tuple[str, list[str]]:
-    """Pieces as a text in which images have numbers, and these images."""
+    """Pieces as a text in which images have numbers, and these images.
+
+    Raises `ValidationError` where there are too many.
+    """
     gallery = Gallery()
     return text_of(pieces, gallery), gallery.urls

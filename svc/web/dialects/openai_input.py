@@ -64,10 +64,7 @@ class Input:
         Raises `ValidationError` where there are too many images.
         """
         gallery = Gallery(list(images))
-        value = self._value(gallery)
-        if len(gallery.urls) > limits.IMAGES:
-            raise ValidationError(f"shows over {limits.IMAGES} images, with those of instructions")
-        return value, tuple(gallery.urls)
+        return self._value(gallery), tuple(gallery.urls)
 
     def _value(self, gallery: Gallery) -> Any:
         """The input as JSON.
@@ -201,7 +198,7 @@ def _tell(value: Mapping[str, Any]) -> tuple[str, Any]:
 class InputField(Described[Input]):
     """A text, or a list of items."""
 
-    items = Many(Told(_ITEMS, _tell), "items", 1, limits.BODY_PARTS)
+    items = Many(Told(_ITEMS, _tell), "items", 1, limits.INPUT_PARTS)
     form = {"anyOf": [{**TEXT, "maxLength": limits.STATE_CHARS}, items.form]}  # noqa: RUF012
 
     def __init__(self, **kwargs: Any) -> None:

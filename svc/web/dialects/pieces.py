@@ -21,6 +21,8 @@ DETAILS = ("low", "high", "auto", "original")
 # How many characters of an image's digest stand in a question that shows it.
 MARK_CHARS = 12
 
+_TOO_MANY = f"shows over {limits.IMAGES} images, with those of instructions"
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -46,8 +48,13 @@ class Gallery:
     urls: list[str] = field(default_factory=list)
 
     def number(self, picture: Picture) -> int:
-        """The number of an image, which is added where it is new."""
+        """The number of an image, which is added where it is new.
+
+        Raises `ValidationError` where there are too many: each is looked for among all others.
+        """
         if picture.url not in self.urls:
+            if len(self.urls) == limits.IMAGES:
+                raise ValidationError(_TOO_MANY)
             self.urls.append(picture.url)
         return self.urls.index(picture.url) + 1
 
@@ -168,7 +175,7 @@ class Content(Described[list[Piece]]):
     def __init__(self, parts: Mapping[str, type[Schema]], description: str = "", **kw: Any) -> None:
         """`parts` are the schemas of the parts, by their types."""
         super().__init__(description, **kw)
-        self.parts = Many(Told(parts), "parts", 1, limits.BODY_PARTS)
+        self.parts = Many(Told(parts), "parts", 1, limits.INPUT_PARTS)
         self.form = {"anyOf": [TEXT, array(self.parts.one.form, 1)]}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Piece]:
