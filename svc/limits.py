@@ -10,7 +10,7 @@ from __future__ import annotations
 # The size of a body is in MiB, and is the default of --max-body-mb. Its parts are the members of
 # all objects and the elements of all lists in it. An object with more unknown fields than are
 # listed is refused as a whole. Lists and maps of questions are those of /v1/decisions, where as
-# many share a call as one request of /v1/decide may have, and their input is a text in so many parts.
+# many share a call as one request of /v1/decide may have; their input has at most so many parts.
 STATE_CHARS = 150_000
 QUESTIONS = 64
 QUESTION_TEXT_CHARS = 100_000

@@ -11,12 +11,14 @@ import click
 from svc import jsontext, limits
 from svc.addresses import is_local_host
 from svc.errors import InvalidJson, SettingsError
-from svc.providers import Transport, Watchdog, trusted
+from svc.providers import TooLong, Transport, Watchdog, trusted
 from svc.settings import Settings
 
 URL = f"http://{Settings().host}:{Settings().port}"
 # The time for an answer, so long that the server's own deadline passes first.
 ANSWER_S = limits.REQUEST_DEADLINE_S + 10
+# The most that is read of an answer.
+MOST_MB = limits.REPLY_BYTES // (1024 * 1024)
 
 key_option = click.option(
     "--api-key", metavar="KEY", envvar="SVC_API_KEY", help="Its API key.  [default: SVC_API_KEY]"
@@ -76,6 +78,10 @@ class Server:
         with self._watchdog.watching(answer_s) as watch:
             try:
                 reply = self._transport.send(method, path, self._key, body, answer_s)
+            except TooLong:
+                raise Unreachable(
+                    f"The server at {self.url} answered with more than {MOST_MB} MB; ask for less."
+                ) from None
             except Exception:  # noqa: BLE001 - whatever stands there instead of a server
                 reply = None
         if watch.expired:

@@ -35,6 +35,7 @@ from svc.providers.traits import (
 )
 from svc.providers.transport import Transport, trusted
 from svc.providers.watchdog import Watchdog
+from svc.providers.wire import TooLong
 
 __all__ = [
     "CHAT",
@@ -63,6 +64,7 @@ __all__ = [
     "Router",
     "Rung",
     "Token",
+    "TooLong",
     "TraitMemory",
     "Traits",
     "Transport",

@@ -9,6 +9,7 @@ from dataclasses import astuple
 from functools import partial
 from typing import Any
 
+from svc import jsontext
 from svc.store import judgements
 from svc.store.database import Database
 from svc.store.label_records import (
@@ -241,13 +242,13 @@ def _row(connection: sqlite3.Connection, label: NewLabel, texts: _Texts) -> tupl
     place = (label.decision_seq, label.key, label.project, label.question_id)
     origin = (label.answered_by, *_drawn(connection, label))
     worth = (None, None, None) if label.worth is None else astuple(label.worth)
-    return (*place, json.dumps(label.label), label.truth, *origin, *worth, *texts)
+    return (*place, jsontext.dumps(label.label), label.truth, *origin, *worth, *texts)
 
 
 def _said(label: NewLabel) -> tuple[Any, ...]:
     """The columns of a judgement."""
     place = (label.decision_seq, label.key, label.project, label.question_id)
-    return (*place, label.reviewer, json.dumps(label.label), label.created_at)
+    return (*place, label.reviewer, jsontext.dumps(label.label), label.created_at)
 
 
 def _texts(label: NewLabel) -> _Texts:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 
 from flask import Blueprint, Response, g
 
+from svc import limits
+from svc.learning import Answers
 from svc.shapes import TEXT
-from svc.store import Labels
+from svc.store import GivenLabel, Labels
+from svc.store.decisions import AuditEntry, AuditPage
 from svc.web import spreadsheets
 from svc.web.decorators import fails, query, response
 from svc.web.entries import entry_text, with_labels
@@ -51,21 +56,52 @@ def blueprint(pages: Pages, labels: Labels) -> Blueprint:
 
         JSON lines are decisions as `GET /v1/decisions/{{decision_id}}` shows them. CSV has a row
         for each answer, of `question` alone where one is given, with its head on the first page;
-        a cell that a spreadsheet would run begins with `'`. A page ends where one of `/v1/audit`
-        does; `x-next-before` leads on, and is missing at the end.
+        what a spreadsheet would run has a `'` before it. A page ends with the decision before the
+        one with which it had more than about 2 MB; `x-next-before` leads on, and is missing at the
+        end.
         """
         project = g.access.reading(project)
         with pages.page(project, filters, limit, before) as page:
-            given = labels.of_decisions([entry.seq for entry in page.entries])
-            found = [(entry, given.get(entry.seq, [])) for entry in page.entries]
             if format is Format.LINES:
-                text = "".join(f"{with_labels(entry_text(one), has)}\n" for one, has in found)
+                head, write = "", partial(_line, labels)
             else:
-                rows = spreadsheets.rows(found, pages.versions, filters.question)
-                text = spreadsheets.text_of([*([] if before else [spreadsheets.HEAD]), *rows])
-        exported = Response(text.encode("utf-8", "replace"), mimetype=MEDIA[format])
-        if page.next_before is not None:
-            exported.headers[NEXT] = page.next_before
+                head = "" if before else spreadsheets.text_of([spreadsheets.HEAD])
+                write = partial(_rows, labels, Answers(pages.versions), filters.question)
+            text, next_before = _written(page, head, write)
+        exported = Response(text, mimetype=MEDIA[format])
+        if next_before is not None:
+            exported.headers[NEXT] = next_before
         return exported
 
     return routes
+
+
+def _written(
+    page: AuditPage, head: str, write: Callable[[AuditEntry], str]
+) -> tuple[bytes, str | None]:
+    """The decisions of a page, as many as a page may have bytes; and what leads on.
+
+    Labels, and what CSV says again in each row, are not counted in the page itself.
+    """
+    written, left = [head.encode()], limits.PAGE_BYTES
+    for number, entry in enumerate(page.entries):
+        text = write(entry).encode("utf-8", "replace")
+        left -= len(text)
+        if number and left < 0:
+            return b"".join(written), page.entries[number - 1].id
+        written.append(text)
+    return b"".join(written), page.next_before
+
+
+def _line(labels: Labels, entry: AuditEntry) -> str:
+    return f"{with_labels(entry_text(entry), _labels(labels, entry))}\n"
+
+
+def _rows(labels: Labels, answers: Answers, question: str | None, entry: AuditEntry) -> str:
+    rows = spreadsheets.rows(entry, _labels(labels, entry), answers, question)
+    return spreadsheets.text_of(rows)
+
+
+def _labels(labels: Labels, entry: AuditEntry) -> list[GivenLabel]:
+    """Those of one decision alone: those of a whole page may be hundreds of megabytes."""
+    return labels.of_decisions([entry.seq]).get(entry.seq, [])

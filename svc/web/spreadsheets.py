@@ -9,33 +9,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from svc.learning import Answers, spoken
-from svc.store import GivenLabel, QuestionVersions
+from svc.store import GivenLabel
 from svc.store.decisions import AuditEntry
 
 HEAD = (
     *("id", "ref", "project", "created_at", "model", "tags"),
     *("question", "answer", "confidence", "label", "labelled_at", "sampled", "chance"),
 )
-# A spreadsheet runs a cell that begins so (https://owasp.org/www-community/attacks/CSV_Injection).
-_RUN = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet runs a cell that begins so, the wide signs of Asian scripts included
+# (https://owasp.org/www-community/attacks/CSV_Injection). Where its lists are divided by semicolons
+# it takes each part of such a text for a cell.
+_RUN = re.compile(r"(^|[;\t\r\n])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
-
-# Decisions with their labels.
-Labelled = Sequence[tuple[AuditEntry, Sequence[GivenLabel]]]
 
 
 def rows(
-    found: Labelled, versions: QuestionVersions, question: str | None
+    entry: AuditEntry, labels: Sequence[GivenLabel], answers: Answers, question: str | None
 ) -> Iterator[Sequence[object]]:
-    """A row for each answer, or for each one to `question`."""
-    answers = Answers(versions)
-    for entry, labels in found:
-        facts, by_key = entry.facts, {label.key: label for label in labels}
-        told = (entry.id, facts.ref, facts.project, _moment(entry.created_at), facts.model)
-        tags = "" if entry.tags == "{}" else entry.tags
-        for one in answers.of(entry, question):
-            label = by_key.get(one.key)
-            yield (*told, tags, one.key, one.text, one.confidence, *_label(label))
+    """A row for each answer of a decision, or for the one to `question`."""
+    facts, by_key = entry.facts, {label.key: label for label in labels}
+    told = (entry.id, facts.ref, facts.project, _moment(entry.created_at), facts.model)
+    tags = "" if entry.tags == "{}" else entry.tags
+    for one in answers.of(entry, question):
+        label = by_key.get(one.key)
+        yield (*told, tags, one.key, one.text, one.confidence, *_label(label))
 
 
 def _label(label: GivenLabel | None) -> tuple[object, ...]:
@@ -59,6 +56,6 @@ def text_of(rows: Iterable[Sequence[object]]) -> str:
 
 def _cell(value: object) -> object:
     """A cell that no spreadsheet runs."""
-    if isinstance(value, str) and value.startswith(_RUN) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        return _RUN.sub(r"\1\2'", value)
     return value

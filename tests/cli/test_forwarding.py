@@ -47,6 +47,10 @@ def test_a_server_that_breaks_off_is_said_to_be_away() -> None:
     assert "No server answers" in why(Raw(b""))
 
 
+def test_an_answer_that_is_too_long_is_not_taken_for_no_server() -> None:
+    assert "answered with more than 4 MB" in why(Reply("x" * 5_000_000, 200))
+
+
 def test_a_limit_says_when_to_ask_again() -> None:
     text = why(Reply(LIMITED, 429, {"Retry-After": "7"}))
     assert text == "The server is at a limit; try again in 7 seconds: too many"

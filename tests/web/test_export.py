@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import pytest
 
+from svc import limits
 from tests.web.conftest import Start
 from tests.web.labelled import CITY, NOUL, Labelled, obeying
 from tests.web.models import ANIMAL
@@ -76,6 +78,16 @@ def test_no_cell_is_one_that_a_spreadsheet_runs(labelled: Labelled, start_of_cel
     assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in row.values())
 
 
+@pytest.mark.parametrize("text", ["r;=2+2", "r; @x", "\uff1d1+3", "a;-1"])
+def test_nor_is_a_part_that_some_spreadsheets_take_for_a_cell(
+    labelled: Labelled, text: str
+) -> None:
+    labelled.decide("cat=0.8", ref=text)
+    (row,) = table(labelled)
+    assert row["ref"].replace("'", "") == text
+    assert not re.search(r"(^|;)\s*[=@\uff1d-]", row["ref"])
+
+
 def test_a_number_stays_a_number(labelled: Labelled) -> None:
     labelled.decide("value=-12.5, 0.9", {"type": "number", "instructions": "How much?"})
     assert [row["answer"] for row in table(labelled)] == ["-12.5"]
@@ -102,6 +114,27 @@ def test_pages_put_together_are_the_whole(labelled: Labelled, kind: str) -> None
         parts += page.data
         before = page.headers.get("x-next-before")
     assert parts == whole.data
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_page_is_bounded_whatever_labels_and_repeated_tags_add(start: Start, kind: str) -> None:
+    labelled = Labelled(start(obeying).test_client())
+    tags = {f"tag {number}": "\U0001f600" * 128 for number in range(16)}
+    long = {**CITY, "max_length": 2_000}
+    questions = {f"q{number}": long for number in range(24)}
+    for number in range(12):
+        body = {"state": f'value="x", 0.9; {number}', "questions": questions, "tags": tags}
+        decided = labelled.client.post("/v1/decide", json=body).get_json()
+        labels = {f"q{at}": "\U0001f600" * 2_000 for at in range(24)}
+        lines = {"labels": [{"id": decided["id"], "labels": labels}]}
+        taken = labelled.client.post("/v1/feedback/bulk", json=lines).get_json()
+        assert taken["taken"] == 24, taken
+    sizes, before = [], ""
+    while before is not None:
+        page = exported(labelled, f"format={kind}&before={before}")
+        sizes.append(len(page.data))
+        before = page.headers.get("x-next-before")
+    assert sum(sizes) > limits.PAGE_BYTES and max(sizes) <= limits.PAGE_BYTES
 
 
 def test_it_is_filtered_like_the_audit_log(labelled: Labelled) -> None:
