@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
-from functools import partial
 
 from flask import Blueprint, Response, g
 
-from svc import limits
-from svc.learning import Answers
 from svc.shapes import TEXT
-from svc.store import GivenLabel, Labels
-from svc.store.decisions import AuditEntry, AuditPage
-from svc.web import spreadsheets
+from svc.store import Labels
+from svc.web import exported, spreadsheets
 from svc.web.decorators import fails, query, response
-from svc.web.entries import entry_text, with_labels
 from svc.web.filters import Filters
 from svc.web.pages import PageQuerySchema, Pages
 from svc.web.query import QueryWord
@@ -62,46 +56,14 @@ def blueprint(pages: Pages, labels: Labels) -> Blueprint:
         """
         project = g.access.reading(project)
         with pages.page(project, filters, limit, before) as page:
-            if format is Format.LINES:
-                head, write = "", partial(_line, labels)
-            else:
-                head = "" if before else spreadsheets.text_of([spreadsheets.HEAD])
-                write = partial(_rows, labels, Answers(pages.versions), filters.question)
-            text, next_before = _written(page, head, write)
-        exported = Response(text, mimetype=MEDIA[format])
+            write = exported.lines(labels)
+            if format is Format.CSV:
+                write = exported.rows(labels, pages.versions, filters.question)
+            head = spreadsheets.HEAD if format is Format.CSV and not before else ""
+            text, next_before = exported.written(page, head, write)
+        answer = Response(text, mimetype=MEDIA[format])
         if next_before is not None:
-            exported.headers[NEXT] = next_before
-        return exported
+            answer.headers[NEXT] = next_before
+        return answer
 
     return routes
-
-
-def _written(
-    page: AuditPage, head: str, write: Callable[[AuditEntry], str]
-) -> tuple[bytes, str | None]:
-    """The decisions of a page, as many as a page may have bytes; and what leads on.
-
-    Labels, and what CSV says again in each row, are not counted in the page itself.
-    """
-    written, left = [head.encode()], limits.PAGE_BYTES
-    for number, entry in enumerate(page.entries):
-        text = write(entry).encode("utf-8", "replace")
-        left -= len(text)
-        if number and left < 0:
-            return b"".join(written), page.entries[number - 1].id
-        written.append(text)
-    return b"".join(written), page.next_before
-
-
-def _line(labels: Labels, entry: AuditEntry) -> str:
-    return f"{with_labels(entry_text(entry), _labels(labels, entry))}\n"
-
-
-def _rows(labels: Labels, answers: Answers, question: str | None, entry: AuditEntry) -> str:
-    rows = spreadsheets.rows(entry, _labels(labels, entry), answers, question)
-    return spreadsheets.text_of(rows)
-
-
-def _labels(labels: Labels, entry: AuditEntry) -> list[GivenLabel]:
-    """Those of one decision alone: those of a whole page may be hundreds of megabytes."""
-    return labels.of_decisions([entry.seq]).get(entry.seq, [])

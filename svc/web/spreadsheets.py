@@ -12,10 +12,6 @@ from svc.learning import Answers, spoken
 from svc.store import GivenLabel
 from svc.store.decisions import AuditEntry
 
-HEAD = (
-    *("id", "ref", "project", "created_at", "model", "tags"),
-    *("question", "answer", "confidence", "label", "labelled_at", "sampled", "chance"),
-)
 # A spreadsheet runs a cell that begins so, the wide signs of Asian scripts included
 # (https://owasp.org/www-community/attacks/CSV_Injection). Where its lists are divided by semicolons
 # it takes each part of such a text for a cell.
@@ -59,3 +55,14 @@ def _cell(value: object) -> object:
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return _RUN.sub(r"\1\2'", value)
     return value
+
+
+# The names of the columns.
+HEAD = text_of(
+    [
+        (
+            *("id", "ref", "project", "created_at", "model", "tags"),
+            *("question", "answer", "confidence", "label", "labelled_at", "sampled", "chance"),
+        )
+    ]
+)
