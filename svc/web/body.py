@@ -14,6 +14,9 @@ from svc.schemas import NumberedLine
 _GZIP = 16 + zlib.MAX_WBITS
 _WINDOW_BITS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
 
+# The bytes that deflate stands for with one (https://zlib.net/zlib_tech.html).
+_MOST_PACKED = 1032
+
 # A decoder gets so many bytes at once, because it copies what is left of them when it ends.
 _PIECE_BYTES = 65_536
 
@@ -26,10 +29,7 @@ _TOO_MANY_PARTS = (
 
 
 def read() -> bytes:
-    """The body as it was before it was compressed.
-
-    Raises `TooLarge`, `UnsupportedMedia` or `InvalidJson`.
-    """
+    """The body as it came. Raises `TooLarge` or `InvalidJson`."""
     limit: int = current_app.config["MAX_CONTENT_LENGTH"]
     # A chunked body is cut off there without an error, so that one byte more shows its excess.
     request.max_content_length = limit + 1
@@ -38,10 +38,29 @@ def read() -> bytes:
         raise TooLarge(too_large_message(limit))
     if len(body) < (request.content_length or 0):
         raise InvalidJson("the body ended before its announced length")
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding not in ("", "identity"):
-        body = _decompress(body, encoding, limit)
     return body
+
+
+def most_bytes(body: bytes) -> int:
+    """How many bytes a body may have that came as `body`."""
+    limit: int = current_app.config["MAX_CONTENT_LENGTH"]
+    return min(limit, len(body) * _MOST_PACKED) if _encoding() else len(body)
+
+
+def unpacked(body: bytes) -> bytes:
+    """What came as `body`, as it was before it was compressed.
+
+    Raises `TooLarge`, `UnsupportedMedia` or `InvalidJson`.
+    """
+    encoding = _encoding()
+    limit: int = current_app.config["MAX_CONTENT_LENGTH"]
+    return _decompress(body, encoding, limit) if encoding else body
+
+
+def _encoding() -> str:
+    """The content encoding, empty where there is none."""
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    return "" if encoding == "identity" else encoding
 
 
 def parse(body: bytes) -> Any:

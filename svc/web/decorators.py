@@ -20,7 +20,7 @@ from svc.costly import CostlyWork
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
 from svc.schemas import load
-from svc.web.body import LINES, json_response, parse, parse_lines, read
+from svc.web.body import LINES, json_response, most_bytes, parse, parse_lines, read, unpacked
 from svc.web.query import can_refuse
 from svc.web.repeats import KEY, REPLAYED, KeySchema, Repeats
 
@@ -54,11 +54,13 @@ def body(schema: type[Schema], lines: str = "") -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            sent = read()
+            packed = read()
+            # What a body unpacks to takes memory too, which those that wait do not need yet.
+            with _reading.turn(g.access.key_id, most_bytes(packed), g.deadline):
+                sent = unpacked(packed)
+                value = load(checked, parsed(sent))
             if KEY in request.environ:
                 setattr(g, _SENT, sent)
-            with _reading.turn(g.access.key_id, len(sent), g.deadline):
-                value = load(checked, parsed(sent))
             return view(value, *args, **kwargs)
 
         return _say(decorated, body=schema, lines=lines, fails=_UNREADABLE)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from svc import limits
+from svc.web.body import most_bytes, unpacked
 from tests.scripted import Behaviour, Json
 from tests.web.conftest import Start
 from tests.web.models import decision, replying
@@ -123,6 +124,16 @@ def test_a_body_may_be_of_many_gzip_members(start: Start) -> None:
         )
     )
     assert response.status_code == 200, response.text
+
+
+def test_a_compressed_body_waits_for_its_turn_with_what_it_may_unpack_to(start: Start) -> None:
+    app = start()
+    sent = packed(b" " * 1_000_000)
+    with app.test_request_context(headers={"Content-Encoding": "gzip"}):
+        assert len(unpacked(sent)) == 1_000_000 <= most_bytes(sent)
+        assert most_bytes(b"x" * 1_000_000) == app.config["MAX_CONTENT_LENGTH"]
+    with app.test_request_context():
+        assert most_bytes(sent) == len(sent)
 
 
 def test_the_members_of_a_body_share_its_limit(start: Start) -> None:
