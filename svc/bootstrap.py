@@ -201,7 +201,9 @@ def assemble(
     gate = Admission(catalog, settings.daily_limit, take, shared.buckets)
     calls, flows = CallPool(client, gate, call_threads), FlowPool(flow_threads)
     router = Router(catalog, settings.model, client.list_models)
-    cache: DecisionCache[ModelResult] = DecisionCache(settings.cache_size)
+    cache: DecisionCache[ModelResult] = DecisionCache(
+        settings.cache_size, ModelResult.size, limits.CACHED_PROBABILITIES
+    )
     asker = Asker(client, calls, cache, DebiasMemory(), usage)
     latest = settings.latest_config
     engine = Engine(router, asker, flows, journal, salt, latest, knowledge, project_key)

@@ -193,6 +193,9 @@ DRIFT_WEEKS_DEFAULT = 8
 # The decisions that are remembered for each mode, the default of --cache-size.
 CACHE_SIZE = 1000
 
+# The probabilities and characters of values of all remembered decisions together; about 60 MB.
+CACHED_PROBABILITIES = 2_000_000
+
 # The paired answers after which debias: "auto" leaves out the reversed order, and the share of
 # them that must agree. The top probabilities of an agreeing pair lie no further apart than the
 # tolerance.

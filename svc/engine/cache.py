@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,10 +17,16 @@ T = TypeVar("T")
 
 
 class DecisionCache(Generic[T]):
-    """The `size` values used last, for each mode; size 0 remembers and shares nothing."""
+    """The `size` values used last, for each mode; size 0 remembers and shares nothing.
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    They are fewer where `weigh` gives them more than `most` together, in whatever unit.
+    """
+
+    def __init__(
+        self, size: int, weigh: Callable[[T], int] = lambda _: 1, most: float = math.inf
+    ) -> None:
+        self._size, self._weigh, self._most = size, weigh, most
+        self._weight = 0
         self._kept: dict[str, OrderedDict[bytes, T]] = {}
         self._under_way: dict[tuple[str, bytes], Future[T]] = {}
         self._lock = threading.Lock()
@@ -62,12 +69,16 @@ class DecisionCache(Generic[T]):
             raise
         with self._lock:
             del self._under_way[mode, key]
-            kept = self._kept[mode]
-            kept[key] = value
-            if len(kept) > self._size:
-                kept.popitem(last=False)
+            self._keep(self._kept[mode], key, value)
         own.set_result(value)
         return value
+
+    def _keep(self, kept: OrderedDict[bytes, T], key: bytes, value: T) -> None:
+        kept[key] = value
+        self._weight += self._weigh(value)
+        while len(kept) > self._size or (self._weight > self._most and kept):
+            _, forgotten = kept.popitem(last=False)
+            self._weight -= self._weigh(forgotten)
 
 
 def _wait(shared: Future[T], deadline: Deadline) -> None:

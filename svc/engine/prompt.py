@@ -39,8 +39,10 @@ TOKENS_PER_LINE = 4
 # The output limit of a reply with one label, which leaves room for what models put before it.
 SINGLE_TOKENS = 8
 
-# How many question texts stay in memory, each for one set of questions, way of asking and order.
+# How many question texts stay in memory, each for one set of questions, way of asking and order,
+# and how many characters they may have before the next one.
 ASKINGS_KEPT = 512
+ASKINGS_CHARS = 2_000_000
 
 # The length of the secret mark: 128 bits, at 4 bits a character.
 MARK_CHARS = 32
@@ -146,9 +148,11 @@ def _asking(
     key = (prompt_input.pin.name, way, backwards, only_line, prompt_input.think, identities)
     asking = _ASKINGS.get(key)
     if asking is None:
-        if len(_ASKINGS) >= ASKINGS_KEPT:
+        asking = _make_asking(prompt_input, way, backwards, only)
+        kept = list(_ASKINGS.values())
+        if len(kept) >= ASKINGS_KEPT or sum(len(one.text) for one in kept) > ASKINGS_CHARS:
             _ASKINGS.clear()
-        asking = _ASKINGS[key] = _make_asking(prompt_input, way, backwards, only)
+        _ASKINGS[key] = asking
     return asking
 
 

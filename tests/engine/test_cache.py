@@ -57,6 +57,17 @@ def test_the_value_used_longest_ago_is_forgotten_first() -> None:
     assert not keep(cache, "b")
 
 
+def test_what_is_heavy_leaves_room_for_less() -> None:
+    cache: DecisionCache[str] = DecisionCache(10, weigh=len, most=6)
+    for name in ("aaa", "bb"):
+        keep(cache, name)
+    assert keep(cache, "aaa") and keep(cache, "bb")
+    keep(cache, "cccc")
+    assert keep(cache, "bb") and keep(cache, "cccc") and not keep(cache, "aaa")
+    keep(cache, "too heavy")
+    assert not keep(cache, "too heavy")
+
+
 def test_every_mode_has_its_own_values_and_its_own_size() -> None:
     cache: DecisionCache[str] = DecisionCache(1)
     assert not keep(cache, "a", "auto")

@@ -61,6 +61,13 @@ class ModelResult:
         """Whether the model answered any of the questions validly."""
         return any(reading.answered for reading in self.readings)
 
+    def size(self) -> int:
+        """How many probabilities and characters of values it holds."""
+        return sum(
+            len(one.probabilities) + (len(one.value) if isinstance(one.value, str) else 1)
+            for one in (*self.readings, *self.original)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
