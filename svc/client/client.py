@@ -12,12 +12,13 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, overload
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import requests
 from requests.adapters import HTTPAdapter
 
 from svc.client.decisions import Decision, Label
-from svc.client.errors import InvalidRequest, NoAnswer, RateLimited, Refused, ServiceError, refused
+from svc.client.errors import InvalidRequest, NoAnswer, Refused, ServiceError, refused
 from svc.client.questions import JsonObject, Question
 
 ResultT = TypeVar("ResultT")
@@ -44,7 +45,8 @@ class Client:
     """Asks one service; a context manager that closes its connections.
 
     It sends again what a limit, a failed model or a broken connection left without an answer, up
-    to `retries` times; a `Retry-After` of the service is waited for.
+    to `retries` times; a `Retry-After` of the service is waited for. Every call has an
+    `Idempotency-Key` of its own, so that the service does its work once.
     """
 
     def __init__(
@@ -188,7 +190,9 @@ class Client:
     def _post(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         """The body of the answer. Raises `ValueError` for what JSON cannot hold."""
         data = json.dumps(body, allow_nan=False).encode()
-        return self._send("POST", path, data=data, headers={"Content-Type": "application/json"})
+        # The same for every try, so that the service does the work once.
+        headers = {"Content-Type": "application/json", "Idempotency-Key": str(uuid4())}
+        return self._send("POST", path, data=data, headers=headers)
 
     def _send(self, method: str, path: str, **content: Any) -> JsonObject:
         """The body of the answer, after as many tries as it takes and `retries` allows."""
@@ -249,7 +253,7 @@ def _may_pass(error: ServiceError) -> bool:
 
 def _pause_s(error: ServiceError, tried: int) -> float:
     """How long to wait; the service's own word, or twice as long each time, and a bit by chance."""
-    if isinstance(error, RateLimited):
+    if isinstance(error, Refused) and error.retry_after is not None:
         return error.retry_after
     pause: float = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**tried)
     return pause * random.uniform(0.5, 1.0)

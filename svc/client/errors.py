@@ -27,7 +27,12 @@ class NoAnswer(ServiceError):
 
 
 class Refused(ServiceError):
-    """The service answered with an error; `type` is the service's word for it."""
+    """The service answered with an error; `type` is the service's word for it.
+
+    `retry_after` is after how many seconds to try again, None where the service does not say.
+    """
+
+    retry_after: float | None = None
 
     def __init__(self, status: int, type: str, message: str, request_id: str) -> None:  # noqa: A002
         super().__init__(f"{message} (status {status}, request {request_id})")
@@ -53,7 +58,7 @@ class InvalidRequest(Refused):
 class RateLimited(Refused):
     """A limit is reached; `retry_after` is in seconds."""
 
-    retry_after = 1.0
+    retry_after: float = 1.0
 
 
 class ModelFailed(Refused):
@@ -83,14 +88,14 @@ def refused(status: int, headers: Mapping[str, str], body: Any) -> Refused:
     kind = _BY_STATUS.get(status, ServerFailed if status > 500 else InvalidRequest)
     message = said.get("message") or "the answer is not one of the service; look at the base URL"
     error = kind(status, said.get("type", "unknown"), message, headers.get("x-request-id", "-"))
-    if isinstance(error, RateLimited):
-        error.retry_after = seconds(headers.get("Retry-After"))
+    if "Retry-After" in headers:
+        error.retry_after = seconds(headers["Retry-After"])
     return error
 
 
-def seconds(retry_after: str | None) -> float:
-    """The seconds of a `Retry-After` header; 1 where it has none."""
+def seconds(retry_after: str) -> float:
+    """The seconds of a `Retry-After` header; 1 where it is no number."""
     try:
-        return max(0.0, float(retry_after or 1))
+        return max(0.0, float(retry_after))
     except ValueError:
         return 1.0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+import requests
 
 from svc.client import (
     Choice,
@@ -30,7 +32,7 @@ from svc.client import (
 )
 from tests.e2e.serving import ROOT, Server
 from tests.e2e.test_access import make_key
-from tests.scripted import Behaviour, Raw, Reply, ScriptedProvider, always, sequence
+from tests.scripted import Behaviour, Json, Raw, Reply, ScriptedProvider, always, sequence
 
 TEAM = Choice("Which team should answer?", {"billing": "money", "tech": "faults"})
 REFUND = YesNo("Does the customer want money back?")
@@ -112,7 +114,7 @@ def test_a_question_whose_key_is_no_python_name_goes_into_a_mapping(client: Clie
 
 def test_a_field_that_is_not_there_is_told_with_those_that_are(client: Client) -> None:
     decision = client.decide("x", refund=REFUND)
-    with pytest.raises(AttributeError, match="the answer has no choice; it has noul"):
+    with pytest.raises(AttributeError, match="the answer has no choice; it has type, noul"):
         _ = decision.refund.choice
     with pytest.raises(AttributeError, match="the decision has no answer team; it has refund"):
         _ = decision.team
@@ -172,6 +174,48 @@ def test_a_limit_is_waited_for_as_long_as_it_says() -> None:
         client, pauses = asked(server)
         assert client.decide("x", q=REFUND).q.noul == 0.2
     assert pauses == [7.0, 7.0]
+
+
+def test_another_error_that_says_for_how_long_is_waited_for_too() -> None:
+    busy = error(503, "not_ready", **{"Retry-After": "3"})
+    with ScriptedProvider(sequence(busy, DECIDED)) as server:
+        client, pauses = asked(server)
+        client.decide("x", q=REFUND)
+    assert pauses == [3.0]
+
+
+def test_all_tries_of_a_call_have_one_idempotency_key_and_each_call_another() -> None:
+    trouble = error(502, "model_error")
+    taken = Reply({"lines": 1, "taken": 1, "errors": []})
+    replies = (trouble, Raw(b""), DECIDED, DECIDED, trouble, taken)
+    with ScriptedProvider(sequence(*replies)) as server:
+        client, _ = asked(server)
+        client.decide("x", q=REFUND)
+        client.decide("x", q=REFUND).feedback(q=True)
+        first, second, third, other, label, again = (
+            request.headers["idempotency-key"] for request in server.requests
+        )
+    assert first == second == third
+    assert label == again
+    assert len({first, other, label}) == 3
+    assert all(UUID(key).version == 4 for key in (first, other, label))
+
+
+def test_a_decision_whose_answer_was_lost_is_made_once(server: Server) -> None:
+    made: list[str] = []
+
+    def pass_on(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        """The first answer is lost on the way back."""
+        key = {"Idempotency-Key": headers["idempotency-key"]}
+        answer = requests.post(f"{server.url}/v1/decide", json=body, headers=key, timeout=30).json()
+        made.append(answer["id"])
+        return Raw(b"") if n == 0 else Reply(answer)
+
+    with ScriptedProvider(pass_on) as between:
+        client, _ = asked(between, project="lost")
+        assert client.decide("x", q=REFUND).id == made[0] == made[1]
+    page = requests.get(f"{server.url}/v1/audit?project=lost", timeout=30).json()
+    assert len(page["entries"]) == 1
 
 
 @pytest.mark.parametrize(
