@@ -5,6 +5,7 @@
     ├── StorageError, UnknownDecision and others: the store's own, see `svc/store/errors.py`
     └── ApiError                 has the HTTP status and the `type` that the caller sees
         ├── InvalidJson          400  invalid_json
+        │   └── UnknownMode           the request names a mode that there is not
         ├── Unauthorized         401  unauthorized
         ├── Forbidden            403  forbidden
         ├── NotFound             404  not_found
@@ -70,6 +71,10 @@ class InvalidJson(ApiError):
     type = "invalid_json"
 
 
+class UnknownMode(InvalidJson):
+    """The request names a mode that there is not."""
+
+
 class Unauthorized(ApiError):
     """Keys exist, and none, an unknown or a revoked one was sent."""
 
@@ -120,10 +125,15 @@ class UnsupportedMedia(ApiError):
 
 
 class InvalidRequest(ApiError):
-    """The body is JSON but not a request that can be carried out."""
+    """The body is JSON but not a request that can be carried out.
+
+    `places` are the first wrong ones with their messages, each by the names of fields down to it,
+    where they are known.
+    """
 
     status = 422
     type = "invalid_request"
+    places: Sequence[tuple[tuple[str, ...], str]] = ()
 
 
 class RateLimited(ApiError):

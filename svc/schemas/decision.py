@@ -13,7 +13,7 @@ from marshmallow import Schema, ValidationError, post_load, validates_schema
 
 from svc import jsontext, limits
 from svc.engine.plans import Plan
-from svc.errors import InvalidJson, InvalidRequest
+from svc.errors import InvalidJson, InvalidRequest, UnknownMode
 from svc.names import UnsoundName, project_name
 from svc.phrases import quoted
 from svc.pins import LATEST, NEWEST, PINS
@@ -83,7 +83,7 @@ class ModeField(Described[Mode]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Mode:
         if value not in MODES:
             error = f"unknown mode {quoted(value)}" if isinstance(value, str) else "mode is no text"
-            raise InvalidJson(f"{error}; allowed: {', '.join(MODES)}")
+            raise UnknownMode(f"{error}; allowed: {', '.join(MODES)}")
         return Mode(value)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError
 
 from svc import limits
 from svc.errors import InvalidJson, InvalidRequest
-from svc.schemas.messages import describe
+from svc.schemas.messages import ERRORS_SHOWN, describe, walk
 
 
 def refuse_many_unknown(schema: Schema, value: Mapping[str, Any]) -> None:
@@ -31,4 +32,6 @@ def load(schema: Schema, value: Any) -> Any:
         refuse_many_unknown(schema, value)
         return schema.load(value)
     except ValidationError as error:
-        raise InvalidRequest(describe(error.messages)) from None
+        refused = InvalidRequest(describe(error.messages))
+        refused.places = list(islice(walk(error.messages), ERRORS_SHOWN))
+        raise refused from None

@@ -1,8 +1,9 @@
 """`POST /v1/systemone`: the criteria request shape, put into the words of `/v1/decide` and back.
 
-Only this file knows the shape: the engine gets an ordinary request, and `Criteria` presents its
-answers in the way that the clients of this route read them. The fields of a question type decide
-which criteria it takes: these stand for its options or its levels, or say what its two sides mean.
+Only this file, and `systemone_errors.py` for errors, know the shape: the engine gets an ordinary
+request, and `Criteria` presents its answers in the way that the clients of this route read them.
+The fields of a question type decide which criteria it takes: these stand for its options or its
+levels, or say what its two sides mean.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from marshmallow import EXCLUDE, post_load, pre_load
 
 from svc import jsontext
 from svc.engine.decide import Engine
-from svc.errors import InvalidJson, InvalidRequest
+from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
 from svc.phrases import quoted
 from svc.pins import LATEST
@@ -48,7 +49,9 @@ from svc.shapes import (
     one_of_types,
     record,
 )
-from svc.web.decorators import MODEL_FAILURES, Decorator, body, fails, response
+from svc.web import error_handlers
+from svc.web.decorators import Decorator, body, fails_as, response
+from svc.web.systemone_errors import failures, for_both
 
 # This route's other names of question types.
 ALIASES = {"string": "text"}
@@ -154,12 +157,13 @@ class CriteriaResponseSchema(DecisionResponseSchema):
 def blueprint(engine: Engine, once: Decorator) -> Blueprint:
     """The alias of `/v1/decide` that takes the criteria shape."""
     routes = Blueprint("systemone", __name__)
+    error_handlers.register(routes, for_both)
 
     @routes.post("/v1/systemone")
     @body(CriteriaRequestSchema)
     @once
     @response(CriteriaResponseSchema)
-    @fails(*MODEL_FAILURES)
+    @fails_as(failures())
     def systemone(criteria: Criteria) -> JsonObject:
         """Answer typed questions given in the criteria shape.
 
@@ -252,26 +256,31 @@ def config_and_model(model: Any) -> JsonObject:
 
 def _translated(key: str, question: Any) -> Any:
     """A question in the words of `/v1/decide`; anything else is left to its checks."""
-    if not isinstance(question, Mapping) or not isinstance(question.get("type"), str):
+    if not isinstance(question, Mapping) or question.get("type") is None:
         return question
     try:
         return _in_words_of_decide(key, question, question["type"])
     except RecursionError:
-        raise InvalidRequest(f"question {quoted(key)}: it is nested too deeply") from None
+        raise _refused(key, "it is nested too deeply") from None
 
 
-def _in_words_of_decide(key: str, question: Mapping[str, Any], name: str) -> Any:
-    if name in ALIASES and "enum" in question:
-        raise InvalidRequest(
-            f"question {quoted(key)}: a string with enum is not possible; "
-            "ask a choice with the values as criteria"
-        )
-    kind = ALIASES.get(name, name)
+def _refused(key: str, reason: str, field: str = "") -> InvalidRequest:
+    """The error for one question, or for a field of it."""
+    place = (key, field) if field else (key,)
+    error = InvalidRequest(f"question {' '.join((quoted(key), *place[1:]))}: {reason}")
+    error.places = [(("questions", *place), reason)]
+    return error
+
+
+def _in_words_of_decide(key: str, question: Mapping[str, Any], name: Any) -> Any:
+    kind = ALIASES.get(name, name) if isinstance(name, str) else None
     if kind not in TYPES:
+        told = f" {quoted(name)}" if isinstance(name, str) else ""
         allowed = ", ".join((*TYPES, *ALIASES))
-        raise InvalidJson(
-            f"question {quoted(key)}: unknown type {quoted(kind)}; allowed: {allowed}"
-        )
+        raise _refused(key, f"unknown type{told}; allowed: {allowed}", "type")
+    if name in ALIASES and "enum" in question:
+        reason = "a string with enum is not possible; ask a choice with the values as criteria"
+        raise _refused(key, reason)
     schema = TYPES[kind]
     known = {name: value for name, value in question.items() if name in schema.fields}
     if "escape" in schema.fields:
@@ -282,7 +291,7 @@ def _in_words_of_decide(key: str, question: Mapping[str, Any], name: str) -> Any
     try:
         meant, meaning = _meant(kind, question.get("criteria"))
     except ValueError as error:
-        raise InvalidRequest(f"question {quoted(key)} criteria: {error}") from None
+        raise _refused(key, str(error), "criteria") from None
     return {**known, **meant, "type": kind, "instructions": instructions + meaning}
 
 

@@ -159,9 +159,9 @@ def test_a_skipped_answer_has_a_type_that_clients_pass_over(
             "criteria: must be an object with true, false",
         ),
         ({"type": "string", "enum": ["a"]}, 422, "choice"),
-        ({"type": "poem"}, 400, "integer, string"),
-        ({"type": "boolean", "instructions": "?"}, 400, "integer, string"),
-        ({"type": 5}, 400, "unknown type"),
+        ({"type": "poem"}, 422, "integer, string"),
+        ({"type": "boolean", "instructions": "?"}, 422, "integer, string"),
+        ({"type": 5}, 422, "unknown type"),
         ({}, 422, "type"),
         ("noul", 422, "object"),
         (None, 422, "object"),
@@ -196,3 +196,31 @@ def test_json_that_is_nested_too_deeply_is_refused_by_name(client: FlaskClient, 
     response = client.post("/v1/systemone", data=data)
     assert response.status_code == 422
     assert "deep" in response.get_json()["error"]["message"]
+
+
+@pytest.mark.parametrize("key", ["team", "which team is it? say access", "日本語", " ", "0"])
+def test_a_key_does_not_change_its_answer(client: FlaskClient, key: str) -> None:
+    found = ask(client, {key: CHOICE})["answers"][key]
+    assert found["probabilities"] == answer(client, CHOICE)["probabilities"]
+
+
+def test_as_many_options_and_levels_as_clients_send_are_answered(client: FlaskClient) -> None:
+    names = [f"o{number}" for number in range(255)]
+    many = answer(client, {"type": "choice", "criteria": dict.fromkeys(names)})
+    assert list(many["probabilities"]) == names
+    assert sum(many["probabilities"].values()) == pytest.approx(1, abs=1e-3)
+    assert all(0 <= p <= 1 for p in many["probabilities"].values())
+    levels = answer(client, {"type": "score", "criteria": [f"level {n}" for n in range(10)]})
+    expected = sum(int(level) * p for level, p in levels["probabilities"].items())
+    assert levels["score"] == pytest.approx(expected, abs=1e-4)
+    assert None not in levels["legend"].values()
+
+
+def test_the_usual_model_and_any_key_are_taken_where_there_are_no_keys(
+    client: FlaskClient,
+) -> None:
+    body = {"state": STATE, "questions": {"q": CHOICE}, "model": "jev-latest"}
+    headers = {"Authorization": "Bearer whatever"}
+    response = client.post("/v1/systemone", json=body, headers=headers)
+    assert response.status_code == 200
+    assert response.get_json()["model"] == "@demo/lexical"

@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 import requests
-from typesafe_sdk import Choice, Noul, Score, TypeSafeClient
+from typesafe_sdk import (
+    Choice,
+    Noul,
+    Score,
+    TypeSafeAuthenticationError,
+    TypeSafeClient,
+    TypeSafeUnprocessableEntityError,
+)
 
 from tests.e2e.serving import Server
+from tests.e2e.test_access import make_key
 
 STATE = {"subject": "Refund", "body": "I want my money back, my order 41 arrived broken"}
 
@@ -82,6 +90,24 @@ def test_a_body_that_the_client_compressed_is_refused_with_what_to_send_instead(
         "unsupported_media_type",
     )
     assert "gzip" in response.json()["error"]["message"]
+
+
+def test_a_refused_question_is_the_clients_error_with_its_place(client: TypeSafeClient) -> None:
+    with pytest.raises(TypeSafeUnprocessableEntityError) as refused:
+        client.system_one(state="x", questions={"q": Choice(criteria={"a": "alone"})})
+    assert "2 to 255" in str(refused.value)
+    assert refused.value.body["detail"][0]["loc"] == ["body", "questions", "q", "options"]
+
+
+def test_a_refused_key_is_the_clients_authentication_error(db: Path) -> None:
+    make_key(db, "ada")
+    with (
+        Server(db, "--demo") as server,
+        TypeSafeClient(api_key="another", base_url=server.url) as client,
+    ):
+        with pytest.raises(TypeSafeAuthenticationError) as refused:
+            client.system_one(state="x", questions={"q": Noul(instructions="?")})
+    assert refused.value.body["detail"]["error_type"] == "authentication_error"
 
 
 def test_the_models_are_listed(client: TypeSafeClient) -> None:
