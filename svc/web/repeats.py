@@ -76,7 +76,8 @@ class Repeats:
         """What stands for the key as one caller uses it on one route."""
         if not re.fullmatch(_FORM, key):
             raise InvalidRequest(f"Idempotency-Key: must be {_ALLOWED}")
-        return self._hash(f"{g.access.key_id or ''}\n{request.path}\n{key}".encode())
+        route = request.path.rstrip("/")
+        return self._hash(f"{g.access.key_id or ''}\n{route}\n{key}".encode())
 
     def _keep(self, place: bytes, digest: bytes, response: Response) -> None:
         secret = _decision_with_secrets()
