@@ -58,17 +58,83 @@ def test_contributing_has_a_line_for_every_dependency() -> None:
     assert explained == set(names)
 
 
+STRANGER = re.compile(
+    r"""
+    # An installer with the name of the command, behind options, other names and quotes.
+    (?:pip3?|pipx|uv\ pip|uv\ tool)\ (?:install|download|run)
+        (?:\ -\S+)*(?:\ [^\s`'"]+)*?\ ['"]?svc(?![\w./*:-])
+    | (?:uv|poetry|pdm)\ add\ (?:-\S+\ )*['"]?svc(?![\w./*:-])
+    # A requirement.
+    | ^\s*['"]?svc\ ?(?:==|>=|~=)
+    | \bsvc\[[a-z]+\]
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "pip install svc",
+        "pip install 'svc[mcp]'",
+        "pip3 install -U svc",
+        "python -m pip install requests svc",
+        "uv add svc",
+        "uv pip install svc",
+        "pipx install svc",
+        "svc[mcp]>=1",
+        "svc==0.1.0",
+    ],
+)
+def test_advice_to_install_a_strangers_package_is_found(advice: str) -> None:
+    assert STRANGER.search(advice)
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "pip install -e .",
+        "pip install 'mcp>=2.0'",
+        "pip install dist/decision_svc-*.whl",
+        "svc map",
+    ],
+)
+def test_other_advice_is_left_alone(advice: str) -> None:
+    assert not STRANGER.search(advice)
+
+
 def test_nobody_is_told_to_install_a_strangers_package() -> None:
     """On the public index the name svc belongs to another project."""
-    folders = ("svc", "deploy", "evals", "benchmarks", "templates", "static", "tests")
-    texts = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
-    advice = re.compile(r"pip install (-\S+ )*['\"]?svc\b")
     told = [
-        path.name
-        for path in [*texts, *ROOT.glob("*.md"), ROOT / "Makefile"]
-        if path.suffix != ".pyc" and advice.search(path.read_text("utf-8", errors="replace"))
+        path.relative_to(ROOT)
+        for path in _texts(ROOT)
+        if path != Path(__file__) and STRANGER.search(path.read_text("utf-8", errors="replace"))
     ]
     assert told == []
+
+
+def test_the_distribution_has_a_name_of_its_own() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    assert config["metadata"]["name"] == "decision-svc"
+    assert config["options.entry_points"]["console_scripts"].split() == [
+        "svc",
+        "=",
+        "svc.cli.main:main",
+    ]
+
+
+def _texts(root: Path) -> Iterator[Path]:
+    """The files of the project, without what tools have left beside them."""
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if not _is_left_by_a_tool(Path(folder, name))]
+        yield from (Path(folder, name) for name in names if not name.endswith((".pyc", ".db")))
+
+
+def _is_left_by_a_tool(folder: Path) -> bool:
+    names = ("__pycache__", "build", "dist", "artifacts", ".git", "node_modules")
+    is_hidden = folder.name.startswith(".") and folder.name != ".ci"
+    return folder.name in names or is_hidden or folder.name.endswith(".egg-info")
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +162,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder,
         source,
     )
-    (wheel,) = folder.glob("*.whl")
+    (wheel,) = folder.glob("decision_svc-*.whl")
     venv.create(folder / "venv", with_pip=True)
     programs = folder / "venv/bin"
     run(programs / "python", "-m", "pip", "install", "-q", wheel)
