@@ -97,7 +97,7 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
     @response(BulkFeedbackResponseSchema)
     @fails(504)
     def feedback_bulk(given: BulkFeedback, atomic: bool, project: str | None = None) -> JsonObject:
-        """Give true answers to questions of many decisions, at most {BULK_LABELS} labels.
+        """Give true answers to questions of many decisions, at most 5,000 labels.
 
         As one JSON object, or as JSON lines with `project` and `atomic` in the query. Every label
         that is right is stored, in one transaction, and every other one is reported with its line;
