@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 UNRELEASED = "Unreleased"
 _HEADING = re.compile(r"^## \[([^\]]+)\](?: - \d{4}-\d{2}-\d{2})?$", re.MULTILINE)
 _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)

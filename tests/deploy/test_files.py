@@ -10,11 +10,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
 from svc.cli.main import main
 from svc.metrics import Board, Metrics
+from svc.providers import build_catalog
+from svc.settings import load
 from svc.usage import Counts, UsageBoard
 from tests.e2e.serving import ROOT, Server
 from tests.test_metrics import SURE, decided
@@ -96,6 +99,28 @@ def test_the_image_takes_files_that_there_are() -> None:
     for name in (line[1:] for line in kept if line.startswith("!")):
         assert (ROOT / name).exists()
     assert re.search(r"^USER 10001$", DOCKERFILE, re.MULTILINE)
+
+
+def test_the_compose_file_fits_the_image() -> None:
+    composed = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    (service,) = composed["services"].values()
+    built = DEPLOY / service["build"]["context"]
+    assert (built / service["build"]["dockerfile"]).samefile(DEPLOY / "Dockerfile")
+    (port,), (volume,) = service["ports"], service["volumes"]
+    assert port.startswith("127.0.0.1:")
+    assert f"EXPOSE {port.rpartition(':')[2]}\n" in DOCKERFILE
+    name, _, path = volume.partition(":")
+    assert f"VOLUME {path}\n" in DOCKERFILE
+    assert composed["volumes"].keys() == {name}
+    # What the image starts is what compose starts.
+    assert "command" not in service
+
+
+def test_the_compose_file_takes_one_variable() -> None:
+    text = (DEPLOY / "compose.yaml").read_text()
+    (variable,) = set(re.findall(r"\$\{(\w+)", text))
+    catalog = build_catalog(load({variable: "k"}))
+    assert [name for name, provider in catalog.items() if provider.key] == ["openrouter"]
 
 
 def test_the_health_check_of_the_image_knows_health_from_illness(tmp_path: Path) -> None:

@@ -13,11 +13,15 @@ PAGE = ROOT / "docs/fields.md"
 METHODS = ("get", "post", "put", "patch", "delete")
 _TOP = """# Every field
 
-For whoever writes a program against the HTTP interface: each route with its parameters, then each object
-with its fields. The page is made of the server's own description of itself (`GET /openapi.json`) by
-`python -m tests.docs.fields`, and a test holds the two together. *Required* stands where a request must
-have a field, or an answer always has it. Worked examples are in [curl.md](curl.md) and
-[requests.md](requests.md), errors in [errors.md](errors.md).
+For whoever writes a program against the HTTP interface: each route with its parameters, then each
+object with its fields. A decision is a [DecisionRequest](#decisionrequest), which holds questions
+such as a [ChoiceQuestion](#choicequestion), and is answered by a
+[DecisionResponse](#decisionresponse) with answers such as a [ChoiceAnswer](#choiceanswer).
+
+*Required* stands where a request must have a field, or where an answer always has it. Worked
+examples are in [requests.md](requests.md) and [curl.md](curl.md), errors in [errors.md](errors.md).
+The page is made of the server's own description of itself (`GET /openapi.json`) by
+`python -m tests.docs.fields`, and a test holds the two together.
 """
 # What tells a schema further than its type, in words.
 _BOUNDS = (
@@ -75,9 +79,9 @@ def _parameters(operation: Any) -> Iterator[str]:
 
 
 def _objects(schemas: Any) -> Iterator[str]:
-    for name in sorted(schemas):
+    for name, schema in schemas.items():
         yield f"### {name}\n"
-        yield from _object(schemas[name])
+        yield from _object(schema)
         yield ""
 
 

@@ -18,22 +18,24 @@ from tests.docs.pages import PRINTED, ROOT, Block
 from tests.e2e.serving import WAIT_S, Server, environment
 
 ADDRESS = "127.0.0.1:7777"
-AN_ID = "dec_…"
 LIMIT_S = 4 * WAIT_S
 _MARK = "-- ended with "
 # Each block is a file that the shell reads, so that nothing of the page is on its standard input.
 _LOOP = f"""while IFS= read -r -u 3 file; do source "$file"; printf '\\n{_MARK}%d\\n' $?; done"""
-_ID = re.compile(r"dec_[0-9A-Z]{26}")
+# What a page calls by these names is what was printed last of the kind.
+_LAST = {
+    "dec_…": re.compile(r"\bdec_[0-9A-Z]{26}\b"),
+    "key_…": re.compile(r"\bkey_[0-9a-z]{8,}\b"),
+    "svc_…": re.compile(r"\bsvc_[\w-]{40,}"),
+}
 # What differs from run to run, in text and in JSON.
 _PASSING = (
-    (_ID, AN_ID),
-    (re.compile(r"\b(key|svc)_[\w-]{8,}"), r"\1_…"),
+    *((pattern, name) for name, pattern in _LAST.items()),
     (re.compile(r"[\d.]+ m?s\b"), "N ms"),
     (re.compile(r'("latency_ms":)\s*[\d.]+'), r"\1 12.3"),
     (re.compile(r'("since":)\s*\d+'), r"\1 0"),
     (re.compile(r"\b20\d\d-W\d\d"), "2026-W47"),
     (re.compile(r"\b20\d\d-\d\d-\d\d( \d\d:\d\d)?"), "2026-11-22"),
-    (re.compile(re.escape(ADDRESS)), ADDRESS),
 )
 
 
@@ -43,7 +45,7 @@ class Session:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._server = Server(folder / "svc.db", "--demo")
-        self._last_id = AN_ID
+        self._last: dict[str, str] = {}
         self._names: dict[str, Any] = {"__name__": "__main__"}
 
     def __enter__(self) -> Self:
@@ -65,7 +67,7 @@ class Session:
     def follow(self, block: Block, below: Block | None) -> None:
         """Do what a block says, and compare what comes of it with what stands there."""
         if block.file is not None:
-            (self._folder / block.file).write_text(block.text, "utf-8")
+            (self._folder / block.file).write_text(self._own(block.text), "utf-8")
         elif block.language == "bash":
             status, output = self._run(block.text)
             assert status == 0, f"{block.place} ended with {status}:\n{output}"
@@ -87,7 +89,9 @@ class Session:
 
     def _run(self, text: str) -> tuple[int, str]:
         status, output = self._shell.run(self._own(text))
-        self._last_id = (_ID.findall(output) or [self._last_id])[-1]
+        for name, pattern in _LAST.items():
+            if found := pattern.findall(output):
+                self._last[name] = found[-1]
         return status, output.replace(self._address, ADDRESS)
 
     def _interpret(self, block: Block) -> str:
@@ -106,7 +110,9 @@ class Session:
         return self._server.url.removeprefix("http://")
 
     def _own(self, text: str) -> str:
-        return text.replace(ADDRESS, self._address).replace(AN_ID, self._last_id)
+        for name, value in {ADDRESS: self._address, **self._last}.items():
+            text = text.replace(name, value)
+        return text
 
 
 class Shell:
