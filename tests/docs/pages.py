@@ -18,6 +18,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,11 +54,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Request:
-    """A request that a page sends with curl; `body` is None where it sends none."""
+    """A body that a page sends with curl, and whether it is one that the server takes."""
 
     place: str
     path: str
     body: Any
+    works: bool
 
 
 def blocks(page: Path) -> list[Block]:
@@ -75,13 +77,22 @@ def _blocks(page: Path) -> Iterator[Block]:
 
 def requests() -> list[Request]:
     """Every request with a body that a page sends, as it stands there."""
-    every = [block for page in PAGES for block in blocks(page) if block.language == "bash"]
-    return [request for block in every for request in _requests(block)]
+    return [
+        request
+        for page in PAGES
+        for block, below in pairwise([*blocks(page), _END])
+        if block.language == "bash"
+        for request in _requests(block, works='"error"' not in below.text)
+    ]
 
 
-def _requests(block: Block) -> Iterator[Request]:
+_END = Block("", 0, "", "", "")
+
+
+def _requests(block: Block, works: bool) -> Iterator[Request]:
     for command in re.split(r"^(?=curl )", block.text, flags=re.MULTILINE):
         if command.startswith("curl ") and " -d '{" in command:
             words = shlex.split(command)
             url = next(urlsplit(word) for word in words if word.startswith("http"))
-            yield Request(block.place, url.path, json.loads(words[words.index("-d") + 1]))
+            body = json.loads(words[words.index("-d") + 1])
+            yield Request(block.place, url.path, body, works)

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from tests.docs.pages import PRINTED, ROOT, Block
 from tests.e2e.serving import WAIT_S, Server, environment
 
 ADDRESS = "127.0.0.1:7777"
-LIMIT_S = 4 * WAIT_S
+LIMIT_S = 2 * WAIT_S
 _MARK = "-- ended with "
 # Each block is a file that the shell reads, so that nothing of the page is on its standard input.
 _LOOP = f"""while IFS= read -r -u 3 file; do source "$file"; printf '\\n{_MARK}%d\\n' $?; done"""
@@ -69,8 +70,8 @@ class Session:
         if block.file is not None:
             (self._folder / block.file).write_text(self._own(block.text), "utf-8")
         elif block.language == "bash":
-            status, output = self._run(block.text)
-            assert status == 0, f"{block.place} ended with {status}:\n{output}"
+            # A command that fails ends the shell.
+            _, output = self._run(f"set -e -o pipefail\n{block.text}")
             _compare(block, output, below)
         elif block.language == "console":
             self._converse(block)
@@ -81,7 +82,7 @@ class Session:
         """Run each command of a session in a terminal; one that shows no output must succeed."""
         for step in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             command, _, expected = step.partition("\n")
-            status, output = self._run(command)
+            status, output = self._run(f"set +e\n{command}")
             if expected.strip():
                 assert settled(output) == settled(expected), f"{block.place}: {command}\n{output}"
             else:
@@ -137,6 +138,7 @@ class Shell:
             stderr=subprocess.STDOUT,
             text=True,
             pass_fds=(reading,),
+            start_new_session=True,
         )
         os.close(reading)
         self._files = open(writing, "w", encoding="utf-8")  # noqa: SIM115
@@ -147,7 +149,7 @@ class Shell:
         file = self._folder / ".programs" / f"block-{self._count}"
         file.write_text(text, "utf-8")
         print(file, file=self._files, flush=True)
-        late = threading.Timer(LIMIT_S, self._process.kill)
+        late = threading.Timer(LIMIT_S, self._kill)
         late.start()
         output = ""
         assert self._process.stdout is not None
@@ -164,6 +166,10 @@ class Shell:
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._process.wait(WAIT_S)
+
+    def _kill(self) -> None:
+        """End the shell and whatever it has started."""
+        os.killpg(self._process.pid, signal.SIGKILL)
 
 
 def _program(path: Path, script: str) -> None:

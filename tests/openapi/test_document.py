@@ -18,9 +18,9 @@ from svc.openapi import decision_request, decision_response
 from svc.questions import TYPES
 from svc.schemas.decision import DecisionRequestSchema
 from svc.schemas.feedback import FeedbackRequestSchema
-from tests import readme
 from tests.contract.test_properties import WHOLE
 from tests.contract.test_table import ALLOWED, REFUSED
+from tests.docs import pages
 from tests.openapi.judge import document, judge, taken
 
 # What takes more than one field to see, or what only a running server knows.
@@ -148,13 +148,11 @@ def test_the_schema_takes_a_request_with_every_field() -> None:
     judge("DecisionRequest").validate(WHOLE)
 
 
-def test_the_schema_judges_the_worked_requests_of_the_readme_as_the_server_does() -> None:
-    for example in readme.examples():
-        component = taken(example.path)
-        if component is None:  # a route without a body
-            continue
-        works = "error" not in json.loads(example.answer)
-        assert judge(component).is_valid(example.body) == works
+def test_the_schema_judges_the_requests_of_the_pages_as_the_server_does() -> None:
+    for request in pages.requests():
+        component = taken(request.path)
+        assert component is not None, request.place
+        assert judge(component).is_valid(request.body) == request.works, request.place
 
 
 @pytest.mark.parametrize("row", REFUSED)
