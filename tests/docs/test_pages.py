@@ -14,7 +14,9 @@ import pytest
 from svc import errors
 from svc.assets import recipes
 from svc.errors import ApiError
+from svc.providers import build_catalog
 from svc.providers.prices import LIST_PRICES
+from svc.settings import load
 from svc.wording import FAULTS
 from tests.docs import fields
 from tests.docs.pages import PAGES, ROOT, blocks
@@ -105,3 +107,21 @@ def test_the_numbers_of_kinds_and_recipes_are_told() -> None:
     assert f"It knows {len(FAULTS)} kinds" in measuring
     assert f"{len(recipes())} ready question sets" in measuring
     assert f"shows {len(recipes())} sets of questions" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_every_variable_is_on_a_page() -> None:
+    source = (ROOT / "svc/settings.py").read_text("utf-8")
+    variables = set(re.findall(r'"(SVC_[A-Z_]+[A-Z])"', source))
+    kinds = re.findall(r"_\(([A-Z|_]+)\)", source)[0].split("|")
+    pages = [ROOT / "docs/operating.md", ROOT / "docs/providers.md"]
+    told = "".join(page.read_text("utf-8") for page in pages)
+    assert len(variables) > 10
+    needed = variables | {f"SVC_PROVIDER_<NAME>_{kind}" for kind in kinds}
+    assert {name for name in needed if f"`{name}`" not in told} == set()
+
+
+def test_the_built_in_providers_are_on_their_page() -> None:
+    text = (ROOT / "docs/providers.md").read_text("utf-8")
+    source = (ROOT / "svc/providers/catalog.py").read_text("utf-8")
+    keys = dict.fromkeys(re.findall(r'"([A-Z]+_API_KEY)"', source), "k")
+    assert {name for name in build_catalog(load(keys)) if f"`{name}`" not in text} == {"openrouter"}
