@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -29,9 +28,9 @@ _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 def markdown() -> list[Path]:
     """Every page of the project."""
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
-    found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
-    return [ROOT / name for name in found.stdout.split()]
+    folders = ("docs", "deploy", "evals", "benchmarks", "tests")
+    found = (page for folder in folders for page in (ROOT / folder).rglob("*.md"))
+    return sorted([*ROOT.glob("*.md"), *found])
 
 
 @cache
