@@ -73,7 +73,7 @@ def _parameters(operation: Any) -> Iterator[str]:
         yield "| parameter | type | meaning |\n|---|---|---|"
         for one in own:
             required = "*Required.* " if one.get("required") else ""
-            meaning = required + _meaning(one.get("description", ""), one["schema"])
+            meaning = (required + _meaning(one.get("description", ""), one["schema"])).strip()
             yield f"| `{one['name']}` | {_type(one['schema'])} | {meaning} |"
         yield ""
 
@@ -88,15 +88,26 @@ def _objects(schemas: Any) -> Iterator[str]:
 def _object(schema: Any) -> Iterator[str]:
     if words := schema.get("description"):
         yield _words(words) + "\n"
-    fields, required = schema.get("properties", {}), schema.get("required", ())
-    if not fields:
+    if not schema.get("properties"):
         yield f"{_type({**schema, 'description': ''}).capitalize()}{_bounds(schema)}."
         return
     yield "| field | type | meaning |\n|---|---|---|"
-    for name, field in fields.items():
+    yield from _rows(schema)
+
+
+def _rows(schema: Any, within: str = "") -> Iterator[str]:
+    """A row for each field, and below it those of the object without a name that it holds."""
+    required = schema.get("required", ())
+    for name, field in schema["properties"].items():
         mark = "*Required.* " if name in required else ""
-        meaning = mark + _meaning(field.get("description", ""), field)
-        yield f"| `{name}` | {_type(field)} | {meaning} |"
+        meaning = (mark + _meaning(field.get("description", ""), field)).strip()
+        yield f"| `{within}{name}` | {_type(field)} | {meaning} |"
+        for key, sign in (("items", "[]."), ("additionalProperties", ".*.")):
+            held = field.get(key)
+            if isinstance(held, dict) and "properties" in held:
+                yield from _rows(held, f"{within}{name}{sign}")
+        if "properties" in field:
+            yield from _rows(field, f"{within}{name}.")
 
 
 def _meaning(words: str, schema: Any) -> str:

@@ -19,7 +19,7 @@ from tests.docs.pages import PRINTED, ROOT, Block
 from tests.e2e.serving import WAIT_S, Server, environment
 
 ADDRESS = "127.0.0.1:7777"
-LIMIT_S = 2 * WAIT_S
+LIMIT_S = 4 * WAIT_S
 _MARK = "-- ended with "
 # Each block is a file that the shell reads, so that nothing of the page is on its standard input.
 _LOOP = f"""while IFS= read -r -u 3 file; do source "$file"; printf '\\n{_MARK}%d\\n' $?; done"""
