@@ -11,12 +11,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
 
-from svc import files, jsontext
+from svc import jsontext
 from svc.batch import (
     ChildLost,
     Input,
@@ -33,10 +32,10 @@ from svc.batch import (
 )
 from svc.cli.lines import Answerer, LineWork
 from svc.cli.notices import FAILED, notice
-from svc.errors import ApiError, SettingsError
+from svc.cli.question_files import read_named
+from svc.errors import SettingsError
 from svc.jsontext import JsonObject
-from svc.phrases import reason
-from svc.schemas import DecisionRequest, load_questions
+from svc.schemas import DecisionRequest
 
 # How many lines are under way at once, unless the command says otherwise.
 CONCURRENCY = 16
@@ -47,7 +46,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option(
-        "-q", "--questions", metavar="FILE", required=True, help="JSON object of questions."
+        "-q",
+        "--questions",
+        metavar="FILE",
+        required=True,
+        help="JSON object of questions; without such a file, the recipe of that name.",
     ),
     click.option(
         "-o", "--output", metavar="FILE", required=True, help="Result lines; - for standard output."
@@ -113,34 +116,22 @@ def run(
         raise click.exceptions.Exit(status)
 
 
-def read_questions(path: str) -> JsonObject:
-    """The questions object of a file, checked. Raises `SettingsError`."""
-    try:
-        questions = files.read_json(Path(path))
-        load_questions(questions)
-    except OSError as error:
-        problem = reason(error)
-    except ApiError as error:
-        problem = error.message
-    else:
-        return dict(questions)
-    raise SettingsError(f"questions {path!r}: {problem}")
-
-
 def _run(
     batch: Batch,
     answerer: Answerer,
     finish: Callable[[DecisionRequest], None],
     record: JsonObject,
 ) -> int:
-    questions = read_questions(batch.questions)
+    questions = read_named(batch.questions).fields
     with ExitStack() as stack:
         source = stack.enter_context(closing(open_input(batch.source)))
         settled = answerer.settle(questions, batch.concurrency)
         answering = stack.enter_context(settled.start())
         digest = hashlib.sha256(jsontext.dumps(questions).encode()).hexdigest()
         identity = {"questions": digest, "input": source.sha256, **settled.identity, **record}
-        inputs = (os.stat(batch.questions), source.status)
+        # Questions of a recipe stand in no file that the output could be.
+        read = [os.stat(path) for path in [batch.questions] if os.path.isfile(path)]
+        inputs = (*read, source.status)
         output = open_output(batch.output, identity, batch.restart, inputs)
         stack.enter_context(closing(output))
         status = _go(source, output, answering, settled.at_once)

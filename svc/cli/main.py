@@ -28,6 +28,7 @@ COMMANDS = {
     "recipe": "Show ready-made questions.",
     "lint": "Find faults in the wording of questions.",
     "probe": "Ask questions in other ways, and count the answers that flip.",
+    "ask": "Answer questions about one text.",
     "map": "Answer questions about every line of a file.",
     "label": "Label decisions of a running server.",
     "shadow": "Compare answers with the labels that people gave.",
@@ -44,8 +45,8 @@ COMMANDS = {
 EXAMPLES = """\b
 Examples:
   svc serve --demo
-  svc recipe show sentiment > questions.json
-  svc map --demo -q questions.json -o answers.jsonl tickets.jsonl
+  svc ask --demo "My parcel never arrived, I want my money back!" -r sentiment
+  svc map --demo -q support-triage -o answers.jsonl tickets.jsonl
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ def read_named(name: str) -> Named:
     """
     try:
         value = files.read_json(Path(name))
-    except FileNotFoundError:
-        return _recipe(name)
+    except (FileNotFoundError, IsADirectoryError):
+        return _recipe(name, f"questions {name[:100]!r}: there is no such file, and no recipe of")
     except OSError as error:
         raise SettingsError(f"questions {name!r}: {reason(error)}") from None
     except ApiError as error:
@@ -46,12 +47,18 @@ def read_named(name: str) -> Named:
     return replace(_checked(name, _questions(value, Path(name).stem)), states=_states(value))
 
 
-def _recipe(name: str) -> Named:
+def read_recipe(name: str) -> Named:
+    """The questions of a recipe. Raises `SettingsError`."""
+    return _recipe(name, f"--recipe {name[:100]!r}: there is no recipe of")
+
+
+def _recipe(name: str, without: str) -> Named:
+    """The questions of a recipe; `without` begins the message where there is none."""
     found = recipes()
     if name not in found:
-        raise SettingsError(
-            f"questions {name[:100]!r}: there is no such file, and no recipe of that name"
-        )
+        close = get_close_matches(name, found, n=1)
+        meant = f"did you mean {close[0]!r}?" if close else "`svc recipe list` shows all"
+        raise SettingsError(f"{without} that name; {meant}")
     return _checked(name, found[name]["questions"])
 
 

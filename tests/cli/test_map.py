@@ -499,3 +499,16 @@ def test_a_byte_order_mark_is_no_part_of_the_questions(files: Files) -> None:
     path = files.folder / "q.json"
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert files.map("--demo").returncode == 0
+
+
+def test_questions_may_be_named_as_a_recipe_and_a_file_of_that_name_is_taken_first(
+    files: Files,
+) -> None:
+    arguments = ("map", "--demo", "-q", "spam", "-o", "-", "in.jsonl")
+    files.write(["Parcel 1 is late."])
+    script = f'cd {files.folder}; "$@"'
+    recipe = shell(script, *arguments, PYTHONPATH=str(ROOT))
+    assert list(json.loads(recipe.stdout)["answers"]) == ["spam", "kind"], recipe.stderr
+    files.folder.joinpath("q.json").rename(files.folder / "spam")
+    own = shell(script, *arguments, PYTHONPATH=str(ROOT))
+    assert list(json.loads(own.stdout)["answers"]) == ["late"], own.stderr

@@ -17,7 +17,7 @@ from svc import jsontext
 from svc.batch.agreement import check_labels
 from svc.batch.inputs import LINE_BYTES, open_input, read_lines
 from svc.batch.outputs import RUN_SUFFIX, open_output
-from svc.cli.batches import read_questions
+from svc.cli.question_files import read_named
 from svc.errors import ApiError, InvalidJson, InvalidRequest, SettingsError
 from svc.evals.runs import by_run, opened, read
 from svc.evals.scoring import Scored
@@ -67,7 +67,7 @@ def test_a_file_of_questions_is_read_or_refused(tmp_path: Path, data: bytes) -> 
     path = tmp_path / "q.json"
     path.write_bytes(data)
     with refused_in_one_line():
-        assert read_questions(str(path))
+        assert read_named(str(path)).fields
 
 
 @FUZZED

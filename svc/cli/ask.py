@@ -1,0 +1,103 @@
+"""`svc ask`: questions about one text."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+
+import click
+
+from svc import inprocess, jsontext
+from svc.cli.answer_table import answer_table
+from svc.cli.asking import answered
+from svc.cli.plans import ModelOptions, model_options
+from svc.cli.question_files import Named, read_named, read_recipe
+from svc.cli.server import Server, key_option
+from svc.errors import SettingsError
+from svc.jsontext import JsonObject
+from svc.schemas import load_decision
+
+# The argument that stands for standard input.
+_STANDARD = "-"
+
+EXAMPLES = """\b
+Examples:
+  svc ask --demo "My parcel never arrived, I want my money back!" -r sentiment
+  svc ask --model @openai/gpt-4.1-mini -q questions.json - < mail.txt
+  svc ask --url http://127.0.0.1:7777 --json "Thank you!" -r sentiment | jq .answers
+"""
+
+
+@click.command("ask", epilog=EXAMPLES)
+@click.argument("text")
+@click.option("-r", "--recipe", metavar="NAME", help="Ask the questions of this recipe.")
+@click.option(
+    "-q", "--questions", metavar="FILE", help="Ask those of a file or, without one, of a recipe."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what POST /v1/decide answers.")
+@model_options
+@click.option("--url", metavar="URL", help="Ask this running server.")
+@key_option
+@click.option("--project", metavar="P", help="The project of the decision there.")
+def command(
+    text: str,
+    recipe: str | None,
+    questions: str | None,
+    as_json: bool,
+    asking: ModelOptions,
+    url: str | None,
+    api_key: str | None,
+    project: str | None,
+) -> None:
+    """Answer questions about one text.
+
+    TEXT is the text itself, and - reads it from standard input. The table has a row for each
+    question: its answer, how probable it is, and what else was likely. (unsure) stands behind an
+    answer that is less probable than its question asks for.
+
+    `svc recipe list` shows the recipes. Without --url no server needs to run, and nothing is kept.
+    """
+    named = _named(recipe, questions)
+    fields = {**asking.fields, "questions": named.fields, "state": _text(text)}
+    if url is None:
+        if project is not None:
+            raise click.UsageError("--project goes with --url only.")
+        decision = _here(fields, asking.demo)
+    elif asking.demo:
+        raise click.UsageError("--demo and --url exclude each other.")
+    else:
+        of_project = {} if project is None else {"project": project}
+        decision = _there({**fields, **of_project}, url, api_key)
+    if as_json:
+        click.echo(jsontext.dumps(decision))
+    else:
+        click.echo("\n".join(answer_table(named.questions, decision["answers"])))
+
+
+def _named(recipe: str | None, questions: str | None) -> Named:
+    if recipe is not None and questions is None:
+        return read_recipe(recipe)
+    if questions is not None and recipe is None:
+        return read_named(questions)
+    raise click.UsageError("Give either -r with the name of a recipe or -q with questions.")
+
+
+def _text(argument: str) -> str:
+    if argument != _STANDARD:
+        return argument
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"standard input is not UTF-8 (byte {error.start})") from None
+
+
+def _here(fields: JsonObject, demo: bool) -> JsonObject:
+    with inprocess.engine(demo, 1) as engine:
+        return engine.decide(load_decision(engine.settle(fields))).response()
+
+
+def _there(fields: JsonObject, url: str, api_key: str | None) -> JsonObject:
+    with closing(Server(url, api_key)) as server:
+        body = jsontext.dumps(fields).encode("utf-8", "replace")
+        decision: JsonObject = answered(server, "POST", "/v1/decide", body).value
+        return decision
