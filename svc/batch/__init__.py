@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svc.batch.agreement import Agreement, add_up, check_labels, compare
 from svc.batch.children import ChildLost, forked
+from svc.batch.forms import FORMATS, TEXT, Form, Record, format_of
 from svc.batch.inputs import STANDARD, Input, InputLine, open_input
 from svc.batch.outputs import Appended, Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
@@ -17,30 +18,40 @@ from svc.batch.run import (
     answer_line,
     write_all,
 )
+from svc.batch.texts import BrokenInput, Rows, check_encoding, lines_of
 from svc.batch.workers import Workers
 
 __all__ = [
     "FAILURES",
+    "FORMATS",
     "STANDARD",
+    "TEXT",
     "Agreement",
     "AnswerLine",
     "Appended",
+    "BrokenInput",
     "ChildLost",
+    "Form",
     "Input",
     "InputLine",
     "LineAnswer",
     "Output",
     "Progress",
+    "Record",
     "Result",
+    "Rows",
     "RunEnds",
     "Tally",
     "Workers",
     "add_up",
     "answer_line",
+    "check_encoding",
     "check_labels",
     "compare",
     "duration",
     "forked",
+    "format_of",
+    "lines_of",
     "open_input",
     "open_output",
     "rate_text",

@@ -1,4 +1,4 @@
-"""Input files of one JSON value a line, read in bounded memory."""
+"""Input files of one record a line or a row, read in bounded memory."""
 
 from __future__ import annotations
 
@@ -9,26 +9,41 @@ import itertools
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from svc import jsontext
-from svc.errors import InvalidJson, SettingsError, TooLarge
-from svc.phrases import reason
+from svc.batch.forms import DELIMITERS, JSONL, TEXT, UTF_8, Form, Record
+from svc.batch.texts import BrokenInput, Rows, lines_of
+from svc.errors import InvalidJson, InvalidRequest, SettingsError, TooLarge
+from svc.phrases import listed, reason
 
 # The name of standard input or output on the command line.
 STANDARD = "-"
 # Twice the length of the largest state with every character escaped.
 LINE_BYTES = 4 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
+# A JSON value a line, and all of it.
+PLAIN = Form()
 
 
 @dataclass(frozen=True, slots=True)
 class InputLine:
-    """One line of an input, numbered from 1; `data` is None where it has over `LINE_BYTES`."""
+    """One line or row of an input as JSON, numbered from 1.
+
+    `data` is None where it has over `LINE_BYTES`. `error` says what is wrong with a row.
+    """
 
     number: int
     data: bytes | None
+    form: Form = PLAIN
+    error: str = ""
+
+    def read(self) -> Record:
+        """What the line holds. Raises `InvalidJson`, `InvalidRequest` or `TooLarge`."""
+        if self.error:
+            raise InvalidRequest(self.error)
+        return self.form.record(self.parse())
 
     def parse(self) -> Any:
         """The JSON value of the line. Raises `InvalidJson` or `TooLarge`."""
@@ -62,19 +77,76 @@ class Input:
         self.stream.raw.close()
 
 
-def open_input(path: str) -> Input:
+def open_input(path: str, form: Form = PLAIN) -> Input:
     """Open a file, or standard input. Raises `SettingsError` when it cannot be read."""
     try:
         stream = open(0, "rb", closefd=False) if path == STANDARD else open(path, "rb")  # noqa: SIM115
-        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) and stream.tell() == 0:
-            total, digest = _survey(stream)
-            return Input(read_lines(stream), total, digest, stream)
-        lines = read_lines(stream)
-        first = list(itertools.islice(lines, 1))
-        digest = hashlib.sha256(first[0].data or b"" if first else b"").hexdigest()
-        return Input(itertools.chain(first, lines), None, digest, stream)
+        try:
+            return _opened(stream, path, form)
+        except BaseException:
+            stream.raw.close()
+            raise
     except OSError as error:
         raise SettingsError(f"input {path!r}: {reason(error)}") from None
+
+
+def _opened(stream: io.BufferedReader, path: str, form: Form) -> Input:
+    if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) and stream.tell() == 0:
+        total, digest = _survey(stream)
+        if form.format != JSONL or form.encoding != UTF_8:
+            total = sum(1 for _ in _lines(stream, form, path))
+            stream.seek(0)
+        return Input(_lines(stream, form, path), total, digest, stream)
+    lines = _lines(stream, form, path)
+    first = list(itertools.islice(lines, 1))
+    digest = hashlib.sha256(first[0].data or b"" if first else b"").hexdigest()
+    return Input(itertools.chain(first, lines), None, digest, stream)
+
+
+def _lines(stream: io.BufferedReader, form: Form, path: str) -> Iterator[InputLine]:
+    """The lines or rows of an input. Raises `BrokenInput`."""
+    name = "standard input" if path == STANDARD else f"input {path!r}"
+    if form.tabular:
+        return _read_rows(stream, form, name)
+    if form.format == JSONL and form.encoding == UTF_8:
+        lines = read_lines(stream)
+        return lines if form == PLAIN else (replace(line, form=form) for line in lines)
+    return _read_texts(stream, form, name)
+
+
+def _read_texts(stream: io.BufferedReader, form: Form, name: str) -> Iterator[InputLine]:
+    for number, line in enumerate(lines_of(stream, form.encoding, name), 1):
+        text = line.rstrip("\r\n")
+        if form.format == TEXT:
+            error = "" if text.strip() else "the line is empty"
+            yield InputLine(number, _json(text), form, error)
+        else:
+            yield InputLine(number, text.encode("utf-8", "replace"), form)
+
+
+def _read_rows(stream: io.BufferedReader, form: Form, name: str) -> Iterator[InputLine]:
+    lines = lines_of(stream, form.encoding, name)
+    rows = Rows(lines, DELIMITERS[form.format], name)
+    for column in form.columns:
+        rows.needs(column, "--column")
+    if form.ref is not None:
+        rows.needs(form.ref, "--ref-column")
+    if form.labels and not set(form.labels) & set(rows.columns):
+        raise BrokenInput(
+            f"{name}: has no column of labels; a label stands in the column that is called like "
+            f"its question, one of {listed(form.labels)}"
+        )
+    wide = len(rows.columns)
+    for number, (start, cells) in enumerate(rows, 1):
+        if len(cells) == wide:
+            yield InputLine(number, _json(dict(zip(rows.columns, cells, strict=True))), form)
+        else:
+            error = f"line {start:,} of the file has {len(cells)} cells, the first line {wide}"
+            yield InputLine(number, b"", form, error)
+
+
+def _json(value: Any) -> bytes:
+    return jsontext.dumps(value).encode("utf-8", "replace")
 
 
 def read_lines(stream: BinaryIO) -> Iterator[InputLine]:

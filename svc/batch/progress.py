@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
+from svc.phrases import printable
+
 # The time between two updates.
 TERMINAL_S, PLAIN_S = 0.1, 10.0
 # The length of the bar in characters.
@@ -53,6 +55,10 @@ class Progress:
             self._write(f"{_CLEAR}{bar}{words}"[: len(_CLEAR) + columns - 1])
         else:
             self._write(f"{words}\n")
+
+    def tell(self, text: str) -> None:
+        """Print a line of its own, above the bar."""
+        self._write(f"{_CLEAR if self._drawn else ''}{printable(text)}\n")
 
     def end(self) -> None:
         """Leave an empty line behind on a terminal."""

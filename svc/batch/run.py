@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from svc import jsontext
+from svc.batch.forms import Record
 from svc.batch.inputs import InputLine
 from svc.batch.outputs import Output
 from svc.batch.progress import Progress
@@ -32,7 +33,7 @@ class LineAnswer:
     cost_usd: float
 
 
-AnswerLine = Callable[[Any], LineAnswer]
+AnswerLine = Callable[[Record], LineAnswer]
 
 
 class RunEnds(Exception):
@@ -54,11 +55,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of a line, and the output line for it."""
+    """The outcome of a line with this number, and the output line for it."""
 
     kind: Kind
     data: bytes
     message: str = ""
+    line: int = 0
     cost_usd: float = 0.0
 
 
@@ -81,7 +83,7 @@ class Tally:
 def answer_line(answer: AnswerLine, line: InputLine) -> Result:
     """Answer one line; every failure is a result too."""
     try:
-        answered = answer(line.parse())
+        answered = answer(line.read())
         data = _encoded(line, answered.fields)
     except (QuotaSpent, RunEnds) as error:
         return Result(Kind.END, b"", str(error))
@@ -102,10 +104,14 @@ def write_all(results: Iterable[Result], output: Output, progress: Progress, tal
     `SettingsError` when the output cannot be written.
     """
     failures = 0
+    told = False
     for result in results:
         if result.kind is Kind.END:
             tally.stopped = result.message
             return
+        if result.kind is not Kind.ANSWERED and not told:
+            told = True
+            progress.tell(f"The first error, of line {result.line:,}: {result.message}")
         tally.held.append(result)
         failures = _failures(failures, result.kind)
         if failures == FAILURES:
@@ -143,7 +149,7 @@ def _kind(error: ApiError) -> Kind:
 
 def _error_line(line: InputLine, error: ApiError) -> Result:
     shown = {"error": {"type": error.type, "message": error.message}}
-    return Result(_kind(error), _encoded(line, shown), error.message)
+    return Result(_kind(error), _encoded(line, shown), error.message, line.number)
 
 
 def _encoded(line: InputLine, fields: Mapping[str, Any]) -> bytes:

@@ -17,14 +17,20 @@ import click
 
 from svc import jsontext
 from svc.batch import (
+    FORMATS,
+    TEXT,
+    BrokenInput,
     ChildLost,
+    Form,
     Input,
     InputLine,
     Output,
     Progress,
     Tally,
     Workers,
+    check_encoding,
     duration,
+    format_of,
     open_input,
     open_output,
     rate_text,
@@ -64,6 +70,26 @@ _OPTIONS = (
         help="Lines under way at once.",
     ),
     click.option("--restart", is_flag=True, help="Start again and overwrite the output."),
+    click.option(
+        "--format",
+        "kind",
+        type=click.Choice(FORMATS),
+        help="How INPUT is written.  [default: as its name ends, else jsonl]",
+    ),
+    click.option(
+        "--column",
+        "columns",
+        metavar="C",
+        multiple=True,
+        help="Ask about this column or field; several times for an object.  [default: all]",
+    ),
+    click.option(
+        "--ref-column",
+        "ref",
+        metavar="C",
+        help="The column of your own ids, which results repeat as ref.",
+    ),
+    click.option("--encoding", default="utf-8", show_default=True, metavar="E"),
     click.argument("source", metavar="INPUT"),
 )
 
@@ -75,6 +101,7 @@ class Batch:
     questions: str
     output: str
     source: str
+    form: Form
     concurrency: int
     restart: bool
 
@@ -83,16 +110,33 @@ def batch_options(function: F) -> F:
     """Give a command the options of a run; it gets them as one argument, `batch`."""
 
     @functools.wraps(function)
-    def with_batch(
-        questions: str, output: str, source: str, concurrency: int, restart: bool, **others: Any
-    ) -> Any:
-        batch = Batch(questions, output, source, concurrency, restart)
-        return function(batch=batch, **others)
+    def with_batch(**given: Any) -> Any:
+        form = _form(given["source"], **{name: given.pop(name) for name in _FORM})
+        batch = Batch(form=form, **{name: given.pop(name) for name in _FILES})
+        return function(batch=batch, **given)
 
     command: Any = with_batch
     for option in reversed(_OPTIONS):
         command = option(command)
     return command  # type: ignore[no-any-return]
+
+
+# The options that say how an input is written, and the others of a batch.
+_FORM = ("kind", "columns", "ref", "encoding")
+_FILES = ("questions", "output", "source", "concurrency", "restart")
+
+
+def _form(
+    source: str, kind: str | None, columns: tuple[str, ...], ref: str | None, encoding: str
+) -> Form:
+    """Raises `UsageError` and `SettingsError`."""
+    check_encoding(encoding)
+    if len(set(columns)) < len(columns):
+        raise click.UsageError("--column names a column twice.")
+    form = Form(kind or format_of(source), encoding, columns, ref)
+    if form.format == TEXT and (columns or ref):
+        raise click.UsageError("--column and --ref-column do not go with lines of text.")
+    return form
 
 
 def run(
@@ -124,11 +168,12 @@ def _run(
 ) -> int:
     questions = read_named(batch.questions).fields
     with ExitStack() as stack:
-        source = stack.enter_context(closing(open_input(batch.source)))
+        source = stack.enter_context(closing(open_input(batch.source, batch.form)))
         settled = answerer.settle(questions, batch.concurrency)
         answering = stack.enter_context(settled.start())
         digest = hashlib.sha256(jsontext.dumps(questions).encode()).hexdigest()
-        identity = {"questions": digest, "input": source.sha256, **settled.identity, **record}
+        identity = {"questions": digest, "input": source.sha256, **batch.form.identity}
+        identity |= {**settled.identity, **record}
         # Questions of a recipe stand in no file that the output could be.
         read = [os.stat(path) for path in [batch.questions] if os.path.isfile(path)]
         inputs = (*read, source.status)
@@ -152,7 +197,7 @@ def _go(source: Input, output: Output, answering: LineWork, threads: int) -> int
             write_all(results, output, progress, tally)
     except KeyboardInterrupt as interrupt:
         tally.stopped, status = "interrupted", _status(interrupt)
-    except ChildLost as error:
+    except (ChildLost, BrokenInput) as error:
         tally.stopped = error.message
     finally:
         progress.end()

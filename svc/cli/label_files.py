@@ -77,7 +77,7 @@ def _row(head: list[str], row: list[str], questions: Mapping[str, Question]) -> 
     if len(row) != len(head):
         raise InvalidJson(f"has {len(row)} cells, the first line has {len(head)}")
     cells = {name: _plain(cell) for name, cell in zip(head, row, strict=True) if cell}
-    labels = {name: _label(cell, questions.get(name)) for name, cell in cells.items()}
+    labels = {name: label_of(cell, questions.get(name)) for name, cell in cells.items()}
     named: JsonObject = {**cells}
     if "chance" in cells:
         named["chance"] = _json(cells["chance"])
@@ -93,7 +93,7 @@ def _plain(cell: str) -> str:
     return cell[1:] if cell.startswith(_GUARDED) else cell
 
 
-def _label(cell: str, question: Question | None) -> Any:
+def label_of(cell: str, question: Question | None) -> Any:
     """What a cell stands for: the text, if the question takes it as it is, or a JSON value."""
     value = _json(cell)
     for candidate in (cell, value):

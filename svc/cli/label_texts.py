@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from svc.batch import open_input
+from svc.batch import Rows, lines_of, open_input
 from svc.errors import ApiError, SettingsError
 from svc.phrases import listed, reason
 
@@ -18,8 +17,6 @@ NAME_COLUMNS = ("ref", "id", "reference", "decision_id", "ticket_id", "key")
 TEXT_COLUMNS = ("text", "state", "message", "body", "content", "description", "input")
 _DELIMITERS = (",", ";", "\t")
 _COMMA_SEPARATED = (".csv", ".tsv")
-# The longest cell in characters, which is over the longest state of a decision.
-_CELL_CHARS = 1_000_000
 # The records in which the columns of JSON lines are looked for.
 _COLUMNS_FROM = 100
 
@@ -141,18 +138,10 @@ def _is_json(line: str) -> bool:
 
 def _comma_separated(path: str) -> Table:
     """CSV after RFC 4180, also with semicolons or tabs; the first record names the columns."""
-    # The quotes hold no delimiters that count.
-    head = "".join(_first_line(path).split('"')[::2])
-    delimiter = max(_DELIMITERS, key=head.count)
-    csv.field_size_limit(_CELL_CHARS)
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, delimiter=delimiter, strict=True)
-        try:
-            columns = next(rows, [])
-            records = [dict(zip(columns, row, strict=False)) for row in rows if row]
-        except csv.Error as error:
-            raise SettingsError(f"{path!r}, line {rows.line_num}: {error}") from None
-    return Table(path, columns, records)
+    with open(path, "rb") as file:
+        rows = Rows(lines_of(file, "utf-8", repr(path)), _DELIMITERS, repr(path))
+        records = [dict(zip(rows.columns, row, strict=False)) for _, row in rows]
+    return Table(path, rows.columns, records)
 
 
 def _json_lines(path: str) -> Table:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import click
 
-from svc.batch import AnswerLine, LineAnswer
+from svc.batch import AnswerLine, LineAnswer, Record
 from svc.cli import batches
 from svc.cli.batches import Batch, batch_options
 from svc.cli.lines import Answerer, InProcessAnswerer
@@ -19,7 +19,8 @@ from svc.schemas import DecisionRequest, with_state
 
 EXAMPLES = """\b
 Examples:
-  svc map --demo -q questions.json -o answers.jsonl tickets.jsonl
+  svc map --demo -q support-triage -o answers.jsonl tickets.jsonl
+  svc map --demo -q support-triage --column body --ref-column id -o answers.jsonl tickets.csv
   svc map --model A,B --concurrency 64 -q questions.json -o answers.jsonl tickets.jsonl
   svc map --cascade A,B --escalate-below 0.9 -q questions.json -o answers.jsonl tickets.jsonl
   svc map --url http://127.0.0.1:7777 -q questions.json -o answers.jsonl tickets.jsonl
@@ -38,9 +39,12 @@ def command(
 ) -> None:
     """Answer questions about every line of a file.
 
-    Each line of INPUT is one JSON state, and - reads standard input. Each line of the output is,
-    in the same order, its decision as POST /v1/decide returns it, with the number of the line; or
-    an error, where the line is invalid or no model answered:
+    Each line of INPUT is one JSON state, and - reads standard input. Of a file named .csv or .tsv
+    each row is one, whose columns the first line names, and of a file named .txt each line of text;
+    --format says it of other names. --column chooses the columns that are asked about: one is a
+    text, several are an object. Each line of the output is, in the same order, its decision as
+    POST /v1/decide returns it, with the number of the line, which in a table is that of the row
+    below the names of the columns; or an error, where the line is invalid or no model answered:
 
     \b
       {"line": 1, "id": "dec_...", "model": ..., "answers": {...}}
@@ -78,6 +82,6 @@ def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:
     return partial(_answer, engine, request)
 
 
-def _answer(engine: InProcess, request: DecisionRequest, state: Any) -> LineAnswer:
-    decision = engine.decide(with_state(request, state))
+def _answer(engine: InProcess, request: DecisionRequest, record: Record) -> LineAnswer:
+    decision = engine.decide(replace(with_state(request, record.value), ref=record.ref))
     return LineAnswer(decision.response(), decision.cost_usd)

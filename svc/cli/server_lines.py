@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Any
 
 from svc import jsontext
-from svc.batch import InputLine, LineAnswer, Result, RunEnds, answer_line
+from svc.batch import InputLine, LineAnswer, Record, Result, RunEnds, answer_line
 from svc.cli.lines import LineWork, Settled
 from svc.cli.plans import ModelOptions
 from svc.cli.server import Answer, Server, TooSlow, Unreachable
@@ -99,8 +98,10 @@ class _Lines:
         self._cut.set()
         self._server.cut()
 
-    def _answer(self, state: Any) -> LineAnswer:
-        body = f'{{"state":{jsontext.dumps(state)},{self._rest}'.encode("utf-8", "replace")
+    def _answer(self, record: Record) -> LineAnswer:
+        ref = "" if record.ref is None else f'"ref":{jsontext.dumps(record.ref)},'
+        text = f'{{"state":{jsontext.dumps(record.value)},{ref}{self._rest}'
+        body = text.encode("utf-8", "replace")
         patient_until = self._clock() + PATIENCE_S
         while not self._cut.is_set():
             try:

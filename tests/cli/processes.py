@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner, Result
+
+from svc.cli.main import main
 from tests.e2e.serving import ROOT, WAIT_S, environment
 from tests.scripted import Reply, completion
 
@@ -44,6 +49,20 @@ def svc(
         check=False,
     )
     assert "Traceback" not in ended.stderr
+    return ended
+
+
+def inside(*arguments: str | Path, stdin: str = "", **settings: str) -> Result:
+    """`svc` to its end in this process, for what needs no process of its own."""
+    clean: dict[str, str | None] = {name: None for name in os.environ if name.startswith("SVC_")}
+    runner = CliRunner(env={**clean, **settings})
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        ended = runner.invoke(main, list(map(str, arguments)), input=stdin, prog_name="svc")
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert "svc itself failed" not in ended.stderr, ended.stderr
     return ended
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from svc.cli.answer_table import answer_table
 from svc.schemas import load_questions
-from tests.cli.processes import NOUL, svc
+from tests.cli.processes import NOUL, inside
 from tests.e2e.serving import Server
 from tests.e2e.test_access import make_key
 
@@ -15,8 +15,8 @@ TEXT = "My parcel never arrived, I want my money back!"
 
 
 def test_a_recipe_is_asked_about_a_text_and_answers_stand_in_a_table() -> None:
-    ended = svc("ask", "--demo", TEXT, "-r", "support-triage")
-    assert ended.returncode == 0, ended.stderr
+    ended = inside("ask", "--demo", TEXT, "-r", "support-triage")
+    assert ended.exit_code == 0, ended.stderr
     head, *rows = ended.stdout.splitlines()
     assert head.split() == ["question", "answer", "probability", "others"]
     assert [row.split()[0] for row in rows] == ["queue", "urgency", "angry", "answerable"]
@@ -28,8 +28,8 @@ def test_a_file_of_questions_is_asked_and_the_text_may_come_from_standard_input(
 ) -> None:
     path = tmp_path / "q.json"
     path.write_text(json.dumps(NOUL))
-    typed = svc("ask", "--demo", "--json", "-q", path, "The parcel is late.")
-    piped = svc("ask", "--demo", "--json", "-q", path, "-", stdin="\ufeffThe parcel is late.\n")
+    typed = inside("ask", "--demo", "--json", "-q", path, "The parcel is late.")
+    piped = inside("ask", "--demo", "--json", "-q", path, "-", stdin="\ufeffThe parcel is late.\n")
     answers = [json.loads(one.stdout)["answers"] for one in (typed, piped)]
     assert answers[0] == answers[1]
     assert answers[0]["late"]["noul"] > 0.5
@@ -39,10 +39,10 @@ def test_a_running_server_answers_and_keeps_the_decision(tmp_path: Path) -> None
     _, key = make_key(tmp_path / "svc.db", "ada", "--project", "shop")
     with Server(tmp_path / "svc.db", "--demo") as server:
         arguments = ("ask", TEXT, "-r", "spam", "--url", server.url)
-        ended = svc(*arguments, "--project", "shop", "--json", SVC_API_KEY=key)
+        ended = inside(*arguments, "--project", "shop", "--json", SVC_API_KEY=key)
         assert json.loads(ended.stdout)["project"] == "shop", ended.stderr
-        refused = svc(*arguments)
-    assert refused.returncode == 1
+        refused = inside(*arguments)
+    assert refused.exit_code == 1
     assert refused.stderr.startswith("Error: the server answered 401") and not refused.stdout
 
 
@@ -60,8 +60,8 @@ def test_a_running_server_answers_and_keeps_the_decision(tmp_path: Path) -> None
     ],
 )
 def test_what_cannot_be_asked_is_one_line(arguments: list[str], status: int, words: str) -> None:
-    ended = svc("ask", TEXT, *arguments)
-    assert (ended.returncode, ended.stdout) == (status, "")
+    ended = inside("ask", TEXT, *arguments)
+    assert (ended.exit_code, ended.stdout) == (status, "")
     assert words in ended.stderr and ended.stderr.count("\n") == 1
 
 

@@ -1,0 +1,138 @@
+"""Texts in any encoding as lines, and comma-separated values as rows, in bounded memory."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from svc.errors import SettingsError
+from svc.phrases import listed, quoted
+
+# The longest line and the longest cell in characters, over the longest state of a decision.
+CHARS = 1_000_000
+_CHUNK_BYTES = 256 * 1024
+# A carriage return at the end of a chunk may have its line feed in the next one.
+_LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
+# What `csv` says of a cell that never ends.
+_ENDLESS = ("unexpected end of data", "field larger than field limit")
+
+
+class BrokenInput(SettingsError):
+    """The input cannot be read on from some line."""
+
+
+def check_encoding(encoding: str) -> None:
+    """Raise `SettingsError` for what is no encoding of texts."""
+    try:
+        "".encode(encoding)
+    except (LookupError, ValueError):
+        raise SettingsError(
+            f"--encoding is {encoding[:100]!r}; allowed: an encoding that Python knows, such as "
+            "utf-8, cp1252, latin-1, utf-16 or shift_jis"
+        ) from None
+
+
+def lines_of(stream: io.BufferedReader, encoding: str, name: str) -> Iterator[str]:
+    """The lines of a text with their line breaks, and without a byte order mark.
+
+    Raises `BrokenInput`, which calls the text `name`.
+    """
+    utf_8 = codecs.lookup(encoding).name == "utf-8"
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if utf_8 else encoding)()
+    number, held, data = 0, "", b"\n"
+    while data:
+        data = stream.read1(_CHUNK_BYTES)
+        try:
+            held += decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            bad = number + 1 + held.count("\n") + error.object[: error.start].count(b"\n")
+            raise BrokenInput(
+                f"{name}, line {bad:,}: is not in {encoding}; --encoding names another, such as "
+                "cp1252 or utf-16"
+            ) from None
+        end = 0
+        for match in _LINE_END.finditer(held):
+            number, start, end = number + 1, end, match.end()
+            yield _checked(held[start:end], name, number)
+        held = _checked(held[end:], name, number + 1)
+    if held:
+        yield held
+
+
+def _checked(line: str, name: str, number: int) -> str:
+    if "\0" in line:
+        raise BrokenInput(
+            f"{name}, line {number:,}: has a NUL byte, so that it is no text in this encoding; "
+            "--encoding names another, such as utf-16"
+        )
+    if len(line) > CHARS:
+        raise BrokenInput(f"{name}, line {number:,}: has over {CHARS:,} characters")
+    return line
+
+
+class Rows:
+    """The rows of comma-separated values (RFC 4180), each with the number of its first line.
+
+    The first row names the `columns` and is none of them; empty lines are left out.
+    """
+
+    def __init__(self, lines: Iterator[str], delimiters: Sequence[str], name: str) -> None:
+        """The one of `delimiters` is taken that the first line has most; errors name `name`.
+
+        Raises `BrokenInput`.
+        """
+        self._name = name
+        first = next(lines, "")
+        # The quotes hold no delimiters that count.
+        head = "".join(first.split('"')[::2])
+        csv.field_size_limit(CHARS)
+        self._reader = csv.reader(
+            itertools.chain([first], lines),
+            delimiter=max(delimiters, key=head.count),
+            strict=True,
+        )
+        _, names = next(iter(self), (1, []))
+        self.columns = [one.strip() for one in names]
+        self._check_columns()
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        """Raises `BrokenInput`."""
+        while True:
+            start = self._reader.line_num + 1
+            try:
+                cells = next(self._reader, None)
+            except csv.Error as error:
+                raise BrokenInput(f"{self._name}, line {start:,}: {_problem(error)}") from None
+            if cells is None:
+                return
+            if cells:
+                yield start, cells
+
+    def needs(self, column: str, option: str) -> None:
+        """Raise `BrokenInput` where there is no such column, which `option` named."""
+        if column not in self.columns:
+            raise BrokenInput(
+                f"{option} {column[:100]!r}: the columns of {self._name} are {listed(self.columns)}"
+            )
+
+    def _check_columns(self) -> None:
+        if not any(self.columns):
+            raise BrokenInput(
+                f"{self._name}: is empty; the first line must name the columns, each once"
+            )
+        for place, column in enumerate(self.columns):
+            if column in self.columns[:place]:
+                raise BrokenInput(
+                    f"{self._name}, line 1: names the column {quoted(column)} twice; the first "
+                    "line must name the columns, each once"
+                )
+
+
+def _problem(error: csv.Error) -> str:
+    if str(error).startswith(_ENDLESS):
+        return "a cell of this row begins with a quote that is never closed"
+    return f"this row is not CSV: {error}"
