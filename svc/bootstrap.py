@@ -38,7 +38,7 @@ from svc.providers import (
     exposed_keys,
 )
 from svc.questions import Question
-from svc.ratelimit import Buckets
+from svc.ratelimit import Buckets, Pauses
 from svc.settings import Settings
 from svc.sharing import FairLock, NamedLocks, WorkerLoads
 from svc.store import (
@@ -73,11 +73,13 @@ class SharedCalls:
 
     def __init__(self) -> None:
         self.buckets = Buckets()
+        self.pauses = Pauses()
         self.traits = TraitMemory()
 
     def close(self) -> None:
         """Release it in this process."""
         self.traits.close()
+        self.pauses.close()
         self.buckets.close()
 
 
@@ -199,7 +201,8 @@ def assemble(
         )
     client = Client(catalog, call_threads, traits=shared.traits)
     gate = Admission(catalog, settings.daily_limit, take, shared.buckets)
-    calls, flows = CallPool(client, gate, call_threads), FlowPool(flow_threads)
+    calls = CallPool(client, gate, call_threads, paused=shared.pauses.note)
+    flows = FlowPool(flow_threads)
     router = Router(catalog, settings.model, client.list_models)
     cache: DecisionCache[ModelResult] = DecisionCache(
         settings.cache_size, ModelResult.size, limits.CACHED_PROBABILITIES

@@ -27,7 +27,7 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not _special(path):
-        _new_beside(_target(path)).unlink()
+        new_beside(_target(path)).unlink()
     elif not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -43,7 +43,7 @@ def replace(path: Path, text: str) -> None:
         path.write_bytes(data)
         return
     target = _target(path)
-    new = _new_beside(target)
+    new = new_beside(target)
     try:
         new.write_bytes(data)
         if target.exists():
@@ -66,8 +66,8 @@ def _special(path: Path) -> bool:
         return False
 
 
-def _new_beside(target: Path) -> Path:
-    """A new empty file in the same folder, under an unused name."""
+def new_beside(target: Path) -> Path:
+    """A new empty file in the same folder, under an unused name. Raises `OSError`."""
     new = target.with_name(f".{secrets.token_hex(8)}.new")
     new.touch(exist_ok=False)
     return new

@@ -20,6 +20,7 @@ from svc.deadline import Deadline
 from svc.demo import DemoServer
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger, ModelRequest
+from svc.engine.forecast import ModelForecast, of_model
 from svc.engine.plans import ModelResult, Plan
 from svc.engine.prompt import PromptInput
 from svc.errors import InvalidRequest, QuotaSpent
@@ -134,6 +135,14 @@ class InProcess:
                 calls = planned_calls.of_stages(request, members, orders)
                 wanted = min(wanted, max(1, provider.rpm // max(1, calls)))
         return wanted
+
+    def forecast(self, request: DecisionRequest) -> tuple[ModelForecast, ...]:
+        """What a decision on the request takes of each of its models."""
+        models = [
+            self._router.resolve(one) for one in (request.plan.models if request.plan else ())
+        ]
+        pin = PINS[self.config]
+        return tuple(of_model(request, pin, one, self._router.provider(one)) for one in models)
 
     def decide(self, request: DecisionRequest) -> Decision:
         """The decision on a request.

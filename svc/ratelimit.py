@@ -24,6 +24,9 @@ _ROUNDING_S = 1e-6
 # The digest of the name, the rate a minute, and the time at which the bucket is full again.
 _SLOT = struct.Struct("=Qdd")
 
+# A moment on the clock.
+_MOMENT = struct.Struct("=d")
+
 
 class Exceeded(Exception):
     """The next slot is further away than the caller would wait; none was reserved."""
@@ -32,6 +35,31 @@ class Exceeded(Exception):
         """`retry_after` is in seconds from now."""
         super().__init__(f"rate limit exceeded, next slot in {retry_after:.3f} s")
         self.retry_after = retry_after
+
+
+class Pauses:
+    """For how long calls wait for rate limits; processes forked after this was made share it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` must be the same for all processes."""
+        self._clock = clock
+        self._memory = mmap.mmap(-1, _MOMENT.size)
+        self.close = self._memory.close
+
+    def note(self, wait_s: float) -> None:
+        """Note that a call waits for so many seconds from now."""
+        until = self._clock() + wait_s
+        # Without a lock: of two waits that are noted at once either one tells enough.
+        if until > self._until():
+            _MOMENT.pack_into(self._memory, 0, until)
+
+    def left(self) -> float:
+        """The seconds until the last call that waits may be made; 0.0 where none waits."""
+        return max(0.0, self._until() - self._clock())
+
+    def _until(self) -> float:
+        (until,) = _MOMENT.unpack_from(self._memory)
+        return float(until)
 
 
 class Buckets:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from svc.ratelimit import Buckets, Exceeded
+from svc.ratelimit import Buckets, Exceeded, Pauses
 
 
 class Clock:
@@ -175,3 +175,16 @@ print(buckets.reserve("a", 60))
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     )
     assert found.stdout == "0.0\n"
+
+
+def test_the_longest_wait_counts_until_it_is_over() -> None:
+    clock = Clock()
+    pauses = Pauses(clock)
+    assert pauses.left() == 0.0
+    pauses.note(5.0)
+    pauses.note(2.0)
+    clock.now += 3.0
+    assert pauses.left() == pytest.approx(2.0)
+    clock.now += 3.0
+    assert pauses.left() == 0.0
+    pauses.close()

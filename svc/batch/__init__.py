@@ -8,6 +8,7 @@ from svc.batch.forms import FORMATS, TEXT, Form, Record, format_of
 from svc.batch.inputs import STANDARD, Input, InputLine, open_input
 from svc.batch.outputs import Appended, Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
+from svc.batch.retries import Retried, open_retried
 from svc.batch.run import (
     FAILURES,
     AnswerLine,
@@ -39,6 +40,7 @@ __all__ = [
     "Progress",
     "Record",
     "Result",
+    "Retried",
     "Rows",
     "RunEnds",
     "Tally",
@@ -54,6 +56,7 @@ __all__ = [
     "lines_of",
     "open_input",
     "open_output",
+    "open_retried",
     "rate_text",
     "write_all",
 ]

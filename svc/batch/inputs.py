@@ -23,6 +23,7 @@ STANDARD = "-"
 # Twice the length of the largest state with every character escaped.
 LINE_BYTES = 4 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
+_ADVICE = "; --encoding names another, such as cp1252 or utf-16"
 # A JSON value a line, and all of it.
 PLAIN = Form()
 
@@ -115,7 +116,7 @@ def _lines(stream: io.BufferedReader, form: Form, path: str) -> Iterator[InputLi
 
 
 def _read_texts(stream: io.BufferedReader, form: Form, name: str) -> Iterator[InputLine]:
-    for number, line in enumerate(lines_of(stream, form.encoding, name), 1):
+    for number, line in enumerate(lines_of(stream, form.encoding, name, _ADVICE), 1):
         text = line.rstrip("\r\n")
         if form.format == TEXT:
             error = "" if text.strip() else "the line is empty"
@@ -125,7 +126,7 @@ def _read_texts(stream: io.BufferedReader, form: Form, name: str) -> Iterator[In
 
 
 def _read_rows(stream: io.BufferedReader, form: Form, name: str) -> Iterator[InputLine]:
-    lines = lines_of(stream, form.encoding, name)
+    lines = lines_of(stream, form.encoding, name, _ADVICE)
     rows = Rows(lines, DELIMITERS[form.format], name)
     for column in form.columns:
         rows.needs(column, "--column")

@@ -12,6 +12,8 @@ from svc.phrases import printable
 
 # The time between two updates.
 TERMINAL_S, PLAIN_S = 0.1, 10.0
+# A shorter wait for a rate limit is not told.
+WAIT_S = 0.5
 # The length of the bar in characters.
 _BAR = 20
 # The assumed width where a terminal does not tell its own.
@@ -32,10 +34,15 @@ class Progress:
         drawn: bool,
         clock: Callable[[], float] = time.monotonic,
         unit: str = "lines",
+        waiting: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`done` of the `total` units were there before; `drawn` shows a bar."""
+        """`done` of the `total` units were there before; `drawn` shows a bar.
+
+        `waiting` says how many seconds a rate limit still delays the work.
+        """
         self._stream, self._total, self._before, self._drawn = stream, total, done, drawn
-        self._clock, self._unit = clock, unit
+        self._clock, self._unit, self._waiting = clock, unit, waiting
+        self._last = (done, 0, 0.0)
         self._started = clock()
         self._next = self._started + (0 if drawn else PLAIN_S)
 
@@ -45,13 +52,18 @@ class Progress:
 
     def show(self, done: int, errors: int, cost_usd: float) -> None:
         """Show the counts, unless the last ones are still fresh."""
+        self._last = (done, errors, cost_usd)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the counts again, with the time that has passed."""
         if self._clock() < self._next:
             return
         self._next = self._clock() + (TERMINAL_S if self._drawn else PLAIN_S)
-        words = self._words(done, errors, cost_usd)
+        words = self._words(*self._last)
         if self._drawn:
             columns = _columns(self._stream)
-            bar = self._bar(done) if columns >= _ROOM else ""
+            bar = self._bar(self._last[0]) if columns >= _ROOM else ""
             self._write(f"{_CLEAR}{bar}{words}"[: len(_CLEAR) + columns - 1])
         else:
             self._write(f"{words}\n")
@@ -73,6 +85,8 @@ class Progress:
             parts.append(f"{duration((self._total - done) / rate)} left")
         if errors:
             parts.append(f"{errors:,} errors")
+        if self._waiting() >= WAIT_S:
+            parts.insert(1, "waiting for a rate limit")
         return ", ".join(parts)
 
     def _bar(self, done: int) -> str:

@@ -36,10 +36,12 @@ def check_encoding(encoding: str) -> None:
         ) from None
 
 
-def lines_of(stream: io.BufferedReader, encoding: str, name: str) -> Iterator[str]:
+def lines_of(
+    stream: io.BufferedReader, encoding: str, name: str, advice: str = ""
+) -> Iterator[str]:
     """The lines of a text with their line breaks, and without a byte order mark.
 
-    Raises `BrokenInput`, which calls the text `name`.
+    Raises `BrokenInput`, which calls the text `name`, with `advice` where the encoding is wrong.
     """
     utf_8 = codecs.lookup(encoding).name == "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8-sig" if utf_8 else encoding)()
@@ -50,25 +52,21 @@ def lines_of(stream: io.BufferedReader, encoding: str, name: str) -> Iterator[st
             held += decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
             bad = number + 1 + held.count("\n") + error.object[: error.start].count(b"\n")
-            raise BrokenInput(
-                f"{name}, line {bad:,}: is not in {encoding}; --encoding names another, such as "
-                "cp1252 or utf-16"
-            ) from None
+            what = f"is not {encoding.upper()}{advice}"
+            raise BrokenInput(f"{name}, line {bad:,}: {what}") from None
         end = 0
         for match in _LINE_END.finditer(held):
             number, start, end = number + 1, end, match.end()
-            yield _checked(held[start:end], name, number)
-        held = _checked(held[end:], name, number + 1)
+            yield _checked(held[start:end], name, number, advice)
+        held = _checked(held[end:], name, number + 1, advice)
     if held:
         yield held
 
 
-def _checked(line: str, name: str, number: int) -> str:
+def _checked(line: str, name: str, number: int, advice: str) -> str:
     if "\0" in line:
-        raise BrokenInput(
-            f"{name}, line {number:,}: has a NUL byte, so that it is no text in this encoding; "
-            "--encoding names another, such as utf-16"
-        )
+        what = f"has a NUL byte, which no text has in this encoding{advice}"
+        raise BrokenInput(f"{name}, line {number:,}: {what}")
     if len(line) > CHARS:
         raise BrokenInput(f"{name}, line {number:,}: has over {CHARS:,} characters")
     return line

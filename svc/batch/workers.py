@@ -39,9 +39,10 @@ class Workers(Generic[ItemT, ResultT]):
         work: Callable[[ItemT], ResultT],
         threads: int,
         cut: Callable[[], None],
+        idle: Callable[[], None] = lambda: None,
     ) -> None:
-        """`cut` makes every `work` under way end soon."""
-        self._items, self._work, self._cut = items, work, cut
+        """`cut` makes every `work` under way end soon; `idle` is called while no result comes."""
+        self._items, self._work, self._cut, self._idle = items, work, cut, idle
         # Held while an item is taken.
         self._lock = threading.Lock()
         self._taken = 0
@@ -103,6 +104,7 @@ class Workers(Generic[ItemT, ResultT]):
         while True:
             with suppress(Empty):
                 return self._done.get(timeout=LOOK_S)
+            self._idle()
 
     def _run(self) -> None:
         while True:

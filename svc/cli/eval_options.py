@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from svc.cli.batches import CONCURRENCY, MOST_AT_ONCE
+from svc.cli.batch_options import CONCURRENCY, MOST_AT_ONCE
 
 folder = click.option(
     "--dir",

@@ -13,6 +13,7 @@ from svc import inprocess
 from svc.batch import AnswerLine, InputLine, Result, answer_line, forked
 from svc.bootstrap import SharedCalls
 from svc.cli.plans import ModelOptions
+from svc.engine.forecast import ModelForecast
 from svc.inprocess import InProcess
 from svc.jsontext import JsonObject
 from svc.schemas import DecisionRequest, load_decision
@@ -25,10 +26,14 @@ Answering = Callable[[InProcess, DecisionRequest], AnswerLine]
 
 @dataclass(frozen=True, slots=True)
 class LineWork:
-    """The function that turns a line into a result, and the one that ends this work."""
+    """The function that turns a line into a result, and the one that ends this work.
+
+    `waiting` says for how many seconds a rate limit still delays the lines.
+    """
 
     work: Callable[[InputLine], Result]
     cut: Callable[[], None]
+    waiting: Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,13 @@ class Settled:
 
     `identity` holds what a run must have in common with the one that it continues, and `request`
     has an empty state in place of one of the input. `at_once` lines are answered at a time, while
-    the block of `start()` lasts.
+    the block of `start()` lasts. `models` say what a line takes of each, as far as that is known
+    here.
     """
 
     identity: JsonObject
     request: DecisionRequest
+    models: tuple[ModelForecast, ...]
     at_once: int
     start: Callable[[], AbstractContextManager[LineWork]]
 
@@ -68,7 +75,8 @@ class InProcessAnswerer:
             processes = 1 if engine.budgeted else min(os.cpu_count() or 1, _processes(at_once))
             threads = [len(range(first, at_once, processes)) for first in range(processes)]
             identity = {"config": engine.config, **fields}
-            return Settled(identity, request, at_once, partial(self._start, request, threads))
+            start = partial(self._start, request, threads)
+            return Settled(identity, request, engine.forecast(request), at_once, start)
 
     @contextmanager
     def _start(self, request: DecisionRequest, threads: list[int]) -> Iterator[LineWork]:
@@ -79,14 +87,15 @@ class InProcessAnswerer:
                     yield lines
             else:
                 with forked(threads, here) as children:
-                    yield LineWork(children.work, children.cut)
+                    yield LineWork(children.work, children.cut, shared.pauses.left)
 
     @contextmanager
     def _here(
         self, request: DecisionRequest, shared: SharedCalls, threads: int
     ) -> Iterator[LineWork]:
         with inprocess.engine(self._asking.demo, threads, shared) as engine:
-            yield LineWork(partial(answer_line, self._answering(engine, request)), engine.cut)
+            work = partial(answer_line, self._answering(engine, request))
+            yield LineWork(work, engine.cut, shared.pauses.left)
 
 
 def _processes(at_once: int) -> int:

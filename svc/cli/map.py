@@ -9,7 +9,7 @@ import click
 
 from svc.batch import AnswerLine, LineAnswer, Record
 from svc.cli import batches
-from svc.cli.batches import Batch, batch_options
+from svc.cli.batch_options import Batch, batch_options
 from svc.cli.lines import Answerer, InProcessAnswerer
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.server import key_option

@@ -62,7 +62,7 @@ class ServerAnswerer:
         identity = {"url": self._url, **self._fields}
         # The state of each line stands before this.
         rest = jsontext.dumps({"questions": questions, **self._fields})[1:]
-        return Settled(identity, request, at_once, partial(self._start, rest, at_once))
+        return Settled(identity, request, (), at_once, partial(self._start, rest, at_once))
 
     def _look(self) -> None:
         """Raise `SettingsError` where there is no server; later it may be starting again."""
@@ -79,7 +79,7 @@ class ServerAnswerer:
     def _start(self, rest: str, at_once: int) -> Iterator[LineWork]:
         with closing(self._server(at_once)) as server:
             lines = _Lines(server, rest)
-            yield LineWork(lines.work, lines.cut)
+            yield LineWork(lines.work, lines.cut, lines.waiting)
 
 
 class _Lines:
@@ -90,6 +90,10 @@ class _Lines:
     ) -> None:
         self._server, self._rest, self._clock = server, rest, clock
         self._cut = threading.Event()
+        self._limited_until = clock()
+
+    def waiting(self) -> float:
+        return max(0.0, self._limited_until - self._clock())
 
     def work(self, line: InputLine) -> Result:
         return answer_line(self._answer, line)
@@ -113,7 +117,9 @@ class _Lines:
                 continue
             if answer.status != _LIMITED:
                 return _answered(answer)
-            self._cut.wait(_wait_s(answer))
+            wait_s = _wait_s(answer)
+            self._limited_until = max(self._limited_until, self._clock() + wait_s)
+            self._cut.wait(wait_s)
             patient_until = self._clock() + PATIENCE_S
         raise RunEnds("the run was ended")
 

@@ -23,7 +23,8 @@ from svc.batch import (
     open_input,
 )
 from svc.cli.agreement_report import excerpt, report
-from svc.cli.batches import Batch, batch_options, run
+from svc.cli.batch_options import Batch, batch_options
+from svc.cli.batches import run
 from svc.cli.label_files import label_of
 from svc.cli.lines import InProcessAnswerer
 from svc.cli.plans import ModelOptions, model_options

@@ -28,6 +28,7 @@ from svc.providers import (
     ParameterBounded,
     ParameterRefused,
     ProviderError,
+    Throttled,
     Traits,
 )
 from svc.records import Model
@@ -97,8 +98,11 @@ class CallPool:
         threads: int,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
+        paused: Callable[[float], None] = lambda _wait_s: None,
     ) -> None:
+        """`paused` is told for how many seconds a call waits for a rate limit."""
         self._client, self._gate, self._clock, self._jitter = client, gate, clock, jitter
+        self._paused = paused
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-call")
 
     def run(self, calls: Sequence[Call], deadline: Deadline) -> list[Outcome]:
@@ -155,6 +159,7 @@ class CallPool:
             pending.admitted = True
             if wait_s > 0:
                 pending.start_at = self._clock() + wait_s
+                self._paused(wait_s)
                 return False
         pending.admitted = False
         self._threads.submit(self._attempt, pending, deadline, attempts)
@@ -191,7 +196,10 @@ class CallPool:
         pause_s = self._pause_s(pending.retries) if error.retry_after is None else error.retry_after
         pending.retries += 1
         pending.start_at = self._clock() + pause_s
-        return pending.retries <= limits.CALL_RETRIES and pause_s < deadline.left()
+        again = pending.retries <= limits.CALL_RETRIES and pause_s < deadline.left()
+        if again and isinstance(error, Throttled):
+            self._paused(pause_s)
+        return again
 
     def _pause_s(self, retries: int) -> float:
         """Exponential backoff with full jitter on its upper half."""

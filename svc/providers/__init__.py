@@ -15,9 +15,11 @@ from svc.providers.failures import (
     ParameterBounded,
     ParameterRefused,
     ProviderError,
+    Throttled,
     Unanswerable,
     api_error_of,
 )
+from svc.providers.prices import price_of
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
 from svc.providers.replies import Completion, Token
@@ -63,6 +65,7 @@ __all__ = [
     "Reason",
     "Router",
     "Rung",
+    "Throttled",
     "Token",
     "TooLong",
     "TraitMemory",
@@ -74,5 +77,6 @@ __all__ = [
     "api_error_of",
     "build_catalog",
     "exposed_keys",
+    "price_of",
     "trusted",
 ]

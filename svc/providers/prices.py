@@ -89,14 +89,19 @@ def cost_usd(provider: Provider, model_name: str, usage: TokenUsage) -> float:
     """Dollars for one call: as the aggregator reports, else tokens times price, else 0."""
     if provider.aggregator:
         return usage.reported_cost or 0.0
-    if provider.local:
-        return 0.0
-    price = provider.price or _list_price(provider, model_name)
+    price = price_of(provider, model_name) or (0.0, 0.0)
     return (usage.input_tokens * price[0] + usage.output_tokens * price[1]) / 1e6
 
 
-def _list_price(provider: Provider, model_name: str) -> tuple[float, float]:
+def price_of(provider: Provider, model_name: str) -> tuple[float, float] | None:
+    """Dollars per million tokens of input and output, None where nobody knows them before."""
+    if provider.local:
+        return (0.0, 0.0)
+    return provider.price or _list_price(provider, model_name)
+
+
+def _list_price(provider: Provider, model_name: str) -> tuple[float, float] | None:
     name = undated(model_name).replace("_", "-")
     if provider.name == "anthropic":
         name = name.replace(".", "-")
-    return LIST_PRICES.get(provider.name, {}).get(name, (0.0, 0.0))
+    return LIST_PRICES.get(provider.name, {}).get(name)

@@ -95,3 +95,23 @@ def test_durations_are_shown_as_people_say_them(seconds: float, text: str) -> No
 @pytest.mark.parametrize(("rate", "text"), [(1234.4, "1,234/s"), (2.5, "2.5/s"), (0.5, "30/min")])
 def test_rates_are_shown_in_the_unit_that_fits(rate: float, text: str) -> None:
     assert rate_text(rate) == text
+
+
+def test_a_rate_limit_that_one_waits_for_is_told_while_no_result_comes() -> None:
+    clock, stream, left = Clock(), io.StringIO(), [0.0]
+    progress = Progress(stream, 10, 0, drawn=False, clock=clock, waiting=lambda: left[0])
+    clock.now = PLAIN_S
+    progress.show(5, 0, 0.0)
+    clock.now, left[0] = 2 * PLAIN_S, 8.0
+    progress.refresh()
+    progress.refresh()
+    first, second = stream.getvalue().splitlines()
+    assert first == "5 of 10 lines, 30/min, $0.0000, 10 s left"
+    assert second == "5 of 10 lines, waiting for a rate limit, 15/min, $0.0000, 20 s left"
+
+
+def test_a_line_of_its_own_stands_above_the_bar() -> None:
+    stream = io.StringIO()
+    progress = Progress(stream, 4, 0, drawn=True, clock=Clock())
+    progress.tell("an error\x1b[2J")
+    assert stream.getvalue() == "\r\x1b[Kan error?[2J\n"

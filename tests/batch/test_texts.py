@@ -43,8 +43,8 @@ def test_a_text_is_read_in_its_encoding_without_a_byte_order_mark(encoding: str)
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"a\nb\n\xff\n", "f, line 3: is not in utf-8; --encoding names another"),
-        (b"a\n\xc3", "f, line 2: is not in utf-8"),
+        (b"a\nb\n\xff\n", "f, line 3: is not UTF-8"),
+        (b"a\n\xc3", "f, line 2: is not UTF-8"),
         ("a\nb".encode("utf-16-le"), "f, line 1: has a NUL byte"),
         (b"a\n" + b"x" * (CHARS + 1), "f, line 2: has over 1,000,000 characters"),
     ],

@@ -109,3 +109,14 @@ def test_an_input_that_never_comes_is_not_waited_for() -> None:
     for thread in threading.enumerate():
         if thread.name.startswith("svc-row"):
             thread.join(WAIT_S)
+
+
+def test_while_no_result_comes_the_caller_is_told() -> None:
+    told = threading.Event()
+
+    def work(item: int) -> int:
+        assert told.wait(10)
+        return item
+
+    with Workers(iter([1]), work, 1, lambda: None, told.set) as results:
+        assert list(results) == [1]

@@ -12,7 +12,7 @@ from tests.e2e.serving import ROOT, WAIT_S, Server, environment
 
 PAGE = ROOT / "docs" / "command-line.md"
 EXAMPLE = re.compile(r"```bash\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
-_PASSING = re.compile(r"dec_\w+|\d+ s, \d+/s|[\d.]+ ms")
+_PASSING = re.compile(r"dec_\w+|\d+ s, [\d.]+/(?:s|min)|[\d.]+ ms")
 
 
 def test_the_examples_print_what_stands_under_them(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_characters_that_a_terminal_obeys_are_not_shown(desk: Desk, tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", 'ref,text\nT-1,"open', "line 2: unexpected end of data"),
+        ("a.csv", 'ref,text\nT-1,"open', "line 2: a cell of this row begins with a quote"),
         ("b.csv", "number,words\nT-1,a\n", "which column has the refs"),
         ("c.csv", "ref,text\n", "holds no records"),
         ("d.jsonl", '{"ref": "T-1"}\n{"ref"\n', "line 2: "),

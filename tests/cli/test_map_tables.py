@@ -87,13 +87,13 @@ def test_a_row_at_fault_is_an_error_line_and_the_first_is_told_while_the_run_goe
     ("name", "content", "options", "words"),
     [
         ("in.csv", "", [], "in.csv': is empty; the first line must name the columns"),
-        ("in.csv", b"body\n\xff\n", [], "in.csv', line 2: is not in utf-8; --encoding"),
+        ("in.csv", b"body\n\xff\n", [], "in.csv', line 2: is not UTF-8; --encoding"),
         ("in.csv", "body\na\0b\n", [], "in.csv', line 2: has a NUL byte"),
         ("in.csv", 'body\n1\n"x\n', [], "in.csv', line 3: a cell of this row begins with a quote"),
         ("in.csv", TABLE, ["--column", "text"], '"id", "subject", "body"'),
         ("in.tsv", TABLE, ["--ref-column", "id"], "--ref-column 'id': the columns of input"),
         ("in.csv", TABLE, ["--encoding", "klingon"], "--encoding is 'klingon'; allowed:"),
-        ("in.txt", b"a\n\xff\n", [], "in.txt', line 2: is not in utf-8"),
+        ("in.txt", b"a\n\xff\n", [], "in.txt', line 2: is not UTF-8"),
     ],
 )
 def test_a_file_that_cannot_be_read_ends_the_run_before_anything_is_asked(

@@ -488,3 +488,15 @@ def test_of_several_limits_the_soonest_counts() -> None:
 def test_no_word_of_a_provider_is_in_the_error_for_the_caller() -> None:
     kinds = (Throttled, ServerTrouble, Gone, Refused, BadReply, CallTimedOut, NoLogprobs)
     assert not any("sesame" in api_error_of([kind("sesame")]).message for kind in kinds)
+
+
+def test_waits_for_rate_limits_are_told_and_other_pauses_are_not() -> None:
+    told: list[float] = []
+    clock = Strides()
+    client = Scripted(m=[Throttled(retry_after=3.0), ServerTrouble(), DONE])
+    made = CallPool(client, TurnstileGate(0.0, 2.0, 0.0), 1, clock, lambda: 0.0, told.append)
+    try:
+        assert made.run([call()], Deadline(1e6, clock)) == [DONE]
+    finally:
+        made.close()
+    assert told == [3.0, 2.0]
