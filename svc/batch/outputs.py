@@ -77,9 +77,12 @@ class Stream:
     resumable: bool = False
 
     def write(self, data: bytes) -> None:
+        """Raises `BrokenPipeError` where nobody reads any more."""
         while data:
             try:
                 data = data[os.write(self.fd, data) :]
+            except BrokenPipeError:
+                raise
             except OSError as error:
                 raise self._failure(error) from None
 

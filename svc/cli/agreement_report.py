@@ -8,6 +8,7 @@ from typing import Any
 from svc import jsontext
 from svc.batch import Agreement
 from svc.cli.tables import table
+from svc.jsontext import JsonObject
 from svc.phrases import printable, shortened
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -37,6 +38,33 @@ def report(key: str, agreement: Agreement, excerpts: Mapping[int, str]) -> list[
         lines += _confusion(agreement)
     lines += _disagreements(agreement, excerpts)
     return lines
+
+
+def report_json(agreement: Agreement) -> JsonObject:
+    """The same about one question as JSON, without states."""
+    if not agreement.answers:
+        return {"answers": 0, "skipped": agreement.skipped}
+    confusion = [
+        {"label": label, "answer": answer, "times": times}
+        for (label, answer), times in agreement.confusion.most_common()
+    ]
+    names = ("line", "confidence", "label", "answer")
+    return {
+        "answers": agreement.answers,
+        "skipped": agreement.skipped,
+        "agreeing": sum(agreement.agreeing),
+        "ece": agreement.ece,
+        "brier": agreement.brier / agreement.answers,
+        "automated": [_reached(agreement, low) for low in THRESHOLDS],
+        "promises": agreement.promises,
+        "confusion": confusion,
+        "examples": [dict(zip(names, one, strict=True)) for one in agreement.examples],
+    }
+
+
+def _reached(agreement: Agreement, low: float) -> JsonObject:
+    answers, agreeing = agreement.reaching(low)
+    return {"confidence": low, "answers": answers, "agreeing": agreeing}
 
 
 def excerpt(state: Any) -> str:

@@ -13,7 +13,8 @@ from svc.batch import FAILURES
 from svc.cli import eval_options
 from svc.cli.notices import FAILED, INTERRUPTED, notice
 from svc.cli.plans import ModelOptions, model_options
-from svc.cli.score_table import score_table
+from svc.cli.score_table import score_json, score_table
+from svc.cli.tables import echo_json, json_option
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
 from svc.evals import EvalRow, EvalSet, Run, Saved, Scored, load_sets, results_of, runs, score
 from svc.inprocess import InProcess
@@ -33,6 +34,7 @@ Examples:
 @eval_options.folder
 @eval_options.per_set
 @click.option("--save", metavar="FILE", help="Append scored rows, and skip those already in it.")
+@json_option
 @eval_options.concurrency
 @model_options
 def command(
@@ -41,6 +43,7 @@ def command(
     folder: str,
     per_set: int | None,
     save: str | None,
+    as_json: bool,
     concurrency: int,
 ) -> None:
     """Score models on eval sets.
@@ -69,7 +72,10 @@ def command(
         saved = stack.enter_context(runs.opened(save)) if save else None
         bench = _prepared(engine, asking, chosen, saved)
         status = _go(bench, engine, concurrency)
-    click.echo("\n".join(score_table(bench.run, bench.by_set())))
+    if as_json:
+        echo_json(score_json(bench.run, bench.by_set()))
+    else:
+        click.echo("\n".join(score_table(bench.run, bench.by_set())))
     if status:
         raise click.exceptions.Exit(status)
 

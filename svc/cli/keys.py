@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import click
 
 from svc import limits
 from svc.cli import database
+from svc.cli.groups import Suggesting
 from svc.cli.notices import notice
-from svc.cli.tables import table
+from svc.cli.tables import echo_json, json_option, table
 from svc.errors import SettingsError
 from svc.store import PREFIX, ApiKey, ApiKeys
 
@@ -30,7 +32,7 @@ Examples:
 """
 
 
-@click.group("keys", epilog=EXAMPLES)
+@click.group("keys", cls=Suggesting, epilog=EXAMPLES)
 def command() -> None:
     """Make, list and revoke API keys.
 
@@ -76,11 +78,15 @@ def create(name: str, rpm: int, concurrency: int | None, project: str | None, db
 
 
 @command.command("list", epilog="Example: svc keys list --db svc.db")
+@json_option
 @database.option
-def show(db: str) -> None:
+def show(as_json: bool, db: str) -> None:
     """Print a table of all keys, without the keys themselves."""
     with database.opened(db) as opened:
         keys = ApiKeys(opened).all()
+    if as_json:
+        echo_json([asdict(key) for key in keys])
+        return
     click.echo("\n".join(table(_HEAD, [_row(key) for key in keys], _TEXT)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import click
 from svc.cli.label_answers import Sayable
 from svc.cli.label_desk import Desk, Item
 from svc.cli.label_keys import Typed
+from svc.cli.notices import coloured
 from svc.phrases import printable
 
 UNDO, SKIP, QUIT = "u", "s", "q"
@@ -38,7 +38,7 @@ class Session:
         self._desk, self._typed = desk, typed
         self._past: list[Turn] = []
         self._back: list[Turn] = []
-        self._colour = False if os.environ.get("NO_COLOR") else None
+        self._colour = coloured()
 
     def run(self) -> None:
         """Until nothing is left, or somebody quits."""

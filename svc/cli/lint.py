@@ -11,7 +11,7 @@ from svc import jsontext
 from svc.cli.lint_text import counted, findings_text
 from svc.cli.notices import FAILED
 from svc.cli.question_files import read_named
-from svc.cli.tables import table
+from svc.cli.tables import echo_json, table
 from svc.wording import FAULTS, Finding, lint
 
 EXAMPLES = """\b
@@ -25,7 +25,7 @@ Examples:
 
 @click.command("lint", epilog=EXAMPLES)
 @click.argument("names", nargs=-1, metavar="QUESTIONS...")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as a JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, not text.")
 @click.option("--faults", is_flag=True, help="Print what is looked for, and end.")
 def command(names: Sequence[str], as_json: bool, faults: bool) -> None:
     """Find faults in the wording of questions.
@@ -40,6 +40,9 @@ def command(names: Sequence[str], as_json: bool, faults: bool) -> None:
     The exit status is 0 when nothing is found, 1 when something is, or when questions are not
     valid at all.
     """
+    if faults and as_json:
+        echo_json([{"code": code, "why": one.why} for code, one in FAULTS.items()])
+        return
     if faults:
         click.echo("\n".join(table((), [(code, one.why) for code, one in FAULTS.items()], {0, 1})))
         return

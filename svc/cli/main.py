@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from svc import __version__
-from svc.cli.notices import FAILED, INTERRUPTED, notice
+from svc.cli.groups import Suggesting
+from svc.cli.notices import FAILED, INTERRUPTED, coloured
 from svc.errors import SvcError
-from svc.phrases import reason
+from svc.phrases import printable, reason
 
 log = logging.getLogger(__name__)
 
 COMMANDS = {
+    "help": "Show the help of a command.",
     "serve": "Serve the HTTP interface.",
     "keys": "Make, list and revoke API keys.",
     "project": "Bound what the decisions of a project fill in the database.",
@@ -50,8 +53,33 @@ Examples:
 """
 
 
-class Commands(click.Group):
+class _NobodyReads(Exception):
+    """The reader of standard output has gone; click would end with a status of its own."""
+
+
+@contextlib.contextmanager
+def _noticing_readers() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise _NobodyReads from None
+
+
+class Commands(Suggesting):
     """The commands by name: `some-name` is `command` in `svc/cli/some_name.py`."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """With no colours where the user wants none (https://no-color.org)."""
+        with _noticing_readers():
+            return super().make_context(*args, color=coloured(), **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _noticing_readers():
+            return super().invoke(ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without any argument the help is wanted."""
+        return super().parse_args(ctx, args or ctx.help_option_names[-1:])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -81,10 +109,10 @@ class Commands(click.Group):
             _fail(error.message)
         except (click.Abort, KeyboardInterrupt):
             _fail("interrupted", INTERRUPTED)
-        except BrokenPipeError:
-            # Nobody reads the output any more.
+        except _NobodyReads:
+            # Who reads the output has seen enough, as `head` has after some lines.
             _write_to_nobody()
-            sys.exit(FAILED)
+            sys.exit(0)
         except OSError as error:
             _fail(_words(error))
         except Exception as error:
@@ -98,7 +126,7 @@ def _advice(error: click.ClickException) -> str:
     message = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return message
-    # Click answers a call without a command with the whole help.
+    # Click answers a group without a command with its whole help.
     if message == error.ctx.get_help():
         message = "a command is missing."
     if not message.endswith((".", "?")):
@@ -114,7 +142,10 @@ def _words(error: OSError) -> str:
 
 def _fail(message: str, status: int = FAILED) -> NoReturn:
     """Print one line on standard error and exit."""
-    notice(f"Error: {' '.join(message.split())}")
+    with contextlib.suppress(OSError):
+        head = click.style("Error:", fg="red", bold=True)
+        text = printable(" ".join(message.split()))
+        click.echo(f"{head} {text}", err=True, color=coloured())
     try:
         sys.stdout.flush()
     except OSError:

@@ -6,6 +6,7 @@ There are also the statuses 0, and 2 for wrong usage, which is click's own.
 from __future__ import annotations
 
 import contextlib
+import os
 
 import click
 
@@ -15,6 +16,11 @@ from svc.phrases import printable
 FAILED = 1
 # The usual status after Ctrl-C, which is 128 plus the signal's number.
 INTERRUPTED = 130
+
+
+def coloured() -> bool | None:
+    """False where the user wants no colours; None leaves them to whether there is a terminal."""
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def notice(text: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from svc.cli import database
-from svc.cli.tables import table
+from svc.cli.groups import Suggesting
+from svc.cli.tables import echo_json, json_option, table
 from svc.errors import SettingsError
 from svc.store import ProjectSizes
 
@@ -23,7 +26,7 @@ Examples:
 """
 
 
-@click.group("project", epilog=EXAMPLES)
+@click.group("project", cls=Suggesting, epilog=EXAMPLES)
 def command() -> None:
     """Bound what the decisions of a project fill in the database.
 
@@ -55,10 +58,14 @@ def set_size(project: str, max_bytes: int, db: str) -> None:
 
 
 @command.command("list", epilog="Example: svc project list --db svc.db")
+@json_option
 @database.option
-def show(db: str) -> None:
+def show(as_json: bool, db: str) -> None:
     """Print a table of the projects that have a limit."""
     with database.opened(db) as opened:
         sizes = ProjectSizes(opened).all()
+    if as_json:
+        echo_json([asdict(one) for one in sizes])
+        return
     rows = [(one.project, f"{one.bytes:,}", f"{one.max_bytes:,}") for one in sizes]
     click.echo("\n".join(table(_HEAD, rows, _TEXT)))

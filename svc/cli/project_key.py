@@ -8,6 +8,7 @@ import sys
 import click
 
 from svc.cli import database
+from svc.cli.groups import Suggesting
 from svc.errors import SettingsError
 from svc.names import normal_form
 from svc.store import MASTER_KEY, ProjectKeys
@@ -24,7 +25,7 @@ Examples:
 """
 
 
-@click.group("project-key", epilog=EXAMPLES)
+@click.group("project-key", cls=Suggesting, epilog=EXAMPLES)
 def command() -> None:
     """Set and remove the projects' own aggregator keys.
 

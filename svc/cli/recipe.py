@@ -7,7 +7,8 @@ import json
 import click
 
 from svc.assets import recipes
-from svc.cli.tables import table
+from svc.cli.groups import Suggesting
+from svc.cli.tables import echo_json, json_option, table
 from svc.errors import SettingsError
 
 EXAMPLES = """\b
@@ -18,7 +19,7 @@ Examples:
 """
 
 
-@click.group("recipe", epilog=EXAMPLES)
+@click.group("recipe", cls=Suggesting, epilog=EXAMPLES)
 def command() -> None:
     """Show ready-made questions.
 
@@ -27,8 +28,13 @@ def command() -> None:
 
 
 @command.command("list", epilog="Example: svc recipe list")
-def show_all() -> None:
+@json_option
+def show_all(as_json: bool) -> None:
     """Print a table of all recipes."""
+    if as_json:
+        found = recipes().items()
+        echo_json([{"name": name, "description": one["description"]} for name, one in found])
+        return
     rows = [(name, recipe["description"]) for name, recipe in recipes().items()]
     click.echo("\n".join(table((), rows, text={0, 1})))
 

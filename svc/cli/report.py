@@ -8,7 +8,8 @@ import click
 
 from svc.cli import eval_options
 from svc.cli.notices import notice
-from svc.cli.score_table import score_table
+from svc.cli.score_table import score_json, score_table
+from svc.cli.tables import echo_json, json_option
 from svc.errors import SettingsError
 from svc.evals import runs
 
@@ -23,8 +24,9 @@ Examples:
 @click.command("report", epilog=EXAMPLES)
 @eval_options.folder
 @click.option("--html", metavar="FILE", help="Also write a page with diagrams.")
+@json_option
 @click.argument("file", metavar="FILE")
-def command(folder: str, html: str | None, file: str) -> None:
+def command(folder: str, html: str | None, as_json: bool, file: str) -> None:
     """Print a saved bench run again, without asking any model.
 
     FILE was written by `svc bench --save`. Where a row was scored several times, the last score
@@ -41,11 +43,14 @@ def command(folder: str, html: str | None, file: str) -> None:
         raise SettingsError(
             f"file {file!r}: it has no scored row; name a file that `svc bench --save` wrote"
         )
-    tables = [
-        score_table(run, {name: [row.scored for row in rows] for name, rows in by_set.items()})
+    scored = [
+        (run, {name: [row.scored for row in rows] for name, rows in by_set.items()})
         for run, by_set in saved_runs
     ]
-    click.echo("\n\n".join("\n".join(lines) for lines in tables))
+    if as_json:
+        echo_json([score_json(*one) for one in scored])
+    else:
+        click.echo("\n\n".join("\n".join(score_table(*one)) for one in scored))
     if html is not None:
         # Imported here, since tables do not need the template engine.
         from svc.evals.page import write_page

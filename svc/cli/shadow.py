@@ -22,13 +22,14 @@ from svc.batch import (
     compare,
     open_input,
 )
-from svc.cli.agreement_report import excerpt, report
+from svc.cli.agreement_report import excerpt, report, report_json
 from svc.cli.batch_options import Batch, batch_options
 from svc.cli.batches import run
 from svc.cli.label_files import label_of
 from svc.cli.lines import InProcessAnswerer
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.question_files import read_named
+from svc.cli.tables import echo_json, json_option
 from svc.errors import InvalidRequest
 from svc.inprocess import InProcess
 from svc.questions import Question
@@ -64,8 +65,9 @@ Examples:
     metavar="N",
     help="Disagreements shown for each question.",
 )
+@json_option
 @model_options
-def command(batch: Batch, asking: ModelOptions, name: str, examples: int) -> None:
+def command(batch: Batch, asking: ModelOptions, name: str, examples: int, as_json: bool) -> None:
     """Compare answers with the labels that people gave.
 
     Each line of INPUT is an object such as
@@ -97,7 +99,7 @@ def command(batch: Batch, asking: ModelOptions, name: str, examples: int) -> Non
     run(
         batch,
         InProcessAnswerer(asking, partial(_answering, name)),
-        partial(_report, batch, examples),
+        partial(_report, batch, examples, as_json),
         command="shadow",
         compare=name,
     )
@@ -137,9 +139,12 @@ def _label(cell: Any, question: Question) -> Any:
     return label_of(cell, question) if isinstance(cell, str) else cell
 
 
-def _report(batch: Batch, examples: int, request: DecisionRequest) -> None:
+def _report(batch: Batch, examples: int, as_json: bool, request: DecisionRequest) -> None:
     with open(batch.output, "rb") as lines:
         agreements = add_up(lines, request.questions, examples)
+    if as_json:
+        echo_json({key: report_json(agreement) for key, agreement in agreements.items()})
+        return
     shown = {number for agreement in agreements.values() for number, *_ in agreement.examples}
     excerpts = _excerpts(batch, shown)
     for key, agreement in agreements.items():

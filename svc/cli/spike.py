@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
 
 import click
 
 from svc import inprocess, limits
 from svc.batch import Progress, Workers
-from svc.cli.notices import FAILED, notice
+from svc.cli.notices import FAILED, coloured, notice
 from svc.cli.plans import demo_option
-from svc.cli.tables import milliseconds, table
+from svc.cli.tables import echo_json, json_option, milliseconds, table
 from svc.engine.ask import Ledger
 from svc.errors import ApiError, SettingsError
 from svc.evals import QUESTIONS, Probed, Tried, Verdict, probe
@@ -50,8 +50,9 @@ Examples:
 
 @click.command("spike", epilog=EXAMPLES)
 @click.argument("models", nargs=-1, metavar="[MODELS]...")
+@json_option
 @demo_option
-def command(models: Sequence[str], demo: bool) -> None:
+def command(models: Sequence[str], as_json: bool, demo: bool) -> None:
     """Check in which way each model can be asked.
 
     Each model is asked two questions about six short texts, in both option orders, as in a
@@ -79,7 +80,13 @@ def command(models: Sequence[str], demo: bool) -> None:
             probed = list(_all(engine, chosen, progress))
         finally:
             progress.end()
-    _show(chosen, probed)
+    if as_json:
+        found = zip(chosen, probed, strict=True)
+        echo_json(
+            [{"model": name, **asdict(one), "verdict": one.verdict.value} for name, one in found]
+        )
+    else:
+        _show(chosen, probed)
     if all(one.verdict is Verdict.FAILED for one in probed):
         raise click.exceptions.Exit(FAILED)
 
@@ -144,12 +151,15 @@ def _models_of(engine: InProcess, provider: Provider) -> list[str]:
 
 def _show(models: Sequence[str], probed: Sequence[Probed]) -> None:
     rows = [_row(model, one) for model, one in zip(models, probed, strict=True)]
-    head, *lines = table(_HEAD, rows, _TEXT)
-    # With None click prints colours only on a terminal.
-    colour = False if os.environ.get("NO_COLOR") else None
-    click.secho(head, bold=True, color=colour)
-    for line, one in zip(lines, probed, strict=True):
-        click.secho(line, fg=_colour(one.verdict), color=colour)
+    lines = table(_HEAD, rows, _TEXT)
+    # Columns without room beside the others follow below, after an empty line and with their head.
+    height = len(rows) + 2
+    for place, line in enumerate(lines):
+        row = place % height - 1
+        if 0 <= row < len(rows):
+            click.secho(line, fg=_colour(probed[row].verdict), color=coloured())
+        else:
+            click.secho(line, bold=True, color=coloured())
 
 
 def _colour(verdict: Verdict) -> str:

@@ -2,31 +2,99 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
+import click
+
+from svc import jsontext
 from svc.phrases import printable
 
 _GAP = "  "
 _FIRST = frozenset({0})
+# A column of words is not made narrower than this.
+_NARROWEST = 12
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, not a table.")
 
 
 def table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], text: Collection[int] = _FIRST
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    text: Collection[int] = _FIRST,
+    room: int | None = None,
 ) -> list[str]:
     """The lines of a table, which has no line for the head where `head` is empty.
 
     `text` holds the places of the columns that are aligned to the left, as words are; the others
-    are aligned to the right, as numbers are.
+    are aligned to the right, as numbers are. Within `room`, by default the width of the terminal,
+    words are cut; columns that find no room even so follow below, beside the first column again.
     """
+    room = terminal() if room is None else room
     cells = [[printable(cell) for cell in row] for row in ([head] if head else []) + [*rows]]
     widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for row in cells:
-        columns = enumerate(zip(row, widths, strict=True))
-        aligned = (_aligned(cell, space, place in text) for place, (cell, space) in columns)
-        lines.append(_GAP.join(aligned).rstrip())
+    if room is not None:
+        _narrow(widths, text, room)
+    lines: list[str] = []
+    for places in _groups(widths, room):
+        lines += [""] if lines else []
+        lines += [_line(row, widths, places, text) for row in cells]
     return lines
+
+
+def terminal() -> int | None:
+    """How many columns standard output shows, None where it is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as one line of JSON."""
+    click.echo(jsontext.dumps(value))
+
+
+def _narrow(widths: list[int], text: Collection[int], room: int) -> None:
+    """Make columns of words narrower, the widest first, until the table fits or none can be."""
+    while (over := _together(widths) - room) > 0:
+        place = max(text, key=lambda one: widths[one], default=None)
+        if place is None or widths[place] <= _NARROWEST:
+            return
+        second = max((widths[one] for one in text if one != place), default=0)
+        widths[place] = max(widths[place] - over, min(second, widths[place] - 1), _NARROWEST)
+
+
+def _groups(widths: Sequence[int], room: int | None) -> Iterator[list[int]]:
+    """The places of the columns that stand beside each other; the first stands in every group."""
+    group: list[int] = []
+    for place in range(len(widths)):
+        wider = [widths[one] for one in [*group, place]]
+        if room is not None and len(group) > 1 and _together(wider) > room:
+            yield group
+            group = [0]
+        group = [*group, place]
+    yield group
+
+
+def _together(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _line(
+    row: Sequence[str], widths: Sequence[int], places: Sequence[int], text: Collection[int]
+) -> str:
+    aligned = (_aligned(row[place], widths[place], place in text) for place in places)
+    return _GAP.join(aligned).rstrip()
+
+
+def _cut(cell: str, space: int) -> str:
+    """The cell, or its start and an ellipsis, in so many columns of a terminal."""
+    if width(cell) <= space:
+        return cell
+    while width(cell) > space - 1:
+        cell = cell[:-1]
+    return f"{cell}…"
 
 
 def width(text: str) -> int:
@@ -62,6 +130,7 @@ def milliseconds(duration: float | None) -> str:
 
 
 def _aligned(cell: str, space: int, left: bool) -> str:
+    cell = _cut(cell, space)
     padding = " " * (space - width(cell))
     return cell + padding if left else padding + cell
 

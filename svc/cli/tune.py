@@ -10,7 +10,8 @@ from svc import files, inprocess, jsontext
 from svc.cli import eval_options
 from svc.cli.lint_text import findings_text
 from svc.cli.plans import demo_option, model_ids
-from svc.cli.tune_text import announcement, tables, verdict
+from svc.cli.tables import echo_json, json_option
+from svc.cli.tune_text import announcement, tables, tune_json, verdict
 from svc.cli.wording_files import read_wordings
 from svc.errors import SettingsError
 from svc.evals import (
@@ -67,6 +68,7 @@ Examples:
     help="Where the best candidate is written.",
 )
 @click.option("--yes", is_flag=True, help=f"Make more than {FREE_CALLS} model calls.")
+@json_option
 @eval_options.concurrency
 @demo_option
 def command(
@@ -78,6 +80,7 @@ def command(
     propose: int,
     out: str,
     yes: bool,
+    as_json: bool,
     concurrency: int,
     demo: bool,
 ) -> None:
@@ -113,10 +116,10 @@ def command(
     with inprocess.engine(demo, concurrency) as engine:
         what = _search(eval_set, _settled(engine, ids, demo), others, propose)
         for line in [*findings_text(lint(eval_set.request({}).questions)), *announcement(what)]:
-            click.echo(line)
+            click.echo(line, err=as_json)
         check_agreed(what.most_calls, yes, "--per-set takes fewer rows")
         found = search(what, engine, concurrency)
-    _finish(found, eval_set, out)
+    _finish(found, eval_set, out, as_json)
 
 
 def _search(eval_set: EvalSet, models: list[str], wordings: list[str], propose: int) -> Search:
@@ -159,9 +162,12 @@ def _check_out(out: str, read: Path) -> None:
         raise SettingsError(f"--out {out!r}: {reason(error)}") from None
 
 
-def _finish(found: Found, eval_set: EvalSet, out: str) -> None:
+def _finish(found: Found, eval_set: EvalSet, out: str, as_json: bool) -> None:
     best, figures = found.winner
-    click.echo("\n".join(["", *tables(found)]))
+    if as_json:
+        echo_json(tune_json(found))
+    else:
+        click.echo("\n".join(["", *tables(found)]))
     if not figures.rows:
         raise SettingsError("no candidate gave any answer (SVC_LOG_LEVEL=warning tells more)")
     text = jsontext.dumps(best.fields(eval_set.name))
@@ -169,4 +175,4 @@ def _finish(found: Found, eval_set: EvalSet, out: str) -> None:
         files.replace(Path(out), f"{text}\n")
     except OSError as error:
         raise SettingsError(f"--out {out!r}: {reason(error)}") from None
-    click.echo("\n".join(["", *verdict(found, out)]))
+    click.echo("\n".join(["", *verdict(found, out)]), err=as_json)

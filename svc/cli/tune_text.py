@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from svc.cli.score_table import figures_json
 from svc.cli.tables import decimal, dollars, milliseconds, percent, span, table
 from svc.evals import Candidate, Figures, Found, Search, accuracy, plan_text, wilson
+from svc.jsontext import JsonObject
 from svc.phrases import printable
 
 _FIGURES = ("accuracy", "95% interval", "ECE", "cost", "median", "failed")
@@ -43,6 +45,22 @@ def tables(found: Found) -> Iterator[str]:
     yield from ["", *table(_WORDINGS, rows), ""]
     for number, (one, _) in enumerate(found.wordings, 1):
         yield printable(f"{number}  {one.question['instructions']}")
+
+
+def tune_json(found: Found) -> JsonObject:
+    """The same as JSON, and the judgement on rows that had no say."""
+    return {
+        "ways": [{**_way_json(one), **figures_json(figures)} for one, figures in found.ways],
+        "wordings": [
+            {"instructions": one.question["instructions"], **figures_json(figures)}
+            for one, figures in found.wordings
+        ],
+        "judged": None if found.judged is None else figures_json(found.judged),
+    }
+
+
+def _way_json(one: Candidate) -> JsonObject:
+    return {"model": one.model, "mode": one.mode, "debias": one.debias, "examples": one.examples}
 
 
 def verdict(found: Found, out: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -105,7 +106,7 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
     read, write = os.pipe()
     os.close(read)
     with open(write, "wb") as nobody:
-        assert run("--help", stdout=nobody) == (1, "")
+        assert run("--help", stdout=nobody) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -135,3 +136,50 @@ def test_what_a_terminal_cannot_show_is_a_question_mark(tmp_path: Path) -> None:
     assert listed.returncode == 0 and " a?b " in listed.stdout
     refused = shell('"$@"', *arguments, PYTHONIOENCODING="latin-1")
     assert refused.returncode == 1 and "'?'" in refused.stderr
+
+
+def test_alone_and_with_help_the_commands_are_listed() -> None:
+    alone, helped, option = (CliRunner().invoke(main, one) for one in ([], ["help"], ["--help"]))
+    assert alone.output == helped.output == option.output
+    assert (alone.exit_code, helped.exit_code) == (0, 0)
+
+
+@pytest.mark.parametrize("path", [["keys"], ["keys", "create"], ["map"]])
+def test_help_shows_that_of_a_command(path: list[str]) -> None:
+    shown = CliRunner().invoke(main, ["help", *path], prog_name="svc")
+    assert shown.exit_code == 0
+    assert shown.output == CliRunner().invoke(main, [*path, "-h"], prog_name="svc").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["mpa"], "Did you mean 'mcp' or 'map'? See `svc -h`."),
+        (["keys", "lst"], "Did you mean 'list'? See `svc keys -h`."),
+        (["project-key", "st"], "Did you mean 'set'?"),
+        (["recipe", "xyzzy"], 'There are "list", "show".'),
+        (["help", "kes"], "Did you mean 'keys'?"),
+        (["help", "keys", "lst"], "Did you mean 'list'?"),
+        (["help", "map", "x"], "`svc map` has no commands."),
+        (["keys", "list", "--jsn"], "Did you mean"),
+    ],
+)
+def test_what_is_mistyped_is_answered_with_what_was_meant(arguments: list[str], meant: str) -> None:
+    ended = CliRunner().invoke(main, arguments, prog_name="svc")
+    assert ended.exit_code == 2 and meant in ended.stderr, ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("settings", "red"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_errors_are_red_on_a_terminal_that_may_have_colours(
+    settings: dict[str, str], red: bool
+) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "svc.cli.main", "nonsense"]
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    subprocess.run(command, stderr=theirs, env={**environment, **settings}, timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 10_000)
+    os.close(ours)
+    assert (b"\x1b[31m" in shown) is red
+    assert b"No such command" in shown

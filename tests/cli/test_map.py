@@ -512,3 +512,15 @@ def test_questions_may_be_named_as_a_recipe_and_a_file_of_that_name_is_taken_fir
     files.folder.joinpath("q.json").rename(files.folder / "spam")
     own = shell(script, *arguments, PYTHONPATH=str(ROOT))
     assert list(json.loads(own.stdout)["answers"]) == ["late"], own.stderr
+
+
+def test_a_reader_that_has_seen_enough_ends_a_run_without_a_word(files: Files) -> None:
+    named = ("map", "--demo", "-q", files.folder / "q.json", "-o", "-", files.folder / "in.jsonl")
+    ended = shell('"$@" | head -1; exit ${PIPESTATUS[0]}', *named)
+    assert ended.stdout.startswith('{"line":1,')
+    assert (ended.returncode, ended.stderr) in ((0, ""), (0, _summary(ended.stderr)))
+
+
+def _summary(text: str) -> str:
+    """The text where the run was over before anybody left."""
+    return text if text.startswith("40 lines, 0 errors") else ""

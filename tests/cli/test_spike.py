@@ -120,7 +120,7 @@ def test_a_terminal_has_colours(settings: dict[str, str], coloured: bool) -> Non
         process = subprocess.Popen(
             [*SVC, "spike", "@own/usable", "@own/verbal", "@own/gone"],
             cwd=ROOT,
-            env=environment(SVC_PROVIDER_OWN_URL=provider.url, **settings),
+            env=environment(SVC_PROVIDER_OWN_URL=provider.url, COLUMNS="300", **settings),
             stdout=theirs,
             stderr=subprocess.PIPE,
         )

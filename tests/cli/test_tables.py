@@ -49,3 +49,38 @@ def test_what_a_terminal_would_act_on_is_replaced() -> None:
 @pytest.mark.parametrize(("duration", "text"), [(None, "-"), (12.4, "12 ms"), (1_234, "1.2 s")])
 def test_a_duration_is_in_the_unit_that_fits(duration: float | None, text: str) -> None:
     assert milliseconds(duration) == text
+
+
+ROWS = [("spam", "12,000", "a wording that takes much room", "short"), ("x", "5", "", "")]
+
+
+def test_words_are_cut_where_a_terminal_is_narrow_the_longest_first() -> None:
+    head = ("set", "rows", "why", "what")
+    assert table(head, ROWS, {0, 2, 3}, room=40) == [
+        "set     rows  why                  what",
+        "spam  12,000  a wording that tak…  short",
+        "x          5",
+    ]
+    assert (
+        table(head, ROWS, {0, 2, 3}, room=52)[1]
+        == "spam  12,000  a wording that takes much room  short"
+    )
+
+
+def test_columns_without_room_follow_below_beside_the_first() -> None:
+    rows = [("spam", "12,000", "1.0%", "0.123"), ("x", "5", "-", "-")]
+    assert table(("set", "rows", "share", "ECE"), rows, room=20) == [
+        "set     rows  share",
+        "spam  12,000   1.0%",
+        "x          5      -",
+        "",
+        "set     ECE",
+        "spam  0.123",
+        "x         -",
+    ]
+
+
+@pytest.mark.parametrize("room", range(12, 60))
+def test_no_line_is_wider_than_the_terminal(room: int) -> None:
+    rows = [("質問" * 9, "12,000", "e\u0301" * 40), ("x", "5", "-")]
+    assert all(width(line) <= max(room, 26) for line in table(("a", "b", "c"), rows, {0, 2}, room))
