@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from functools import partial
 from wsgiref.types import WSGIApplication
 
@@ -14,6 +15,8 @@ from svc.app import create_app
 from svc.bootstrap import Shared, build
 from svc.demo import DemoServer
 from svc.inprocess import DEMO_MODEL, with_demo
+from svc.pins import PINS
+from svc.providers import Router, build_catalog
 from svc.server import Program, listen, url
 from svc.settings import Settings, load
 
@@ -81,11 +84,37 @@ def command(demo: bool, **flags: str | bool | None) -> None:
         flags["model"] = DEMO_MODEL
     settings = load(os.environ, **flags)
     logs.configure(settings.log == "json", settings.log_level)
-    listener = listen(settings)
+    listener, keyed = listen(settings)
     click.echo(f"listening on {url(listener)}")
+    if settings.log != "json":
+        click.echo("\n".join(_facts(settings, url(listener), keyed)))
     sys.stdout.flush()
     model = DemoServer() if demo else None
     Program(listener, settings.workers, partial(_application, settings, model)).run()
+
+
+def _facts(settings: Settings, address: str, keyed: bool) -> Iterator[str]:
+    """What somebody who starts the server wants to know."""
+    yield f"dashboard: {address}/dashboard"
+    yield f"model: {_model(settings)}"
+    if keyed:
+        yield "keys: on, every request needs one"
+    elif settings.no_auth:
+        yield "keys: none, and everybody who reaches the port is answered"
+    else:
+        yield "keys: none, only this machine is answered; `svc keys create --name WHO` makes one"
+
+
+def _model(settings: Settings) -> str:
+    """The model of a request that names none; no provider is asked."""
+    # The demonstration model's address is known only after the start.
+    if settings.model == DEMO_MODEL:
+        return settings.model
+    router = Router(build_catalog(settings), settings.model, lambda one: list(one.usual_models))
+    pin = PINS[settings.latest_config]
+    if trouble := router.trouble(pin):
+        return f"requests must name one: {trouble}"
+    return router.default(pin, named=False)
 
 
 def _application(

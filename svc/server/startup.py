@@ -28,11 +28,12 @@ def resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any,
     return [(family, address) for family, _, _, _, address in found]
 
 
-def check(settings: Settings, addresses: Iterable[str]) -> None:
+def check(settings: Settings, addresses: Iterable[str]) -> bool:
     """Try what a server needs before it starts; `addresses` are the IP addresses it listens on.
 
-    Raises `SettingsError` for a provider or database that cannot be used, for an address that
-    other machines reach while there are no keys, and for no keys where they are required.
+    Returns whether there are API keys. Raises `SettingsError` for a provider or database that
+    cannot be used, for an address that other machines reach while there are no keys, and for no
+    keys where they are required.
     """
     build_catalog(settings)
     database = Database.open(settings.db)
@@ -52,17 +53,18 @@ def check(settings: Settings, addresses: Iterable[str]) -> None:
             f"{public[0]} can be reached from other machines and there are no API keys; "
             "make one with `svc keys create --name <who>`, or pass --no-auth (SVC_NO_AUTH=1)"
         )
+    return keys
 
 
-def listen(settings: Settings) -> socket.socket:
+def listen(settings: Settings) -> tuple[socket.socket, bool]:
     """Check `settings` and listen on their address; nothing is accepted yet.
 
-    Raises `SettingsError`.
+    Returns with it whether there are API keys. Raises `SettingsError`.
     """
     family, address = resolve(settings.host, settings.port)[0]
-    check(settings, [str(address[0])])
+    keyed = check(settings, [str(address[0])])
     try:
-        return socket.create_server(address, family=family, backlog=BACKLOG_CONNECTIONS)
+        return socket.create_server(address, family=family, backlog=BACKLOG_CONNECTIONS), keyed
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
         host, port = address[:2]

@@ -110,7 +110,7 @@ def register(
         return frozenset(one.path for one in routes(app) if not one.description.guarded)
 
     def admit() -> None:
-        path = request.path.rstrip("/")
+        path = request.path.rstrip("/") or request.path
         if path in open_paths():
             return
         key = _admitted(keys, _bearer(request.environ))

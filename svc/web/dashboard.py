@@ -1,4 +1,4 @@
-"""`GET /dashboard`: one page, put together from its files, that needs no other request."""
+"""`GET /dashboard` and `GET /`: one page, put together from its files, that needs no other."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ def blueprint() -> Blueprint:
         )
         return text, _policy(text)
 
+    def shown() -> Response:
+        text, policy = page()
+        return Response(text, mimetype="text/html", headers={"content-security-policy": policy})
+
     @routes.get("/dashboard")
     @response(TEXT, media=("text/html",), headers=("Content-Security-Policy",))
     @open_to_all
@@ -39,8 +43,14 @@ def blueprint() -> Blueprint:
 
         The page holds no data: its user enters a key, with which it reads the other routes.
         """
-        text, policy = page()
-        return Response(text, mimetype="text/html", headers={"content-security-policy": policy})
+        return shown()
+
+    @routes.get("/")
+    @response(TEXT, media=("text/html",), headers=("Content-Security-Policy",))
+    @open_to_all
+    def start_page() -> Response:
+        """Show the dashboard, for who enters the server's address alone."""
+        return shown()
 
     return routes
 

@@ -21,7 +21,7 @@ from svc.store.keys import ApiKeys
 from tests.scripted import Json, ScriptedProvider
 from tests.web.models import decision, replying
 
-OPEN = {"/health", "/ready", "/dashboard", "/openapi.json"}  # for everybody; they hold no data
+OPEN = {"/", "/health", "/ready", "/dashboard", "/openapi.json"}  # for everybody; they hold no data
 OWN, OTHER = "shop", "bank"  # the project of the restricted key, and another
 
 Call = tuple[str, str, Json | None]  # method, path, body

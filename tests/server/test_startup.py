@@ -17,7 +17,7 @@ def test_a_public_address_needs_keys_or_no_auth(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"0\.0\.0\.0 can be reached from other machines"):
         startup.check(Settings(db=database), ["127.0.0.1", "0.0.0.0"])
     startup.check(Settings(db=database, no_auth=True), ["0.0.0.0"])
-    startup.check(Settings(db=database), ["127.0.0.1"])
+    assert not startup.check(Settings(db=database), ["127.0.0.1"])
 
 
 @pytest.mark.parametrize("revoked", [False, True])
@@ -42,4 +42,4 @@ def test_a_server_that_requires_keys_does_not_start_without_any(tmp_path: Path) 
         startup.check(settings, ["127.0.0.1"])
     with contextlib.closing(Database.open(settings.db)) as database:
         ApiKeys(database).create("who", 600)
-    startup.check(settings, ["127.0.0.1"])
+    assert startup.check(settings, ["127.0.0.1"])

@@ -26,6 +26,14 @@ def test_the_page_is_served(response: TestResponse) -> None:
     assert response.headers["x-content-type-options"] == "nosniff"
 
 
+def test_the_address_of_the_server_alone_shows_the_page(start: Start) -> None:
+    client = start().test_client()
+    alone, page = client.get("/"), client.get("/dashboard")
+    assert (alone.status_code, alone.text) == (200, page.text)
+    policy = "content-security-policy"
+    assert alone.headers[policy] == page.headers[policy]
+
+
 def test_nothing_is_loaded_from_elsewhere(response: TestResponse) -> None:
     loaded = re.findall(r'<[^>]*\b(?:src|href)="([^"]*)"', response.text)
     assert [url for url in loaded if not url.startswith(("#", "data:"))] == []

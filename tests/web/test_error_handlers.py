@@ -27,7 +27,7 @@ def raising(app: Flask, exception: Exception) -> FlaskClient:
 
 def test_an_unknown_route_is_404_not_found(start: Start) -> None:
     client = start().test_client()
-    for path in ("/", "/v1", "/v1/decide/more", "/v2/decide", "/%00", "/static/x"):
+    for path in ("/v1", "/v1/decide/more", "/v2/decide", "/%00", "/static/x"):
         assert_error(client.get(path), 404, "not_found")
 
 
