@@ -10,6 +10,7 @@ import click
 from svc import inprocess, jsontext
 from svc.cli.answer_table import answer_table
 from svc.cli.asking import answered
+from svc.cli.completing import question_files, recipe_names
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.question_files import Named, read_named, read_recipe
 from svc.cli.server import Server, key_option
@@ -30,9 +31,19 @@ Examples:
 
 @click.command("ask", epilog=EXAMPLES)
 @click.argument("text")
-@click.option("-r", "--recipe", metavar="NAME", help="Ask the questions of this recipe.")
 @click.option(
-    "-q", "--questions", metavar="FILE", help="Ask those of a file or, without one, of a recipe."
+    "-r",
+    "--recipe",
+    metavar="NAME",
+    shell_complete=recipe_names,
+    help="Ask the questions of this recipe.",
+)
+@click.option(
+    "-q",
+    "--questions",
+    metavar="FILE",
+    shell_complete=question_files,
+    help="Ask those of a file or, without one, of a recipe.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what POST /v1/decide answers.")
 @model_options

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from svc.batch import FORMATS, STANDARD, TEXT, Form, check_encoding, format_of
+from svc.cli.completing import file_names, question_files
 
 # How many lines are under way at once, unless the command says otherwise.
 CONCURRENCY = 16
@@ -24,10 +25,16 @@ _OPTIONS = (
         "--questions",
         metavar="FILE",
         required=True,
+        shell_complete=question_files,
         help="JSON object of questions; without such a file, the recipe of that name.",
     ),
     click.option(
-        "-o", "--output", metavar="FILE", required=True, help="Result lines; - for standard output."
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        shell_complete=file_names,
+        help="Result lines; - for standard output.",
     ),
     click.option(
         "--concurrency",
@@ -69,7 +76,7 @@ _OPTIONS = (
         help="The column of your own ids, which results repeat as ref.",
     ),
     click.option("--encoding", default="utf-8", show_default=True, metavar="E"),
-    click.argument("source", metavar="INPUT"),
+    click.argument("source", metavar="INPUT", shell_complete=file_names),
 )
 
 

@@ -11,6 +11,7 @@ import click
 from svc import inprocess
 from svc.batch import FAILURES
 from svc.cli import eval_options
+from svc.cli.completing import set_names
 from svc.cli.notices import FAILED, INTERRUPTED, notice
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.score_table import score_json, score_table
@@ -30,7 +31,7 @@ Examples:
 
 
 @click.command("bench", epilog=EXAMPLES)
-@click.argument("sets", nargs=-1, metavar="[SETS]...")
+@click.argument("sets", nargs=-1, metavar="[SETS]...", shell_complete=set_names)
 @eval_options.folder
 @eval_options.per_set
 @click.option("--save", metavar="FILE", help="Append scored rows, and skip those already in it.")

@@ -9,6 +9,7 @@ import click
 
 from svc import limits
 from svc.cli.asking import answered
+from svc.cli.filters import filter_options
 from svc.cli.server import URL, Server, key_option
 
 EXAMPLES = """\b
@@ -29,29 +30,26 @@ Examples:
     help="CSV with a row for each answer, or a JSON object for each decision.",
 )
 @click.option("-o", "output", type=click.File("wb"), default="-", help="- is standard output.")
-@click.option("--question", metavar="Q", help="Decisions that answered this question.")
-@click.option("--answer", metavar="A", help="Those that answered it so.")
-@click.option("--min-confidence", metavar="C", help="Those that were at least so sure of it.")
-@click.option("--max-confidence", metavar="C", help="Those that were at most so sure of it.")
-@click.option("--ref", metavar="REF", help="Decisions with this reference.")
-@click.option("--tag", multiple=True, metavar="NAME:VALUE", help="Decisions with this tag.")
-@click.option("--model", metavar="ID", help="Decisions that this model answered.")
-@click.option("--from", "from_", metavar="TIME", help="From this moment on, such as 2026-11-22.")
-@click.option("--to", metavar="TIME", help="Before this moment.")
-@click.option("--labelled/--unlabelled", default=None, help="Decisions with labels, or without.")
+@filter_options
 @click.option("--url", metavar="URL", default=URL, show_default=True, help="The running server.")
 @key_option
-def command(kind: str, output: Any, url: str, api_key: str | None, **filters: Any) -> None:
+def command(
+    project: str | None,
+    kind: str,
+    output: Any,
+    filters: dict[str, Any],
+    url: str,
+    api_key: str | None,
+) -> None:
     """Write decisions with their answers and labels to a file.
 
     The newest stand first, and each answer has its confidence. A cell of the CSV that a spreadsheet
     would run begins with a '. Only a server that runs is asked, page by page.
     """
-    filters["from"] = filters.pop("from_")
-    if (labelled := filters.pop("labelled")) is not None:
-        filters["labelled"] = "true" if labelled else "false"
-    given = {name: value for name, value in filters.items() if value not in (None, ())}
+    given = {name: one for name, one in filters.items() if one not in (None, ())}
     query: dict[str, Any] = {**given, "format": kind, "limit": limits.AUDIT_PAGE[1]}
+    if project is not None:
+        query["project"] = project
     server = Server(url, api_key)
     try:
         before: str | None = ""

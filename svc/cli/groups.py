@@ -16,7 +16,8 @@ class Suggesting(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
+        mistyped = args[0] not in known and not args[0].startswith("-")
+        if mistyped and not ctx.resilient_parsing:
             close = " or ".join(map(repr, get_close_matches(args[0], known)))
             meant = f"Did you mean {close}?" if close else f"There are {listed(known)}."
             ctx.fail(f"No such command {visible(args[0])!r}. {meant}")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import click
 
+from svc.cli.completing import command_names
+
 EXAMPLES = """\b
 Examples:
   svc help
@@ -14,7 +16,7 @@ Examples:
 
 
 @click.command("help", epilog=EXAMPLES)
-@click.argument("names", nargs=-1, metavar="[COMMAND]...")
+@click.argument("names", nargs=-1, metavar="[COMMAND]...", shell_complete=command_names)
 @click.pass_context
 def command(ctx: click.Context, names: Sequence[str]) -> None:
     """Show the help of a command.

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import click
 
+from svc.cli.completing import file_names
 from svc.cli.label_desk import Desk
 from svc.cli.label_keys import typed
 from svc.cli.label_session import Session
@@ -24,7 +25,7 @@ Examples:
 
 
 @click.command("label", epilog=EXAMPLES)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=file_names)
 @click.option("--url", metavar="URL", default=URL, show_default=True, help="The running server.")
 @key_option
 @click.option("--project", metavar="P", help="The project; by default that of the server.")

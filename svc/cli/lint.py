@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from svc import jsontext
+from svc.cli.completing import question_files
 from svc.cli.lint_text import counted, findings_text
 from svc.cli.notices import FAILED
 from svc.cli.question_files import read_named
@@ -24,7 +25,7 @@ Examples:
 
 
 @click.command("lint", epilog=EXAMPLES)
-@click.argument("names", nargs=-1, metavar="QUESTIONS...")
+@click.argument("names", nargs=-1, metavar="QUESTIONS...", shell_complete=question_files)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, not text.")
 @click.option("--faults", is_flag=True, help="Print what is looked for, and end.")
 def command(names: Sequence[str], as_json: bool, faults: bool) -> None:

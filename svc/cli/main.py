@@ -33,6 +33,10 @@ COMMANDS = {
     "probe": "Ask questions in other ways, and count the answers that flip.",
     "ask": "Answer questions about one text.",
     "map": "Answer questions about every line of a file.",
+    "decide": "Send a request to a running server.",
+    "audit": "Show the latest decisions of a running server.",
+    "calibration": "Show how far the probabilities of a question can be trusted.",
+    "drift": "Show how the answers to a question change over the weeks.",
     "label": "Label decisions of a running server.",
     "shadow": "Compare answers with the labels that people gave.",
     "bench": "Score models on eval sets.",
@@ -79,7 +83,8 @@ class Commands(Suggesting):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without any argument the help is wanted."""
-        return super().parse_args(ctx, args or ctx.help_option_names[-1:])
+        wanted = [] if ctx.resilient_parsing else ctx.help_option_names[-1:]
+        return super().parse_args(ctx, args or wanted)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -8,6 +8,7 @@ import click
 
 from svc import inprocess
 from svc.cli import eval_options, probe_text
+from svc.cli.completing import file_names, question_files
 from svc.cli.notices import FAILED
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.probe_inputs import Questioned, read_questioned
@@ -32,9 +33,13 @@ Examples:
 
 
 @click.command("probe", epilog=EXAMPLES)
-@click.argument("name", metavar="QUESTIONS")
+@click.argument("name", metavar="QUESTIONS", shell_complete=question_files)
 @click.option(
-    "--input", "source", metavar="FILE", help="One JSON state a line; - for standard input."
+    "--input",
+    "source",
+    metavar="FILE",
+    shell_complete=file_names,
+    help="One JSON state a line; - for standard input.",
 )
 @click.option(
     "--rows",

@@ -7,6 +7,7 @@ import json
 import click
 
 from svc.assets import recipes
+from svc.cli.completing import recipe_names
 from svc.cli.groups import Suggesting
 from svc.cli.tables import echo_json, json_option, table
 from svc.errors import SettingsError
@@ -40,7 +41,7 @@ def show_all(as_json: bool) -> None:
 
 
 @command.command("show", epilog="Example: svc recipe show sentiment > questions.json")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=recipe_names)
 def show(name: str) -> None:
     """Print the questions of a recipe as JSON."""
     all_recipes = recipes()

@@ -7,6 +7,7 @@ import os
 import click
 
 from svc.cli import eval_options
+from svc.cli.completing import file_names
 from svc.cli.notices import notice
 from svc.cli.score_table import score_json, score_table
 from svc.cli.tables import echo_json, json_option
@@ -25,7 +26,7 @@ Examples:
 @eval_options.folder
 @click.option("--html", metavar="FILE", help="Also write a page with diagrams.")
 @json_option
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", shell_complete=file_names)
 def command(folder: str, html: str | None, as_json: bool, file: str) -> None:
     """Print a saved bench run again, without asking any model.
 

@@ -8,6 +8,7 @@ import click
 
 from svc import files, inprocess, jsontext
 from svc.cli import eval_options
+from svc.cli.completing import set_names
 from svc.cli.lint_text import findings_text
 from svc.cli.plans import demo_option, model_ids
 from svc.cli.tables import echo_json, json_option
@@ -47,7 +48,7 @@ Examples:
 
 
 @click.command("tune", epilog=EXAMPLES)
-@click.argument("name", metavar="SET")
+@click.argument("name", metavar="SET", shell_complete=set_names)
 @eval_options.folder
 @click.option("--models", metavar="A,B", help="Models to try, the cheapest first.")
 @eval_options.per_set
