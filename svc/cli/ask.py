@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 
 import click
 
 from svc import inprocess, jsontext
 from svc.cli.answer_table import answer_table
-from svc.cli.asking import answered
 from svc.cli.completing import question_files, recipe_names
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.question_files import Named, read_named, read_recipe
-from svc.cli.server import Server, key_option
-from svc.errors import SettingsError
+from svc.cli.remote import Remote, server_options
 from svc.jsontext import JsonObject
 from svc.schemas import load_decision
 
@@ -47,18 +44,14 @@ Examples:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what POST /v1/decide answers.")
 @model_options
-@click.option("--url", metavar="URL", help="Ask this running server.")
-@key_option
-@click.option("--project", metavar="P", help="The project of the decision there.")
+@server_options
 def command(
     text: str,
     recipe: str | None,
     questions: str | None,
     as_json: bool,
     asking: ModelOptions,
-    url: str | None,
-    api_key: str | None,
-    project: str | None,
+    remote: Remote | None,
 ) -> None:
     """Answer questions about one text.
 
@@ -70,15 +63,7 @@ def command(
     """
     named = _named(recipe, questions)
     fields = {**asking.fields, "questions": named.fields, "state": _text(text)}
-    if url is None:
-        if project is not None:
-            raise click.UsageError("--project goes with --url only.")
-        decision = _here(fields, asking.demo)
-    elif asking.demo:
-        raise click.UsageError("--demo and --url exclude each other.")
-    else:
-        of_project = {} if project is None else {"project": project}
-        decision = _there({**fields, **of_project}, url, api_key)
+    decision = _here(fields, asking.demo) if remote is None else _there(fields, remote)
     if as_json:
         click.echo(jsontext.dumps(decision))
     else:
@@ -99,7 +84,8 @@ def _text(argument: str) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise SettingsError(f"standard input is not UTF-8 (byte {error.start})") from None
+        message = f"standard input is not UTF-8 (byte {error.start})"
+        raise click.ClickException(message) from None
 
 
 def _here(fields: JsonObject, demo: bool) -> JsonObject:
@@ -107,8 +93,8 @@ def _here(fields: JsonObject, demo: bool) -> JsonObject:
         return engine.decide(load_decision(engine.settle(fields))).response()
 
 
-def _there(fields: JsonObject, url: str, api_key: str | None) -> JsonObject:
-    with closing(Server(url, api_key)) as server:
-        body = jsontext.dumps(fields).encode("utf-8", "replace")
-        decision: JsonObject = answered(server, "POST", "/v1/decide", body).value
-        return decision
+def _there(fields: JsonObject, remote: Remote) -> JsonObject:
+    of_project = {} if remote.project is None else {"project": remote.project}
+    body = jsontext.dumps({**fields, **of_project}).encode("utf-8", "replace")
+    decision: JsonObject = remote.post("/v1/decide", body).value
+    return decision

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -43,7 +44,7 @@ Examples:
 @json_option
 @remote_options
 def command(
-    filters: dict[str, Any], limit: int, before: str | None, as_json: bool, remote: Remote
+    filters: Mapping[str, Any], limit: int, before: str | None, as_json: bool, remote: Remote
 ) -> None:
     """Show the latest decisions of a running server.
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from typing import BinaryIO
 
 import click
 
 from svc import jsontext
-from svc.batch import STANDARD
 from svc.cli.answer_table import answer_table
 from svc.cli.completing import file_names
 from svc.cli.remote import Remote, remote_options
 from svc.cli.tables import json_option
-from svc.errors import ApiError, SettingsError
 from svc.jsontext import JsonObject
-from svc.phrases import reason
 from svc.schemas import load_questions
 
 EXAMPLES = """\b
@@ -27,14 +23,14 @@ Examples:
 
 
 @click.command("decide", epilog=EXAMPLES)
-@click.argument("file", metavar="FILE", shell_complete=file_names)
+@click.argument("file", metavar="FILE", type=click.File("rb"), shell_complete=file_names)
 @json_option
 @remote_options
-def command(file: str, as_json: bool, remote: Remote) -> None:
+def command(file: BinaryIO, as_json: bool, remote: Remote) -> None:
     """Send a request to a running server.
 
-    FILE is the body of POST /v1/decide as JSON, and - reads it from standard input. The table has a row for each
-    question: its answer, how probable it is, and what else was likely.
+    FILE is the body of POST /v1/decide as JSON, and - reads it from standard input. The table has a
+    row for each question: its answer, how probable it is, and what else was likely.
     """
     body = _body(file)
     if remote.project is not None:
@@ -49,14 +45,8 @@ def command(file: str, as_json: bool, remote: Remote) -> None:
         click.echo(f"\nid: {answer.value['id']}")
 
 
-def _body(file: str) -> JsonObject:
-    try:
-        data = sys.stdin.buffer.read() if file == STANDARD else Path(file).read_bytes()
-        body = jsontext.loads(data, "the request")
-    except OSError as error:
-        raise SettingsError(f"{file!r}: {reason(error)}") from None
-    except ApiError as error:
-        raise SettingsError(f"{file!r}: {error.message}") from None
+def _body(file: BinaryIO) -> JsonObject:
+    body = jsontext.loads(file.read(), "the request")
     if not isinstance(body, dict) or "questions" not in body:
-        raise SettingsError(f"{file!r}: must be an object with state and questions")
+        raise click.ClickException("the request must be an object with state and questions")
     return body

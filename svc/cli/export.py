@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -37,7 +38,7 @@ def command(
     project: str | None,
     kind: str,
     output: Any,
-    filters: dict[str, Any],
+    filters: Mapping[str, Any],
     url: str,
     api_key: str | None,
 ) -> None:

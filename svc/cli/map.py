@@ -10,10 +10,9 @@ import click
 from svc.batch import AnswerLine, LineAnswer, Record
 from svc.cli import batches
 from svc.cli.batch_options import Batch, batch_options
-from svc.cli.lines import Answerer, InProcessAnswerer
 from svc.cli.plans import ModelOptions, model_options
-from svc.cli.server import key_option
-from svc.cli.server_lines import ServerAnswerer
+from svc.cli.remote import Remote, server_options
+from svc.cli.server_lines import answerer
 from svc.inprocess import InProcess
 from svc.schemas import DecisionRequest, with_state
 
@@ -31,12 +30,8 @@ Examples:
 @click.command("map", epilog=EXAMPLES)
 @batch_options
 @model_options
-@click.option("--url", metavar="URL", help="Send the lines to this running server.")
-@key_option
-@click.option("--project", metavar="P", help="The project of the decisions there.")
-def command(
-    batch: Batch, asking: ModelOptions, url: str | None, api_key: str | None, project: str | None
-) -> None:
+@server_options
+def command(batch: Batch, asking: ModelOptions, remote: Remote | None) -> None:
     """Answer questions about every line of a file.
 
     Each line of INPUT is one JSON state, and - reads standard input. Of a file named .csv or .tsv
@@ -63,19 +58,7 @@ def command(
     each decision: it can be labelled by its id. Rates of the key and of providers are waited for,
     and so is a server that is being started again, for a minute. The result is the same.
     """
-    batches.run(batch, _answerer(asking, url, api_key, project), command="map")
-
-
-def _answerer(
-    asking: ModelOptions, url: str | None, api_key: str | None, project: str | None
-) -> Answerer:
-    if url is not None:
-        if asking.demo:
-            raise click.UsageError("--demo and --url exclude each other.")
-        return ServerAnswerer(url, api_key, project, asking)
-    if project is not None:
-        raise click.UsageError("--project goes with --url only.")
-    return InProcessAnswerer(asking, _answering)
+    batches.run(batch, answerer(asking, _answering, remote), command="map")
 
 
 def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import click
 
 from svc.cli.asking import answered
+from svc.cli.plans import ModelOptions
 from svc.cli.server import URL, Answer, Server, key_option
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,6 +50,37 @@ class Remote:
             return answered(server, method, path, body)
 
 
+_OPTIONAL = (
+    click.option("--url", metavar="URL", help="Ask this running server."),
+    key_option,
+    click.option("--project", metavar="P", help="The project of the decisions there."),
+)
+
+
+def server_options(function: F) -> F:
+    """Give a command the options of a server that it may do without, as one argument, `remote`.
+
+    That is None where no server is named. The command gets the models' options as `asking`.
+    """
+
+    @functools.wraps(function)
+    def with_server(
+        project: str | None,
+        url: str | None,
+        api_key: str | None,
+        asking: ModelOptions,
+        **others: Any,
+    ) -> Any:
+        if url is None and project is not None:
+            raise click.UsageError("--project goes with --url only.")
+        if url is not None and asking.demo:
+            raise click.UsageError("--demo and --url exclude each other.")
+        remote = None if url is None else Remote(project, url, api_key)
+        return function(remote=remote, asking=asking, **others)
+
+    return _with(_OPTIONAL, with_server)  # type: ignore[no-any-return]
+
+
 def remote_options(function: F) -> F:
     """Give a command the options of a running server; it gets them as one argument, `remote`."""
 
@@ -56,7 +88,10 @@ def remote_options(function: F) -> F:
     def with_remote(project: str | None, url: str, api_key: str | None, **others: Any) -> Any:
         return function(remote=Remote(project, url, api_key), **others)
 
-    command: Any = with_remote
-    for option in reversed(_OPTIONS):
+    return _with(_OPTIONS, with_remote)  # type: ignore[no-any-return]
+
+
+def _with(options: Sequence[Callable[[Any], Any]], command: Any) -> Any:
+    for option in reversed(options):
         command = option(command)
-    return command  # type: ignore[no-any-return]
+    return command

@@ -11,8 +11,9 @@ from functools import partial
 
 from svc import jsontext
 from svc.batch import InputLine, LineAnswer, Record, Result, RunEnds, answer_line
-from svc.cli.lines import LineWork, Settled
+from svc.cli.lines import Answerer, Answering, InProcessAnswerer, LineWork, Settled
 from svc.cli.plans import ModelOptions
+from svc.cli.remote import Remote
 from svc.cli.server import Answer, Server, TooSlow, Unreachable
 from svc.errors import ApiError, SettingsError
 from svc.jsontext import JsonObject
@@ -44,6 +45,16 @@ class ServerError(ApiError):
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
         self.status, self.type = status, kind
+
+
+def answerer(asking: ModelOptions, answering: Answering, remote: Remote | None) -> Answerer:
+    """Who answers the lines: the running server, or this process where there is none.
+
+    Raises `SettingsError`.
+    """
+    if remote is None:
+        return InProcessAnswerer(asking, answering)
+    return ServerAnswerer(remote.url, remote.key, remote.project, asking)
 
 
 class ServerAnswerer:
