@@ -47,7 +47,7 @@ def test_a_decision_is_answered_like_the_server_does(provider: ScriptedProvider)
     with inprocess.engine(demo=False, concurrency=2) as engine:
         response = decide(engine, model=MODEL)
     assert response["id"].startswith("dec_") and response["model"] == MODEL
-    assert response["answers"]["late"] == {"noul": 0.9, "calibrated": False}
+    assert response["answers"]["late"] == {"type": "noul", "noul": 0.9, "calibrated": False}
 
 
 def test_nothing_is_remembered_from_one_decision_to_the_next(provider: ScriptedProvider) -> None:
