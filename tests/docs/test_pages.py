@@ -124,3 +124,12 @@ def test_the_built_in_providers_are_on_their_page() -> None:
     source = (ROOT / "svc/providers/catalog.py").read_text("utf-8")
     keys = dict.fromkeys(re.findall(r'"([A-Z]+_API_KEY)"', source), "k")
     assert {name for name in build_catalog(load(keys)) if f"`{name}`" not in text} == {"openrouter"}
+
+
+def test_what_is_said_of_a_failed_call_is_what_the_program_says() -> None:
+    text = (ROOT / "docs/providers.md").read_text("utf-8")
+    table = text.partition("## When no answer comes")[2].partition("\n## ")[0]
+    said = re.findall(r"^\| (the [^|]+) \|", table, re.MULTILINE)
+    source = (ROOT / "svc/providers/failures.py").read_text("utf-8")
+    assert len(said) == 8
+    assert [words for words in said if f'"{words}"' not in source] == []
