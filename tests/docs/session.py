@@ -33,7 +33,7 @@ _LAST = {
 _PASSING = (
     *((pattern, name) for name, pattern in _LAST.items()),
     (re.compile(r"[\d.]+ m?s\b"), "N ms"),
-    (re.compile(r"\b\d+/s"), "N/s"),
+    (re.compile(r"[\d.,]+/(?:s|min)\b"), "N/s"),
     (re.compile(r'("latency_ms":)\s*[\d.]+'), r"\1 12.3"),
     (re.compile(r'("since":)\s*\d+'), r"\1 0"),
     (re.compile(r"\b20\d\d-W\d\d"), "2026-W47"),
@@ -71,9 +71,8 @@ class Session:
         if block.file is not None:
             (self._folder / block.file).write_text(self._own(block.text), "utf-8")
         elif block.language == "bash":
-            # Where nothing is shown, a command that fails ends the shell.
-            strict = "set +e" if _shows(below) else "set -e -o pipefail"
-            _, output = self._run(f"{strict}\n{block.text}")
+            # A command that fails ends the shell.
+            _, output = self._run(f"set -e -o pipefail\n{block.text}")
             _compare(block, output, below)
         elif block.language == "console":
             self._converse(block)
@@ -179,14 +178,9 @@ def _program(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-def _shows(below: Block | None) -> bool:
-    """Whether the next block is what this one prints."""
-    return below is not None and not below.above.strip() and below.language in PRINTED
-
-
 def _compare(block: Block, output: str, below: Block | None) -> None:
     """Hold what was printed against the block right below, if there is one."""
-    if below is None or not _shows(below):
+    if below is None or below.above.strip() or below.language not in PRINTED:
         assert '{"error"' not in output, f"{block.place}:\n{output}"
     elif below.language == "json":
         assert plain(json.loads(output)) == plain(json.loads(below.text)), f"{below.place}"
