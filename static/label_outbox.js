@@ -3,6 +3,7 @@
 
 const SEND_MS = 15_000;
 const PAUSES_S = [1, 2, 4, 8, 15]; // before a failed one is sent again
+const LONGEST_PAUSE_S = 60; // that a server is believed
 // What may pass by itself, or with another key; whatever else is refused is refused for good.
 const PASSING = (status) => status === 0 || [401, 408, 429].includes(status) || status >= 500;
 
@@ -52,7 +53,9 @@ class Outbox {
   }
 
   pause(error, failures) {
-    const seconds = error.retryAfter ?? PAUSES_S[Math.min(failures, PAUSES_S.length) - 1];
+    const told = Number.parseInt(error.retryAfter, 10); // a date is no number
+    const usual = PAUSES_S[Math.min(failures, PAUSES_S.length) - 1];
+    const seconds = Number.isNaN(told) ? usual : Math.min(told, LONGEST_PAUSE_S);
     return new Promise((done) => {
       this.again = done;
       setTimeout(done, seconds * 1000);

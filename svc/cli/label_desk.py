@@ -22,6 +22,7 @@ AHEAD = 20
 SUSPICIOUS = 10
 # Seconds before a request that failed is sent again.
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0)
+LONGEST_PAUSE_S = 60.0
 # What may pass by itself.
 _LIMITED = 429
 _FAILED = 500
@@ -159,8 +160,9 @@ def _passing(answer: Answer) -> bool:
 
 
 def _pause_s(answer: Answer | None, failures: int) -> float:
-    if answer is not None and answer.retry_after:
-        return float(answer.retry_after)
+    told = "" if answer is None else answer.retry_after or ""
+    if told.isascii() and told.isdigit():
+        return min(float(told), LONGEST_PAUSE_S)
     return PAUSES_S[min(failures, len(PAUSES_S) - 1)]
 
 

@@ -37,15 +37,18 @@ _AHEAD = 4
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
-# What another try may mend: a limit, a failed model, a server that is being started again.
-_PASSING = (429, 500, 502, 503, 504)
+# What another try may mend: a limit, a failed model, a server that is being started again. What
+# took too long already is not tried again, nor what is limited for longer than `LONGEST_WAIT_S`.
+_PASSING = (429, 500, 502, 503)
+_NO_SUCH_MODEL = "model_unavailable"
+LONGEST_WAIT_S = 120.0
 
 
 class Client:
     """Asks one service; a context manager that closes its connections.
 
     It sends again what a limit, a failed model or a broken connection left without an answer, up
-    to `retries` times; a `Retry-After` of the service is waited for. Every call has an
+    to `retries` times; a `Retry-After` of up to two minutes is waited for. Every call has an
     `Idempotency-Key` of its own, so that the service does its work once.
     """
 
@@ -249,7 +252,10 @@ def _keep(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _may_pass(error: ServiceError) -> bool:
-    return not isinstance(error, Refused) or error.status in _PASSING
+    if not isinstance(error, Refused):
+        return True
+    waits = (error.retry_after or 0.0) <= LONGEST_WAIT_S
+    return error.status in _PASSING and error.type != _NO_SUCH_MODEL and waits
 
 
 def _pause_s(error: ServiceError, tried: int) -> float:

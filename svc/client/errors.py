@@ -95,7 +95,4 @@ def refused(status: int, headers: Mapping[str, str], body: Any) -> Refused:
 
 def seconds(retry_after: str) -> float:
     """The seconds of a `Retry-After` header; 1 where it is no number."""
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        return 1.0
+    return float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 1.0

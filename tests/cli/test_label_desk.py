@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.cli.label_desk import PAUSES_S, Desk
+from svc.cli.label_desk import LONGEST_PAUSE_S, PAUSES_S, Desk
 from svc.cli.label_texts import Texts
 from svc.cli.server import Answer, Unreachable
 from svc.cli.server_lines import ServerError
@@ -55,6 +55,19 @@ def test_a_label_is_sent_until_it_is_saved() -> None:
     assert slept == [*PAUSES_S[:2], 7.0] and server.asked == 5
     assert told[0] == "Not saved yet: No server answers. Trying again in 1 s."
     assert reviewing.labels == 1 and reviewing.saved == {("dec_1", "late")}
+
+
+def test_a_server_that_names_no_seconds_or_too_many_is_asked_again_all_the_same() -> None:
+    date = given(error("too many"), 429, "Sun, 22 Nov 2026 12:00:00 GMT")
+    server = Scripted(
+        given(PAGE), date, given(error("too many"), 429, "80000"), given({"labels": 1})
+    )
+    slept: list[float] = []
+    reviewing = desk(server, [], slept)
+    item = reviewing.next()
+    assert item is not None
+    reviewing.label(item, True)
+    assert slept == [PAUSES_S[0], LONGEST_PAUSE_S]
 
 
 def test_a_label_that_is_refused_is_not_sent_again() -> None:

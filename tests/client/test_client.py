@@ -234,6 +234,9 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(trouble: Behaviour) ->
     [
         (error(422, "invalid_request"), InvalidRequest),
         (error(404, "not_found"), NotFound),
+        (error(504, "timeout"), ModelFailed),
+        (error(502, "model_unavailable"), ModelFailed),
+        (error(429, "rate_limited", **{"Retry-After": "80000"}), RateLimited),
         (Reply("<html>", 200), InvalidRequest),
         (Reply([], 200), InvalidRequest),
         (Reply("", 302, {"Location": "http://127.0.0.1:1/"}), InvalidRequest),
@@ -252,7 +255,8 @@ def test_what_will_not_pass_is_raised_at_once(reply: Reply, kind: type[ServiceEr
     ("reply", "kind"),
     [
         (error(429, "rate_limited", **{"Retry-After": "soon"}), RateLimited),
-        (error(504, "timeout"), ModelFailed),
+        (error(429, "rate_limited", **{"Retry-After": "inf"}), RateLimited),
+        (error(502, "model_error"), ModelFailed),
         (Raw(b""), NoAnswer),
     ],
 )
