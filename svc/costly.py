@@ -43,16 +43,16 @@ class CostlyWork:
         """
         self._small, self._pause = small, pause
         self._processor, self._clock, self._sleep = processor, clock, sleep
-        self._keys: defaultdict[str, _Key] = defaultdict(_Key)
+        self._keys: defaultdict[str | None, _Key] = defaultdict(_Key)
 
     @contextlib.contextmanager
     def turn(self, key_id: str | None, size: int, deadline: Deadline) -> Iterator[None]:
         """Inside the block work of that `size` may be done.
 
-        What is small, or without a key, does not wait. Raises `Timeout` where the turn does not
-        come before the deadline.
+        What is small does not wait. Callers without a key are one caller, whose turns follow each
+        other without a pause. Raises `Timeout` where the turn does not come before the deadline.
         """
-        if key_id is None or size <= self._small:
+        if size <= self._small:
             yield
             return
         key = self._keys[key_id]
@@ -65,6 +65,8 @@ class CostlyWork:
             try:
                 yield
             finally:
-                key.rested_at = self._clock() + self._pause * (self._processor() - began)
+                # Without keys there is nobody else to leave the processor to.
+                pause = 0.0 if key_id is None else self._pause
+                key.rested_at = self._clock() + pause * (self._processor() - began)
         finally:
             key.turn.release()

@@ -56,18 +56,24 @@ def test_another_key_does_not_wait_for_it(machine: Machine) -> None:
     assert machine.pauses == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(("key_id", "size"), [("one", SMALL), (None, LARGE)])
-def test_what_is_small_or_without_a_key_never_waits(
-    machine: Machine, key_id: str | None, size: int
-) -> None:
+def test_what_is_small_never_waits(machine: Machine) -> None:
     machine.do("one")
-    machine.do(key_id, size)
+    machine.do("one", SMALL)
     assert machine.pauses == [0.0]
 
 
-def test_a_turn_that_does_not_come_in_time_ends_at_the_deadline(machine: Machine) -> None:
-    with machine.work.turn("one", LARGE, Deadline(60.0)), pytest.raises(Timeout):
-        machine.do("one", within_s=0.01)
+def test_callers_without_a_key_make_no_pauses(machine: Machine) -> None:
+    machine.do(None)
+    machine.do(None)
+    assert machine.pauses == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("key_id", ["one", None])
+def test_a_turn_that_does_not_come_in_time_ends_at_the_deadline(
+    machine: Machine, key_id: str | None
+) -> None:
+    with machine.work.turn(key_id, LARGE, Deadline(60.0)), pytest.raises(Timeout):
+        machine.do(key_id, within_s=0.01)
 
 
 def test_a_pause_never_lasts_beyond_the_deadline(machine: Machine) -> None:
