@@ -36,12 +36,14 @@ class CostlyWork:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         pause: float = PAUSE,
+        unnoticed_s: float = 0.0,
     ) -> None:
         """Work of at most the size `small` costs too little to wait.
 
-        After its turn a key waits `pause` times what it took. The others give seconds.
+        After its turn a key waits `pause` times what it took, but for the first `unnoticed_s`
+        seconds of it. The others give seconds.
         """
-        self._small, self._pause = small, pause
+        self._small, self._pause, self._unnoticed_s = small, pause, unnoticed_s
         self._processor, self._clock, self._sleep = processor, clock, sleep
         self._keys: defaultdict[str | None, _Key] = defaultdict(_Key)
 
@@ -65,8 +67,9 @@ class CostlyWork:
             try:
                 yield
             finally:
+                noticed_s = max(0.0, self._processor() - began - self._unnoticed_s)
                 # Without keys there is nobody else to leave the processor to.
                 pause = 0.0 if key_id is None else self._pause
-                key.rested_at = self._clock() + pause * (self._processor() - began)
+                key.rested_at = self._clock() + pause * noticed_s
         finally:
             key.turn.release()

@@ -93,6 +93,17 @@ def test_work_that_fails_gives_its_turn_back(machine: Machine) -> None:
     machine.do("one")
 
 
+@pytest.mark.parametrize("unnoticed", [0.25, 1.0])
+def test_what_nobody_notices_is_followed_by_no_pause(machine: Machine, unnoticed: float) -> None:
+    clock, processor = (lambda: machine.now), (lambda: machine.used)
+    machine.work = CostlyWork(
+        SMALL, processor, clock, machine.sleep, unnoticed_s=unnoticed * COST_S
+    )
+    machine.do("one")
+    machine.do("one")
+    assert machine.pauses == [0.0, pytest.approx(PAUSE * (1 - unnoticed) * COST_S)]
+
+
 def test_work_may_have_a_pause_of_its_own(machine: Machine) -> None:
     clock, processor = (lambda: machine.now), (lambda: machine.used)
     machine.work = CostlyWork(SMALL, processor, clock, machine.sleep, pause=0.0)

@@ -13,7 +13,7 @@ from svc.jsontext import JsonObject
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import AMOUNT, COUNT, TEXT, array, nullable, one_of
 from svc.store import Activity, By, Spans, Sums
-from svc.web.decorators import query, response
+from svc.web.decorators import query, report, response
 from svc.web.query import ProjectQuerySchema, QueryWord
 
 
@@ -97,6 +97,7 @@ def blueprint(activity: Activity, clock: Callable[[], float] = time.time) -> Blu
 
     @routes.get("/v1/activity")
     @query(ActivityQuerySchema)
+    @report
     @response(ActivitySchema)
     def read(last: Last, by: By, project: str | None = None) -> JsonObject:
         """Show decisions, failures, abstentions, dollars and milliseconds over time.

@@ -20,7 +20,7 @@ from svc.shapes import (
     one_of,
 )
 from svc.stats import AUTOMATE_FROM, BINS
-from svc.web.decorators import fails, query, response
+from svc.web.decorators import fails, query, report, response
 from svc.web.feedback import LabelledSchema
 from svc.web.query import QuestionQuerySchema
 
@@ -255,6 +255,7 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
     @routes.get("/v1/calibration")
     @query(QuestionQuerySchema)
+    @report
     @response(CalibrationReportSchema)
     @fails(404)
     def calibration(question: str, project: str | None = None) -> JsonObject:

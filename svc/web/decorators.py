@@ -38,7 +38,11 @@ SMALL_BYTES = 65_536
 # The name in `g` of the body of a request that may be a repeat.
 _SENT = "sent"
 
+# Seconds of a processor that nobody notices: after a report that took less its key does not wait.
+UNNOTICED_S = 0.02
+
 _reading = CostlyWork(SMALL_BYTES)
+_reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
 
 
 def body(schema: type[Schema], lines: str = "") -> Callable[[View], View]:
@@ -84,6 +88,17 @@ def once(repeats: Repeats) -> Decorator:
         return _say(decorated, header=KeySchema, headers=(REPLAYED,), fails=(504,))
 
     return decorate
+
+
+def report(view: View) -> View:
+    """The view looks through much that is stored: of each key a process makes one at a time."""
+
+    @wraps(view)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with _reporting.turn(g.access.key_id, 1, g.deadline):
+            return view(*args, **kwargs)
+
+    return _say(decorated, fails=(504,))
 
 
 def query(schema: type[Schema]) -> Callable[[View], View]:

@@ -8,7 +8,7 @@ from svc.jsontext import JsonObject
 from svc.learning import Reporter
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, FLAG, NUMBER, PROBABILITY, TEXT, array, mapping, nullable
-from svc.web.decorators import fails, query, response
+from svc.web.decorators import fails, query, report, response
 from svc.web.query import WeeksQuerySchema
 
 
@@ -68,6 +68,7 @@ def blueprint(reporter: Reporter) -> Blueprint:
 
     @routes.get("/v1/drift")
     @query(WeeksQuerySchema)
+    @report
     @response(DriftReportSchema)
     @fails(404)
     def drift(question: str, weeks: int, project: str | None = None) -> JsonObject:

@@ -12,7 +12,7 @@ from svc.learning import calibrator_kind
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import AMOUNT, COUNT, OBJECT, TEXT, array, nullable
 from svc.store import Overview, ProjectOverview, QuestionOverview
-from svc.web.decorators import query, response
+from svc.web.decorators import query, report, response
 from svc.web.query import QueryText, QueryWhole, StrictQuerySchema, project_field
 
 _NEXT = "`after` of the next page; null where there is none."
@@ -84,6 +84,7 @@ def blueprint(overview: Overview) -> Blueprint:
 
     @routes.get("/v1/projects")
     @query(ProjectsQuerySchema)
+    @report
     @response(ProjectsSchema)
     def projects(limit: int, after: str) -> JsonObject:
         """List the projects that have decisions, with what these add up to.
@@ -97,6 +98,7 @@ def blueprint(overview: Overview) -> Blueprint:
 
     @routes.get("/v1/questions")
     @query(QuestionsQuerySchema)
+    @report
     @response(QuestionsSchema)
     def questions(limit: int, after: str, project: str | None = None) -> JsonObject:
         """List the questions that a project was asked, each in its newest wording.

@@ -10,7 +10,7 @@ from svc.learning import RateReporter
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import AMOUNT, COUNT, FLAG, PROBABILITY, TEXT, array, nullable
 from svc.web.calibration import IntervalSchema, SamplingSchema
-from svc.web.decorators import fails, query, response
+from svc.web.decorators import fails, query, report, response
 from svc.web.query import WeeksQuerySchema
 
 _SHARE = nullable(PROBABILITY)
@@ -54,6 +54,7 @@ def blueprint(reporter: RateReporter) -> Blueprint:
 
     @routes.get("/v1/rates")
     @query(WeeksQuerySchema)
+    @report
     @response(RatesReportSchema)
     @fails(404)
     def rates(question: str, weeks: int, project: str | None = None) -> JsonObject:

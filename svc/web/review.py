@@ -6,7 +6,7 @@ from flask import Blueprint, g
 
 from svc.jsontext import JsonObject
 from svc.learning import ReviewDesk, Reviewers
-from svc.web.decorators import body, fails, query, response
+from svc.web.decorators import body, fails, query, report, response
 from svc.web.review_schemas import (
     Answers,
     DisagreementsQuerySchema,
@@ -24,6 +24,7 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
 
     @routes.get("/v1/review")
     @query(ReviewQuerySchema)
+    @report
     @response(ReviewSchema)
     @fails(404)
     def review(
@@ -52,6 +53,7 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
 
     @routes.get("/v1/review/disagreements")
     @query(DisagreementsQuerySchema)
+    @report
     @response(DisagreementsSchema)
     @fails(404)
     def disagreements(question: str, limit: int, project: str | None = None) -> JsonObject:

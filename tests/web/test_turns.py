@@ -6,6 +6,7 @@ import threading
 from functools import partial
 from typing import Any, cast
 
+import pytest
 from flask import Flask, g, request
 
 from svc.deadline import Deadline
@@ -14,10 +15,11 @@ from svc.learning.learner import Taken
 from svc.store import QuestionVersions
 from svc.store.decisions import AuditPage, Decisions
 from svc.store.wanted import ANY
-from svc.web import feedback
+from svc.web import decorators, feedback
 from svc.web.auth import Access
 from svc.web.filters import Filters
 from svc.web.pages import Pages
+from tests.web.conftest import Start
 
 WAIT_S = 10.0
 
@@ -32,6 +34,10 @@ class Slow:
     def page(self, *_: Any) -> AuditPage:
         self._wait()
         return AuditPage([], None)
+
+    def report(self) -> str:
+        self._wait()
+        return ""
 
     def label_all(self, *_: Any) -> Taken:
         self._wait()
@@ -68,6 +74,7 @@ def app_of(slow: Slow) -> Flask:
 
     app.before_request(admit)
     app.get("/page")(page)
+    app.get("/report")(decorators.report(slow.report))
     app.register_blueprint(feedback.blueprint(cast(Learner, slow), once=lambda view: view))
     return app
 
@@ -99,6 +106,28 @@ def others_get_theirs(method: str, path: str, body: Any = None) -> None:
 
 def test_a_key_that_asks_for_many_pages_leaves_room_for_those_of_others() -> None:
     others_get_theirs("GET", "/page")
+
+
+def test_a_key_that_asks_for_many_reports_leaves_room_for_those_of_others() -> None:
+    others_get_theirs("GET", "/report")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/activity",
+        "/v1/calibration?question=q",
+        "/v1/drift?question=q",
+        "/v1/projects",
+        "/v1/questions",
+        "/v1/rates?question=q",
+        "/v1/review?question=q&reviewer=ann",
+        "/v1/review/disagreements?question=q",
+    ],
+)
+def test_every_report_waits_for_its_turn(start: Start, path: str) -> None:
+    answer = start(deadline_s=0.0).test_client().get(path)
+    assert (answer.status_code, "deadline" in answer.text) == (504, True)
 
 
 def test_labels_in_bulk_of_one_key_are_stored_one_request_after_the_other() -> None:
