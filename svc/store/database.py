@@ -23,6 +23,9 @@ ResultT = TypeVar("ResultT")
 # The most items that share a transaction.
 BATCH = 256
 
+# The connections for look-ups by an index, besides those that read more.
+LOOK_UPS = 4
+
 # The same value again would not be written.
 _TOUCH = (
     "INSERT INTO meta (name, value) VALUES ('written_at', ?) "
@@ -43,6 +46,8 @@ class Database:
         reading = partial(self._file.connect, connections.reading)
         self._writer = Writer(writing, batch, turn=turn, check=self._file.check)
         self._readers = Readers(reading, check=self._file.check_each_second)
+        # Of their own, so that no report keeps a request from the look-ups that each one needs.
+        self._looking_up = Readers(reading, LOOK_UPS, check=self._file.check_each_second)
         with self.read() as connection:
             (salt,) = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
         # 32 random bytes, made once for each database.
@@ -116,11 +121,11 @@ class Database:
         return self._readers.lend()
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
-        """All rows of one query; cheaper than `read`, which every request would pay for.
+        """All rows of one query that an index answers at once; no `read` keeps it waiting.
 
-        Raises `StorageError`.
+        Cheaper than `read`, which every request would pay for. Raises `StorageError`.
         """
-        with self._readers.lend(transaction=False) as connection:
+        with self._looking_up.lend(transaction=False) as connection:
             return connection.execute(query, values).fetchall()
 
     def check_writable(self, timeout_s: float) -> None:
@@ -132,6 +137,7 @@ class Database:
 
     def close(self) -> None:
         """Write what is waiting, move the log into the file, and close; may be called again."""
+        self._looking_up.close()
         self._readers.close()
         self._writer.close()
 

@@ -160,8 +160,7 @@ class Decisions(AuditPages):
 
     def any_of(self, project: str) -> bool:
         """Whether there are decisions of a project. Raises `StorageError`."""
-        with self._database.read() as connection:
-            return connection.execute(_ANY, (project,)).fetchone() is not None
+        return bool(self._database.rows(_ANY, project))
 
     def _insert(
         self,

@@ -84,7 +84,8 @@ class Judgements:
 
     def skipped(self, wording: Wording) -> int:
         """How many decisions were ever given back. Raises `StorageError`."""
-        return int(self._database.rows(_SKIPPED, *wording)[0][0])
+        with self._database.read() as connection:
+            return int(connection.execute(_SKIPPED, wording).fetchone()[0])
 
     def of_several(self, wording: Wording, most: int) -> list[list[Judgement]]:
         """The judgements of decisions that several reviewers labelled in different ways.

@@ -128,7 +128,9 @@ class Labels:
     def of_decisions(self, seqs: Sequence[int]) -> dict[int, list[GivenLabel]]:
         """The labels of the decisions in these rows, by row. Raises `StorageError`."""
         found: dict[int, list[GivenLabel]] = {}
-        for seq, *label in self._database.rows(_OF_DECISIONS, json.dumps(list(seqs))):
+        with self._database.read() as connection:
+            rows = connection.execute(_OF_DECISIONS, (json.dumps(list(seqs)),)).fetchall()
+        for seq, *label in rows:
             found.setdefault(seq, []).append(GivenLabel(*label))
         return found
 

@@ -67,8 +67,9 @@ class Overview:
 
     def projects(self, only: str | None, after: str, limit: int) -> list[ProjectOverview]:
         """The first projects by name after `after`, or `only` this one. Raises `StorageError`."""
-        rows = self._database.rows(_PROJECTS, Spans.DAY, By.MODEL, after, only, limit)
-        return [ProjectOverview(*row) for row in rows]
+        place = (Spans.DAY, By.MODEL, after, only, limit)
+        with self._database.read() as connection:
+            return [ProjectOverview(*row) for row in connection.execute(_PROJECTS, place)]
 
     def questions(
         self, project: str, after: str, limit: int, most_chars: int

@@ -36,8 +36,7 @@ class ProjectKeys:
         Raises `UnreadableKey` where it cannot be decrypted: no other key may be used instead.
         Raises `StorageError`.
         """
-        with self._database.read() as connection:
-            row = connection.execute(_GET, (_SALT, project)).fetchone()
+        row = next(iter(self._database.rows(_GET, _SALT, project)), None)
         if row is None:
             return None
         if row["salt"] is None:

@@ -55,9 +55,8 @@ class QuestionVersions:
         return self._one(_BY_ID, question_id)
 
     def _one(self, query: str, *values: object) -> QuestionVersion | None:
-        with self._database.read() as connection:
-            row = connection.execute(query, values).fetchone()
-        return None if row is None else QuestionVersion(*row)
+        rows = self._database.rows(query, *values)
+        return QuestionVersion(*rows[0]) if rows else None
 
 
 def record(

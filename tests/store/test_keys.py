@@ -2,12 +2,14 @@ import hashlib
 import re
 import sqlite3
 import threading
+from contextlib import ExitStack
 
 import pytest
 
 from svc.store.database import Database
 from svc.store.errors import ApiKeyRefused
 from svc.store.keys import ApiKeys
+from svc.store.readers import READERS
 from tests.store.processes import child, lines
 
 
@@ -32,6 +34,14 @@ def test_a_new_key_is_admitted_by_its_text(keys):
         "shop",
     )
     assert (admitted.created_at, admitted.revoked_at) == (1_700_000_000_250, None)
+
+
+def test_a_key_is_admitted_while_reports_hold_every_connection_that_reads(database, keys):
+    made = keys.create("ada", 60)
+    with ExitStack() as reports:
+        for _ in range(READERS):
+            reports.enter_context(database.read())
+        assert keys.admit(made.text).id == made.id
 
 
 def test_a_key_has_its_prefix_and_256_random_bits(keys):
