@@ -6,7 +6,7 @@ reads from a small pool (`readers.py`). Each further file keeps one kind of reco
 
 from __future__ import annotations
 
-from svc.store.activity import Activity, By, Spans, Sums
+from svc.store.activity import KEPT_NAMES, NAME_CHARS, OTHERS, Activity, By, Spans, Sums
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.errors import (
@@ -42,7 +42,10 @@ from svc.store.wanted import Wanted
 from svc.store.weeks import Week, Weeks
 
 __all__ = [
+    "KEPT_NAMES",
     "MASTER_KEY",
+    "NAME_CHARS",
+    "OTHERS",
     "PREFIX",
     "Activity",
     "ApiKey",

@@ -2,11 +2,13 @@
 
 There are three spans, so that an hour is seen in steps of five minutes and a year in days, each at
 the price of a few hundred rows. Sums over short spans are deleted when nobody asks for them any
-more.
+more. Callers choose the names, so that of each project a span has only so many, and one more that
+counts all others.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
@@ -27,6 +29,16 @@ class Spans(IntEnum):
 
 # How long, in seconds, sums are kept; those of days stay.
 _KEPT_S = {Spans.FIVE_MINUTES: 2 * Spans.HOUR, Spans.HOUR: 9 * Spans.DAY}
+
+# The names of models, or of questions, that a span of a project has, and what counts all others.
+KEPT_NAMES = 1_000
+OTHERS = "(others)"
+
+# A longer name, in characters, counts as one of the others.
+NAME_CHARS = 320
+
+# How many of the names that are known to be there a process remembers, about 300 bytes each.
+REMEMBERED = 30_000
 
 # How many names a report tells apart, those with the most decisions.
 NAMES = 100
@@ -72,8 +84,8 @@ class Report:
     by_name: Mapping[str, Sums]
 
 
-# What rows are told apart by besides the project: the answering models, or a question's key.
-_Place = tuple[str, By, str]
+# The project, what decisions are told apart by, and the sums of each name.
+_Sums = dict[tuple[str, By], dict[str, Sums]]
 
 _SUMS = tuple(field.name for field in fields(Sums))
 _ADD = (
@@ -81,12 +93,47 @@ _ADD = (
     f"VALUES ({', '.join('?' * (5 + len(_SUMS)))}) ON CONFLICT DO UPDATE SET "
     + ", ".join(f"{name} = {name} + excluded.{name}" for name in _SUMS)
 )
+_IN_SPAN = "span = ? AND by = ? AND start = ? AND project = ?"
+_KNOWN = f"SELECT name FROM activity WHERE {_IN_SPAN} AND name IN (SELECT value FROM json_each(?))"
+_HOW_MANY = f"SELECT count(*) FROM activity WHERE {_IN_SPAN}"
 _OLD = "DELETE FROM activity WHERE span = ? AND by = ? AND start < ?"
 _READ = (
     f"SELECT {{0}}, {', '.join(f'sum({name})' for name in _SUMS)} FROM activity "
     "WHERE span = ? AND by = ? AND start >= ? AND (?4 IS NULL OR project = ?4) "
     "GROUP BY {0} ORDER BY {1} LIMIT ?"
 )
+
+
+class Names:
+    """Says under which names spans count; the writer's thread alone uses it."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[Any, ...]] = set()
+
+    def of(
+        self, connection: sqlite3.Connection, place: tuple[Any, ...], wanted: Iterable[str]
+    ) -> list[str]:
+        """For each wanted name itself, or `OTHERS` where the span has no room for it."""
+        rows = [(*place, name) for name in wanted]
+        new = [row for row in rows if row not in self._known]
+        if new:
+            # Where a transaction is undone, its names stay known: a span may have a few more then.
+            self._known.update(_with_room(connection, place, new))
+        names = [row[-1] if row in self._known else OTHERS for row in rows]
+        if len(self._known) > REMEMBERED:
+            self._known.clear()
+        return names
+
+
+def _with_room(
+    connection: sqlite3.Connection, place: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """Those rows that are there, and as many of the others as there is room for."""
+    wanted = json.dumps([row[-1] for row in rows])
+    there = {row[0] for row in connection.execute(_KNOWN, (*place, wanted))}
+    (count,) = connection.execute(_HOW_MANY, place).fetchone()
+    new = [row for row in rows if row[-1] not in there]
+    return [row for row in rows if row[-1] in there] + new[: max(0, KEPT_NAMES - count)]
 
 
 class Activity:
@@ -112,43 +159,49 @@ class Activity:
         return Report(_sums(starts), _sums(names))
 
 
-def add(connection: sqlite3.Connection, now_ms: int, decisions: Iterable[Decision]) -> None:
+def add(
+    connection: sqlite3.Connection, now_ms: int, names: Names, decisions: Iterable[Decision]
+) -> None:
     """Count decisions that were stored now."""
-    sums: dict[_Place, Sums] = {}
+    sums: _Sums = {}
     for decision in decisions:
-        whole = sums.setdefault((decision.project, By.MODEL, decision.model), Sums())
+        whole = _of(sums, decision.project, By.MODEL, decision.model)
         whole.decisions += 1
         whole.cached += decision.cached
         whole.cost_usd += decision.cost_usd
         whole.latency_ms += decision.latency_ms
         for key, answer in decision.answers.items():
             if answer.source is not Source.SKIPPED:
-                one = sums.setdefault((decision.project, By.QUESTION, key), Sums())
+                one = _of(sums, decision.project, By.QUESTION, key)
                 one.decisions += 1
                 for part in (whole, one):
                     part.answers += 1
                     part.abstained += answer.abstains
-    _write(connection, now_ms, sums)
+    _write(connection, now_ms, names, sums)
 
 
-def add_failures(connection: sqlite3.Connection, now_ms: int, failures: Iterable[Failure]) -> None:
+def add_failures(
+    connection: sqlite3.Connection, now_ms: int, names: Names, failures: Iterable[Failure]
+) -> None:
     """Count decisions that no model answered."""
-    sums: dict[_Place, Sums] = {}
+    sums: _Sums = {}
     for failure in failures:
-        sums.setdefault((failure.project, By.MODEL, failure.model), Sums()).failed += 1
-    _write(connection, now_ms, sums)
+        _of(sums, failure.project, By.MODEL, failure.model).failed += 1
+    _write(connection, now_ms, names, sums)
 
 
-def _write(connection: sqlite3.Connection, now_ms: int, sums: Mapping[_Place, Sums]) -> None:
+def _of(sums: _Sums, project: str, by: By, name: str) -> Sums:
+    named = sums.setdefault((project, by), {})
+    return named.setdefault(name if len(name) <= NAME_CHARS else OTHERS, Sums())
+
+
+def _write(connection: sqlite3.Connection, now_ms: int, names: Names, sums: _Sums) -> None:
     now = now_ms // 1_000
-    connection.executemany(
-        _ADD,
-        [
-            (span, by, now // span * span, project, name, *astuple(one))
-            for (project, by, name), one in sums.items()
-            for span in Spans
-        ],
-    )
+    for (project, by), named in sums.items():
+        for span in Spans:
+            place = (span, by, now // span * span, project)
+            rows = zip(names.of(connection, place, named), named.values(), strict=True)
+            connection.executemany(_ADD, [(*place, name, *astuple(one)) for name, one in rows])
 
 
 def forget_old(connection: sqlite3.Connection, now_ms: int) -> None:

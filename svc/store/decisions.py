@@ -105,6 +105,7 @@ class Decisions(AuditPages):
         super().__init__(database, bounds)
         self._clock = clock
         self._contents = Contents()
+        self._names = activity.Names()
         # The five minutes of the last decision of this process.
         self._span = 0
 
@@ -199,14 +200,15 @@ class Decisions(AuditPages):
         self._note(connection, stored, items)
         question_versions.note_asked(connection, recent, created_at)
         weeks.add(connection, weeks.number(created_at), answered)
-        activity.add(connection, created_at, counted)
+        activity.add(connection, created_at, self._names, counted)
         self._sweep(connection, created_at)
         return stored
 
     def _insert_failures(
         self, connection: sqlite3.Connection, failures: Sequence[activity.Failure]
     ) -> Sequence[None]:
-        activity.add_failures(connection, int(self._clock() * 1000), failures)
+        now_ms = int(self._clock() * 1000)
+        activity.add_failures(connection, now_ms, self._names, failures)
         return [None] * len(failures)
 
     def _sweep(self, connection: sqlite3.Connection, now_ms: int) -> None:

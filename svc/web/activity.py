@@ -12,7 +12,7 @@ from flask import Blueprint, g
 from svc.jsontext import JsonObject
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import AMOUNT, COUNT, TEXT, array, nullable, one_of
-from svc.store import Activity, By, Spans, Sums
+from svc.store import KEPT_NAMES, NAME_CHARS, OTHERS, Activity, By, Spans, Sums
 from svc.web.decorators import query, report, response
 from svc.web.query import ProjectQuerySchema, QueryWord
 
@@ -67,7 +67,12 @@ class StepSchema(SumsSchema):
 class NameSchema(SumsSchema):
     """The sums of one project, of the models that answered together, or of one question."""
 
-    name = Shown(TEXT, "The project; the ids of the models, joined by commas; the question's key.")
+    name = Shown(
+        TEXT,
+        "The project; the ids of the models, joined by commas; the question's key; or "
+        f"`{OTHERS}`, where a span has more than {KEPT_NAMES:,} names, or one of over {NAME_CHARS} "
+        "characters.",
+    )
 
 
 class ActivitySchema(ResponseSchema):

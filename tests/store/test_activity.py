@@ -10,13 +10,14 @@ import pytest
 
 from svc.records import SKIPPED, Answer, Source
 from svc.store import Activity, By, Database, Spans, Sums
-from svc.store.activity import NAMES
+from svc.store.activity import KEPT_NAMES, NAME_CHARS, NAMES, OTHERS
 from svc.store.decisions import Decisions
 from svc.store.migrations import shipped
 from tests.store.records import asked, record
 
 SURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.9)
 UNSURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.4, abstains=True)
+NAMES_OF = "SELECT name, decisions FROM activity WHERE span = ? AND by = ? AND project = ?"
 NOON = 1_800_000_000 // Spans.DAY * Spans.DAY + 12 * Spans.HOUR
 
 
@@ -124,6 +125,31 @@ def test_a_report_names_those_with_the_most_decisions(
     assert next(iter(report.by_name)) == "m3"
     (all_of_them,) = report.by_start.values()
     assert all_of_them.decisions == NAMES + 6
+
+
+def test_a_span_of_a_project_has_only_so_many_names_and_counts_the_others_under_one(
+    decisions: Decisions, activity: Activity, database: Database
+) -> None:
+    many = {f"q{number}": SURE for number in range(KEPT_NAMES + 5)}
+    for _ in range(2):
+        decisions.add(record(*map(asked, many), answers=many))
+    decisions.add(record(asked("late"), answers={"late": SURE}))
+    decisions.add(record(asked("q7"), answers={"q7": SURE}, project="desk"))
+    for span in Spans:
+        rows = database.rows(NAMES_OF, span, By.QUESTION, "default")
+        found = dict(rows)
+        assert len(found) == KEPT_NAMES + 1
+        assert (found["q7"], found[OTHERS]) == (2, 11)
+        assert "q7" in activity.read(By.QUESTION, span, 0, "desk").by_name
+
+
+def test_a_long_name_counts_as_one_of_the_others(decisions: Decisions, activity: Activity) -> None:
+    for key in ("k" * NAME_CHARS, "k" * (NAME_CHARS + 1)):
+        decisions.add(record(asked(key), answers={key: SURE}))
+    assert set(activity.read(By.QUESTION, Spans.DAY, 0, "default").by_name) == {
+        "k" * NAME_CHARS,
+        OTHERS,
+    }
 
 
 def test_decisions_of_before_are_counted_by_model_when_the_file_is_upgraded(
