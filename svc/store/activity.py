@@ -99,7 +99,7 @@ _HOW_MANY = f"SELECT count(*) FROM activity WHERE {_IN_SPAN}"
 _OLD = "DELETE FROM activity WHERE span = ? AND by = ? AND start < ?"
 _READ = (
     f"SELECT {{0}}, {', '.join(f'sum({name})' for name in _SUMS)} FROM activity "
-    "WHERE span = ? AND by = ? AND start >= ? AND (?4 IS NULL OR project = ?4) "
+    "WHERE span = ? AND by = ? AND start IN (SELECT value FROM json_each(?)) {2} "
     "GROUP BY {0} ORDER BY {1} LIMIT ?"
 )
 
@@ -142,21 +142,24 @@ class Activity:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def read(self, by: By, span: int, since: int, project: str | None) -> Report:
-        """The sums of spans that begin at `since`, in unix seconds, or later.
+    def read(self, by: By, starts: range, project: str | None) -> Report:
+        """The sums of the spans that begin at `starts`, in unix seconds, and last a step of these.
 
         Of one project, or of all where it is None; at most `NAMES` names.
         Raises `StorageError`.
         """
         # The sums by model are those of whole decisions.
         column = "project" if by is By.PROJECT else "name"
-        place = (span, By.MODEL if by is By.PROJECT else by, since, project)
+        place = [starts.step, By.MODEL if by is By.PROJECT else by, json.dumps([*starts])]
+        # With each start given, the rows of a project are found among those of all others.
+        only = "" if project is None else "AND project = ?"
+        place += [] if project is None else [project]
         with self._database.read() as connection:
-            starts = connection.execute(_READ.format("start", "start"), (*place, -1)).fetchall()
-            names = connection.execute(
-                _READ.format(column, "sum(decisions) DESC, 1"), (*place, NAMES)
+            by_start = connection.execute(_READ.format("start", "1", only), (*place, -1)).fetchall()
+            by_name = connection.execute(
+                _READ.format(column, "sum(decisions) DESC, 1", only), (*place, NAMES)
             ).fetchall()
-        return Report(_sums(starts), _sums(names))
+        return Report(_sums(by_start), _sums(by_name))
 
 
 def add(

@@ -113,8 +113,8 @@ def blueprint(activity: Activity, clock: Callable[[], float] = time.time) -> Blu
         project = None if everything else g.access.reading(project)
         steps = STEPS[last]
         first = (int(clock()) // steps.span_s - steps.count + 1) * steps.span_s
-        found = activity.read(by, steps.span_s, first, project)
         starts = range(first, first + steps.count * steps.span_s, steps.span_s)
+        found = activity.read(by, starts, project)
         return {
             "project": project,
             "last": last,

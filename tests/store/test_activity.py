@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import astuple
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -19,6 +20,16 @@ SURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.9)
 UNSURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.4, abstains=True)
 NAMES_OF = "SELECT name, decisions FROM activity WHERE span = ? AND by = ? AND project = ?"
 NOON = 1_800_000_000 // Spans.DAY * Spans.DAY + 12 * Spans.HOUR
+THIS_HOUR = range(NOON, NOON + Spans.HOUR, Spans.HOUR)
+
+
+def starts(span: int) -> range:
+    """The starts of spans from the day of `NOON` on."""
+    first = NOON // Spans.DAY * Spans.DAY
+    return range(first, first + 14 * Spans.DAY, span)
+
+
+DAYS = starts(Spans.DAY)
 
 
 class Clock:
@@ -26,6 +37,17 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+class Lending:
+    """Stands for a database: it lends this connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        yield self._connection
 
 
 @pytest.fixture
@@ -57,13 +79,13 @@ def test_decisions_are_summed_up_by_model_and_by_question(
         record(*two, answers={"a": SURE, "b": UNSURE}, model="m", cost_usd=0.5, latency_ms=100)
     )
     decisions.add(record(*two, answers={"a": UNSURE, "b": SKIPPED}, model="m,n", cached=True))
-    by_model = activity.read(By.MODEL, Spans.HOUR, NOON, "default")
+    by_model = activity.read(By.MODEL, THIS_HOUR, "default")
     assert by_model.by_name["m"] == Sums(
         decisions=1, answers=2, abstained=1, cost_usd=0.5, latency_ms=100
     )
     assert (by_model.by_name["m,n"].cached, by_model.by_name["m,n"].abstained) == (1, 1)
     assert by_model.by_start[NOON].decisions == 2
-    by_question = activity.read(By.QUESTION, Spans.HOUR, NOON, "default").by_name
+    by_question = activity.read(By.QUESTION, THIS_HOUR, "default").by_name
     assert (by_question["a"].decisions, by_question["a"].abstained) == (2, 1)
     assert (by_question["b"].decisions, by_question["b"].abstained) == (1, 1)
 
@@ -71,14 +93,29 @@ def test_decisions_are_summed_up_by_model_and_by_question(
 def test_projects_are_told_apart(decisions: Decisions, activity: Activity) -> None:
     for project in ("shop", "shop", "desk"):
         decisions.add(record(project=project))
-    assert activity.read(By.MODEL, Spans.DAY, 0, "shop").by_name["@demo/lexical"].decisions == 2
-    everything = activity.read(By.PROJECT, Spans.DAY, 0, None)
+    assert activity.read(By.MODEL, DAYS, "shop").by_name["@demo/lexical"].decisions == 2
+    everything = activity.read(By.PROJECT, DAYS, None)
     assert {name: sums.decisions for name, sums in everything.by_name.items()} == {
         "shop": 2,
         "desk": 1,
     }
     assert list(everything.by_name) == ["shop", "desk"]
-    assert set(activity.read(By.PROJECT, Spans.DAY, 0, "desk").by_name) == {"desk"}
+    assert set(activity.read(By.PROJECT, DAYS, "desk").by_name) == {"desk"}
+
+
+def test_a_project_is_read_without_looking_at_the_sums_of_others(
+    decisions: Decisions, database: Database
+) -> None:
+    decisions.add(record(project="shop"))
+    with database.read() as connection:
+        seen: list[str] = []
+        connection.set_trace_callback(seen.append)
+        Activity(cast(Database, Lending(connection))).read(By.MODEL, THIS_HOUR, "shop")
+        connection.set_trace_callback(None)
+        plans = [connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall() for query in seen]
+    assert plans
+    for plan in plans:
+        assert "(span=? AND by=? AND start=? AND project=?)" in str([tuple(row) for row in plan])
 
 
 def test_each_span_has_its_own_steps(
@@ -89,7 +126,8 @@ def test_each_span_has_its_own_steps(
         decisions.add(record())
     counts = {
         span: [
-            sums.decisions for sums in activity.read(By.MODEL, span, 0, "default").by_start.values()
+            sums.decisions
+            for sums in activity.read(By.MODEL, starts(span), "default").by_start.values()
         ]
         for span in Spans
     }
@@ -100,7 +138,7 @@ def test_what_no_model_answered_is_counted_apart(decisions: Decisions, activity:
     decisions.add_failure("default", "m")
     decisions.add_failure("default", "m")
     decisions.add(record(model="m"))  # written after them, so that they are there as well
-    (sums,) = activity.read(By.MODEL, Spans.DAY, 0, "default").by_name.values()
+    (sums,) = activity.read(By.MODEL, DAYS, "default").by_name.values()
     assert (sums.decisions, sums.failed) == (1, 2)
 
 
@@ -110,7 +148,7 @@ def test_sums_over_short_spans_are_deleted_and_those_of_days_stay(
     decisions.add(record())
     clock.now += 10 * Spans.DAY
     decisions.add(record())
-    kept = {span: len(activity.read(By.MODEL, span, 0, "default").by_start) for span in Spans}
+    kept = {span: len(activity.read(By.MODEL, starts(span), "default").by_start) for span in Spans}
     assert kept == {Spans.FIVE_MINUTES: 1, Spans.HOUR: 1, Spans.DAY: 2}
 
 
@@ -120,7 +158,7 @@ def test_a_report_names_those_with_the_most_decisions(
     for number in range(NAMES + 5):
         decisions.add(record(model=f"m{number}"))
     decisions.add(record(model="m3"))
-    report = activity.read(By.MODEL, Spans.DAY, 0, "default")
+    report = activity.read(By.MODEL, DAYS, "default")
     assert len(report.by_name) == NAMES
     assert next(iter(report.by_name)) == "m3"
     (all_of_them,) = report.by_start.values()
@@ -140,13 +178,13 @@ def test_a_span_of_a_project_has_only_so_many_names_and_counts_the_others_under_
         found = dict(rows)
         assert len(found) == KEPT_NAMES + 1
         assert (found["q7"], found[OTHERS]) == (2, 11)
-        assert "q7" in activity.read(By.QUESTION, span, 0, "desk").by_name
+        assert "q7" in activity.read(By.QUESTION, starts(span), "desk").by_name
 
 
 def test_a_long_name_counts_as_one_of_the_others(decisions: Decisions, activity: Activity) -> None:
     for key in ("k" * NAME_CHARS, "k" * (NAME_CHARS + 1)):
         decisions.add(record(asked(key), answers={key: SURE}))
-    assert set(activity.read(By.QUESTION, Spans.DAY, 0, "default").by_name) == {
+    assert set(activity.read(By.QUESTION, DAYS, "default").by_name) == {
         "k" * NAME_CHARS,
         OTHERS,
     }
@@ -171,5 +209,5 @@ def test_decisions_of_before_are_counted_by_model_when_the_file_is_upgraded(
                 (seq, bytes([seq]), NOON * 1_000, cost),
             )
     with closing(Database.open(path)) as database:
-        report = Activity(database).read(By.MODEL, Spans.HOUR, NOON, "shop")
+        report = Activity(database).read(By.MODEL, THIS_HOUR, "shop")
     assert astuple(report.by_name["m"]) == (2, 0, 0, 0, 0, 0.75, 20.0)
