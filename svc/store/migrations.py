@@ -188,6 +188,13 @@ CREATE TABLE kept_answers (
 CREATE INDEX kept_answers_by_age ON kept_answers (kept_at);
 """
 
+# So that a page of projects reads the days of those alone that are on it, and those
+# from the index alone.
+_PROJECT_DAYS = (
+    "CREATE INDEX activity_by_project ON activity (project, decisions, cost_usd) "
+    "WHERE span = 86400 AND by = 'model';"
+)
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -197,7 +204,7 @@ def shipped() -> tuple[Migration, ...]:
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
-    added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS]
+    added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS]
     return (schema, *added)
 
 

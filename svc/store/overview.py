@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from svc.store.activity import By, Spans
 from svc.store.database import Database
 
-# From the sums of days, which are kept for ever.
+# From the sums of days, which are kept for ever. Their span and what they are by are written out,
+# since an index of them alone has the projects.
 _PROJECTS = (
     "SELECT project, sum(decisions), "
     "(SELECT coalesce(sum(labels), 0) FROM learned WHERE learned.project = activity.project), "
     "(SELECT created_at FROM decisions WHERE decisions.project = activity.project "
-    "ORDER BY seq DESC LIMIT 1), sum(cost_usd) FROM activity "
-    "WHERE span = ?1 AND by = ?2 AND project > ?3 AND (?4 IS NULL OR project = ?4) "
-    "GROUP BY project HAVING sum(decisions) ORDER BY project LIMIT ?5"
+    "ORDER BY seq DESC LIMIT 1), sum(cost_usd) FROM activity INDEXED BY activity_by_project "
+    f"WHERE span = {Spans.DAY:d} AND by = '{By.MODEL}' AND project > ? {{}} "
+    "GROUP BY project HAVING sum(decisions) ORDER BY project LIMIT ?"
 )
 _QUESTIONS = (
     "SELECT key, definition, (SELECT coalesce(sum(decisions), 0) FROM weeks "
@@ -67,9 +68,10 @@ class Overview:
 
     def projects(self, only: str | None, after: str, limit: int) -> list[ProjectOverview]:
         """The first projects by name after `after`, or `only` this one. Raises `StorageError`."""
-        place = (Spans.DAY, By.MODEL, after, only, limit)
+        one, names = ("", ()) if only is None else ("AND project = ?", (only,))
         with self._database.read() as connection:
-            return [ProjectOverview(*row) for row in connection.execute(_PROJECTS, place)]
+            rows = connection.execute(_PROJECTS.format(one), (after, *names, limit))
+            return [ProjectOverview(*row) for row in rows]
 
     def questions(
         self, project: str, after: str, limit: int, most_chars: int

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import astuple
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -14,6 +13,7 @@ from svc.store import Activity, By, Database, Spans, Sums
 from svc.store.activity import KEPT_NAMES, NAME_CHARS, NAMES, OTHERS
 from svc.store.decisions import Decisions
 from svc.store.migrations import shipped
+from tests.store.lending import plans
 from tests.store.records import asked, record
 
 SURE = Answer(Source.MODELS, {"choice": "a"}, "a", 0.9)
@@ -37,17 +37,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-class Lending:
-    """Stands for a database: it lends this connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        yield self._connection
 
 
 @pytest.fixture
@@ -107,15 +96,10 @@ def test_a_project_is_read_without_looking_at_the_sums_of_others(
     decisions: Decisions, database: Database
 ) -> None:
     decisions.add(record(project="shop"))
-    with database.read() as connection:
-        seen: list[str] = []
-        connection.set_trace_callback(seen.append)
-        Activity(cast(Database, Lending(connection))).read(By.MODEL, THIS_HOUR, "shop")
-        connection.set_trace_callback(None)
-        plans = [connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall() for query in seen]
-    assert plans
-    for plan in plans:
-        assert "(span=? AND by=? AND start=? AND project=?)" in str([tuple(row) for row in plan])
+    found = plans(database, lambda lent: Activity(lent).read(By.MODEL, THIS_HOUR, "shop"))
+    assert len(found) == 2
+    for plan in found:
+        assert "(span=? AND by=? AND start=? AND project=?)" in plan
 
 
 def test_each_span_has_its_own_steps(
