@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 from svc import limits
@@ -13,10 +14,13 @@ from svc.learning.fits import Fits
 from svc.learning.labelled import Labelled, labelled, unlabelled
 from svc.learning.wordings import latest
 from svc.stats import TASKS, Fitted, drift, scores, thresholds
-from svc.store import Labels, QuestionVersions, TrainingData, Weeks
+from svc.store import CalibrationState, Labels, Place, QuestionVersions, TrainingData, Weeks
 
 # The most bytes of each of the two lists of a calibration report that can become long.
 LIST_BYTES = limits.PAGE_BYTES // 2
+
+# The questions whose promises a process remembers, a few kilobytes each.
+PROMISED = 256
 
 
 class Reporter:
@@ -32,6 +36,9 @@ class Reporter:
         """`clock` gives seconds since the epoch."""
         self._versions, self._labels, self._weeks = versions, labels, weeks
         self._clock = clock
+        # With the state of the labels that they are made of.
+        self._promised: OrderedDict[Place, tuple[CalibrationState, JsonObject]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def calibration(self, project: str, key: str) -> JsonObject:
         """The calibration report. Raises `NotFound` and `StorageError`."""
@@ -54,14 +61,30 @@ class Reporter:
     def promises(self, project: str, key: str) -> JsonObject:
         """How many labels there are, and what may be automated with them.
 
+        By the chances of being handed out as they were at the last label or fit.
         Raises `NotFound` and `StorageError`.
         """
+        version, _ = latest(self._versions, project, key)
+        state = self._labels.states(project, [version.digest]).get(version.digest)
+        known = self._promised.get((project, version.digest))
+        if known is not None and known[0] == state:
+            return known[1]
         data, rows, in_effect = self._read(project, key)
-        return {
+        promised = {
             "labels": 0 if data is None else data.state.labels,
             "min_labels": limits.MIN_LABELS,
             "thresholds": _promises(rows, in_effect),
         }
+        if data is not None:
+            self._remember((project, version.digest), data.state, promised)
+        return promised
+
+    def _remember(self, place: Place, state: CalibrationState, promised: JsonObject) -> None:
+        with self._lock:
+            self._promised[place] = (state, promised)
+            self._promised.move_to_end(place)
+            if len(self._promised) > PROMISED:
+                self._promised.popitem(last=False)
 
     def _read(self, project: str, key: str) -> tuple[TrainingData | None, Labelled, Fits]:
         """The labels as they are stored and as statistics take them, and what is in effect."""
