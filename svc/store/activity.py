@@ -96,7 +96,14 @@ _ADD = (
 _IN_SPAN = "span = ? AND by = ? AND start = ? AND project = ?"
 _KNOWN = f"SELECT name FROM activity WHERE {_IN_SPAN} AND name IN (SELECT value FROM json_each(?))"
 _HOW_MANY = f"SELECT count(*) FROM activity WHERE {_IN_SPAN}"
-_OLD = "DELETE FROM activity WHERE span = ? AND by = ? AND start < ?"
+_FORGET = "DELETE FROM activity WHERE span = ? AND by = ? AND start < ?"
+_LAST = (
+    "SELECT start, project, name FROM activity WHERE span = ? AND by = ? AND start < ? "
+    "ORDER BY start, project, name LIMIT 1 OFFSET ?"
+)
+_FORGET_UP_TO = (
+    "DELETE FROM activity WHERE span = ? AND by = ? AND (start, project, name) <= (?, ?, ?)"
+)
 _READ = (
     f"SELECT {{0}}, {', '.join(f'sum({name})' for name in _SUMS)} FROM activity "
     "WHERE span = ? AND by = ? AND start IN (SELECT value FROM json_each(?)) {2} "
@@ -207,11 +214,20 @@ def _write(connection: sqlite3.Connection, now_ms: int, names: Names, sums: _Sum
             connection.executemany(_ADD, [(*place, name, *astuple(one)) for name, one in rows])
 
 
-def forget_old(connection: sqlite3.Connection, now_ms: int) -> None:
-    """Delete the sums over short spans that are no longer kept."""
+def forget_old(connection: sqlite3.Connection, now_ms: int, most: int) -> bool:
+    """Delete at most so many sums over short spans that are no longer kept.
+
+    Returns whether there were fewer.
+    """
     for span, kept_s in _KEPT_S.items():
         for by in (By.MODEL, By.QUESTION):
-            connection.execute(_OLD, (span, by, now_ms // 1_000 - kept_s))
+            old = (span, by, now_ms // 1_000 - kept_s)
+            last = connection.execute(_LAST, (*old, most - 1)).fetchone()
+            if last is not None:
+                connection.execute(_FORGET_UP_TO, (span, by, *last))
+                return False
+            most -= connection.execute(_FORGET, old).rowcount
+    return True
 
 
 def _sums(rows: Sequence[Sequence[Any]]) -> dict[Any, Sums]:

@@ -56,8 +56,9 @@ _Columns = tuple[Any, ...]
 _Recent = dict[tuple[str, str], tuple[bytes, int]]
 
 # The answers for repeated requests that are deleted at most in five minutes, where no further ones
-# come.
+# come, and the old sums that are deleted at most with each transaction of decisions.
 SWEPT = 10_000
+SWEPT_SUMS = 2_000
 
 # The answers and readings of a decision that refers to another for them.
 _ELSEWHERE = ("", "")
@@ -106,8 +107,9 @@ class Decisions(AuditPages):
         self._clock = clock
         self._contents = Contents()
         self._names = activity.Names()
-        # The five minutes of the last decision of this process.
-        self._span = 0
+        # The five minutes of the last decision of this process, and whether all sums that were old
+        # then are deleted.
+        self._span, self._swept = 0, False
 
     def add(self, decision: Decision) -> str:
         """Store `decision`; its new id, above every other in the file, once it is durable.
@@ -212,12 +214,16 @@ class Decisions(AuditPages):
         return [None] * len(failures)
 
     def _sweep(self, connection: sqlite3.Connection, now_ms: int) -> None:
-        """Delete what is old, once in five minutes."""
+        """Delete what is old, once in five minutes; of many sums a part with each call.
+
+        All at once they would keep those waiting who store decisions.
+        """
         span = now_ms // 1_000 // activity.Spans.FIVE_MINUTES
         if span != self._span:
-            activity.forget_old(connection, now_ms)
             kept_answers.forget_old(connection, now_ms, SWEPT)
-            self._span = span
+            self._span, self._swept = span, False
+        if not self._swept:
+            self._swept = activity.forget_old(connection, now_ms, SWEPT_SUMS)
 
     def _note(
         self, connection: sqlite3.Connection, ulids: Sequence[bytes | None], items: Sequence[_Item]

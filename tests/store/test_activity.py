@@ -11,7 +11,7 @@ import pytest
 from svc.records import SKIPPED, Answer, Source
 from svc.store import Activity, By, Database, Spans, Sums
 from svc.store.activity import KEPT_NAMES, NAME_CHARS, NAMES, OTHERS
-from svc.store.decisions import Decisions
+from svc.store.decisions import SWEPT_SUMS, Decisions
 from svc.store.migrations import shipped
 from tests.store.lending import plans
 from tests.store.records import asked, record
@@ -134,6 +134,24 @@ def test_sums_over_short_spans_are_deleted_and_those_of_days_stay(
     decisions.add(record())
     kept = {span: len(activity.read(By.MODEL, starts(span), "default").by_start) for span in Spans}
     assert kept == {Spans.FIVE_MINUTES: 1, Spans.HOUR: 1, Spans.DAY: 2}
+
+
+def test_many_old_sums_are_deleted_a_part_with_each_decision(
+    decisions: Decisions, database: Database
+) -> None:
+    long_ago = NOON - 30 * Spans.DAY
+    fill = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
+        "INSERT INTO activity SELECT ?, 'question', ?, 'p', 'q' || i, 1, 0, 0, 1, 0, 0, 0 FROM n"
+    )
+    for span, many in ((Spans.FIVE_MINUTES, 500), (Spans.HOUR, SWEPT_SUMS + 1_000)):
+        database.write(lambda connection, of=(many, span, long_ago): connection.execute(fill, of))  # type: ignore[misc]
+    left = []
+    for _ in range(3):
+        decisions.add(record())
+        ((old,),) = database.rows("SELECT count(*) FROM activity WHERE start = ?", long_ago)
+        left.append(old)
+    assert left == [1_500, 0, 0]
 
 
 def test_a_report_names_those_with_the_most_decisions(
