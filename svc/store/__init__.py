@@ -6,7 +6,16 @@ reads from a small pool (`readers.py`). Each further file keeps one kind of reco
 
 from __future__ import annotations
 
-from svc.store.activity import KEPT_NAMES, NAME_CHARS, OTHERS, Activity, By, Spans, Sums
+from svc.store.activity import (
+    ANSWERED_DAYS,
+    KEPT_NAMES,
+    NAME_CHARS,
+    OTHERS,
+    Activity,
+    By,
+    Spans,
+    Sums,
+)
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.errors import (
@@ -42,6 +51,7 @@ from svc.store.wanted import Wanted
 from svc.store.weeks import Week, Weeks
 
 __all__ = [
+    "ANSWERED_DAYS",
     "KEPT_NAMES",
     "MASTER_KEY",
     "NAME_CHARS",

@@ -34,8 +34,10 @@ _KEPT_S = {Spans.FIVE_MINUTES: 2 * Spans.HOUR, Spans.HOUR: 9 * Spans.DAY}
 KEPT_NAMES = 1_000
 OTHERS = "(others)"
 
-# A longer name, in characters, counts as one of the others.
+# A longer name, in characters, counts as one of the others, and so do models in failures that
+# answered nothing of the project in so many days: they may not exist.
 NAME_CHARS = 320
+ANSWERED_DAYS = 30
 
 # How many of the names that are known to be there a process remembers, about 300 bytes each.
 REMEMBERED = 30_000
@@ -95,6 +97,10 @@ _ADD = (
 )
 _IN_SPAN = "span = ? AND by = ? AND start = ? AND project = ?"
 _KNOWN = f"SELECT name FROM activity WHERE {_IN_SPAN} AND name IN (SELECT value FROM json_each(?))"
+_ANSWERED = (
+    f"SELECT 1 FROM activity WHERE {_IN_SPAN.replace('start = ?', 'start IN ({})')} AND name = ? "
+    "AND decisions LIMIT 1"
+)
 _HOW_MANY = f"SELECT count(*) FROM activity WHERE {_IN_SPAN}"
 _FORGET = "DELETE FROM activity WHERE span = ? AND by = ? AND start < ?"
 _LAST = (
@@ -196,8 +202,18 @@ def add_failures(
     """Count decisions that no model answered."""
     sums: _Sums = {}
     for failure in failures:
-        _of(sums, failure.project, By.MODEL, failure.model).failed += 1
+        known = _answered(connection, now_ms, failure)
+        _of(sums, failure.project, By.MODEL, failure.model if known else OTHERS).failed += 1
     _write(connection, now_ms, names, sums)
+
+
+def _answered(connection: sqlite3.Connection, now_ms: int, failure: Failure) -> bool:
+    """Whether these models gave the project an answer in the last days."""
+    today = now_ms // 1_000 // Spans.DAY * Spans.DAY
+    days = range(today - ANSWERED_DAYS * Spans.DAY, today + 1, Spans.DAY)
+    place = (Spans.DAY, By.MODEL, *days, failure.project, failure.model)
+    query = _ANSWERED.format(",".join("?" * len(days)))
+    return connection.execute(query, place).fetchone() is not None
 
 
 def _of(sums: _Sums, project: str, by: By, name: str) -> Sums:

@@ -12,7 +12,7 @@ from flask import Blueprint, g
 from svc.jsontext import JsonObject
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import AMOUNT, COUNT, TEXT, array, nullable, one_of
-from svc.store import KEPT_NAMES, NAME_CHARS, OTHERS, Activity, By, Spans, Sums
+from svc.store import ANSWERED_DAYS, KEPT_NAMES, NAME_CHARS, OTHERS, Activity, By, Spans, Sums
 from svc.web.decorators import query, report, response
 from svc.web.query import ProjectQuerySchema, QueryWord
 
@@ -71,7 +71,7 @@ class NameSchema(SumsSchema):
         TEXT,
         "The project; the ids of the models, joined by commas; the question's key; or "
         f"`{OTHERS}`, where a span has more than {KEPT_NAMES:,} names, or one of over {NAME_CHARS} "
-        "characters.",
+        f"characters, or models failed that answered nothing in {ANSWERED_DAYS} days.",
     )
 
 

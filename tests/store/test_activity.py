@@ -10,7 +10,7 @@ import pytest
 
 from svc.records import SKIPPED, Answer, Source
 from svc.store import Activity, By, Database, Spans, Sums
-from svc.store.activity import KEPT_NAMES, NAME_CHARS, NAMES, OTHERS
+from svc.store.activity import ANSWERED_DAYS, KEPT_NAMES, NAME_CHARS, NAMES, OTHERS
 from svc.store.decisions import SWEPT_SUMS, Decisions
 from svc.store.migrations import shipped
 from tests.store.lending import plans
@@ -119,11 +119,32 @@ def test_each_span_has_its_own_steps(
 
 
 def test_what_no_model_answered_is_counted_apart(decisions: Decisions, activity: Activity) -> None:
+    decisions.add(record(model="m"))
     decisions.add_failure("default", "m")
     decisions.add_failure("default", "m")
-    decisions.add(record(model="m"))  # written after them, so that they are there as well
+    # Written after them, so that they are there as well.
+    decisions.add(record(model="m"))
     (sums,) = activity.read(By.MODEL, DAYS, "default").by_name.values()
-    assert (sums.decisions, sums.failed) == (1, 2)
+    assert (sums.decisions, sums.failed) == (2, 2)
+
+
+def test_failures_of_models_that_never_answered_are_counted_together(
+    decisions: Decisions, activity: Activity, clock: Clock
+) -> None:
+    decisions.add(record(model="m"))
+    for name in ("made", "up", "made", "m" * 5_000):
+        decisions.add_failure("default", name)
+    clock.now += ANSWERED_DAYS * Spans.DAY
+    decisions.add_failure("default", "m")
+    decisions.add_failure("desk", "m")
+    decisions.add(record())
+    days = range(DAYS.start, DAYS.start + 60 * Spans.DAY, Spans.DAY)
+    by_name = activity.read(By.MODEL, days, "default").by_name
+    assert {name: sums.failed for name, sums in by_name.items() if sums.failed} == {
+        OTHERS: 4,
+        "m": 1,
+    }
+    assert set(activity.read(By.MODEL, days, "desk").by_name) == {OTHERS}
 
 
 def test_sums_over_short_spans_are_deleted_and_those_of_days_stay(
