@@ -9,7 +9,9 @@ from typing import Any, cast
 import pytest
 from flask import Flask, g, request
 
+from svc import limits
 from svc.deadline import Deadline
+from svc.errors import Timeout
 from svc.learning import Learner
 from svc.learning.learner import Taken
 from svc.store import QuestionVersions
@@ -106,6 +108,34 @@ def others_get_theirs(method: str, path: str, body: Any = None) -> None:
 
 def test_a_key_that_asks_for_many_pages_leaves_room_for_those_of_others() -> None:
     others_get_theirs("GET", "/page")
+
+
+def test_a_page_waits_for_those_of_other_keys_until_its_deadline() -> None:
+    slow = Slow()
+    app = app_of(slow)
+    made = [
+        threading.Thread(target=app.test_client().get, args=("/page",), kwargs={"headers": sent})
+        for sent in ({"key": str(n), "within": str(WAIT_S)} for n in range(limits.PAGES_AT_ONCE))
+    ]
+    for thread in made:
+        thread.start()
+    slow.until(limits.PAGES_AT_ONCE)
+    app.config["PROPAGATE_EXCEPTIONS"] = True
+    late: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            app.test_client().get("/page", headers={"key": "late", "within": "0.05"})
+        except Timeout as error:
+            late.append(error)
+
+    waiting = threading.Thread(target=ask)
+    waiting.start()
+    waiting.join(WAIT_S / 2)
+    assert len(late) == 1
+    slow.finish()
+    for thread in (*made, waiting):
+        thread.join(WAIT_S)
 
 
 def test_a_key_that_asks_for_many_reports_leaves_room_for_those_of_others() -> None:
