@@ -159,11 +159,13 @@ STRANGERS_LOGGED = 60
 
 # The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks
 # it may have, with those of blank lines; how many decisions are looked up at once for it, and how
-# many characters they may have together.
+# many characters they may have together; how many labels are stored in one transaction, which all
+# others wait for that store anything.
 BULK_LABELS = 5_000
 BULK_LINES = 100_000
 BULK_DECISIONS_AT_ONCE = 50
 BULK_CHARS = 40_000_000
+BULK_STORED_AT_ONCE = 500
 
 # The entries of a page of the audit log.
 AUDIT_PAGE = (1, 1_000)

@@ -89,16 +89,19 @@ class Learner:
         return Counted(state.labels, fitted)
 
     def label_all(self, given: BulkFeedback, project: str, only: str | None = None) -> Taken:
-        """Store many true answers in one transaction; refs are those of `project`.
+        """Store many true answers; refs are those of `project`.
 
-        With `only`, decisions of other projects do not exist. Calibrators are fitted in the
-        background. Raises `StorageError`.
+        Where all or none are wanted it takes one transaction, and else several, of which the first
+        may be done where an error is raised. With `only`, decisions of other projects do not exist.
+        Calibrators are fitted in the background. Raises `StorageError`.
         """
         checks = Checks(self._versions, self._now_ms())
         labels, errors = bulk.checked(given, self._decisions, checks, project, only)
         if not labels or (given.atomic and errors):
             return Taken(0, errors)
-        for project_question, (state, new) in self._labels.add_all(checks.labels(labels)).items():
+        at_once = None if given.atomic else limits.BULK_STORED_AT_ONCE
+        stored = self._labels.add_all(checks.labels(labels), at_once)
+        for project_question, (state, new) in stored.items():
             if state.teaches or _is_first_fit_due(state, new):
                 self._refits.schedule(project_question, self._until_refit_s(state))
         return Taken(len(labels), errors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
 from typing import Any
@@ -109,21 +109,24 @@ class Labels:
         """
         return self._database.write_grouped(_add_each, [(label, _texts(label))])
 
-    def add_all(self, labels: Iterable[NewLabel]) -> dict[Place, tuple[CalibrationState, int]]:
-        """Store all `labels` in one transaction; what is known now, and how many are new.
+    def add_all(
+        self, labels: Sequence[NewLabel], at_once: int | None = None
+    ) -> dict[Place, tuple[CalibrationState, int]]:
+        """Store all `labels`; what is known now, and how many are new.
 
-        Of several for the same question of a decision the last one counts, and what each reviewer
-        said is kept. Returns once they are durable. Raises `StorageError`.
+        In one transaction, or in one for every `at_once` of them: then the first may be stored
+        where an error is raised. Of several for the same question of a decision the last one
+        counts, and what each reviewer said is kept. Returns once they are durable. Raises
+        `StorageError`.
         """
-        groups: dict[Place, list[_Encoded]] = {}
-        for label in labels:
-            group = groups.setdefault((label.project, label.digest), [])
-            group.append((label, _texts(label)))
-
-        def write(connection: sqlite3.Connection) -> dict[Place, tuple[CalibrationState, int]]:
-            return {place: _add(connection, group) for place, group in groups.items()}
-
-        return self._database.write(write)
+        known: dict[Place, tuple[CalibrationState, int]] = {}
+        size = at_once or max(1, len(labels))
+        for begin in range(0, len(labels), size):
+            groups = _by_place(labels[begin : begin + size])
+            stored = self._database.write(partial(_add_groups, groups))
+            for place, (state, new) in stored.items():
+                known[place] = (state, new + known[place][1] if place in known else new)
+        return known
 
     def of_decisions(self, seqs: Sequence[int]) -> dict[int, list[GivenLabel]]:
         """The labels of the decisions in these rows, by row. Raises `StorageError`."""
@@ -227,6 +230,20 @@ def _add_each(
     connection: sqlite3.Connection, items: Sequence[list[_Encoded]]
 ) -> list[tuple[CalibrationState, int]]:
     return [_add(connection, item) for item in items]
+
+
+def _by_place(labels: Iterable[NewLabel]) -> dict[Place, list[_Encoded]]:
+    groups: dict[Place, list[_Encoded]] = {}
+    for label in labels:
+        group = groups.setdefault((label.project, label.digest), [])
+        group.append((label, _texts(label)))
+    return groups
+
+
+def _add_groups(
+    groups: Mapping[Place, list[_Encoded]], connection: sqlite3.Connection
+) -> dict[Place, tuple[CalibrationState, int]]:
+    return {place: _add(connection, group) for place, group in groups.items()}
 
 
 def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[CalibrationState, int]:

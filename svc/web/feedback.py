@@ -100,8 +100,10 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
         """Give true answers to questions of many decisions, at most 5,000 labels.
 
         As one JSON object, or as JSON lines with `project` and `atomic` in the query. Every label
-        that is right is stored, in one transaction, and every other one is reported with its line;
-        with `atomic`, either all are stored or none. Calibrators are fitted in the background.
+        that is right is stored, {BULK_STORED_AT_ONCE} in one transaction, and every other one is
+        reported with its line; with `atomic`, either all are stored or none. After an answer of
+        500 or none, some may be stored: sent again, each takes its own place. Calibrators are
+        fitted in the background.
         """
         whole = replace(given, atomic=given.atomic or atomic)
         of_refs = g.access.reading(given.project if project is None else project)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
+from svc import limits
 from svc.learning.learner import Learner
 from svc.questions import TYPES
 from svc.records import AskedQuestion
@@ -15,7 +16,7 @@ from svc.schemas.feedback import BulkFeedback, Feedback, LabelledLine
 from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.label_records import CalibrationState, Place, TrainingData
+from svc.store.label_records import CalibrationState, NewLabel, Place, TrainingData
 from svc.store.labels import Labels
 from svc.store.question_versions import QuestionVersions
 from tests.store.records import record
@@ -40,6 +41,20 @@ class Unreadable(Labels):
 
     def training_data(self, place: Place, most: int) -> TrainingData | None:
         raise StorageError("for once")
+
+
+class CountedWrites(Labels):
+    """Notes how many labels each transaction was to have."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.at_once: list[int | None] = []
+
+    def add_all(
+        self, labels: Sequence[NewLabel], at_once: int | None = None
+    ) -> dict[Place, tuple[CalibrationState, int]]:
+        self.at_once.append(at_once)
+        return super().add_all(labels, at_once)
 
 
 class Lessons:
@@ -198,3 +213,16 @@ def test_beyond_many_labels_a_first_calibrator_is_tried_behind_the_callers_back(
     until_tried(lessons, 40)
     assert lessons.state.calibrator is not None
     lessons.learner.close()
+
+
+def test_labels_in_bulk_are_stored_in_parts_unless_all_or_none_are_wanted(
+    database: Database,
+) -> None:
+    labels = CountedWrites(database)
+    lessons = Lessons(database, labels=labels)
+    lessons.give(1)
+    lines = [LabelledLine({"q": "a"}, id=lessons.last, number=1)]
+    for atomic in (False, True):
+        lessons.learner.label_all(BulkFeedback(lines, [], 1, atomic=atomic), "default")
+    lessons.learner.close()
+    assert labels.at_once == [limits.BULK_STORED_AT_ONCE, None]

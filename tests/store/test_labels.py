@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.errors import StorageError
 from svc.store.label_records import NewLabel
 from svc.store.labels import Labels
 from svc.store.question_versions import QuestionVersions
@@ -155,3 +157,25 @@ def test_a_fit_keeps_all_that_it_found(labels: Labels, book: Book) -> None:
     state = labels.states(PROJECT, [label.digest])[label.digest]
     assert (state.calibrator, state.pools, state.changed_at) == ("{}", "[1]", 900)
     assert state.teaches
+
+
+@pytest.mark.parametrize(("at_once", "stored"), [(None, 0), (2, 4)])
+def test_many_labels_are_stored_together_or_in_parts(
+    labels: Labels, book: Book, at_once: int | None, stored: int
+) -> None:
+    many = [book.label() for _ in range(5)]
+    # There is no such decision, so that the part with this one is refused.
+    many.append(replace(many[0], decision_seq=999))
+    with pytest.raises(StorageError):
+        labels.add_all(many, at_once)
+    found = labels.of_decisions([label.decision_seq for label in many])
+    assert len(found) == stored
+
+
+def test_labels_that_are_stored_in_parts_are_counted_as_those_stored_together(
+    labels: Labels, book: Book
+) -> None:
+    many = [book.label() for _ in range(5)]
+    many += [replace(many[0], label="b", truth=1), book.label(project="other")]
+    counted = labels.add_all(many, 2)
+    assert sorted((state.labels, new) for state, new in counted.values()) == [(1, 1), (5, 5)]
