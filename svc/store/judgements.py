@@ -1,6 +1,7 @@
 """Who said what of a decision: the last label of each reviewer, also where another's counts now.
 
-Of one question of a decision the last few are kept, as callers may make up any number of names.
+Of one question of a decision the last few labels are kept, and the last few times that it was given
+back without one, as callers may make up any number of names.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ _TAKE_BACK = (
     "DELETE FROM judgements "
     "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND label IS NOT NULL"
 )
+# Labels and decisions given back are counted apart.
 _TRIM = (
-    "DELETE FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND label IS NOT NULL AND id <= "
-    "(SELECT id FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND label IS NOT NULL "
-    "ORDER BY id DESC LIMIT 1 OFFSET ?3)"
+    "DELETE FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND (label IS NULL) = ?3 "
+    "AND id <= (SELECT id FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND (label IS NULL) = ?3 "
+    "ORDER BY id DESC LIMIT 1 OFFSET ?4)"
 )
 _SKIPPED = (
     "SELECT count(DISTINCT decision_seq || ',' || key) FROM judgements "
@@ -108,7 +110,7 @@ def add(connection: sqlite3.Connection, labels: Sequence[Sequence[Any]]) -> None
     connection.executemany(_TAKE_BACK, last)
     connection.executemany(_ADD, last.values())
     places = {(seq, key) for seq, key, _ in last}
-    connection.executemany(_TRIM, [(*place, limits.JUDGEMENTS_KEPT) for place in places])
+    connection.executemany(_TRIM, [(*place, False, limits.JUDGEMENTS_KEPT) for place in places])
 
 
 def _skip(said: Sequence[Any], connection: sqlite3.Connection) -> bool:
@@ -116,6 +118,7 @@ def _skip(said: Sequence[Any], connection: sqlite3.Connection) -> bool:
     had_it = give_back(connection, seq, key, reviewer)
     if had_it:
         connection.execute(_ADD, said)
+        connection.execute(_TRIM, (seq, key, True, limits.JUDGEMENTS_KEPT))
     return had_it
 
 

@@ -46,7 +46,7 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
     def skip(given: JsonObject) -> JsonObject:
         """Give a decision back without a label.
 
-        The same reviewer does not get it again.
+        The same reviewer does not get it again, until {JUDGEMENTS_KEPT} others gave it back too.
         """
         reviewers.skip(given["decision_id"], given["question"], given["reviewer"], g.access.only)
         return given

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from svc import limits
 from svc.store import (
     Database,
     Entry,
@@ -155,6 +156,23 @@ def test_a_decision_given_back_goes_to_others_and_not_to_the_same_reviewer(offic
     assert office.take("ann") == [second]
     assert office.take("bob") == [first]
     assert office.judgements.skipped(office.wording) == 1
+
+
+def test_of_those_who_gave_a_decision_back_the_last_ones_are_kept(
+    office: Office, database: Database
+) -> None:
+    (only,) = office.decide(0.1)
+    many = limits.JUDGEMENTS_KEPT + 5
+    for number in range(many):
+        assert office.take(f"r{number}") == [only]
+        assert office.skip(only, f"r{number}")
+    said = [row["reviewer"] for row in database.rows("SELECT reviewer FROM judgements ORDER BY id")]
+    assert said == [f"r{number}" for number in range(5, many)]
+    assert office.judgements.skipped(office.wording) == 1
+    assert (office.take(f"r{many - 1}"), office.take("r0")) == ([], [only])
+    office.label(only, reviewer="r0")
+    (count,) = database.rows("SELECT count(*) FROM judgements")[0]
+    assert count == limits.JUDGEMENTS_KEPT + 1
 
 
 def test_a_label_has_the_chance_of_its_draw_whatever_the_caller_says(office: Office) -> None:
