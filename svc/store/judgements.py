@@ -29,8 +29,8 @@ _TAKE_BACK = (
 # Labels and decisions given back are counted apart.
 _TRIM = (
     "DELETE FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND (label IS NULL) = ?3 "
-    "AND id <= (SELECT id FROM judgements WHERE decision_seq = ?1 AND key = ?2 AND (label IS NULL) = ?3 "
-    "ORDER BY id DESC LIMIT 1 OFFSET ?4)"
+    "AND id <= (SELECT id FROM judgements WHERE decision_seq = ?1 AND key = ?2 "
+    "AND (label IS NULL) = ?3 ORDER BY id DESC LIMIT 1 OFFSET ?4)"
 )
 _SKIPPED = (
     "SELECT count(DISTINCT decision_seq || ',' || key) FROM judgements "

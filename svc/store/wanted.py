@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_TAG = "EXISTS (SELECT 1 FROM json_each(tags) WHERE key = ? AND value = ?)"
+# All in one pass over the tags of a row, none of which has a name twice.
+_TAGS = "(SELECT count(*) FROM json_each(tags) WHERE (key, value) IN (VALUES {})) = {}"
 # Several models of one decision are joined by commas.
 _MODEL = "instr(',' || model || ',', ',' || ? || ',')"
 _LABELLED = "EXISTS (SELECT 1 FROM labels WHERE decision_seq = decisions.seq{})"
@@ -37,8 +38,10 @@ class Wanted:
 
     def conditions(self) -> Iterator[Condition]:
         """Further conditions, which are looked at row by row."""
-        for name, text in self.tags:
-            yield _TAG, (name, text)
+        if self.tags:
+            pairs = ", ".join(["(?, ?)"] * len(self.tags))
+            values = tuple(text for pair in self.tags for text in pair)
+            yield _TAGS.format(pairs, len(self.tags)), values
         if self.model is not None:
             yield _MODEL, (self.model,)
         if self.labelled is not None:
