@@ -190,7 +190,7 @@ def test_a_short_outage_says_what_would_do_its_lines_again(files: Files) -> None
     with ScriptedProvider(failing_on("(?:[34]|39)")) as provider:
         ended = files.map_by(provider)
     assert ended.returncode == 1 and "40 lines, 3 errors" in ended.stderr
-    assert "3 of the lines have an error because no model answered; only --restart" in ended.stderr
+    assert "3 of the lines have an error because no model answered; --retry-failed" in ended.stderr
 
 
 def test_more_results_than_lines_are_refused(files: Files) -> None:
