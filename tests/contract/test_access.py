@@ -91,7 +91,7 @@ ROUTES = {
         lambda _, decision_id: (
             "POST",
             "/v1/review/skip",
-            {"decision_id": decision_id, "question": "animal", "reviewer": "ann"},
+            {"decision_id": decision_id, "question": "animal", "reviewer": "bob"},
         ),
         other=404,
     ),
@@ -116,7 +116,7 @@ ROUTES = {
     "no such route": Row(lambda *_: ("GET", "/v1/nowhere", None), other=404),
     "no such method": Row(lambda *_: ("GET", "/v1/decide", None), other=405),
 }
-# With a right key; else 200. Nobody was handed the decision that is given back.
+# With a right key; else 200. Who gives the decision back was not handed it.
 REACHED = {"no such route": 404, "no such method": 405, "skip": 422}
 
 
