@@ -16,6 +16,8 @@ from typing import Protocol
 _ESCAPE = b"\x1b"
 _INTRODUCED = (b"[", b"O")
 _FINAL = range(0x40, 0x7F)
+# Seconds between two looks at whether somebody has pressed Ctrl-C.
+LOOK_S = 0.1
 _END_OF_INPUT = (b"", b"\x04")
 
 
@@ -69,6 +71,9 @@ class Keys:
                 pass
 
     def _byte(self) -> bytes:
+        # A Ctrl-C that comes just before a read would have to wait for the next key.
+        while not select.select([self._fd], [], [], LOOK_S)[0]:
+            pass
         return os.read(self._fd, 1)
 
     def line(self) -> str:
