@@ -65,7 +65,7 @@ def test_a_drawer_shows_every_type_of_answer_as_bars(browser: Browser, server: S
         "refund": ["noul"],
         "topics": ["multi"],
         "amount": ["number"],
-        "note": [],  # no value: it may be of any type
+        "note": ["text"],
     }
     bars = {key: len(part.find_elements(By.TAG_NAME, "li")) for key, part in parts.items()}
     assert bars == {"team": 4, "urgency": 3, "refund": 2, "topics": 3, "amount": 1, "note": 1}
@@ -96,11 +96,11 @@ def test_an_answer_is_named_by_what_can_be_known(browser: Browser, server: Serve
     assert "extraction" not in drawer
 
 
-def test_a_value_that_is_not_stored_has_no_type(browser: Browser, server: Server) -> None:
+def test_a_value_that_is_not_stored_has_its_type(browser: Browser, server: Server) -> None:
     browser.open(server.url, "decisions")
     browser.wait("tr", "[redacted]").find_element(By.CSS_SELECTOR, ".link").click()
     browser.wait(".answer", "[redacted]")
-    assert browser.texts(".answer:last-child .badge") == []
+    assert browser.texts(".answer:last-child .badge") == ["text"]
 
 
 def test_calibration_is_drawn_before_and_after(browser: Browser, server: Server) -> None:
