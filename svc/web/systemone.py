@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from flask import Blueprint, g
@@ -79,7 +80,7 @@ class Criteria:
         kind = question["type"]
         field = _replaced(ALIASES.get(kind, kind))
         if not isinstance(field, Levels):
-            return answer.plus(type=kind)
+            return answer if kind in TYPES else answer.plus(type=kind)
         criteria = question.get("criteria")
         levels = question.get(field.name) if criteria is None else criteria
         probabilities = _by_level(answer.fields["probabilities"])
@@ -181,6 +182,7 @@ def _component(kind: str, part: str) -> str:
     return f"Criteria{component(kind, part)}"
 
 
+@cache
 def _replaced(kind: str) -> Descriptions | Levels | None:
     """The field that criteria stand for; a type without one may have sides."""
     fields = TYPES[kind].fields.values()
