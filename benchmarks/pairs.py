@@ -17,7 +17,6 @@ import subprocess
 import tarfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from statistics import median
@@ -26,7 +25,6 @@ from benchmarks import decisions, nginx, wrk
 from benchmarks.harness import (
     ROOT,
     Process,
-    processor_s,
     python_environment,
     require,
     run_program,
@@ -34,7 +32,7 @@ from benchmarks.harness import (
     temporary_directory,
 )
 from benchmarks.servers import serve_command
-from benchmarks.throughput import CONNECTIONS
+from benchmarks.throughput import Burst, burst
 
 BODIES: dict[str, Callable[[], str]] = {
     "S1": lambda: decisions.body(debias=True).replace(wrk.UNIQUE, "2041"),
@@ -44,14 +42,6 @@ BODIES: dict[str, Callable[[], str]] = {
 BURST_S = 1.0
 WARM_UP_BURSTS = 2  # of each server, which count for nothing
 RESAMPLES = 2000  # of the pairs, for the interval
-
-
-@dataclass(frozen=True, slots=True)
-class Burst:
-    """What a server did in one burst."""
-
-    rate: float  # decisions a second
-    cost: float  # processor seconds of a decision
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,22 +89,15 @@ def _service(root: Path, database: Path, provider: str) -> AbstractContextManage
 
 def _bursts(now: Process, earlier: Process, body: str, count: int) -> list[tuple[Burst, Burst]]:
     for _ in range(WARM_UP_BURSTS):
-        _burst(now, body)
-        _burst(earlier, body)
+        burst(now, body, BURST_S)
+        burst(earlier, body, BURST_S)
     pairs = []
     for _ in range(count):
         done: dict[int, Burst] = {}
         for server in random.sample((now, earlier), 2):
-            done[server.pid] = _burst(server, body)
+            done[server.pid] = burst(server, body, BURST_S)
         pairs.append((done[now.pid], done[earlier.pid]))
     return pairs
-
-
-def _burst(server: Process, body: str) -> Burst:
-    before = processor_s(server.pid)
-    url = f"{server.url}/v1/decide"
-    load = wrk.load(url, body, connections=CONNECTIONS, seconds=BURST_S)
-    return Burst(load.rate, (processor_s(server.pid) - before) / load.requests)
 
 
 def _summary(ratios: Sequence[float]) -> str:

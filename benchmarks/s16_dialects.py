@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from benchmarks import decisions, nginx, servers, wrk
-from benchmarks.harness import Benchmark, Options, Process, Result, processor_s, require
-from benchmarks.throughput import CONNECTIONS, WARM_UP_S
+from benchmarks import decisions, nginx, servers
+from benchmarks.harness import Benchmark, Options, Process, Result, require
+from benchmarks.throughput import WARM_UP_S, Burst, burst
 
 BURSTS = 40  # of each of them, in an order that is drawn anew for each turn
 BURST_S = 1.0
@@ -43,12 +43,6 @@ class _Way:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Burst:
-    rate: float  # decisions a second
-    cost: float  # processor seconds of a decision
-
-
 def _dialect(questions: Any) -> _Way:
     fields = {"model": "any", "input": decisions.STATE, "questions": questions, "debias": False}
     return _Way("/v1/decisions", json.dumps(fields))
@@ -66,23 +60,18 @@ def _measure(options: Options) -> Result:
     ):
         ways = (OWN, *DIALECTS)
         for way in ways:
-            _burst(service, way, WARM_UP_S)
+            burst(service, way.body, WARM_UP_S, way.route)
         turns = [_turn(service, ways) for _ in range(4 if options.quick else BURSTS)]
     return _result(turns)
 
 
-def _turn(service: Process, ways: tuple[_Way, ...]) -> dict[_Way, _Burst]:
-    return {way: _burst(service, way, BURST_S) for way in random.sample(ways, len(ways))}
+def _turn(service: Process, ways: tuple[_Way, ...]) -> dict[_Way, Burst]:
+    return {
+        way: burst(service, way.body, BURST_S, way.route) for way in random.sample(ways, len(ways))
+    }
 
 
-def _burst(service: Process, way: _Way, seconds: float) -> _Burst:
-    before = processor_s(service.pid)
-    url = f"{service.url}{way.route}"
-    load = wrk.load(url, way.body, connections=CONNECTIONS, seconds=seconds)
-    return _Burst(load.rate, (processor_s(service.pid) - before) / load.requests)
-
-
-def _result(turns: list[dict[_Way, _Burst]]) -> Result:
+def _result(turns: list[dict[_Way, Burst]]) -> Result:
     rates = [f"{median(turn[way].rate for turn in turns):,.0f}/s" for way in DIALECTS]
     faster = [median(turn[way].rate / turn[OWN].rate for turn in turns) for way in DIALECTS]
     costs = [median(turn[way].cost / turn[OWN].cost for turn in turns) for way in DIALECTS]

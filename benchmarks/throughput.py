@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import median
 
 from benchmarks import decisions, nginx, servers, wrk
-from benchmarks.harness import Options, Process, Result, require
+from benchmarks.harness import Options, Process, Result, processor_s, require
 
 CONNECTIONS = 32
 WARM_UP_S = 1.0  # seconds of load that count for nothing: threads and connections come up
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """What a server did under load for a short time."""
+
+    rate: float  # decisions a second
+    cost: float  # processor seconds of a decision
+
+
+def burst(server: Process, body: str, seconds: float, route: str = "/v1/decide") -> Burst:
+    """Load a server for `seconds`."""
+    before = processor_s(server.pid)
+    load = wrk.load(f"{server.url}{route}", body, connections=CONNECTIONS, seconds=seconds)
+    return Burst(load.rate, (processor_s(server.pid) - before) / load.requests)
 
 
 def against_twin(twin_name: str, options: Options, *, debias: bool, cached: bool = False) -> Result:
