@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import click
 
+from svc.cli import report_options
 from svc.cli.remote import Remote, remote_options
 from svc.cli.tables import decimal, json_option, percent, table
 from svc.jsontext import JsonObject
@@ -24,7 +25,7 @@ Examples:
 
 
 @click.command("calibration", epilog=EXAMPLES)
-@click.option("--question", required=True, metavar="Q", help="The question's key.")
+@report_options.question
 @json_option
 @remote_options
 def command(question: str, as_json: bool, remote: Remote) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from svc import limits
+from svc.cli import report_options
 from svc.cli.remote import Remote, remote_options
 from svc.cli.tables import decimal, json_option, table
 from svc.jsontext import JsonObject
@@ -27,15 +27,8 @@ Examples:
 
 
 @click.command("drift", epilog=EXAMPLES)
-@click.option("--question", required=True, metavar="Q", help="The question's key.")
-@click.option(
-    "--weeks",
-    type=click.IntRange(*limits.DRIFT_WEEKS),
-    default=limits.DRIFT_WEEKS_DEFAULT,
-    show_default=True,
-    metavar="N",
-    help="How many weeks, the current one included.",
-)
+@report_options.question
+@report_options.weeks
 @json_option
 @remote_options
 def command(question: str, weeks: int, as_json: bool, remote: Remote) -> None:

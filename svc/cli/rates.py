@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import click
 
-from svc import jsontext, limits
-from svc.cli import database
+from svc import jsontext
+from svc.cli import database, report_options
 from svc.cli.tables import decimal, percent, span, table
 from svc.jsontext import JsonObject
 from svc.learning import RateReporter
@@ -25,16 +25,9 @@ Examples:
 
 
 @click.command("rates", epilog=EXAMPLES)
-@click.option("--question", required=True, metavar="Q", help="The question's key.")
+@report_options.question
 @click.option("--project", default=DEFAULT_PROJECT, show_default=True, metavar="P")
-@click.option(
-    "--weeks",
-    type=click.IntRange(*limits.DRIFT_WEEKS),
-    default=limits.DRIFT_WEEKS_DEFAULT,
-    show_default=True,
-    metavar="N",
-    help="How many weeks, the current one included.",
-)
+@report_options.weeks
 @click.option("--json", "as_json", is_flag=True, help="Print what GET /v1/rates answers.")
 @database.option
 def command(question: str, project: str, weeks: int, as_json: bool, db: str) -> None:
