@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from svc.deadline import Deadline
@@ -45,7 +44,7 @@ class CostlyWork:
         """
         self._small, self._pause, self._unnoticed_s = small, pause, unnoticed_s
         self._processor, self._clock, self._sleep = processor, clock, sleep
-        self._keys: defaultdict[str | None, _Key] = defaultdict(_Key)
+        self._keys: dict[str | None, _Key] = {}
 
     @contextlib.contextmanager
     def turn(self, key_id: str | None, size: int, deadline: Deadline) -> Iterator[None]:
@@ -57,7 +56,8 @@ class CostlyWork:
         if size <= self._small:
             yield
             return
-        key = self._keys[key_id]
+        # In one step: two threads never get two turns of one key.
+        key = self._keys.setdefault(key_id, _Key())
         if not key.turn.acquire(timeout=max(0.0, deadline.left())):
             raise Timeout("the request exceeded its deadline")
         try:
