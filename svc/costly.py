@@ -17,6 +17,9 @@ from svc.errors import Timeout
 # After its turn a key waits this many times what the turn took of the processor.
 PAUSE = 3.0
 
+# For work that needs none.
+_NO_TURN = contextlib.nullcontext()
+
 
 class _Key:
     """One key's turn, and the time from which on it may have the next one."""
@@ -46,16 +49,18 @@ class CostlyWork:
         self._processor, self._clock, self._sleep = processor, clock, sleep
         self._keys: dict[str | None, _Key] = {}
 
-    @contextlib.contextmanager
-    def turn(self, key_id: str | None, size: int, deadline: Deadline) -> Iterator[None]:
+    def turn(
+        self, key_id: str | None, size: int, deadline: Deadline
+    ) -> contextlib.AbstractContextManager[None]:
         """Inside the block work of that `size` may be done.
 
         What is small does not wait. Callers without a key are one caller, whose turns follow each
         other without a pause. Raises `Timeout` where the turn does not come before the deadline.
         """
-        if size <= self._small:
-            yield
-            return
+        return _NO_TURN if size <= self._small else self._turn(key_id, deadline)
+
+    @contextlib.contextmanager
+    def _turn(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
         # In one step: two threads never get two turns of one key.
         key = self._keys.setdefault(key_id, _Key())
         if not key.turn.acquire(timeout=max(0.0, deadline.left())):

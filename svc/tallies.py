@@ -23,6 +23,9 @@ OTHERS = "other"
 # The memory begins with the number of processes so far.
 _COUNT_BYTES = 8
 
+# The bytes of a number, of which the bytes of a name are a multiple.
+_NUMBER_BYTES = 8
+
 
 class Layout:
     """Where a process keeps its names and numbers: a place for each name, taken in order."""
@@ -45,11 +48,6 @@ class Layout:
     def read(self, memory: memoryview, offset: int) -> tuple[float, ...]:
         """The numbers of the place that begins at `offset`."""
         return self.numbers.unpack_from(memory, offset + self.name_bytes)
-
-    def add(self, memory: memoryview, offset: int, numbers: Sequence[float]) -> None:
-        """Add to the numbers of the place that begins at `offset`."""
-        sums = map(add, self.read(memory, offset), numbers)
-        self.numbers.pack_into(memory, offset + self.name_bytes, *sums)
 
 
 class TallyBoard:
@@ -94,7 +92,7 @@ class Tally:
     """The sums of one process; safe across its threads."""
 
     def __init__(self, layout: Layout, memory: memoryview) -> None:
-        self._layout, self._memory = layout, memory
+        self._layout, self._memory, self._numbers = layout, memory, memory.cast("d")
         # A process that ended may have had this memory before. Its sums go on.
         self._offsets = dict(layout.places(memory))
         self._lock = threading.Lock()
@@ -105,7 +103,9 @@ class Tally:
             offset = self._offsets.get(name)
             if offset is None:
                 offset = self._place(name if lasting else OTHERS)
-            self._layout.add(self._memory, offset, numbers)
+            first = (offset + self._layout.name_bytes) // _NUMBER_BYTES
+            for place, number in enumerate(numbers, first):
+                self._numbers[place] += number
 
     def _place(self, name: str) -> int:
         """The offset of a new place for a name, or of the shared one where none is left."""

@@ -2,7 +2,7 @@
 
 There are three spans, so that an hour is seen in steps of five minutes and a year in days, each at
 the price of a few hundred rows. Sums over short spans are deleted when nobody asks for them any
-more. Callers choose the names, so that of each project a span has only so many, and one more that
+more. Callers choose the names, so that of each project a day has only so many, and one more that
 counts all others.
 """
 
@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import IntEnum, StrEnum
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from svc.records import Decision, Source
 from svc.store.database import Database
+from svc.store.rows import insert
 
 
 class Spans(IntEnum):
@@ -30,7 +32,7 @@ class Spans(IntEnum):
 # How long, in seconds, sums are kept; those of days stay.
 _KEPT_S = {Spans.FIVE_MINUTES: 2 * Spans.HOUR, Spans.HOUR: 9 * Spans.DAY}
 
-# The names of models, or of questions, that a span of a project has, and what counts all others.
+# The names of models, or of questions, that a day of a project has, and what counts all others.
 KEPT_NAMES = 1_000
 OTHERS = "(others)"
 
@@ -90,9 +92,10 @@ class Report:
 _Sums = dict[tuple[str, By], dict[str, Sums]]
 
 _SUMS = tuple(field.name for field in fields(Sums))
+_values = attrgetter(*_SUMS)
 _ADD = (
-    f"INSERT INTO activity (span, by, start, project, name, {', '.join(_SUMS)}) "
-    f"VALUES ({', '.join('?' * (5 + len(_SUMS)))}) ON CONFLICT DO UPDATE SET "
+    f"INSERT INTO activity (span, start, by, project, name, {', '.join(_SUMS)}) "
+    "VALUES {} ON CONFLICT DO UPDATE SET "
     + ", ".join(f"{name} = {name} + excluded.{name}" for name in _SUMS)
 )
 _IN_SPAN = "span = ? AND by = ? AND start = ? AND project = ?"
@@ -118,7 +121,10 @@ _READ = (
 
 
 class Names:
-    """Says under which names spans count; the writer's thread alone uses it."""
+    """Says under which names decisions count; the writer's thread alone uses it.
+
+    A shorter span has no more names than its day, so that the day's are counted.
+    """
 
     def __init__(self) -> None:
         self._known: set[tuple[Any, ...]] = set()
@@ -126,11 +132,11 @@ class Names:
     def of(
         self, connection: sqlite3.Connection, place: tuple[Any, ...], wanted: Iterable[str]
     ) -> list[str]:
-        """For each wanted name itself, or `OTHERS` where the span has no room for it."""
+        """For each wanted name itself, or `OTHERS` where the day has no room for it."""
         rows = [(*place, name) for name in wanted]
         new = [row for row in rows if row not in self._known]
         if new:
-            # Where a transaction is undone, its names stay known: a span may have a few more then.
+            # Where a transaction is undone, its names stay known: a day may have a few more then.
             self._known.update(_with_room(connection, place, new))
         names = [row[-1] if row in self._known else OTHERS for row in rows]
         if len(self._known) > REMEMBERED:
@@ -218,16 +224,21 @@ def _answered(connection: sqlite3.Connection, now_ms: int, failure: Failure) -> 
 
 def _of(sums: _Sums, project: str, by: By, name: str) -> Sums:
     named = sums.setdefault((project, by), {})
-    return named.setdefault(name if len(name) <= NAME_CHARS else OTHERS, Sums())
+    name = name if len(name) <= NAME_CHARS else OTHERS
+    if name not in named:
+        named[name] = Sums()
+    return named[name]
 
 
 def _write(connection: sqlite3.Connection, now_ms: int, names: Names, sums: _Sums) -> None:
     now = now_ms // 1_000
+    rows = []
     for (project, by), named in sums.items():
-        for span in Spans:
-            place = (span, by, now // span * span, project)
-            rows = zip(names.of(connection, place, named), named.values(), strict=True)
-            connection.executemany(_ADD, [(*place, name, *astuple(one)) for name, one in rows])
+        day = (Spans.DAY, by, now // Spans.DAY * Spans.DAY, project)
+        kept = zip(names.of(connection, day, named), named.values(), strict=True)
+        rows += [(by, project, name, *_values(one)) for name, one in kept]
+    starts = [(int(span), now // span * span) for span in Spans]
+    insert(connection, _ADD, [(*start, *row) for start in starts for row in rows])
 
 
 def forget_old(connection: sqlite3.Connection, now_ms: int, most: int) -> bool:

@@ -28,6 +28,7 @@ from svc.store.audit_pages import (
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
 from svc.store.project_sizes import Room, full
+from svc.store.rows import insert
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
 
@@ -68,7 +69,7 @@ _COLUMNS = (
     *("id", "created_at", "question_ids", "same_as"),
     *(*FACTS, "answers", "readings", "images", "tags"),
 )
-_INSERT = f"INSERT INTO decisions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_INSERT = f"INSERT INTO decisions ({', '.join(_COLUMNS)}) VALUES {{}}"
 _BY_IDS = (
     f"SELECT seq, id, question_ids, {', '.join(FACTS)}, {ANSWERS}, {READINGS} FROM decisions "
     "WHERE id IN ({})"
@@ -107,6 +108,7 @@ class Decisions(AuditPages):
         self._clock = clock
         self._contents = Contents()
         self._names = activity.Names()
+        self._asked = question_versions.AskedTimes()
         # The five minutes of the last decision of this process, and whether all sums that were old
         # then are deleted.
         self._span, self._swept = 0, False
@@ -198,9 +200,9 @@ class Decisions(AuditPages):
                 for row, question in zip(question_ids, decision.questions, strict=True)
                 if question.reading is not None
             ]
-        connection.executemany(_INSERT, rows)
+        insert(connection, _INSERT, rows)
         self._note(connection, stored, items)
-        question_versions.note_asked(connection, recent, created_at)
+        self._asked.note(connection, recent, created_at)
         weeks.add(connection, weeks.number(created_at), answered)
         activity.add(connection, created_at, self._names, counted)
         self._sweep(connection, created_at)

@@ -30,6 +30,9 @@ _BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
 # How old the noted time of a question may be, so that not every decision writes it anew.
 NOTED_EVERY_MS = 60_000
 
+# Of how many questions a process remembers when it noted them.
+REMEMBERED = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionVersion:
@@ -73,9 +76,21 @@ def record(
     return int(question_id)
 
 
-def note_asked(
-    connection: sqlite3.Connection, places: Iterable[tuple[str, str]], now_ms: int
-) -> None:
-    """Note that these questions, each a project and a key, were asked now."""
-    fresh = (now_ms - NOTED_EVERY_MS, now_ms)
-    connection.executemany(_NOTE, [(now_ms, *place, *fresh) for place in places])
+class AskedTimes:
+    """Notes when questions were asked last; the writer's thread alone uses it."""
+
+    def __init__(self) -> None:
+        # When this process last noted a project's question. Where that transaction was undone, the
+        # next note comes a little later.
+        self._noted: dict[tuple[str, str], int] = {}
+
+    def note(
+        self, connection: sqlite3.Connection, places: Iterable[tuple[str, str]], now_ms: int
+    ) -> None:
+        """Note that these questions, each a project and a key, were asked now."""
+        fresh = range(now_ms - NOTED_EVERY_MS, now_ms + 1)
+        due = [place for place in places if self._noted.get(place) not in fresh]
+        if len(self._noted) > REMEMBERED:
+            self._noted.clear()
+        self._noted.update(dict.fromkeys(due, now_ms))
+        connection.executemany(_NOTE, [(now_ms, *place, fresh[0], now_ms) for place in due])

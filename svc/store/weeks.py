@@ -9,6 +9,7 @@ from datetime import date, timedelta
 
 from svc.store import ids
 from svc.store.database import Database
+from svc.store.rows import insert
 
 DAY_MS = 86_400_000
 
@@ -18,7 +19,7 @@ _DAYS_BEFORE_UNIX_TIME = 3
 
 _ADD = (
     "INSERT INTO weeks (project, question_id, week, top, decisions, confidence, squares) "
-    "VALUES (?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET "
+    "VALUES {} ON CONFLICT DO UPDATE SET "
     "decisions = decisions + 1, confidence = confidence + excluded.confidence, "
     "squares = squares + excluded.squares"
 )
@@ -106,7 +107,7 @@ def add(
 ) -> None:
     """Count `answers` of one week: (project, question row, top answer, its raw probability)."""
     rows = [
-        (project, row, week, top, confidence, confidence**2)
+        (project, row, week, top, 1, confidence, confidence**2)
         for project, row, top, confidence in answers
     ]
-    connection.executemany(_ADD, rows)
+    insert(connection, _ADD, rows)

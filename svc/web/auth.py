@@ -21,7 +21,7 @@ from svc.turns import AllTaken, Turns
 from svc.web.decorators import routes
 
 # Proxies add these headers, and a caller on this machine does not.
-_PASSED_ON = ("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP")
+_PASSED_ON = {"HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP"}
 _PASSED_ON_PREFIX = "HTTP_X_FORWARDED_"
 
 # The name in the WSGI environment of the header in which clients of Google's APIs send their key.
@@ -110,15 +110,16 @@ def register(
         return frozenset(one.path for one in routes(app) if not one.description.guarded)
 
     def admit() -> None:
-        path = request.path.rstrip("/") or request.path
+        environ, path = request.environ, request.path
+        path = path.rstrip("/") or path
         if path in open_paths():
             return
-        key = _admitted(keys, _bearer(request.environ))
+        key = _admitted(keys, _bearer(environ))
         if key is None:
             if require_keys:
                 raise Unauthorized(_NO_KEYS)
             if not no_auth:
-                _check_local(request.environ)
+                _check_local(environ)
             g.access = Access(stored=stored)
             return
         if path not in WATCHING:

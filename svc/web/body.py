@@ -30,7 +30,7 @@ _TOO_MANY_PARTS = (
 
 def read() -> bytes:
     """The body as it came. Raises `TooLarge` or `InvalidJson`."""
-    limit: int = current_app.config["MAX_CONTENT_LENGTH"]
+    limit = _limit()
     # A chunked body is cut off there without an error, so that one byte more shows its excess.
     request.max_content_length = limit + 1
     body = request.get_data(cache=False)
@@ -43,8 +43,7 @@ def read() -> bytes:
 
 def most_bytes(body: bytes) -> int:
     """How many bytes a body may have that came as `body`."""
-    limit: int = current_app.config["MAX_CONTENT_LENGTH"]
-    return min(limit, len(body) * _MOST_PACKED) if _encoding() else len(body)
+    return min(_limit(), len(body) * _MOST_PACKED) if _encoding() else len(body)
 
 
 def unpacked(body: bytes) -> bytes:
@@ -53,13 +52,18 @@ def unpacked(body: bytes) -> bytes:
     Raises `TooLarge`, `UnsupportedMedia` or `InvalidJson`.
     """
     encoding = _encoding()
+    return _decompress(body, encoding, _limit()) if encoding else body
+
+
+def _limit() -> int:
+    """How many bytes a body may have, as it comes and unpacked."""
     limit: int = current_app.config["MAX_CONTENT_LENGTH"]
-    return _decompress(body, encoding, limit) if encoding else body
+    return limit
 
 
 def _encoding() -> str:
     """The content encoding, empty where there is none."""
-    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    encoding: str = request.environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     return "" if encoding == "identity" else encoding
 
 

@@ -27,9 +27,10 @@ def blueprint(engine: Engine, once: Decorator) -> Blueprint:
         At most {MODEL_CALLS} model calls and {REQUEST_DEADLINE_S:g} seconds a request. Equal
         requests may be served from a cache.
         """
-        project = g.access.project(decision_request.project)
+        access = g.access
+        project = access.project(decision_request.project)
         decision_request = replace(decision_request, project=project)
-        g.decision = decision = engine.decide(decision_request, g.deadline, g.access.key_id)
+        g.decision = decision = engine.decide(decision_request, g.deadline, access.key_id)
         return decision.response()
 
     return routes

@@ -58,13 +58,13 @@ def body(schema: type[Schema], lines: str = "") -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            packed = read()
+            packed, kept = read(), g._get_current_object()
             # What a body unpacks to takes memory too, which those that wait do not need yet.
-            with _reading.turn(g.access.key_id, most_bytes(packed), g.deadline):
+            with _reading.turn(kept.access.key_id, most_bytes(packed), kept.deadline):
                 sent = unpacked(packed)
                 value = load(checked, parsed(sent))
             if KEY in request.environ:
-                setattr(g, _SENT, sent)
+                setattr(kept, _SENT, sent)
             return view(value, *args, **kwargs)
 
         return _say(decorated, body=schema, lines=lines, fails=_UNREADABLE)

@@ -39,11 +39,11 @@ def register(
 
     def begin() -> None:
         # Each use of the proxy `g` would look the object up again.
-        kept = g._get_current_object()
+        kept, environ = g._get_current_object(), request.environ
         now = time.monotonic()
-        kept.arrived = request.environ.get(ARRIVED, now)
+        kept.arrived = environ.get(ARRIVED, now)
         kept.deadline = Deadline(kept.arrived + deadline_s - now)
-        sent = request.environ.get("HTTP_X_REQUEST_ID", "")
+        sent = environ.get("HTTP_X_REQUEST_ID", "")
         kept.request_id = sent if _VALID_ID.fullmatch(sent) else uuid.uuid4().hex
 
     def end(response: Response) -> Response:

@@ -162,7 +162,7 @@ class Question(ABC):
         keys = (condition.question for condition in self.conditions)
         return frozenset([*self.depends_on, *(key for key in keys if key is not None)])
 
-    @property
+    @cached_property
     def needs_object(self) -> bool:
         """Whether a condition reads a field of the state."""
         return any(condition.question is None for condition in self.conditions)
