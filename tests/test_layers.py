@@ -43,7 +43,7 @@ LEVELS = (
     {"learning", "openapi"},
     {"engine"},
     {"bootstrap", "web", "batch"},
-    {"app", "server", "inprocess", "evals"},
+    {"app", "server", "inprocess", "evals", "bulk"},
     {"cli", "wsgi", "gunicorn.conf"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -81,7 +81,13 @@ ONLY_USERS = {
     "apispec": {"openapi"},
     "jinja2": {"evals"},
     "mcp": {"cli"},
+    "ray": {"bulk"},
+    "pyspark": {"bulk"},
+    "pandas": {"bulk"},
+    "pyarrow": {"bulk"},
 }
+# What engines load into their workers, which have `svc.client` and nothing of the server.
+ENGINES = ("svc/bulk/ray.py", "svc/bulk/spark.py")
 FILES = [*sorted((ROOT / "svc").rglob("*.py")), ROOT / "wsgi.py", ROOT / "gunicorn.conf.py"]
 MODULES = [path for path in FILES if path != ROOT / "svc/__init__.py"]
 
@@ -174,6 +180,25 @@ def test_the_lowest_level_and_the_demonstration_use_the_standard_library_alone(p
         assert packages_used(path) - sys.stdlib_module_names == set()
     if room(path) in ALONE:
         assert rooms_used(path) <= {room(path)}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_an_engine_loads_uses_the_client_and_the_lowest_level_alone(engine: str) -> None:
+    reached: set[Path] = set()
+    ahead = {ROOT / engine}
+    while ahead:
+        path = ahead.pop()
+        reached.add(path)
+        own = {ROOT / f"{module.replace('.', '/')}.py" for module in modules_used(path)}
+        ahead |= {one for one in own if room(one) == "bulk"} - reached
+    rooms = {used for path in reached for used in rooms_used(path)} - {"bulk"}
+    assert {used for used in rooms if LEVEL[used] > 0} == {"client"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "svc/bulk").glob("*.py")), ids=name)
+def test_an_engine_is_used_by_its_own_file_alone(path: Path) -> None:
+    used = packages_used(path) & {"ray", "pyspark", "pandas", "pyarrow"}
+    assert used == set() or name(path) in ENGINES
 
 
 def test_contributing_draws_the_same_levels() -> None:

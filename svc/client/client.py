@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,8 +16,9 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 
+from svc.client import pauses
 from svc.client.decisions import Decision, Label
-from svc.client.errors import InvalidRequest, NoAnswer, Refused, ServiceError, refused
+from svc.client.errors import InvalidRequest, NoAnswer, ServiceError, refused
 from svc.client.questions import JsonObject, Question
 
 ResultT = TypeVar("ResultT")
@@ -26,22 +26,12 @@ ResultT = TypeVar("ResultT")
 # The service answers within 120 seconds, with an error where it has to.
 TIMEOUT_S = 130.0
 
-# The first pause before a request is sent again; each further one is twice as long.
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
-
 # Requests at the same time in `decide_many`, unless told otherwise, and how many results for each
 # of them may wait for the first one that is missing.
 CONCURRENCY = 16
 _AHEAD = 4
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-
-# What another try may mend: a limit, a failed model, a server that is being started again. What
-# took too long already is not tried again, nor what is limited for longer than `LONGEST_WAIT_S`.
-_PASSING = (429, 500, 502, 503)
-_NO_SUCH_MODEL = "model_unavailable"
-LONGEST_WAIT_S = 120.0
 
 
 class Client:
@@ -86,14 +76,16 @@ class Client:
         ref: str | None = None,
         tags: Mapping[str, str] | None = None,
         more: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
         **by_key: Question,
     ) -> Decision:
         """The answers to questions about `state`, a text or any JSON value.
 
         Questions are given by name, or as a mapping where a key is no Python name. `model` is one
         id, a list of ids to fall back on, or a plan such as `{"council": [...]}`. `ref` and `tags`
-        are the caller's own. `more` holds further fields of the request, such as `mode`.
-        Raises `ServiceError`.
+        are the caller's own. `more` holds further fields of the request, such as `mode`. A repeat
+        of a call with the same `idempotency_key` gets its decision; without one, each call has a
+        key of its own. Raises `ServiceError`.
         """
         named = {**(questions or {}), **by_key}
         options = {"project": self._project, "model": model, "ref": ref, "tags": tags}
@@ -103,7 +95,7 @@ class Client:
             **{name: value for name, value in options.items() if value is not None},
             **(more or {}),
         }
-        return Decision(self._post("/v1/decide", body), self.feedback)
+        return Decision(self._post("/v1/decide", body, idempotency_key), self.feedback)
 
     @overload
     def decide_many(
@@ -190,12 +182,15 @@ class Client:
         except ServiceError as error:
             return error
 
-    def _post(self, path: str, body: Mapping[str, Any]) -> JsonObject:
+    def _post(
+        self, path: str, body: Mapping[str, Any], idempotency_key: str | None = None
+    ) -> JsonObject:
         """The body of the answer. Raises `ValueError` for what JSON cannot hold."""
         data = json.dumps(body, allow_nan=False).encode()
         # The same for every try, so that the service does the work once. As random as a UUID,
         # whose module takes longer to import than others of this one.
-        headers = {"Content-Type": "application/json", "Idempotency-Key": os.urandom(16).hex()}
+        key = os.urandom(16).hex() if idempotency_key is None else idempotency_key
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         return self._send("POST", path, data=data, headers=headers)
 
     def _send(self, method: str, path: str, **content: Any) -> JsonObject:
@@ -204,9 +199,9 @@ class Client:
             try:
                 return self._exchange(method, path, content)
             except ServiceError as error:
-                if tried == self._retries or not _may_pass(error):
+                if tried == self._retries or not pauses.may_pass(error):
                     raise
-                self._sleep(_pause_s(error, tried))
+                self._sleep(pauses.pause_s(error, tried))
         raise AssertionError("a loop of at least one try ends in it")
 
     def _exchange(self, method: str, path: str, content: Mapping[str, Any]) -> JsonObject:
@@ -249,18 +244,3 @@ def _in_order(
 def _keep(request: requests.PreparedRequest) -> requests.PreparedRequest:
     """Leave the request's headers as they are."""
     return request
-
-
-def _may_pass(error: ServiceError) -> bool:
-    if not isinstance(error, Refused):
-        return True
-    waits = (error.retry_after or 0.0) <= LONGEST_WAIT_S
-    return error.status in _PASSING and error.type != _NO_SUCH_MODEL and waits
-
-
-def _pause_s(error: ServiceError, tried: int) -> float:
-    """How long to wait; the service's own word, or twice as long each time, and a bit by chance."""
-    if isinstance(error, Refused) and error.retry_after is not None:
-        return error.retry_after
-    pause: float = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**tried)
-    return pause * random.uniform(0.5, 1.0)

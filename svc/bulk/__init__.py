@@ -1,0 +1,1 @@
+"""Work on many rows, outside of the request that brought them."""
