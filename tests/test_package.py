@@ -29,9 +29,9 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def requirements(text: str, mark: str) -> dict[str, str]:
-    """Names and versions of the lines `name<mark>version`, an upper bound behind it left out."""
-    found = re.findall(rf"^([A-Za-z0-9-]+){mark}([0-9.]+)(?:,<[0-9.]+)?$", text, re.MULTILINE)
-    return dict(found)
+    """Names and versions of the lines `name<mark>version`, upper bounds and extras left out."""
+    name, below = r"([A-Za-z0-9-]+)(?:\[[a-z]+\])?", "(?:,<[0-9.]+)?"
+    return dict(re.findall(rf"^{name}{mark}([0-9.]+){below}$", text, re.MULTILINE))
 
 
 def test_the_lowest_versions_are_the_lower_bounds() -> None:
@@ -48,7 +48,7 @@ def test_contributing_has_a_line_for_every_dependency() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     extras = config["options.extras_require"]
-    optional = [extras[name] for name in ("test", "dev", "audit")]
+    optional = [extras[name] for name in ("test", "dev", "audit", "ray", "spark")]
     declared = [config["options"]["install_requires"], *optional]
     names = requirements("\n".join(line for text in declared for line in text.split()), ">=")
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
