@@ -8,13 +8,14 @@ ARGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-browser real lint typing bench audit wheel-check tox clean
+.PHONY: help demo test test-browser real engines lint typing bench audit wheel-check tox clean
 
 help:
 	@echo "make demo         serve the demonstration model and ask it one sample"
 	@echo "make test         run the tests"
 	@echo "make test-browser  run the tests of the dashboard in Chromium"
 	@echo "make real         ask real models behind real servers (needs a C++ compiler)"
+	@echo "make engines      run Ray and Spark over real servers (needs Java)"
 	@echo "make lint         check style and format"
 	@echo "make typing       check types"
 	@echo "make bench        run the benchmarks"
@@ -47,6 +48,21 @@ $(REAL)/.installed: tests/real/requirements.txt $(VENV)/.installed
 	$(REAL)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+# Ray and Spark have an environment of their own, too. What cannot be had is said loudly, its tests are
+# left out, and the next time it is tried again.
+ENGINES := .venv-engines
+engines: $(VENV)/.installed-test
+	@$(MAKE) --no-print-directory $(ENGINES)/.installed || test -x $(ENGINES)/bin/python
+	SVC_ENGINES_PYTHON="$(CURDIR)/$(ENGINES)/bin/python" \
+	  $(BIN)/python -m pytest --engines tests/engines $(ARGS)
+
+$(ENGINES)/.installed: tests/engines/requirements.txt $(VENV)/.installed
+	rm -rf $(ENGINES) && $(BIN)/python -m venv $(ENGINES)
+	@all=yes; for package in $$(grep -v '^#' $<); do \
+	  $(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check "$$package" || { \
+	    all=no; echo "!!! $$package cannot be had, and is not tested !!!" >&2; }; \
+	done; test $$all = yes && touch $@
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -75,7 +91,7 @@ tox: $(VENV)/.installed-dev
 	$(BIN)/tox $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(REAL) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) $(REAL) $(ENGINES) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first Python that is new enough and runs: a name on the PATH may be a shim of nothing.

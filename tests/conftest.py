@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.engines import programs
 from tests.real import servers
 
 DATA = "SVC_TEST_DATA"  # names the folder of real data
@@ -16,6 +17,8 @@ NO_DATA = f"{DATA} names no folder: tests of real data did not run"
 NO_WHEEL = "builds a wheel; run with --wheel"
 NO_BROWSER = "opens a browser; run with --browser"
 NO_REAL = "asks real models; run with --real"
+NO_ENGINES = "runs real engines; run with --engines"
+NO_ENGINE = "an engine is missing, and its tests did not run"
 NO_MODELS = "SVC_REAL_PYTHON names no interpreter with the models: no real model was asked"
 
 
@@ -28,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--wheel", action="store_true", help="run the tests that build a wheel")
     parser.addoption("--browser", action="store_true", help="run the tests in Chromium")
     parser.addoption("--real", action="store_true", help="run the tests with real models")
+    parser.addoption("--engines", action="store_true", help="run the tests on Ray and Spark")
 
 
 def pytest_configure() -> None:
@@ -45,14 +49,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=NO_REAL))
         elif item.get_closest_marker("real") and servers.python() is None:
             item.add_marker(pytest.mark.skip(reason=NO_MODELS))
+        if engines := item.get_closest_marker("engines"):
+            _skip_without_engine(item, engines.args[0], chosen=config.getoption("--engines"))
         if item.get_closest_marker("data") and not has_data():
             item.add_marker(pytest.mark.skip(reason=NO_DATA))
+
+
+def _skip_without_engine(item: pytest.Item, engine: str, chosen: bool) -> None:
+    if not chosen:
+        item.add_marker(pytest.mark.skip(reason=NO_ENGINES))
+    elif missing := programs.missing(engine):
+        item.add_marker(pytest.mark.skip(reason=f"{NO_ENGINE}: {missing}"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say loudly what was not tried."""
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    for loud in (NO_DATA, NO_MODELS):
+    for loud in (NO_DATA, NO_MODELS, NO_ENGINE):
         if count := sum(loud in reason for reason in skipped):
             terminalreporter.write_sep("!", f"{loud} ({count})", yellow=True, bold=True)
 

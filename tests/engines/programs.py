@@ -1,0 +1,75 @@
+"""Programs that run on Ray or Spark, in the environment of `requirements.txt` beside this.
+
+A test starts one with a scenario's name and its arguments as JSON, and reads what it found as JSON.
+`SVC_ENGINES_PYTHON` names the interpreter.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.serving import ROOT, environment
+from tests.engines.playing import Found
+
+PYTHON = "SVC_ENGINES_PYTHON"
+RUN_S = 240.0  # seconds for a program: engines take ten of them to start
+
+
+@functools.cache
+def missing(engine: str) -> str:
+    """What an engine's tests lack, and cannot run without; empty where they can run."""
+    python = os.environ.get(PYTHON, "")
+    if not python or not Path(python).exists():
+        return f"{PYTHON} names no interpreter"
+    look = f"import sys, importlib.util; sys.exit(importlib.util.find_spec({engine!r}) is None)"
+    if subprocess.run([python, "-c", look], check=False).returncode:
+        return f"{python} has no {engine}"
+    if engine == "pyspark" and shutil.which("java") is None:
+        return "there is no java (Debian: openjdk-17-jre-headless)"
+    return ""
+
+
+class Program:
+    """A scenario in a process of its own, whose engine's files lie in a folder of its own."""
+
+    def __init__(self, engine: str, scenario: str, folder: Path, **given: Any) -> None:
+        self._result = folder / "result.json"
+        self._words = folder / "output.txt"
+        module = f"tests.engines.on_{engine}"
+        command = [os.environ[PYTHON], "-m", module, scenario, str(self._result), json.dumps(given)]
+        with self._words.open("wb") as words:
+            self._process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env={**environment(), "PYTHONPATH": str(ROOT)},
+                stdout=words,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def words(self) -> str:
+        """Everything that it and its engine have printed."""
+        return self._words.read_text(errors="replace")
+
+    def found(self) -> Found:
+        """What it found, once it has ended well."""
+        try:
+            code = self._process.wait(RUN_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.pid, signal.SIGKILL)
+            code = self._process.wait()
+        assert code == 0, self.words[-5_000:]
+        found: Found = json.loads(self._result.read_text())
+        return found
