@@ -125,6 +125,12 @@ def test_a_skipped_question_says_so(client: Client) -> None:
     assert client.decide({"vip": False}, q=vip).q.skipped
 
 
+def test_a_call_with_a_key_of_ones_own_is_decided_once(client: Client) -> None:
+    ids = {client.decide("x", refund=REFUND, idempotency_key="ticket 17").id for _ in range(2)}
+    assert len(ids) == 1
+    assert client.decide("x", refund=REFUND, idempotency_key="ticket 18").id not in ids
+
+
 def test_many_states_are_decided_in_their_order(client: Client) -> None:
     progress: list[int] = []
     states = [f"Parcel {number} is late." for number in range(100)]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import ray
+from pyarrow import parquet
 
 from svc.bulk.ray import DecidingActor, column_types, decide
 from svc.bulk.rows import asking
@@ -131,6 +134,21 @@ def checkpointed(files: str, url: str, other: str, checkpoint: str) -> Found:
     return {"first": summary(first), "second": summary(second), "kept": len(kept)}
 
 
+def page(files: str, code: str) -> Found:
+    """What a page has, in a folder with a table of tickets."""
+    Path(files).mkdir()
+    os.chdir(files)
+    tickets = {
+        "id": list(range(50)),
+        "text": [f"Ticket {n}: I was charged twice." for n in range(50)],
+    }
+    parquet.write_table(pa.table(tickets), "tickets.parquet")
+    with started(files):
+        names: dict[str, Any] = {}
+        exec(code, names)
+        return summary(ray.data.read_parquet("decided").take_all())
+
+
 def same_as_client(files: str, url: str) -> Found:
     """The answers of this door and of the client, to the same rows."""
     with started(files):
@@ -166,6 +184,7 @@ if __name__ == "__main__":
             "kinds": kinds,
             "schemas": schemas,
             "checkpointed": checkpointed,
+            "page": page,
             "same_as_client": same_as_client,
         }
     )

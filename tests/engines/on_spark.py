@@ -136,6 +136,17 @@ def schemas(files: str, url: str) -> Found:
         }
 
 
+def page(files: str, code: str) -> Found:
+    """What a page has, in a folder with a table of tickets."""
+    os.chdir(files)
+    with started(files) as session:
+        rows = [(n, f"Ticket {n}: I was charged twice.") for n in range(50)]
+        session.createDataFrame(rows, "id long, text string").write.parquet("tickets.parquet")
+        names: dict[str, Any] = {}
+        exec(code, names)
+        return summary(names["decided"].collect())
+
+
 def classified(files: str, url: str) -> Found:
     """Labels of texts in the shape of `ai_classify`, from a table with equal texts and a null."""
     said = ["The app crashes.", "The app crashes.", "A refund of money, please.", None, "Bananas"]
@@ -157,5 +168,6 @@ if __name__ == "__main__":
             "kinds": kinds,
             "schemas": schemas,
             "classified": classified,
+            "page": page,
         }
     )

@@ -15,6 +15,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.docs.pages import blocks
 from tests.e2e.serving import ROOT, environment
 from tests.engines.playing import Found
 
@@ -73,3 +74,10 @@ class Program:
         assert code == 0, self.words[-5_000:]
         found: Found = json.loads(self._result.read_text())
         return found
+
+
+def example(module: str, url: str) -> str:
+    """The program on the page of many rows that uses the module, asking the service at `url`."""
+    found = [one.text for one in blocks(ROOT / "docs/bulk.md") if one.language == "py"]
+    (text,) = [text for text in found if f"from {module} import" in text]
+    return text.replace("http://127.0.0.1:7777", url)

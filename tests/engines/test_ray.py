@@ -18,7 +18,7 @@ from svc import limits
 from tests.e2e.serving import Server, stored
 from tests.e2e.test_access import make_key
 from tests.engines.playing import Found
-from tests.engines.programs import Program
+from tests.engines.programs import Program, example
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
 from tests.web.models import PREFERS_CATS, reply_to
 
@@ -203,3 +203,8 @@ def test_a_second_run_asks_what_the_checkpoint_does_not_have(
     assert found["kept"] == 300
     assert len(found["second"]["decisions"]) == 500
     assert Counter(map(len, (stored(folder / "a.db"), stored(folder / "b.db")))) == {300: 1, 200: 1}
+
+
+def test_the_example_on_the_page_runs(folder: Path, demo: Server) -> None:
+    found = on_ray("page", folder, code=example("svc.bulk.ray", demo.url))
+    assert (found["rows"], found["errors"]) == (50, {})

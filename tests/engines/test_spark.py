@@ -12,7 +12,7 @@ from svc import limits
 from tests.e2e.serving import Server, stored
 from tests.e2e.test_access import make_key
 from tests.engines.playing import Found
-from tests.engines.programs import Program
+from tests.engines.programs import Program, example
 from tests.scripted import Reply, ScriptedProvider
 from tests.web.models import PREFERS_CATS, reply_to
 
@@ -95,3 +95,8 @@ def test_the_key_is_in_no_plan_and_in_no_log(folder: Path) -> None:
     assert (found["shown"], key in program.words) == (False, False)
     logs = [path for path in (folder / "spark").rglob("*") if path.is_file()]
     assert [path for path in logs if key.encode() in path.read_bytes()] == []
+
+
+def test_the_example_on_the_page_runs(folder: Path, demo: Server) -> None:
+    found = on_spark("page", folder, code=example("svc.bulk.spark", demo.url))
+    assert (found["rows"], found["errors"]) == (50, {})
