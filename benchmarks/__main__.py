@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from benchmarks import (
     banking,
+    engines,
     learning,
     machine,
     maps,
@@ -54,6 +55,7 @@ BENCHMARKS = {
         s16_dialects.BENCHMARK,
         s17_client.BENCHMARK,
         maps.RATE,
+        engines.BENCHMARK,
         plans.STAGED,
         plans.COUNCIL,
         plans.RACE,

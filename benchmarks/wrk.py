@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.harness import BenchmarkError, require
@@ -14,15 +15,16 @@ WRK_THREADS = 1  # one is enough for 16 to 32 connections, and leaves the cores 
 _RUN = itertools.count()
 _MARK = "wrk-result"
 _SCRIPT = """
-local before, after = [==[{before}]==], [==[{after}]==]
+local bodies = {{{bodies}}}
 local count = 0
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer {key}"
 function request()
   count = count + 1
-  local mark = {unique} and "{run}-" .. count or ""
-  return wrk.format(nil, nil, nil, before .. mark .. after)
+  local body = bodies[count % #bodies + 1]
+  if {keyed} then wrk.headers["Idempotency-Key"] = "{run}-" .. count end
+  return wrk.format(nil, nil, nil, table.concat(body, "{run}-" .. count))
 end
 function done(summary, latency, requests)
   local e = summary.errors
@@ -50,23 +52,28 @@ class Load:
 
 def load(
     url: str,
-    body: str,
+    body: str | Sequence[str],
     *,
     connections: int,
     seconds: float,
     key: str = "none",
     refused: bool = False,
+    keyed: bool = False,
 ) -> Load:
     """POST `body` to `url` for `seconds`; without `UNIQUE` in it, always the same one.
 
-    `key` is sent as an API key. Raises `BenchmarkError` when an answer is an error, or with
+    Several bodies are sent in turns. `key` is sent as an API key, and with `keyed` an
+    `Idempotency-Key` with each request. Raises `BenchmarkError` when an answer is an error, or with
     `refused` when one is not; `NotRun` where wrk is absent.
     """
     require("wrk")
-    before, found, after = body.partition(UNIQUE)
-    unique = "true" if found else "false"
+    bodies = [body] if isinstance(body, str) else body
     script = _SCRIPT.format(
-        before=before, after=after, unique=unique, run=next(_RUN), mark=_MARK, key=key
+        bodies=", ".join(_in_lua(one) for one in bodies),
+        run=next(_RUN),
+        mark=_MARK,
+        key=key,
+        keyed="true" if keyed else "false",
     )
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
@@ -78,6 +85,12 @@ def load(
     if done.returncode:
         raise BenchmarkError(f"wrk failed: {done.stderr.strip()}")
     return parse(done.stdout, refused)
+
+
+def _in_lua(body: str) -> str:
+    """A table of the parts of a body, between which something else is put in each request."""
+    before, found, after = body.partition(UNIQUE)
+    return f"{{[==[{before}]==], [==[{after}]==]}}" if found else f"{{[==[{before}]==]}}"
 
 
 def parse(output: str, refused: bool = False) -> Load:

@@ -6,21 +6,25 @@ A test starts one with a scenario's name and its arguments as JSON, and reads wh
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import requests
+
 from tests.docs.pages import blocks
-from tests.e2e.serving import ROOT, environment
+from tests.e2e.serving import ROOT, WAIT_S, environment
 from tests.engines.playing import Found
 
 PYTHON = "SVC_ENGINES_PYTHON"
-RUN_S = 240.0  # seconds for a program: engines take ten of them to start
+RUN_S = 500.0  # seconds for a program: engines take ten of them to start
 
 
 @functools.cache
@@ -68,9 +72,10 @@ class Program:
         """What it found, once it has ended well."""
         try:
             code = self._process.wait(RUN_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.pid, signal.SIGKILL)
-            code = self._process.wait()
+        finally:
+            # Also what its engine has left behind.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         assert code == 0, self.words[-5_000:]
         found: Found = json.loads(self._result.read_text())
         return found
@@ -81,3 +86,11 @@ def example(module: str, url: str) -> str:
     found = [one.text for one in blocks(ROOT / "docs/bulk.md") if one.language == "py"]
     (text,) = [text for text in found if f"from {module} import" in text]
     return text.replace("http://127.0.0.1:7777", url)
+
+
+def refusals(url: str, key: str) -> int:
+    """How many requests the service at `url` has refused because of a limit."""
+    headers = {"Authorization": f"Bearer {key}"}
+    said = requests.get(f"{url}/metrics", headers=headers, timeout=WAIT_S).text
+    counts = re.findall(r'^\w+_total\{[^}]*status="429"[^}]*\} (\S+)$', said, re.MULTILINE)
+    return sum(int(float(count)) for count in counts)
