@@ -30,7 +30,7 @@ from benchmarks.throughput import CONNECTIONS, WARM_UP_S
 
 PYTHON = "SVC_ENGINES_PYTHON"
 PROVIDER_MS = 1.0
-ROWS, QUICK = 1_000_000, 30_000
+ROWS, QUICK = 1_000_000, 20_000
 TARGET = 0.85
 LOOK_S = 1.0  # seconds between two looks at the actors' memory
 _TEXT = "I was charged twice for my order last week. Please refund it today."

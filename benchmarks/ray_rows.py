@@ -17,7 +17,7 @@ import ray
 from svc.bulk.ray import decide
 from svc.client import Choice
 
-BLOCK_ROWS = 2_000
+BLOCK_ROWS = 1_000
 ACTORS = 2
 RULE, CACHE, MODEL = "rule", "cache", "model"
 TEXT = "I was charged twice for my order last week. Please refund it today."

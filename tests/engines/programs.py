@@ -92,5 +92,5 @@ def refusals(url: str, key: str) -> int:
     """How many requests the service at `url` has refused because of a limit."""
     headers = {"Authorization": f"Bearer {key}"}
     said = requests.get(f"{url}/metrics", headers=headers, timeout=WAIT_S).text
-    counts = re.findall(r'^\w+_total\{[^}]*status="429"[^}]*\} (\S+)$', said, re.MULTILINE)
-    return sum(int(float(count)) for count in counts)
+    found = re.search(r'^svc_http_responses_total\{status="429"\} (\S+)$', said, re.MULTILINE)
+    return int(float(found[1])) if found else 0

@@ -170,17 +170,17 @@ def test_limits_are_waited_for_and_the_key_is_in_no_log(
     folder: Path, provider: ScriptedProvider
 ) -> None:
     db = folder / "svc.db"
-    _, key = make_key(db, "bulk", "--rpm", "600")
+    _, key = make_key(db, "bulk", "--rpm", "300")
     with service(db, provider) as server:
         found = on_ray_with_key(folder, server.url, key)
         refused = refusals(server.url, key)
-    assert (found["rows"], found["errors"]) == (900, {})
-    assert len(stored(db)) == 900
+    assert (found["rows"], found["errors"]) == (400, {})
+    assert len(stored(db)) == 400
     assert refused > 0
 
 
 def on_ray_with_key(folder: Path, url: str, key: str) -> Found:
-    program = started("run", folder, url=url, api_key=key, count=900, more={"debias": False})
+    program = started("run", folder, url=url, api_key=key, count=400, more={"debias": False})
     found = program.found()
     logs = [path for path in (folder / "ray").rglob("*") if path.is_file()]
     assert len(logs) > 5

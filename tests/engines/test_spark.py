@@ -79,15 +79,15 @@ def test_labels_come_in_the_shape_of_ai_classify(folder: Path, demo: Server) -> 
 
 def test_limits_are_waited_for_and_the_key_is_in_no_plan_and_in_no_log(folder: Path) -> None:
     db = folder / "svc.db"
-    _, key = make_key(db, "bulk", "--rpm", "600")
+    _, key = make_key(db, "bulk", "--rpm", "300")
     handler = lambda body, n, headers: Reply(reply_to(PREFERS_CATS, body))  # noqa: E731
     with ScriptedProvider(handler) as provider:
         settings = {"SVC_MODEL": "@own/m", "SVC_PROVIDER_OWN_URL": provider.url}
         with Server(db, **settings) as server:
-            program = started("run", folder, url=server.url, api_key=key, count=800)
+            program = started("run", folder, url=server.url, api_key=key, count=400)
             found = program.found()
             refused = refusals(server.url, key)
-    assert (found["rows"], found["errors"]) == (800, {})
+    assert (found["rows"], found["errors"]) == (400, {})
     assert refused > 0
     assert "MapInPandas decided" in found["plans"]
     assert "svc_classify" in found["plans"]
