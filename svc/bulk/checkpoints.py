@@ -47,7 +47,7 @@ class Checkpoint:
         self._lock = threading.Lock()
         self._keys, self._places = _indexed(self._files)
 
-    def find(self, keys: Sequence[str]) -> dict[str, Any]:
+    def find(self, keys: Sequence[str]) -> Mapping[str, Any]:
         """The answers of those rows that were there at the start."""
         if not len(self._keys):
             return {}

@@ -175,7 +175,7 @@ class Rows:
         if self._checkpoint is not None:
             self._checkpoint.close()
 
-    def decide(self, columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    def decide(self, columns: Mapping[str, Sequence[Any]]) -> list[Mapping[str, Any]]:
         """The new columns of each row; `columns` are those that `Asking.read` names."""
         read = [columns[name] for name in self._asked.read]
         requests = [self._request(row) for row in zip(*read, strict=True)]
@@ -209,7 +209,9 @@ class Rows:
                 _json(value, "state", name)
         return state
 
-    def _answer(self, request: tuple[str, Any] | BadRow, kept: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(
+        self, request: tuple[str, Any] | BadRow, kept: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         if isinstance(request, BadRow):
             return self._failed(str(request))
         key, state = request
@@ -229,14 +231,14 @@ class Rows:
             self._checkpoint.keep(key, answer)
         return answer
 
-    def _answered(self, decision: Decision) -> dict[str, Any]:
+    def _answered(self, decision: Decision) -> Mapping[str, Any]:
         answers = {
             key: _struct(question, decision.answers[key].fields)
             for key, question in self._asked.questions.items()
         }
         return {**answers, ID: decision.id, COST: decision.cost_usd, ERROR: None}
 
-    def _failed(self, why: str) -> dict[str, Any]:
+    def _failed(self, why: str) -> Mapping[str, Any]:
         return {**dict.fromkeys((*self._asked.questions, ID, COST)), ERROR: why}
 
 
@@ -262,7 +264,7 @@ def _connected(asked: Asking) -> Services:
     return Services(asked.urls, clients, asked.patience_s)
 
 
-def _struct(question: Question, fields: Mapping[str, Any]) -> dict[str, Any] | None:
+def _struct(question: Question, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """An answer as its column holds it; None for a question that was skipped."""
     if fields.get("skipped"):
         return None

@@ -139,7 +139,9 @@ def values(series: pd.Series) -> list[Any]:
     return found
 
 
-def _series(answers: list[dict[str, Any]], asked: Asking, index: pd.Index) -> dict[str, pd.Series]:
+def _series(
+    answers: list[Mapping[str, Any]], asked: Asking, index: pd.Index
+) -> dict[str, pd.Series]:
     names = (*asked.questions, *OF_ROWS)
     return {
         name: pd.Series([answer[name] for answer in answers], index, dtype=object) for name in names
