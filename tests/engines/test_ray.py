@@ -174,13 +174,13 @@ def test_limits_are_waited_for_and_the_key_is_in_no_log(
     with service(db, provider) as server:
         found = on_ray_with_key(folder, server.url, key)
         refused = refusals(server.url, key)
-    assert (found["rows"], found["errors"]) == (400, {})
-    assert len(stored(db)) == 400
+    assert (found["rows"], found["errors"]) == (150, {})
+    assert len(stored(db)) == 150
     assert refused > 0
 
 
 def on_ray_with_key(folder: Path, url: str, key: str) -> Found:
-    program = started("run", folder, url=url, api_key=key, count=400, more={"debias": False})
+    program = started("run", folder, url=url, api_key=key, count=150, more={"debias": False})
     found = program.found()
     logs = [path for path in (folder / "ray").rglob("*") if path.is_file()]
     assert len(logs) > 5

@@ -84,10 +84,10 @@ def test_limits_are_waited_for_and_the_key_is_in_no_plan_and_in_no_log(folder: P
     with ScriptedProvider(handler) as provider:
         settings = {"SVC_MODEL": "@own/m", "SVC_PROVIDER_OWN_URL": provider.url}
         with Server(db, **settings) as server:
-            program = started("run", folder, url=server.url, api_key=key, count=400)
+            program = started("run", folder, url=server.url, api_key=key, count=150)
             found = program.found()
             refused = refusals(server.url, key)
-    assert (found["rows"], found["errors"]) == (400, {})
+    assert (found["rows"], found["errors"]) == (150, {})
     assert refused > 0
     assert "MapInPandas decided" in found["plans"]
     assert "svc_classify" in found["plans"]
