@@ -82,7 +82,7 @@ class Services:
         options: Mapping[str, Any],
     ) -> Decision:
         """The decision on a row; `key` makes its repeats the same one. Raises `ServiceError`."""
-        began, tried, failed = self._clock(), 0, 0
+        unanswered_since, tried, failed = math.inf, 0, 0
         while True:
             url = self._first_awake(key)
             try:
@@ -90,9 +90,10 @@ class Services:
                     state, questions, idempotency_key=key, **options
                 )
             except ServiceError as error:
-                away = _is_away(error)
-                failed += not away
-                if self._is_final(error, away, failed, began):
+                failed += not _is_away(error)
+                answered = not isinstance(error, NoAnswer)
+                unanswered_since = math.inf if answered else min(unanswered_since, self._clock())
+                if self._is_final(error, failed, unanswered_since):
                     raise
                 self._sleep(self._pause(url, error, tried))
                 tried += 1
@@ -105,17 +106,16 @@ class Services:
         for client in self._clients.values():
             client.close()
 
-    def _is_final(self, error: ServiceError, away: bool, failed: int, began: float) -> bool:
+    def _is_final(self, error: ServiceError, failed: int, unanswered_since: float) -> bool:
         """Whether the row shall not be asked again."""
-        if not away:
+        if not _is_away(error):
             self._silent_since = math.inf
             return failed > RETRIES or not may_pass(error)
         now = self._clock()
         self._silent_since = min(self._silent_since, now)
         # A limit lets other rows through, so that a row may wait long for its turn; one that is
         # never answered while others are has something about it that breaks its connection.
-        since = began if isinstance(error, NoAnswer) else math.inf
-        waited = now - min(since, self._silent_since)
+        waited = now - min(unanswered_since, self._silent_since)
         named = error.retry_after if isinstance(error, Refused) else None
         return waited > self._patience_s or (named or 0.0) > self._patience_s
 

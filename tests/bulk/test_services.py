@@ -157,11 +157,29 @@ class OneBreaks(Fake):
         raise NoAnswer("reset")
 
 
+class LimitedForLong(OneBreaks):
+    """Lets others through while one row meets its outcomes."""
+
+    def decide(self, state: Any, questions: Any, *, idempotency_key: str, **more: Any) -> Decision:
+        if idempotency_key == "good":
+            return Decision({"id": "dec_1", "answers": {}}, lambda *args: None)
+        ask(self.those, "good")
+        return Fake.decide(self, state, questions, idempotency_key=idempotency_key)
+
+
 def test_a_row_that_breaks_its_connection_ends_although_others_are_answered() -> None:
     fake = OneBreaks()
     fake.those, clock = services(fake)
     with pytest.raises(NoAnswer):
         ask(fake.those, "bad")
+    assert clock.now > PATIENCE_S
+
+
+def test_a_broken_connection_after_a_long_wait_is_not_the_end() -> None:
+    fake = LimitedForLong()
+    fake.those, clock = services(fake)
+    fake.outcomes = iter([*[limited(PATIENCE_S * 0.4)] * 4, NoAnswer("reset")])
+    ask(fake.those, "bad")
     assert clock.now > PATIENCE_S
 
 
