@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -82,12 +85,18 @@ def _through_ray(python: str, service: Process, rows: int) -> Run:
     # Ray's sockets lie in the folder, whose path has to be short for them.
     with temporary_directory() as folder, tempfile.TemporaryFile("w+") as words:
         command = [python, "-m", "benchmarks.ray_rows", service.url, str(rows), folder]
-        environment = python_environment()
-        child = subprocess.Popen(command, env=environment, stdout=words, stderr=subprocess.STDOUT)
-        memory = []
-        while child.poll() is None:
-            memory += [sizes] if (sizes := [memory_mb(pid) for pid in _actors(child.pid)]) else []
-            time.sleep(LOOK_S)
+        # Left alone, Ray's workers give way to all else on the machine, which may have other work.
+        environment = {**python_environment(), "RAY_worker_niceness": "0"}
+        child = subprocess.Popen(
+            command, env=environment, stdout=words, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            memory = list(_memory(child))
+        finally:
+            # Also what Ray has left behind, and all of it where the benchmark is interrupted.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
         words.seek(0)
         said = words.read()
     if child.returncode:
@@ -96,6 +105,14 @@ def _through_ray(python: str, service: Process, rows: int) -> Run:
     if found["came"] != rows or found["failed"]:
         raise BenchmarkError(f"of {rows} rows {found['came']} came, {found['failed']} failed")
     return Run(found["rate"], max(memory[len(memory) // 5]), max(memory[-1]))
+
+
+def _memory(child: subprocess.Popen[bytes]) -> Iterator[list[float]]:
+    """What each actor takes, in MiB, again and again until the program has ended."""
+    while child.poll() is None:
+        if sizes := [memory_mb(pid) for pid in _actors(child.pid)]:
+            yield sizes
+        time.sleep(LOOK_S)
 
 
 def _actors(pid: int) -> list[int]:

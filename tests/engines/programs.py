@@ -53,7 +53,8 @@ class Program:
             self._process = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env={**environment(), "PYTHONPATH": str(ROOT)},
+                # Left alone, Ray's workers give way to all else on the machine.
+                env={**environment(), "PYTHONPATH": str(ROOT), "RAY_worker_niceness": "0"},
                 stdout=words,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
