@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from svc import limits
 from svc.engine.ask import Asker
 from svc.engine.cache import DecisionCache
-from svc.engine.calls import CallPool
-from svc.engine.debias import DebiasMemory
+from svc.engine.calls import CallPool, Calls
+from svc.engine.debias import BothOrders, DebiasMemory
 from svc.engine.decide import Engine, Journal
 from svc.engine.plans import ModelResult
+from svc.engine.replay import ReplayedCalls
 from svc.engine.setup import KeyOf, Know
-from svc.flows import FlowPool
+from svc.flows import FlowPool, FlowsInTurn
 from svc.learning import (
     Knowledge,
     Learner,
@@ -32,8 +33,11 @@ from svc.providers import (
     Admission,
     Client,
     Provider,
+    ReplayClient,
+    Replies,
     Router,
     TraitMemory,
+    Traits,
     build_catalog,
     exposed_keys,
 )
@@ -114,7 +118,7 @@ class Core:
 
     catalog: Mapping[str, Provider]
     client: Client
-    calls: CallPool
+    calls: Calls
     flows: FlowPool
     router: Router
     asker: Asker
@@ -210,6 +214,31 @@ def assemble(
     asker = Asker(client, calls, cache, DebiasMemory(), usage)
     latest = settings.latest_config
     engine = Engine(router, asker, flows, journal, salt, latest, knowledge, project_key)
+    return Core(catalog, client, calls, flows, router, asker, engine)
+
+
+def assemble_replay(
+    settings: Settings,
+    replies: Replies,
+    known: Mapping[str, Traits],
+    *,
+    journal: Journal,
+    salt: bytes,
+    knowledge: Know = nothing_known,
+) -> Core:
+    """The engine where replies of models come from `replies`, for decisions made in one thread.
+
+    It learns nothing from one decision to the next, and remembers none: made again, a decision
+    asks for the same replies. `known` are the traits of models, see `ReplayClient`. Raises
+    `SettingsError`.
+    """
+    catalog = build_catalog(settings)
+    client = ReplayClient(catalog, replies, known)
+    calls, flows = ReplayedCalls(client), FlowsInTurn()
+    router = Router(catalog, settings.model, client.list_models)
+    cache: DecisionCache[ModelResult] = DecisionCache(0)
+    asker = Asker(client, calls, cache, BothOrders())
+    engine = Engine(router, asker, flows, journal, salt, settings.latest_config, knowledge)
     return Core(catalog, client, calls, flows, router, asker, engine)
 
 

@@ -3,6 +3,7 @@
     SvcError
     ├── SettingsError            stops the start; one line that names the variable or option
     ├── StorageError, UnknownDecision and others: the store's own, see `svc/store/errors.py`
+    ├── Pending                  ends a decision until the reply to one of its calls is there
     └── ApiError                 has the HTTP status and the `type` that the caller sees
         ├── InvalidJson          400  invalid_json
         │   └── UnknownMode           the request names a mode that there is not
@@ -45,6 +46,13 @@ class SvcError(Exception):
 
 class SettingsError(SvcError):
     """A setting that stops the start; the message names it and what is allowed."""
+
+
+class Pending(SvcError):
+    """The reply to a call is not there yet; the decision is made again once it is.
+
+    It is no `ApiError`, so that nothing takes it for a model that failed, and no caller sees it.
+    """
 
 
 class ApiError(SvcError):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 from svc.deadline import Deadline
-from svc.errors import ENDING, ApiError, Timeout
+from svc.errors import ENDING, ApiError, Pending, Timeout
 
 T = TypeVar("T")
 Job = Callable[[Deadline], T]
@@ -95,6 +96,55 @@ class FlowPool:
     def close(self) -> None:
         """Let no further flow start, and wait for those under way."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+class FlowsInTurn(FlowPool):
+    """Runs the jobs of a decision one after the other, in the caller's thread.
+
+    For decisions from replies that are known: `Pending` is raised after all jobs that are run at
+    the same time elsewhere, so that each of them has made its calls.
+    """
+
+    def __init__(self) -> None:
+        """No thread is started."""
+
+    def run(self, jobs: Sequence[Job[T]], deadline: Deadline) -> list[T | ApiError]:
+        """The outcome of each job. Raises one of `ENDING` and `Pending`."""
+        return each_of([partial(_outcome, job, deadline) for job in jobs])
+
+    def race(
+        self, races: Sequence[Sequence[Job[T]]], valid: Callable[[T], bool], deadline: Deadline
+    ) -> list[Race[T]]:
+        """The first valid outcome of each race, in the order of its jobs, as nobody is faster.
+
+        A job is run only where those before it gave no valid outcome. Raises as `run` does.
+        """
+        return each_of([partial(_raced, jobs, valid, deadline) for jobs in races])
+
+    def close(self) -> None:
+        """Nothing is under way."""
+
+
+def each_of(steps: Sequence[Callable[[], T]]) -> list[T]:
+    """The result of each step. All are taken before `Pending` is raised where one raised it."""
+    results, pending = [], None
+    for step in steps:
+        try:
+            results.append(step())
+        except Pending as error:
+            pending = error
+    if pending is not None:
+        raise pending
+    return results
+
+
+def _raced(jobs: Sequence[Job[T]], valid: Callable[[T], bool], deadline: Deadline) -> Race[T]:
+    race = Race(len(jobs), valid, deadline.branch())
+    for index, job in enumerate(jobs):
+        race.finish(index, _outcome(job, deadline))
+        if not race.running:
+            break
+    return race
 
 
 def _outcome(job: Job[T], deadline: Deadline) -> T | ApiError:

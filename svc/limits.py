@@ -116,6 +116,17 @@ REPLY_PARTS_ALWAYS_READ = 4_096
 # The alternatives that are requested at each position of a reply.
 TOP_LOGPROBS = 20
 
+# What a provider's Batch API takes in one batch: lines, and bytes of their file.
+BATCH_LINES = 50_000
+BATCH_BYTES = 200_000_000
+
+# The largest file of results that is read of a batch, in bytes.
+BATCH_OUTPUT_BYTES = 8 * 1024**3
+
+# The seconds between two looks after batches at a provider, and what an operator may set.
+BATCH_POLL_S = 30.0
+BATCH_POLLS_S = (0.1, 3_600.0)
+
 # The labels that a calibrator or a conformal set needs. While there is no calibrator, a fit is
 # tried again whenever the second number of labels was added.
 MIN_LABELS = 30

@@ -44,7 +44,9 @@ _FLAGS = {
     "workers": "--workers",
 }
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-_PROVIDER = re.compile(r"SVC_PROVIDER_([A-Z0-9_]+)_(URL|KEY|RPM|TIMEOUT|PRICE|KIND|TOP_LOGPROBS)")
+_PROVIDER = re.compile(
+    r"SVC_PROVIDER_([A-Z0-9_]+)_(URL|KEY|RPM|TIMEOUT|PRICE|KIND|TOP_LOGPROBS|BATCH)"
+)
 _INTEGER = re.compile(r"[0-9]{1,15}")
 _DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{0,15})?|\.[0-9]{1,15}")
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?")
@@ -59,7 +61,7 @@ class ProviderOverride:
 
     `rpm` is in calls a minute. `timeout_s` bounds one call. `price` is in dollars per million
     tokens, of input and of output. `kind` is one of `KINDS`. `top_logprobs` alternatives are
-    requested at each position.
+    requested at each position. `batch` says whether it has OpenAI's Batch API.
     """
 
     url: str | None = None
@@ -69,6 +71,7 @@ class ProviderOverride:
     price: tuple[float, float] | None = None
     kind: str | None = None
     top_logprobs: int | None = None
+    batch: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +79,9 @@ class Settings:
     """Everything that is decided before the start; secrets are left out of its repr.
 
     `workers` are processes that answer requests. `provider_url`, `rpm` (calls a minute) and
-    `daily_limit` (calls a UTC day) are the aggregator's. `providers` are by lower-case name, and
-    `api_keys` holds every variable that ends with `_API_KEY`.
+    `daily_limit` (calls a UTC day) are the aggregator's. Batches at providers are looked after
+    every `batch_poll_s` seconds. `providers` are by lower-case name, and `api_keys` holds every
+    variable that ends with `_API_KEY`.
     """
 
     host: str = "127.0.0.1"
@@ -93,6 +97,7 @@ class Settings:
     provider_url: str | None = None
     rpm: int | None = None
     daily_limit: int | None = None
+    batch_poll_s: float = limits.BATCH_POLL_S
     log: str = "text"
     log_level: str = "info"
     master_key: str | None = field(default=None, repr=False)
@@ -254,6 +259,8 @@ def _variables(source: _FlagsAndEnvironment) -> dict[str, object]:
         given["rpm"] = value.integer(*limits.RPM)
     if value := source.get("SVC_DAILY_LIMIT"):
         given["daily_limit"] = value.integer(*DAILY_LIMITS)
+    if value := source.get("SVC_BATCH_POLL_S"):
+        given["batch_poll_s"] = value.seconds(*limits.BATCH_POLLS_S)
     if value := source.get("SVC_LOG"):
         given["log"] = value.lowered().one_of(*LOG_FORMATS)
     if value := source.get("SVC_LOG_LEVEL"):
@@ -272,7 +279,8 @@ def _overrides(environ: Mapping[str, str]) -> dict[str, ProviderOverride]:
         if match is None:
             raise SettingsError(
                 f"{variable}: no such setting; allowed: SVC_PROVIDER_URL, and "
-                "SVC_PROVIDER_<NAME>_URL, _KEY, _KIND, _RPM, _TIMEOUT, _PRICE or _TOP_LOGPROBS"
+                "SVC_PROVIDER_<NAME>_URL, _KEY, _KIND, _RPM, _TIMEOUT, _PRICE, _TOP_LOGPROBS "
+                "or _BATCH"
             )
         name, value = match[1].lower(), _Value(variable, text)
         by_provider.setdefault(name, {}).update(_override(match[2], value))
@@ -292,6 +300,8 @@ def _override(suffix: str, value: _Value) -> dict[str, object]:
         return {"kind": value.lowered().one_of(*KINDS)}
     if suffix == "TOP_LOGPROBS":
         return {"top_logprobs": value.integer(1, limits.TOP_LOGPROBS)}
+    if suffix == "BATCH":
+        return {"batch": value.flag()}
     return {"price": value.price()}
 
 

@@ -12,7 +12,7 @@ from svc.deadline import Deadline
 from svc.engine import ladder, prompt
 from svc.engine.attempt import Attempt, CallTarget, Runner, calls_needed
 from svc.engine.cache import DecisionCache, cache_key
-from svc.engine.calls import CallPool, Outcome
+from svc.engine.calls import Calls, Outcome
 from svc.engine.debias import AUTO, DebiasMemory
 from svc.engine.ladder import Climb, moves_on
 from svc.engine.plans import ModelResult
@@ -102,7 +102,7 @@ class Asker:
     def __init__(
         self,
         facts: ModelFacts,
-        calls: CallPool,
+        calls: Calls,
         cache: DecisionCache[ModelResult],
         memory: DebiasMemory,
         usage: Usage | None = None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from svc.deadline import Deadline
 from svc.engine import prompt, reply
-from svc.engine.calls import Call, CallPool, Outcome
+from svc.engine.calls import Call, Calls, Outcome
 from svc.engine.label_reading import (
     answer_tokens,
     read_lines,
@@ -77,7 +77,7 @@ class Attempt:
 class Runner:
     """Carries out attempts; `spend` takes calls from the request's, `book` notes their outcomes."""
 
-    calls: CallPool
+    calls: Calls
     spend: Callable[[int], None]
     book: Callable[[Sequence[Outcome]], None]
     deadline: Deadline

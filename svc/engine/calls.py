@@ -55,6 +55,13 @@ class ChatClient(Protocol):
     ) -> Completion: ...
 
 
+class Calls(Protocol):
+    """Carries out the calls of a flow."""
+
+    def run(self, calls: Sequence[Call], deadline: Deadline) -> list[Outcome]: ...
+    def close(self) -> None: ...
+
+
 class Gate(Protocol):
     """Says how long a call to a provider has to wait."""
 
@@ -210,8 +217,13 @@ class CallPool:
 def _corrects(pending: _PendingCall, error: ParameterRefused) -> bool:
     """Correct a call by what was refused; False where that was corrected before."""
     before = pending.corrections
-    pending.corrections = before.plus(_correction(error), error.lasting)
+    pending.corrections = corrected(before, error)
     return pending.corrections.all != before.all
+
+
+def corrected(before: Corrections, error: ParameterRefused) -> Corrections:
+    """The corrections of a call after one more refusal."""
+    return before.plus(_correction(error), error.lasting)
 
 
 def _correction(error: ParameterRefused) -> Traits:

@@ -82,6 +82,18 @@ class DebiasMemory:
         return record
 
 
+class BothOrders(DebiasMemory):
+    """Learns nothing, so that every request is asked in both orders."""
+
+    def wants_pair(self, model_id: str, questions: Sequence[Question]) -> bool:
+        return any(question.reversible for question in questions)
+
+    def learn(
+        self, model_id: str, questions: Sequence[Question], orders: Sequence[Sequence[Reading]]
+    ) -> None:
+        """Nothing is learned."""
+
+
 def _agree(question: Question, first: Reading, second: Reading) -> bool:
     """The same top answer, and its probability within the tolerance."""
     gap = abs(question.confidence(first) - question.confidence(second))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from svc.providers.admission import Admission
+from svc.providers.batch_protocols import RemoteBatch, State
+from svc.providers.batches import BatchClient
 from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
-from svc.providers.catalog import CHAT, Provider, build_catalog, exposed_keys
+from svc.providers.catalog import CHAT, BatchTerms, Provider, build_catalog, exposed_keys
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
@@ -22,7 +24,8 @@ from svc.providers.failures import (
 from svc.providers.prices import price_of
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
-from svc.providers.replies import Completion, Token
+from svc.providers.replays import ReplayClient, Replies
+from svc.providers.replies import Completion, Reply, Token
 from svc.providers.routing import Router
 from svc.providers.traits import (
     JSON_WAYS,
@@ -34,6 +37,8 @@ from svc.providers.traits import (
     TraitMemory,
     Traits,
     Way,
+    as_text,
+    from_text,
 )
 from svc.providers.transport import Transport, trusted
 from svc.providers.watchdog import Watchdog
@@ -49,6 +54,8 @@ __all__ = [
     "NO_CORRECTIONS",
     "Admission",
     "BadReply",
+    "BatchClient",
+    "BatchTerms",
     "ChatCall",
     "Client",
     "Completion",
@@ -63,8 +70,13 @@ __all__ = [
     "Provider",
     "ProviderError",
     "Reason",
+    "RemoteBatch",
+    "ReplayClient",
+    "Replies",
+    "Reply",
     "Router",
     "Rung",
+    "State",
     "Throttled",
     "Token",
     "TooLong",
@@ -75,8 +87,10 @@ __all__ = [
     "Watchdog",
     "Way",
     "api_error_of",
+    "as_text",
     "build_catalog",
     "exposed_keys",
+    "from_text",
     "price_of",
     "trusted",
 ]

@@ -21,6 +21,19 @@ CHAT = "chat"
 
 
 @dataclass(frozen=True, slots=True)
+class BatchTerms:
+    """What a provider's Batch API is: its protocol, and the most lines and bytes of one batch.
+
+    A call costs `price` times what it costs by itself.
+    """
+
+    protocol: str = "openai"
+    lines: int = limits.BATCH_LINES
+    bytes: int = limits.BATCH_BYTES
+    price: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class Provider:
     """One API that answers questions or completes chats, and how it is called.
 
@@ -30,7 +43,8 @@ class Provider:
     built in and reached over the network, so that ids without a prefix may go to it. `top_logprobs`
     alternatives are requested at each position. `kind` is the protocol of its server, a key of
     `PROTOCOLS`. `extra` holds further fields of every body. `usual_models` are the provider's own
-    ids, the most suitable first.
+    ids, the most suitable first. `batch` is None where it has no Batch API that is known here.
+    Calls cost `price_share` times their price.
     """
 
     name: str
@@ -47,6 +61,12 @@ class Provider:
     kind: str = CHAT
     extra: Mapping[str, Any] = field(default_factory=dict)
     usual_models: tuple[str, ...] = ()
+    batch: BatchTerms | None = None
+    price_share: float = 1.0
+
+    def batched(self) -> Provider:
+        """The same provider with the prices of its Batch API."""
+        return replace(self, price_share=self.batch.price if self.batch else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +103,7 @@ _HOSTED = dict(
             "gpt-5.4-mini",
             "gpt-5-mini",
             tokens_field="max_completion_tokens",
+            batch=BatchTerms(),
         ),
         _hosted(
             "anthropic",
@@ -108,6 +129,7 @@ _HOSTED = dict(
             "llama-3.3-70b-versatile",
             "openai/gpt-oss-20b",
             "llama-3.1-8b-instant",
+            batch=BatchTerms(bytes=100_000_000),
         ),
         _hosted(
             "mistral",
@@ -115,6 +137,7 @@ _HOSTED = dict(
             "MISTRAL_API_KEY",
             "mistral-small-latest",
             "mistral-medium-latest",
+            batch=BatchTerms("mistral"),
         ),
         _hosted(
             "deepseek",
@@ -265,7 +288,14 @@ def _overridden(provider: Provider, override: ProviderOverride | None) -> Provid
         price=override.price or provider.price,
         kind=override.kind or provider.kind,
         top_logprobs=override.top_logprobs or provider.top_logprobs,
+        batch=_batch(provider, override.batch),
     )
+
+
+def _batch(provider: Provider, wanted: bool | None) -> BatchTerms | None:
+    if wanted is None:
+        return provider.batch
+    return (provider.batch or BatchTerms()) if wanted else None
 
 
 def _custom(name: str, override: ProviderOverride) -> Provider:

@@ -40,7 +40,8 @@ from svc.records import Model
 # The time for reading a provider's list of models.
 LIST_TIMEOUT_S = 10.0
 
-_EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
+# What is sent with a request that is no call of a model.
+EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _log = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class Client:
             sent = SentCall(body, Redactor(call, key), provider.aggregator)
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
-            reply = self._exchange(provider, "POST", protocol.path, key, data, limit, deadline)
+            reply = self._asked(model, protocol.path, key, data, limit, deadline)
             _spend(reply.body, deadline)
             payload = read_payload(reply, sent, self._now())
             if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
@@ -119,7 +120,7 @@ class Client:
 
     def list_models(self, provider: Provider, timeout_s: float = LIST_TIMEOUT_S) -> list[str]:
         """The ids that the provider's `/models` lists; raises a `ProviderError`."""
-        sent = SentCall({}, Redactor(_EMPTY_CALL, provider.key), provider.aggregator)
+        sent = SentCall({}, Redactor(EMPTY_CALL, provider.key), provider.aggregator)
         try:
             reply = self._exchange(provider, "GET", "/models", provider.key, None, timeout_s)
             _spend(reply.body, None)
@@ -137,6 +138,19 @@ class Client:
         self._watchdog.close()
         for transport in self._transports.values():
             transport.close()
+
+    def _asked(
+        self,
+        model: Model,
+        path: str,
+        key: str | None,
+        data: bytes,
+        timeout_s: float,
+        deadline: Deadline | None,
+    ) -> Reply:
+        """The provider's reply to a body."""
+        provider = self._catalog[model.provider]
+        return self._exchange(provider, "POST", path, key, data, timeout_s, deadline)
 
     def _exchange(
         self,
@@ -182,6 +196,11 @@ def _failure(watch: Watch, error: Exception | None) -> ProviderError:
     timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
     if watch.expired or isinstance(error, timeouts):
         return CallTimedOut("the call took too long")
+    return broken(error)
+
+
+def broken(error: Exception | None) -> ProviderError:
+    """What an error of a connection means; only its type is kept."""
     kind = type(error).__name__
     if isinstance(error, TooLong):
         return BadReply("the reply is too long")
@@ -192,7 +211,7 @@ def _failure(watch: Watch, error: Exception | None) -> ProviderError:
     # A URL or a header is malformed. This stands first because some such errors are OSErrors too.
     if isinstance(error, ValueError):
         return Refused(f"the call could not be made ({kind})")
-    broken = (requests.ConnectionError, urllib3.exceptions.HTTPError, http.client.HTTPException)
-    if isinstance(error, (*broken, requests.exceptions.ChunkedEncodingError, OSError)):
+    breaks = (requests.ConnectionError, urllib3.exceptions.HTTPError, http.client.HTTPException)
+    if isinstance(error, (*breaks, requests.exceptions.ChunkedEncodingError, OSError)):
         return ServerTrouble(f"the connection broke ({kind})")
     return Refused(f"the call could not be made ({kind})")

@@ -97,7 +97,10 @@ def price_of(provider: Provider, model_name: str) -> tuple[float, float] | None:
     """Dollars per million tokens of input and output, None where nobody knows them before."""
     if provider.local:
         return (0.0, 0.0)
-    return provider.price or _list_price(provider, model_name)
+    price = provider.price or _list_price(provider, model_name)
+    if price is None or provider.price_share == 1:
+        return price
+    return price[0] * provider.price_share, price[1] * provider.price_share
 
 
 def _list_price(provider: Provider, model_name: str) -> tuple[float, float] | None:

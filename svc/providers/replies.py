@@ -146,10 +146,19 @@ def read_model(payload: Any) -> str:
     return f"{model} {fingerprint}" if model and fingerprint else model or fingerprint
 
 
-def read_models(reply: Reply, call: SentCall, now: float) -> list[str]:
-    """The ids in a reply of `/models`; raises a `ProviderError` for any other reply."""
+def read_json(reply: Reply, call: SentCall, now: float) -> Any:
+    """The decoded body of a reply to what is no call of a model.
+
+    Raises a `ProviderError` for an error.
+    """
     payload = _decode(reply.body)
     _check_error(reply, payload, call, now)
+    return payload
+
+
+def read_models(reply: Reply, call: SentCall, now: float) -> list[str]:
+    """The ids in a reply of `/models`; raises a `ProviderError` for any other reply."""
+    payload = read_json(reply, call, now)
     listed = payload
     if isinstance(payload, dict):
         listed = payload.get("data", payload.get("models"))

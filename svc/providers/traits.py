@@ -291,6 +291,19 @@ def _digest(model_id: str) -> int:
     return int.from_bytes(hashlib.blake2b(model_id.encode(), digest_size=8).digest()) or 1
 
 
+def as_text(traits: Traits) -> str:
+    """Traits as a text that `from_text` reads."""
+    return _TRAITS.pack(*_packed(traits)).hex()
+
+
+def from_text(text: str) -> Traits:
+    """The traits that `as_text` wrote. Raises `ValueError` for any other text."""
+    try:
+        return _unpacked(bytes.fromhex(text))
+    except struct.error as error:
+        raise ValueError(str(error)) from None
+
+
 def _packed(traits: Traits) -> tuple[float, ...]:
     bits = sum(1 << index for index, name in enumerate(FIELDS) if name in traits.refused)
     rungs = [

@@ -1,0 +1,215 @@
+"""The HTTP of a provider's Batch API: files of calls go there, and files of results come back."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import requests
+from requests.utils import get_environ_proxies
+
+from svc import __version__, limits
+from svc.jsontext import JsonObject
+from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch
+from svc.providers.catalog import BatchTerms, Provider
+from svc.providers.client import EMPTY_CALL, broken
+from svc.providers.failures import BadReply, CallTimedOut, Gone, ProviderError
+from svc.providers.redaction import Redactor
+from svc.providers.refusals import SentCall
+from svc.providers.replies import Reply, read_json
+
+# Seconds until a connection is there, and between two pieces of what is sent or comes.
+CONNECT_S, PIECE_S = 10.0, 120.0
+
+# More pages of a list are not read: whoever has more batches than this cannot find one again.
+PAGES = 1_000
+
+# The longest reply but a file of results, in bytes. Lists of files have no pages everywhere.
+_LIST_BYTES = 64 * 1024 * 1024
+
+_CHUNK_BYTES = 256 * 1024
+
+
+class BatchClient:
+    """The Batch API of one provider; all methods raise a `ProviderError`."""
+
+    def __init__(self, provider: Provider, now: Callable[[], float] = time.time) -> None:
+        """`now` is in seconds since the epoch."""
+        self.terms = provider.batch or BatchTerms()
+        self.protocol = BATCH_PROTOCOLS[self.terms.protocol]
+        self._url, self._now = provider.url, now
+        self._redactor = Redactor(EMPTY_CALL, provider.key)
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.proxies = {} if provider.local else get_environ_proxies(provider.url)
+        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+        self._session.verify = bundle or True
+        self._session.headers.update({"User-Agent": f"svc/{__version__}"})
+        if provider.key is not None:
+            self._session.headers["Authorization"] = f"Bearer {provider.key}"
+
+    def upload(self, name: str, path: Path) -> str:
+        """Upload a file of calls under this name; its id."""
+        form = _Form(name, path)
+        payload = self._json("POST", "/files", form, {"Content-Type": form.content_type})
+        found = payload.get("id") if isinstance(payload, dict) else None
+        if not isinstance(found, str):
+            raise BadReply("no file in the reply")
+        return found
+
+    def find_file(self, name: str) -> str | None:
+        """The id of an uploaded file, None where no file has this name."""
+        payload = self._json("GET", "/files?purpose=batch")
+        listed = payload.get("data") if isinstance(payload, dict) else None
+        for one in listed if isinstance(listed, list) else []:
+            if isinstance(one, dict) and one.get("filename") == name:
+                return str(one.get("id"))
+        return None
+
+    def create(self, file_id: str, name: str, model: str) -> RemoteBatch:
+        """Create a batch of a file's calls to one model."""
+        body = json.dumps(self.protocol.creation(file_id, name, model)).encode()
+        return self._batch("POST", "", body)
+
+    def find(self, name: str) -> RemoteBatch | None:
+        """The batch that was created under this name, None where there is none."""
+        query = self.protocol.first_page()
+        for number in range(PAGES):
+            payload = self._json("GET", self.protocol.path + query)
+            for batch in self._listed(payload):
+                if batch.name == name:
+                    return batch
+            query = self.protocol.page(payload, number)
+            if not query:
+                return None
+        raise BadReply(f"the list of batches has over {PAGES:,} pages")
+
+    def look(self, batch_id: str) -> RemoteBatch:
+        """The batch as it is now."""
+        return self._batch("GET", f"/{batch_id}")
+
+    def cancel(self, batch_id: str) -> None:
+        """Ask the provider to carry out no more of a batch."""
+        self._json("POST", f"{self.protocol.path}/{batch_id}/cancel", b"")
+
+    def download(self, file_id: str, target: BinaryIO) -> None:
+        """Write a file of results into `target`."""
+        size = 0
+        for chunk in self._pieces("GET", f"/files/{file_id}/content"):
+            size += len(chunk)
+            if size > limits.BATCH_OUTPUT_BYTES:
+                raise BadReply("the file of results is too long")
+            target.write(chunk)
+
+    def delete(self, file_id: str) -> None:
+        """Delete a file at the provider."""
+        self._json("DELETE", f"/files/{file_id}")
+
+    def code(self, code: str) -> str:
+        """A code of the provider's, or an empty text where it does not look like one."""
+        return self._redactor.code(code)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._session.close()
+
+    def _batch(self, method: str, path: str, body: bytes | None = None) -> RemoteBatch:
+        payload = self._json(method, self.protocol.path + path, body)
+        try:
+            return self.protocol.read(payload)
+        except ValueError as error:
+            raise BadReply(str(error)) from None
+
+    def _listed(self, payload: Any) -> Iterator[RemoteBatch]:
+        if not isinstance(payload, dict):
+            raise BadReply("no list of batches in the reply")
+        for one in payload.get("data") or []:
+            try:
+                yield self.protocol.read(one)
+            except ValueError:
+                continue
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        body: bytes | _Form | None = None,
+        headers: JsonObject | None = None,
+    ) -> Any:
+        data = b""
+        for piece in self._pieces(method, path, body, headers):
+            data += piece
+            if len(data) > _LIST_BYTES:
+                raise BadReply("the reply is too long")
+        try:
+            return json.loads(data or b"null")
+        except (ValueError, RecursionError):
+            raise BadReply("the reply is no JSON") from None
+
+    def _pieces(
+        self,
+        method: str,
+        path: str,
+        body: bytes | _Form | None = None,
+        headers: JsonObject | None = None,
+    ) -> Iterator[bytes]:
+        """The body of a reply that is no error."""
+        try:
+            with self._session.request(
+                method,
+                self._url + path,
+                data=body,
+                headers=headers or {"Content-Type": "application/json"},
+                timeout=(CONNECT_S, PIECE_S),
+                allow_redirects=False,
+                stream=True,
+            ) as response:
+                if response.status_code >= 300:
+                    raise self._refusal(response)
+                while chunk := response.raw.read(_CHUNK_BYTES, decode_content=True):
+                    yield chunk
+        except ProviderError:
+            raise
+        except requests.Timeout:
+            raise CallTimedOut("the call took too long") from None
+        except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
+            raise broken(error) from None
+
+    def _refusal(self, response: requests.Response) -> ProviderError:
+        data = response.raw.read(limits.REPLY_BYTES, decode_content=True)
+        reply = Reply(response.status_code, response.headers, data)
+        try:
+            read_json(reply, SentCall({}, self._redactor), self._now())
+        except ProviderError as error:
+            return error
+        return Gone(f"{response.status_code}")
+
+
+class _Form:
+    """A file as a form that is sent piece by piece (RFC 7578)."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        boundary = secrets.token_hex(16)
+        self.content_type = f"multipart/form-data; boundary={boundary}"
+        self._path = path
+        self._head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+            "Content-Type: application/jsonl\r\n\r\n"
+        ).encode()
+        self._tail = f"\r\n--{boundary}--\r\n".encode()
+
+    def __len__(self) -> int:
+        return len(self._head) + self._path.stat().st_size + len(self._tail)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._head
+        with self._path.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+        yield self._tail
