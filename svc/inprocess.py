@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from svc import limits, logs
-from svc.bootstrap import Core, SharedCalls, assemble
+from svc.bootstrap import Core, SharedCalls, assemble, assemble_replay
 from svc.deadline import Deadline
 from svc.demo import DemoServer
 from svc.engine import planned_calls
@@ -26,6 +26,7 @@ from svc.engine.prompt import PromptInput
 from svc.errors import InvalidRequest, QuotaSpent
 from svc.jsontext import JsonObject
 from svc.pins import PINS
+from svc.providers import Replies, Traits
 from svc.questions import Question
 from svc.records import Decision, Model
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest, PlanField
@@ -97,6 +98,8 @@ class InProcess:
         # The pin that decisions are made under.
         self.config = settings.latest_config
         self.budgeted = settings.daily_limit is not None
+        # The seconds between two looks after a batch at a provider.
+        self.poll_s = settings.batch_poll_s
         self._router, self._asker, self._engine = core.router, core.asker, core.engine
         self._under_way: set[Deadline] = set()
         self._cut = False
@@ -198,15 +201,33 @@ def engine(demo: bool, concurrency: int, shared: SharedCalls | None = None) -> I
     `shared` is what this process shares with others. Raises `SettingsError` for settings that
     cannot be used.
     """
-    settings = load(os.environ)
-    level = settings.log_level if os.environ.get("SVC_LOG_LEVEL") else LOG_LEVEL
-    logs.configure(settings.log == "json", level)
+    settings = _settings()
     with ExitStack() as stack:
         if demo:
             settings = with_demo(settings, stack.enter_context(DemoServer()).url)
         shared = shared or stack.enter_context(closing(SharedCalls()))
         core = stack.enter_context(closing(_core(settings, concurrency, shared)))
         yield InProcess(core, settings)
+
+
+@contextmanager
+def replay(replies: Replies, known: Mapping[str, Traits]) -> Iterator[InProcess]:
+    """The engine by the environment's settings, where replies of models come from `replies`.
+
+    It is used by one thread; `known` are the traits of models by their ids. Raises
+    `SettingsError`.
+    """
+    settings = _settings()
+    with closing(assemble_replay(settings, replies, known, journal=Ids(), salt=SALT)) as core:
+        yield InProcess(core, settings)
+
+
+def _settings() -> Settings:
+    """The settings of the environment, by which the log is configured now."""
+    settings = load(os.environ)
+    level = settings.log_level if os.environ.get("SVC_LOG_LEVEL") else LOG_LEVEL
+    logs.configure(settings.log == "json", level)
+    return settings
 
 
 def with_demo(settings: Settings, url: str) -> Settings:

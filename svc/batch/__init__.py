@@ -6,12 +6,14 @@ from svc.batch.agreement import Agreement, add_up, check_labels, compare
 from svc.batch.children import ChildLost, forked
 from svc.batch.forms import FORMATS, TEXT, Form, Record, format_of
 from svc.batch.inputs import STANDARD, Input, InputLine, open_input
-from svc.batch.outputs import Appended, Output, open_output
+from svc.batch.interruptions import Interruptions
+from svc.batch.outputs import RUN_SUFFIX, Appended, Output, open_output
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.retries import Retried, open_retried
 from svc.batch.run import (
     FAILURES,
     AnswerLine,
+    Kind,
     LineAnswer,
     Result,
     RunEnds,
@@ -25,6 +27,7 @@ from svc.batch.workers import Workers
 __all__ = [
     "FAILURES",
     "FORMATS",
+    "RUN_SUFFIX",
     "STANDARD",
     "TEXT",
     "Agreement",
@@ -35,6 +38,8 @@ __all__ = [
     "Form",
     "Input",
     "InputLine",
+    "Interruptions",
+    "Kind",
     "LineAnswer",
     "Output",
     "Progress",

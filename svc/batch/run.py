@@ -13,7 +13,7 @@ from svc.batch.forms import Record
 from svc.batch.inputs import InputLine
 from svc.batch.outputs import Output
 from svc.batch.progress import Progress
-from svc.errors import ApiError, InternalError, QuotaSpent
+from svc.errors import ApiError, InternalError, Pending, QuotaSpent
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class Tally:
 
 
 def answer_line(answer: AnswerLine, line: InputLine) -> Result:
-    """Answer one line; every failure is a result too."""
+    """Answer one line; every failure is a result too. Raises `Pending` alone."""
     try:
         answered = answer(line.read())
         data = _encoded(line, answered.fields)
@@ -89,6 +89,8 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
         return Result(Kind.END, b"", str(error))
     except ApiError as error:
         return _error_line(line, error)
+    except Pending:
+        raise
     except Exception:
         # A failure of one line must not end the run.
         log.exception("line %d failed in an unforeseen way", line.number)
@@ -96,12 +98,19 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
     return Result(Kind.ANSWERED, data, cost_usd=answered.cost_usd)
 
 
-def write_all(results: Iterable[Result], output: Output, progress: Progress, tally: Tally) -> None:
+def write_all(
+    results: Iterable[Result],
+    output: Output,
+    progress: Progress,
+    tally: Tally,
+    outage: int | None = FAILURES,
+) -> None:
     """Write every result, in order, until the run ends or too many failures in a row stop it.
 
-    Failures are held back until a line after them is answered. Those of an outage are not written,
-    so that a later run answers these lines. `tally` is correct at any moment. Raises
-    `SettingsError` when the output cannot be written.
+    Failures are held back until a line after them is answered. Those of an outage, which are
+    `outage` in a row, are not written, so that a later run answers these lines; with None they
+    are results like any other. `tally` is correct at any moment. Raises `SettingsError` when the
+    output cannot be written.
     """
     failures = 0
     told = False
@@ -114,9 +123,9 @@ def write_all(results: Iterable[Result], output: Output, progress: Progress, tal
             progress.tell(f"The first error, of line {result.line:,}: {result.message}")
         tally.held.append(result)
         failures = _failures(failures, result.kind)
-        if failures == FAILURES:
+        if failures == outage:
             tally.stopped = (
-                f"no model answered {FAILURES} lines in a row, the last time: {result.message} "
+                f"no model answered {failures} lines in a row, the last time: {result.message} "
                 "(SVC_LOG_LEVEL=warning shows more)"
             )
             return

@@ -17,7 +17,6 @@ from svc.batch import (
     Output,
     Progress,
     Tally,
-    Workers,
     duration,
     open_input,
     rate_text,
@@ -85,10 +84,9 @@ def _go(work: Work, output: Output, answering: LineWork, threads: int) -> int:
     progress = Progress(
         sys.stderr, work.total, output.lines, drawn, unit=work.unit, waiting=waiting
     )
-    workers = Workers(work.lines, answering.work, threads, answering.cut, progress.refresh)
     try:
-        with workers as results:
-            write_all(results, output, progress, tally)
+        with answering.over(work.lines, threads, progress) as results:
+            write_all(results, output, progress, tally, answering.outage)
     except KeyboardInterrupt as interrupt:
         tally.stopped, status = "interrupted", _status(interrupt)
     except (ChildLost, BrokenInput) as error:

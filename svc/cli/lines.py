@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from svc import inprocess
-from svc.batch import AnswerLine, InputLine, Result, answer_line, forked
+from svc.batch import (
+    FAILURES,
+    AnswerLine,
+    InputLine,
+    Progress,
+    Result,
+    Workers,
+    answer_line,
+    forked,
+)
 from svc.bootstrap import SharedCalls
 from svc.cli.plans import ModelOptions
 from svc.engine.forecast import ModelForecast
@@ -24,16 +33,40 @@ LINES_A_PROCESS = 32
 Answering = Callable[[InProcess, DecisionRequest], AnswerLine]
 
 
-@dataclass(frozen=True, slots=True)
-class LineWork:
-    """The function that turns a line into a result, and the one that ends this work.
+class LineWork(Protocol):
+    """Turns lines into results.
 
-    `waiting` says for how many seconds a rate limit still delays the lines.
+    `waiting` says for how many seconds a rate limit still delays the lines. After `outage`
+    failures in a row the models are taken to be down.
+    """
+
+    @property
+    def waiting(self) -> Callable[[], float]: ...
+    @property
+    def outage(self) -> int | None: ...
+
+    def over(
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress
+    ) -> AbstractContextManager[Iterable[Result]]:
+        """The results of the lines, in their order, `at_once` of which are under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadedWork:
+    """Lines that are turned into results in threads.
+
+    `work` is the function that does it, and `cut` the one that ends this work.
     """
 
     work: Callable[[InputLine], Result]
     cut: Callable[[], None]
     waiting: Callable[[], float]
+    outage: int | None = FAILURES
+
+    def over(
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress
+    ) -> AbstractContextManager[Iterable[Result]]:
+        return Workers(lines, self.work, at_once, self.cut, progress.refresh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +120,15 @@ class InProcessAnswerer:
                     yield lines
             else:
                 with forked(threads, here) as children:
-                    yield LineWork(children.work, children.cut, shared.pauses.left)
+                    yield ThreadedWork(children.work, children.cut, shared.pauses.left)
 
     @contextmanager
     def _here(
         self, request: DecisionRequest, shared: SharedCalls, threads: int
-    ) -> Iterator[LineWork]:
+    ) -> Iterator[ThreadedWork]:
         with inprocess.engine(self._asking.demo, threads, shared) as engine:
             work = partial(answer_line, self._answering(engine, request))
-            yield LineWork(work, engine.cut, shared.pauses.left)
+            yield ThreadedWork(work, engine.cut, shared.pauses.left)
 
 
 def _processes(at_once: int) -> int:

@@ -7,10 +7,11 @@ from functools import partial
 
 import click
 
-from svc.batch import AnswerLine, LineAnswer, Record
+from svc.batch import STANDARD, AnswerLine, LineAnswer, Record
 from svc.cli import batches
 from svc.cli.batch_options import Batch, batch_options
 from svc.cli.plans import ModelOptions, model_options
+from svc.cli.provider_batches import ProviderBatchAnswerer
 from svc.cli.remote import Remote, server_options
 from svc.cli.server_lines import answerer
 from svc.inprocess import InProcess
@@ -22,6 +23,7 @@ Examples:
   svc map --demo -q support-triage --column body --ref-column id -o answers.jsonl tickets.csv
   svc map --model A,B --concurrency 64 -q questions.json -o answers.jsonl tickets.jsonl
   svc map --cascade A,B --escalate-below 0.9 -q questions.json -o answers.jsonl tickets.jsonl
+  svc map --provider-batch --model @openai/gpt-4.1-mini -q questions.json -o a.jsonl tickets.jsonl
   svc map --url http://127.0.0.1:7777 -q questions.json -o answers.jsonl tickets.jsonl
   jq -c .body mails.jsonl | svc map -q questions.json -o - - | jq .answers
 """
@@ -31,7 +33,13 @@ Examples:
 @batch_options
 @model_options
 @server_options
-def command(batch: Batch, asking: ModelOptions, remote: Remote | None) -> None:
+@click.option(
+    "--provider-batch",
+    "at_provider",
+    is_flag=True,
+    help="Ask in batches of the provider, within a day and at its lower price.",
+)
+def command(batch: Batch, asking: ModelOptions, remote: Remote | None, at_provider: bool) -> None:
     """Answer questions about every line of a file.
 
     Each line of INPUT is one JSON state, and - reads standard input. Of a file named .csv or .tsv
@@ -57,8 +65,18 @@ def command(batch: Batch, asking: ModelOptions, remote: Remote | None) -> None:
     With --url a running server answers the lines, with its models, keys and calibrators, and keeps
     each decision: it can be labelled by its id. Rates of the key and of providers are waited for,
     and so is a server that is being started again, for a minute. The result is the same.
+
+    With --provider-batch the provider of each model answers in batches, which may take a day and
+    cost less, mostly half. The replies are collected in FILE.batch until the end, and the same
+    command goes on after any interruption.
     """
-    batches.run(batch, answerer(asking, _answering, remote), command="map")
+    if not at_provider:
+        batches.run(batch, answerer(asking, _answering, remote), command="map")
+        return
+    if remote is not None or asking.demo or batch.output == STANDARD:
+        raise click.UsageError("--provider-batch goes with neither --url nor --demo nor -o -.")
+    batched = ProviderBatchAnswerer(asking, _answering, batch)
+    batches.run(batch, batched, batched.finish, command="map")
 
 
 def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:

@@ -11,7 +11,7 @@ from functools import partial
 
 from svc import jsontext
 from svc.batch import InputLine, LineAnswer, Record, Result, RunEnds, answer_line
-from svc.cli.lines import Answerer, Answering, InProcessAnswerer, LineWork, Settled
+from svc.cli.lines import Answerer, Answering, InProcessAnswerer, Settled, ThreadedWork
 from svc.cli.plans import ModelOptions
 from svc.cli.remote import Remote
 from svc.cli.server import Answer, Server, TooSlow, Unreachable
@@ -87,10 +87,10 @@ class ServerAnswerer:
                 raise SettingsError(str(error)) from None
 
     @contextmanager
-    def _start(self, rest: str, at_once: int) -> Iterator[LineWork]:
+    def _start(self, rest: str, at_once: int) -> Iterator[ThreadedWork]:
         with closing(self._server(at_once)) as server:
             lines = _Lines(server, rest)
-            yield LineWork(lines.work, lines.cut, lines.waiting)
+            yield ThreadedWork(lines.work, lines.cut, lines.waiting)
 
 
 class _Lines:

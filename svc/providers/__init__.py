@@ -10,6 +10,7 @@ from svc.providers.catalog import CHAT, BatchTerms, Provider, build_catalog, exp
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
+    CallTimedOut,
     Cut,
     FormatRefused,
     NoLogprobs,
@@ -17,6 +18,7 @@ from svc.providers.failures import (
     ParameterBounded,
     ParameterRefused,
     ProviderError,
+    ServerTrouble,
     Throttled,
     Unanswerable,
     api_error_of,
@@ -56,6 +58,7 @@ __all__ = [
     "BadReply",
     "BatchClient",
     "BatchTerms",
+    "CallTimedOut",
     "ChatCall",
     "Client",
     "Completion",
@@ -76,6 +79,7 @@ __all__ = [
     "Reply",
     "Router",
     "Rung",
+    "ServerTrouble",
     "State",
     "Throttled",
     "Token",

@@ -1,0 +1,174 @@
+"""A book of replies: which calls of a run were sent in batches, and what was replied to them.
+
+It is a folder, in which every file is there whole or not at all:
+
+    book.json          the name of the run, and what was known of its models when it began
+    000003/            a block of rows
+        01.round       the batches of its first round, whose calls are all written by then
+        01-00.calls    the calls of a batch, until it has ended
+        01-00.json     what is known of it at the provider
+        01-00.replies  its results
+
+The rows of a block are replayed until they want no further call. What they want, and the book does
+not have, is the next round.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svc.batch import Form, InputLine
+from svc.bulk.durable import whole, write_json
+from svc.bulk.replay import Replay
+from svc.bulk.sending import Sending
+from svc.bulk.wanted import BatchFile, Wanted
+from svc.errors import SettingsError
+from svc.phrases import reason
+from svc.providers import BatchClient, Reply, Traits, as_text, from_text
+from svc.records import Model
+
+
+class Book:
+    """The replies of one run, and what was known of its models when it began."""
+
+    def __init__(self, folder: Path, apis: Mapping[str, BatchClient], record: bytes) -> None:
+        """`apis` are the Batch APIs of the run's providers by their names.
+
+        `record` tells the run from others. Raises `SettingsError` where the folder cannot be used.
+        """
+        self.folder, self.apis = folder, apis
+        self._of = hashlib.sha256(record).hexdigest()
+        self._replay: Replay | None = None
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            self._facts = self._read()
+        except OSError as error:
+            raise SettingsError(f"folder {str(folder)!r}: {reason(error)}") from None
+
+    @property
+    def run(self) -> str:
+        """The name of the run, which no other has."""
+        return str(self._facts["run"])
+
+    @property
+    def known(self) -> Mapping[str, Traits] | None:
+        """The traits of its models by their ids; None while nobody has looked."""
+        traits = self._facts.get("known")
+        if traits is None:
+            return None
+        return {model: from_text(text) for model, text in traits.items()}
+
+    def check(self) -> None:
+        """Raise `SettingsError` where it is another run's."""
+        if self._facts.get("of") != self._of:
+            raise SettingsError(
+                f"folder {str(self.folder)!r} belongs to another run, whose batches may be under "
+                "way; --restart cancels them and starts again"
+            )
+
+    def cancel(self) -> None:
+        """Ask providers to carry out no more of the batches that are under way."""
+        for block in self.blocks():
+            for file in block.batches:
+                if file.provider in self.apis:
+                    Sending(file, self.apis[file.provider], 0.0).cancel()
+
+    def know(self, known: Mapping[str, Traits]) -> None:
+        """Keep the traits of the models, for all of the run."""
+        self._facts["known"] = {model: as_text(traits) for model, traits in known.items()}
+        write_json(self.folder / "book.json", self._facts)
+
+    def block(self, number: int) -> Block:
+        """The block of rows with this number."""
+        return Block(self, number)
+
+    def blocks(self) -> list[Block]:
+        """The blocks that were begun."""
+        return [Block(self, int(path.name)) for path in sorted(self.folder.glob("[0-9]*"))]
+
+    def reply(self, model: Model, body: bytes) -> Reply:
+        """The reply to a call of the row that is replayed. Raises `Pending`."""
+        assert self._replay is not None
+        return self._replay.reply(model, body)
+
+    def opened(self, replay: Replay) -> None:
+        """Give replies from this replay from now on."""
+        self._replay = replay
+
+    def remove(self) -> None:
+        """Delete all of it."""
+        shutil.rmtree(self.folder)
+
+    def _read(self) -> dict[str, Any]:
+        path = self.folder / "book.json"
+        if not path.exists():
+            write_json(path, {"run": secrets.token_hex(8), "of": self._of})
+        try:
+            facts = json.loads(path.read_bytes())
+        except ValueError:
+            facts = None
+        if not isinstance(facts, dict) or "run" not in facts:
+            raise SettingsError(f"{str(path)!r} is damaged; --restart starts again")
+        return facts
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some rows of a run, with their rounds; numbers of blocks begin at 0."""
+
+    book: Book
+    number: int
+
+    @property
+    def folder(self) -> Path:
+        return self.book.folder / f"{self.number:06}"
+
+    @property
+    def batches(self) -> list[BatchFile]:
+        """The batches of all rounds so far, in their order."""
+        listed = [one for path in self._rounds for one in json.loads(path.read_bytes())]
+        return [BatchFile(folder=self.folder, **one) for one in listed]
+
+    @property
+    def _rounds(self) -> list[Path]:
+        return sorted(self.folder.glob("*.round"))
+
+    def keep_rows(self, lines: Iterable[InputLine]) -> None:
+        """Write the rows down, which an input may give only once."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        with (self.folder / "rows").open("w", encoding="ascii") as file:
+            for line in lines:
+                data = None if line.data is None else line.data.decode("latin-1")
+                file.write(f"{json.dumps([line.number, data, line.error])}\n")
+
+    def rows(self, form: Form) -> Iterator[InputLine]:
+        """The rows, whose input has this form."""
+        with (self.folder / "rows").open(encoding="ascii") as file:
+            for text in file:
+                number, data, error = json.loads(text)
+                encoded = None if data is None else data.encode("latin-1")
+                yield InputLine(number, encoded, form, error)
+
+    @contextmanager
+    def replay(self) -> Iterator[Replay]:
+        """A replay of its rows; the calls that they want are the next round after this."""
+        with ExitStack() as stack:
+            files = [stack.enter_context(one.replies.open("rb")) for one in self.batches]
+            number = len(self._rounds) + 1
+            name = f"svc-{self.book.run}-{self.number:06}"
+            wanted = stack.enter_context(Wanted(self.folder, number, name, self.book.apis))
+            replay = Replay(files, wanted.add)
+            self.book.opened(replay)
+            yield replay
+            listed = wanted.written()
+            if listed:
+                with whole(self.folder / f"{number:04}.round") as file:
+                    file.write(json.dumps(listed).encode())

@@ -1,0 +1,40 @@
+"""Files that are there whole, also after the machine has lost power, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+# A file that is being written ends in this, until it is whole.
+PART = ".part"
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write into, which is at `path` once the block has ended without an error."""
+    part = path.with_name(path.name + PART)
+    with part.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    sync(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON value in place of the file."""
+    with whole(path) as file:
+        file.write(json.dumps(value, indent=1).encode())
+
+
+def sync(folder: Path) -> None:
+    """Make the names in a folder last."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
