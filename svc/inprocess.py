@@ -139,13 +139,18 @@ class InProcess:
                 wanted = min(wanted, max(1, provider.rpm // max(1, calls)))
         return wanted
 
-    def forecast(self, request: DecisionRequest) -> tuple[ModelForecast, ...]:
-        """What a decision on the request takes of each of its models."""
+    def forecast(
+        self, request: DecisionRequest, batched: bool = False
+    ) -> tuple[ModelForecast, ...]:
+        """What a decision on the request takes of each of its models, asked in batches or not."""
         models = [
             self._router.resolve(one) for one in (request.plan.models if request.plan else ())
         ]
         pin = PINS[self.config]
-        return tuple(of_model(request, pin, one, self._router.provider(one)) for one in models)
+        providers = [self._router.provider(one) for one in models]
+        if batched:
+            providers = [one.batched() for one in providers]
+        return tuple(of_model(request, pin, *one) for one in zip(models, providers, strict=True))
 
     def decide(self, request: DecisionRequest) -> Decision:
         """The decision on a request.

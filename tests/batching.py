@@ -97,6 +97,9 @@ class BatchDouble:
         self.files: dict[str, File] = {}
         self.batches: dict[str, Batch] = {}
         self.uploads = self.creations = 0
+        # The files of calls, in the order of their batches, and how many calls each had.
+        self.seen: list[bytes] = []
+        self.totals: list[int] = []
         self._random = random.Random(seed)
         self._lock = threading.RLock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
@@ -220,6 +223,8 @@ class BatchDouble:
         if number in self.failing:
             batch.errors.append({"code": self.failing[number], "message": "no", "line": None})
         self.batches[batch.id] = batch
+        self.seen.append(file.data)
+        self.totals.append(batch.total)
         self.creations += 1
         if self.creations - 1 in self.lost_creations:
             raise Lost
@@ -310,7 +315,9 @@ def _faults(data: bytes) -> list[Json]:
         "mismatched_model": len(models) > 1,
         "invalid_url": routes != {("POST", ENDPOINT)},
     }
-    return [{"code": code, "message": code, "line": None} for code, is_so in faults.items() if is_so]
+    return [
+        {"code": code, "message": code, "line": None} for code, is_so in faults.items() if is_so
+    ]
 
 
 def _handler_of(double: BatchDouble) -> type[BaseHTTPRequestHandler]:
@@ -342,9 +349,7 @@ def _handler_of(double: BatchDouble) -> type[BaseHTTPRequestHandler]:
 
         do_GET = do_POST = do_DELETE = _answer
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *_args: Any) -> None:
             """Nothing is logged."""
 
     return Connection
-
-

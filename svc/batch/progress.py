@@ -35,13 +35,15 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
         unit: str = "lines",
         waiting: Callable[[], float] = lambda: 0.0,
+        steady: bool = True,
     ) -> None:
         """`done` of the `total` units were there before; `drawn` shows a bar.
 
-        `waiting` says how many seconds a rate limit still delays the work.
+        `waiting` says how many seconds a rate limit still delays the work. Where it is not
+        `steady`, its rate says nothing about the time left.
         """
         self._stream, self._total, self._before, self._drawn = stream, total, done, drawn
-        self._clock, self._unit, self._waiting = clock, unit, waiting
+        self._clock, self._unit, self._waiting, self._steady = clock, unit, waiting, steady
         self._last = (done, 0, 0.0)
         self._started = clock()
         self._next = self._started + (0 if drawn else PLAIN_S)
@@ -80,8 +82,9 @@ class Progress:
     def _words(self, done: int, errors: int, cost_usd: float) -> str:
         rate = (done - self._before) / max(self.seconds, 1e-9)
         count = f"{done:,}" if self._total is None else f"{done:,} of {self._total:,}"
-        parts = [f"{count} {self._unit}", rate_text(rate), f"${cost_usd:.4f}"]
-        if self._total is not None and rate > 0:
+        rates = [rate_text(rate)] if self._steady else []
+        parts = [f"{count} {self._unit}", *rates, f"${cost_usd:.4f}"]
+        if self._total is not None and rate > 0 and self._steady:
             parts.append(f"{duration((self._total - done) / rate)} left")
         if errors:
             parts.append(f"{errors:,} errors")

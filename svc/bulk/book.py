@@ -23,15 +23,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from svc.batch import Form, InputLine
 from svc.bulk.durable import whole, write_json
 from svc.bulk.replay import Replay
-from svc.bulk.sending import Sending
 from svc.bulk.wanted import BatchFile, Wanted
 from svc.errors import SettingsError
-from svc.phrases import reason
+from svc.jsontext import JsonObject
 from svc.providers import BatchClient, Reply, Traits, as_text, from_text
 from svc.records import Model
 
@@ -51,7 +49,7 @@ class Book:
             folder.mkdir(mode=0o700, exist_ok=True)
             self._facts = self._read()
         except OSError as error:
-            raise SettingsError(f"folder {str(folder)!r}: {reason(error)}") from None
+            raise SettingsError(f"folder {str(folder)!r}: {error.strerror}") from None
 
     @property
     def run(self) -> str:
@@ -73,13 +71,6 @@ class Book:
                 f"folder {str(self.folder)!r} belongs to another run, whose batches may be under "
                 "way; --restart cancels them and starts again"
             )
-
-    def cancel(self) -> None:
-        """Ask providers to carry out no more of the batches that are under way."""
-        for block in self.blocks():
-            for file in block.batches:
-                if file.provider in self.apis:
-                    Sending(file, self.apis[file.provider], 0.0).cancel()
 
     def know(self, known: Mapping[str, Traits]) -> None:
         """Keep the traits of the models, for all of the run."""
@@ -107,7 +98,7 @@ class Book:
         """Delete all of it."""
         shutil.rmtree(self.folder)
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> JsonObject:
         path = self.folder / "book.json"
         if not path.exists():
             write_json(path, {"run": secrets.token_hex(8), "of": self._of})

@@ -43,6 +43,14 @@ class _Running:
         return not self.answered and all(one.over for one in self.sendings)
 
 
+def cancel(book: Book) -> None:
+    """Ask providers to carry out no more of the batches that are under way."""
+    for block in book.blocks():
+        for file in block.batches:
+            if file.provider in book.apis:
+                Sending(file, book.apis[file.provider], 0.0).cancel()
+
+
 class Rounds:
     """Answers the lines of a run; each result comes after those of all lines before it."""
 

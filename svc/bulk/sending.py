@@ -22,6 +22,7 @@ from svc.bulk.durable import PART, whole, write_json
 from svc.bulk.replay import NO_STATUS
 from svc.bulk.wanted import BatchFile
 from svc.errors import SvcError
+from svc.jsontext import JsonObject
 from svc.providers import (
     BadReply,
     BatchClient,
@@ -113,9 +114,13 @@ class Sending:
 
     def cancel(self) -> None:
         """Ask the provider to carry out no more of it."""
-        if self._record.batch is not None and not self.over:
-            with suppress(ProviderError):
-                self._api.cancel(self._record.batch)
+        if self.over:
+            return
+        with suppress(ProviderError):
+            lost = self._record.creating and self._record.batch is None
+            batch = self._api.find(self._name) if lost else None
+            if (found := batch.id if batch else self._record.batch) is not None:
+                self._api.cancel(found)
 
     @property
     def _name(self) -> str:
@@ -227,8 +232,9 @@ class Sending:
                 self._api.delete(file_id or "")
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_bytes()) if path.exists() else {}
+def _read(path: Path) -> JsonObject:
+    record: JsonObject = json.loads(path.read_bytes()) if path.exists() else {}
+    return record
 
 
 def _result(line: bytes) -> tuple[str, int, bytes] | None:
@@ -242,7 +248,7 @@ def _result(line: bytes) -> tuple[str, int, bytes] | None:
         return None
     response = value.get("response")
     status = response.get("status_code") if isinstance(response, dict) else None
-    if status not in _STATUSES:
+    if not isinstance(response, dict) or not isinstance(status, int) or status not in _STATUSES:
         return call, NO_STATUS, b"{}"
     body = json.dumps(response.get("body"), separators=(",", ":"))
     return call, status, body.encode()

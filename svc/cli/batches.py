@@ -80,9 +80,14 @@ def _go(work: Work, output: Output, answering: LineWork, threads: int) -> int:
     """Write all lines; the exit status."""
     tally, status = Tally(output.lines, output.errors), 0
     drawn = sys.stderr.isatty() and (output.resumable or not sys.stdout.isatty())
-    waiting = answering.waiting
     progress = Progress(
-        sys.stderr, work.total, output.lines, drawn, unit=work.unit, waiting=waiting
+        sys.stderr,
+        work.total,
+        output.lines,
+        drawn,
+        unit=work.unit,
+        waiting=answering.waiting,
+        steady=answering.steady,
     )
     try:
         with answering.over(work.lines, threads, progress) as results:

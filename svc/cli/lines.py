@@ -37,13 +37,16 @@ class LineWork(Protocol):
     """Turns lines into results.
 
     `waiting` says for how many seconds a rate limit still delays the lines. After `outage`
-    failures in a row the models are taken to be down.
+    failures in a row the models are taken to be down. Where lines do not come one by one, the work
+    is not `steady`.
     """
 
     @property
     def waiting(self) -> Callable[[], float]: ...
     @property
     def outage(self) -> int | None: ...
+    @property
+    def steady(self) -> bool: ...
 
     def over(
         self, lines: Iterator[InputLine], at_once: int, progress: Progress
@@ -62,6 +65,7 @@ class ThreadedWork:
     cut: Callable[[], None]
     waiting: Callable[[], float]
     outage: int | None = FAILURES
+    steady: bool = True
 
     def over(
         self, lines: Iterator[InputLine], at_once: int, progress: Progress

@@ -7,11 +7,10 @@ from functools import partial
 
 import click
 
-from svc.batch import STANDARD, AnswerLine, LineAnswer, Record
+from svc.batch import AnswerLine, LineAnswer, Record
 from svc.cli import batches
 from svc.cli.batch_options import Batch, batch_options
 from svc.cli.plans import ModelOptions, model_options
-from svc.cli.provider_batches import ProviderBatchAnswerer
 from svc.cli.remote import Remote, server_options
 from svc.cli.server_lines import answerer
 from svc.inprocess import InProcess
@@ -70,13 +69,8 @@ def command(batch: Batch, asking: ModelOptions, remote: Remote | None, at_provid
     cost less, mostly half. The replies are collected in FILE.batch until the end, and the same
     command goes on after any interruption.
     """
-    if not at_provider:
-        batches.run(batch, answerer(asking, _answering, remote), command="map")
-        return
-    if remote is not None or asking.demo or batch.output == STANDARD:
-        raise click.UsageError("--provider-batch goes with neither --url nor --demo nor -o -.")
-    batched = ProviderBatchAnswerer(asking, _answering, batch)
-    batches.run(batch, batched, batched.finish, command="map")
+    batched = batch if at_provider else None
+    batches.run(batch, answerer(asking, _answering, remote, batched), command="map")
 
 
 def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:

@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 
+import click
+
 from svc import jsontext
-from svc.batch import InputLine, LineAnswer, Record, Result, RunEnds, answer_line
+from svc.batch import STANDARD, InputLine, LineAnswer, Record, Result, RunEnds, answer_line
+from svc.cli.batch_options import Batch
 from svc.cli.lines import Answerer, Answering, InProcessAnswerer, Settled, ThreadedWork
 from svc.cli.plans import ModelOptions
+from svc.cli.provider_batches import ProviderBatchAnswerer
 from svc.cli.remote import Remote
 from svc.cli.server import Answer, Server, TooSlow, Unreachable
 from svc.errors import ApiError, SettingsError
@@ -47,11 +51,18 @@ class ServerError(ApiError):
         self.status, self.type = status, kind
 
 
-def answerer(asking: ModelOptions, answering: Answering, remote: Remote | None) -> Answerer:
+def answerer(
+    asking: ModelOptions, answering: Answering, remote: Remote | None, batched: Batch | None = None
+) -> Answerer:
     """Who answers the lines: the running server, or this process where there is none.
 
-    Raises `SettingsError`.
+    In a run that is `batched`, these are the providers of the models. Raises `SettingsError`, and
+    `UsageError` for options that exclude each other.
     """
+    if batched is not None:
+        if remote is not None or asking.demo or batched.output == STANDARD:
+            raise click.UsageError("--provider-batch goes with neither --url nor --demo nor -o -.")
+        return ProviderBatchAnswerer(asking, answering, batched)
     if remote is None:
         return InProcessAnswerer(asking, answering)
     return ServerAnswerer(remote.url, remote.key, remote.project, asking)

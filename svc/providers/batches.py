@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,14 +14,12 @@ import requests
 from requests.utils import get_environ_proxies
 
 from svc import __version__, limits
-from svc.jsontext import JsonObject
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch
 from svc.providers.catalog import BatchTerms, Provider
-from svc.providers.client import EMPTY_CALL, broken
-from svc.providers.failures import BadReply, CallTimedOut, Gone, ProviderError
+from svc.providers.client import EMPTY_CALL, broken, refusal
+from svc.providers.failures import BadReply, CallTimedOut, ProviderError
 from svc.providers.redaction import Redactor
-from svc.providers.refusals import SentCall
-from svc.providers.replies import Reply, read_json
+from svc.providers.replies import Reply
 
 # Seconds until a connection is there, and between two pieces of what is sent or comes.
 CONNECT_S, PIECE_S = 10.0, 120.0
@@ -139,7 +137,7 @@ class BatchClient:
         method: str,
         path: str,
         body: bytes | _Form | None = None,
-        headers: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         data = b""
         for piece in self._pieces(method, path, body, headers):
@@ -156,7 +154,7 @@ class BatchClient:
         method: str,
         path: str,
         body: bytes | _Form | None = None,
-        headers: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Iterator[bytes]:
         """The body of a reply that is no error."""
         try:
@@ -183,11 +181,7 @@ class BatchClient:
     def _refusal(self, response: requests.Response) -> ProviderError:
         data = response.raw.read(limits.REPLY_BYTES, decode_content=True)
         reply = Reply(response.status_code, response.headers, data)
-        try:
-            read_json(reply, SentCall({}, self._redactor), self._now())
-        except ProviderError as error:
-            return error
-        return Gone(f"{response.status_code}")
+        return refusal(reply, self._redactor, self._now())
 
 
 class _Form:

@@ -65,8 +65,8 @@ class Provider:
     price_share: float = 1.0
 
     def batched(self) -> Provider:
-        """The same provider with the prices of its Batch API."""
-        return replace(self, price_share=self.batch.price if self.batch else 1.0)
+        """The same provider as it is for batches: at their price, and without a rate."""
+        return replace(self, rpm=None, price_share=self.batch.price if self.batch else 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Redactor
 from svc.providers.refusals import SentCall
-from svc.providers.replies import Completion, Reply, read_models, read_payload
+from svc.providers.replies import Completion, Reply, read_json, read_models, read_payload
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
 from svc.providers.transport import Encoded, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
@@ -197,6 +197,15 @@ def _failure(watch: Watch, error: Exception | None) -> ProviderError:
     if watch.expired or isinstance(error, timeouts):
         return CallTimedOut("the call took too long")
     return broken(error)
+
+
+def refusal(reply: Reply, redactor: Redactor, now: float) -> ProviderError:
+    """What an error reply to a request means that was no call of a model."""
+    try:
+        read_json(reply, SentCall({}, redactor), now)
+    except ProviderError as error:
+        return error
+    return BadReply(f"{reply.status}: not what was asked for")
 
 
 def broken(error: Exception | None) -> ProviderError:

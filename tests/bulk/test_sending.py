@@ -1,0 +1,243 @@
+"""A batch on its way to its provider, ended at each instant, and with every failure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.bulk.sending import PATIENCE_S, RoundsEnd, Sending
+from svc.bulk.wanted import BatchFile
+from svc.providers import (
+    ProviderError,
+    RemoteBatch,
+    ServerTrouble,
+    State,
+    Throttled,
+)
+from svc.providers.failures import KeyRefused
+
+CALLS = tuple(f"{number:032x}" for number in range(3))
+
+
+class Killed(BaseException):
+    """The process has ended."""
+
+
+@dataclass
+class Api:
+    """A provider that remembers what it was asked, and ends its caller at one instant."""
+
+    killed_at: int = -1
+    steps: int = 0
+    files: dict[str, str] = field(default_factory=dict)
+    batches: dict[str, str] = field(default_factory=dict)
+    state: State = State.ENDED
+    codes: tuple[str, ...] = ()
+    output: tuple[bytes, ...] = ()
+    deleted: list[str] = field(default_factory=list)
+    fails: Callable[[str], None] = lambda _method: None
+
+    def tick(self) -> None:
+        self.steps += 1
+        if self.steps - 1 == self.killed_at:
+            raise Killed
+
+    def did(self, method: str, effect: Callable[[], Any]) -> Any:
+        """An effect, with an instant before it and one after it."""
+        self.tick()
+        self.fails(method)
+        result = effect()
+        self.tick()
+        return result
+
+    def upload(self, name: str, path: Path) -> str:
+        assert path.stat().st_size
+        number = f"file-{len(self.files)}"
+        return str(self.did("upload", lambda: self.files.setdefault(name, number)))
+
+    def find_file(self, name: str) -> str | None:
+        found: str | None = self.did("find_file", lambda: self.files.get(name))
+        return found
+
+    def create(self, file_id: str, name: str, model: str) -> RemoteBatch:
+        assert file_id in self.files.values() and model == "m"
+
+        def effect() -> RemoteBatch:
+            assert name not in self.batches, "a batch is created twice"
+            self.batches[name] = f"batch_{len(self.batches)}"
+            return RemoteBatch(self.batches[name], State.RUNNING, name)
+
+        made: RemoteBatch = self.did("create", effect)
+        return made
+
+    def find(self, name: str) -> RemoteBatch | None:
+        self.tick()
+        found = self.batches.get(name)
+        return RemoteBatch(found, State.RUNNING, name) if found else None
+
+    def look(self, batch_id: str) -> RemoteBatch:
+        self.tick()
+        self.fails("look")
+        return RemoteBatch(batch_id, self.state, done=3, files=("out",), codes=self.codes)
+
+    def download(self, file_id: str, target: Any) -> None:
+        self.tick()
+        self.fails("download")
+        target.write(b"".join(self.output))
+        self.tick()
+
+    def delete(self, file_id: str) -> None:
+        self.tick()
+        self.deleted.append(file_id)
+
+    def code(self, code: str) -> str:
+        return code
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.01
+        return self.now
+
+
+def result(call: str, status: int = 200, **body: Any) -> bytes:
+    response = {"status_code": status, "body": body}
+    return json.dumps({"custom_id": call, "response": response, "error": None}).encode() + b"\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> BatchFile:
+    made = BatchFile(tmp_path, "0001-000", "svc-run-000000-0001-000", "own", "m", len(CALLS))
+    lines = [f'{{"custom_id":"{call}","body":{{}}}}\n' for call in CALLS]
+    made.calls.write_text("".join(lines))
+    return made
+
+
+def run(file: BatchFile, api: Any, clock: Clock, seconds: float = 1_000.0) -> Sending:
+    """A process that brings a batch on its way until it is over, or its time is."""
+    sending = Sending(file, api, 1.0, clock)
+    end = clock.now + seconds
+    while not sending.over and clock.now < end:
+        sending.step()
+        clock.now += 0.5
+    return sending
+
+
+def replies(file: BatchFile) -> dict[str, tuple[int, Any]]:
+    rows = [line.split(b" ", 2) for line in file.replies.read_bytes().splitlines()]
+    return {call.decode(): (int(status), json.loads(body)) for call, status, body in rows}
+
+
+def test_results_in_any_order_are_entered_with_a_line_for_what_has_none(file: BatchFile) -> None:
+    odd = [b"no json\n", b"[]\n", b'{"custom_id": 3}\n', result("of another batch")]
+    expired = json.dumps({"custom_id": CALLS[0], "response": None, "error": {"code": "x"}})
+    told = (result(CALLS[2], 400, error="no"), *odd, result(CALLS[1], a="ä\n"), result(CALLS[1]))
+    api = Api(output=(*told, expired.encode()))
+    assert run(file, api, Clock()).over
+    assert replies(file) == {
+        CALLS[0]: (0, {}),
+        CALLS[1]: (200, {"a": "ä\n"}),
+        CALLS[2]: (400, {"error": "no"}),
+    }
+    assert api.deleted == ["file-0", "out"] and not file.calls.exists()
+
+
+def test_a_process_that_ends_at_any_instant_creates_no_batch_twice(
+    file: BatchFile, tmp_path: Path
+) -> None:
+    output = tuple(result(call) for call in CALLS)
+    whole = file.calls.read_text()
+    untouched = Api(output=output)
+    run(file, untouched, Clock())
+    assert untouched.steps >= 8
+    for instant in range(untouched.steps):
+        for path in tmp_path.iterdir():
+            path.unlink()
+        file.calls.write_text(whole)
+        api, clock = Api(killed_at=instant, output=output), Clock()
+        with pytest.raises(Killed):
+            run(file, api, clock)
+        assert run(file, api, clock).over
+        assert len(api.batches) == len(api.files) == 1
+        assert replies(file) == {call: (200, {}) for call in CALLS}
+
+
+def test_a_creation_whose_response_was_lost_is_looked_for_before_another(file: BatchFile) -> None:
+    lost = [True]
+
+    def fails(method: str) -> None:
+        if method == "create" and lost.pop() if lost else False:
+            # It takes place a little later, when nobody waits for the response any more.
+            api.batches[f"{file.name}-0"] = "batch_late"
+            raise ServerTrouble("the connection broke")
+
+    api = Api(output=tuple(map(result, CALLS)), fails=fails)
+    assert run(file, api, Clock()).over
+    assert api.batches == {f"{file.name}-0": "batch_late"}
+
+
+def test_a_creation_that_did_not_take_place_is_tried_again(file: BatchFile) -> None:
+    failures: list[ProviderError] = [ServerTrouble("down"), Throttled("slow", retry_after=5)]
+
+    def fails(method: str) -> None:
+        if method == "create" and failures:
+            raise failures.pop()
+
+    api = Api(output=tuple(map(result, CALLS)), fails=fails)
+    assert run(file, api, Clock()).over and len(api.batches) == 1
+
+
+def test_a_provider_that_is_down_is_waited_for_but_not_for_ever(file: BatchFile) -> None:
+    clock = Clock()
+    down_until = [600.0]
+
+    def fails(method: str) -> None:
+        if method in ("look", "download") and clock.now < down_until[0]:
+            raise ServerTrouble("down")
+
+    api = Api(output=tuple(map(result, CALLS)), fails=fails)
+    assert run(file, api, clock).over
+    file.replies.unlink()
+    file.calls.write_text("{}\n")
+    down_until[0] = 1e9
+    with pytest.raises(RoundsEnd, match="could not be reached"):
+        run(file, api, clock, 2 * PATIENCE_S)
+
+
+def test_a_key_that_is_refused_ends_the_rounds(file: BatchFile) -> None:
+    def fails(method: str) -> None:
+        raise KeyRefused("401")
+
+    with pytest.raises(RoundsEnd, match="provider own: the model's provider does not accept"):
+        run(file, Api(fails=fails), Clock())
+
+
+def test_a_full_queue_is_waited_for_and_another_failure_ends_the_rounds(file: BatchFile) -> None:
+    api = Api(state=State.FAILED, codes=("token_limit_exceeded",))
+    clock = Clock()
+    run(file, api, clock, 150.0)
+    # Each of these failed whole, so that nothing was paid for it.
+    assert list(api.batches) == [f"{file.name}-{attempt}" for attempt in range(3)]
+    assert len(api.files) == 1
+    api.codes = ("model_not_found",)
+    with pytest.raises(RoundsEnd, match=r"refused batch batch_\d \(model_not_found\)"):
+        run(file, api, clock)
+    api.state, api.output = State.ENDED, tuple(map(result, CALLS))
+    assert run(file, api, clock).over
+
+
+def test_a_batch_that_was_cancelled_elsewhere_ends_the_rounds_with_its_results(
+    file: BatchFile,
+) -> None:
+    api = Api(state=State.CANCELLED, output=(result(CALLS[0]),))
+    with pytest.raises(RoundsEnd, match="batch batch_0 was cancelled at provider own"):
+        run(file, api, Clock())
+    assert replies(file)[CALLS[0]] == (200, {}) and replies(file)[CALLS[1]] == (0, {})
