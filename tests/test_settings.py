@@ -60,7 +60,7 @@ def test_every_variable_is_read():
     )
 
 
-def test_a_provider_is_described_by_its_seven_variables():
+def test_a_provider_is_described_by_its_eight_variables():
     settings = load(
         {
             "SVC_PROVIDER_MY_LLM_URL": "http://[::1]:9000/v1/",
@@ -70,11 +70,17 @@ def test_a_provider_is_described_by_its_seven_variables():
             "SVC_PROVIDER_MY_LLM_PRICE": ".15, 0.6",
             "SVC_PROVIDER_MY_LLM_KIND": "Decisions",
             "SVC_PROVIDER_MY_LLM_TOP_LOGPROBS": "5",
+            "SVC_PROVIDER_MY_LLM_BATCH": "yes",
             "SVC_PROVIDER_OTHER_URL": "",
         }
     )
-    override = ProviderOverride("http://[::1]:9000/v1", "k-1", 7, 2.5, (0.15, 0.6), "decisions", 5)
-    assert settings.providers == {"my_llm": override}
+    given = ("http://[::1]:9000/v1", "k-1", 7, 2.5, (0.15, 0.6), "decisions", 5, True)
+    assert settings.providers == {"my_llm": ProviderOverride(*given)}
+
+
+def test_batches_are_looked_after_every_half_minute_unless_a_variable_says_otherwise():
+    assert load({}).batch_poll_s == 30
+    assert load({"SVC_BATCH_POLL_S": "2.5"}).batch_poll_s == 2.5
 
 
 @pytest.mark.parametrize("kind", ["chat", "systemone", "decisions"])
@@ -93,7 +99,8 @@ def test_a_wrong_kind_is_refused_with_those_that_there_are():
 def test_an_unknown_variable_of_a_provider_is_refused_with_those_that_there_are(suffix):
     with pytest.raises(SettingsError) as error:
         load({f"SVC_PROVIDER_X_{suffix}": "1"})
-    for name in ("_URL", "_KEY", "_KIND", "_RPM", "_TIMEOUT", "_PRICE", "_TOP_LOGPROBS"):
+    names = ("_URL", "_KEY", "_KIND", "_RPM", "_TIMEOUT", "_PRICE", "_TOP_LOGPROBS", "_BATCH")
+    for name in names:
         assert name in error.value.message
 
 
@@ -118,6 +125,8 @@ def test_no_secret_shows_in_the_repr():
         *(("SVC_DAILY_LIMIT", value) for value in ("0", "1e999")),
         *(("SVC_PROVIDER_X_RPM", value) for value in ("0", "1000001")),
         *(("SVC_PROVIDER_X_TOP_LOGPROBS", value) for value in ("0", "21", "-1", "1.5", "x")),
+        *(("SVC_PROVIDER_X_BATCH", value) for value in ("2", "half", "openai")),
+        *(("SVC_BATCH_POLL_S", value) for value in ("0", "3601", "soon", "-1")),
         *(("SVC_PROVIDER_X_KIND", value) for value in ("openai", "chat completions", "0")),
         *(
             ("SVC_PROVIDER_X_TIMEOUT", value)

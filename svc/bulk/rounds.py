@@ -6,16 +6,14 @@ provider's queue at once while no more than one block is ever read.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, groupby
-from pathlib import Path
-from typing import TextIO
 
 from svc.batch import Form, InputLine, Kind, Result
+from svc.bulk.answered import Answered
 from svc.bulk.book import Block, Book
 from svc.bulk.sending import RoundsEnd, Sending
 from svc.errors import Pending
@@ -33,6 +31,7 @@ class _Running:
 
     block: Block
     form: Form
+    results: Answered
     round: int = 0
     sendings: list[Sending] = field(default_factory=list)
     answered: bool = False
@@ -92,7 +91,8 @@ class Rounds:
         block = self._book.block(number)
         first = next(rows)
         block.keep_rows(chain([first], rows))
-        running = _Running(block, first.form)
+        running = _Running(block, first.form, Answered(block.folder))
+        running.results.forget()
         self._running.append(running)
         self._open(running)
         self._advance(running)
@@ -100,7 +100,7 @@ class Rounds:
     def _finished(self) -> Iterator[Result]:
         """The results of the first blocks, as far as they are answered."""
         while self._running and self._running[0].answered:
-            yield from _kept(self._running[0].block)
+            yield from self._running[0].results
             self._running.popleft()
 
     def _step(self) -> None:
@@ -129,19 +129,18 @@ class Rounds:
         ]
 
     def _replay(self, running: _Running) -> None:
-        """Make the decisions of the block; its next round is sent where they lack replies."""
-        pending = False
-        block = running.block
-        with block.replay() as replay, _answered(block).open("w", encoding="utf-8") as kept:
-            for line in block.rows(running.form):
+        """Make the decisions that lacked replies; the next round is sent where some still do."""
+        pending = 0
+        with running.block.replay() as replay, running.results.renewed() as results:
+            for line in running.block.rows(running.form):
                 self._pause(0)
+                if results.has(line.number):
+                    continue
                 replay.begin(line.number)
                 try:
-                    result = self._work(line)
+                    results.add(line.number, self._work(line))
                 except Pending:
-                    pending = True
-                if not pending:
-                    _keep(kept, result)
+                    pending += 1
         running.answered = not pending
         if pending:
             self._open(running)
@@ -159,20 +158,3 @@ class Rounds:
         if told != self._told:
             self._told = told
             self._tell(told)
-
-
-def _answered(block: Block) -> Path:
-    """The file of a block's results, which wait for those of the blocks before."""
-    return block.folder / "answered"
-
-
-def _keep(file: TextIO, one: Result) -> None:
-    fields = [one.kind.value, one.data.decode(), one.message, one.line, one.cost_usd]
-    file.write(f"{json.dumps(fields)}\n")
-
-
-def _kept(block: Block) -> Iterator[Result]:
-    with _answered(block).open(encoding="utf-8") as file:
-        for text in file:
-            kind, data, *others = json.loads(text)
-            yield Result(Kind(kind), data.encode(), *others)

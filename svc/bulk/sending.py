@@ -27,6 +27,7 @@ from svc.providers import (
     BadReply,
     BatchClient,
     CallTimedOut,
+    Gone,
     ProviderError,
     RemoteBatch,
     ServerTrouble,
@@ -171,7 +172,7 @@ class Sending:
 
     def _look(self, batch: RemoteBatch) -> None:
         self.done = batch.done
-        if batch.state is State.FAILED:
+        if batch.state is State.FAILED and not batch.files:
             self._failed(batch)
         elif batch.state is not State.RUNNING:
             self._enter(batch)
@@ -193,9 +194,9 @@ class Sending:
         """Wait after a failure that may pass. Raises `RoundsEnd` for any other."""
         impatient = self._clock() - self._well_at > PATIENCE_S
         if impatient or not isinstance(error, (Throttled, *_UNCLEAR)):
-            raise RoundsEnd(
-                f"the batches of provider {self.file.provider}: {error.as_api_error().message}"
-            ) from None
+            gone = "it has no such batch, file or path"
+            words = gone if isinstance(error, Gone) else error.as_api_error().message
+            raise RoundsEnd(f"the batches of provider {self.file.provider}: {words}") from None
         self._failures += 1
         wait_s = min(_LONGEST_WAIT_S, self._poll_s * 2.0**self._failures)
         self._at = self._clock() + (error.retry_after or wait_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import time
@@ -15,8 +16,9 @@ from requests.utils import get_environ_proxies
 
 from svc import __version__, limits
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch
+from svc.providers.bodies import ChatCall
 from svc.providers.catalog import BatchTerms, Provider
-from svc.providers.client import EMPTY_CALL, broken, refusal
+from svc.providers.client import broken, refusal
 from svc.providers.failures import BadReply, CallTimedOut, ProviderError
 from svc.providers.redaction import Redactor
 from svc.providers.replies import Reply
@@ -32,6 +34,11 @@ _LIST_BYTES = 64 * 1024 * 1024
 
 _CHUNK_BYTES = 256 * 1024
 
+# What providers say of a file may hold any part of it, so that no word of theirs is told or logged.
+_UNTOLD = ChatCall(messages=(), max_tokens=0, deny_data_collection=True)
+
+_log = logging.getLogger(__name__)
+
 
 class BatchClient:
     """The Batch API of one provider; all methods raise a `ProviderError`."""
@@ -40,8 +47,8 @@ class BatchClient:
         """`now` is in seconds since the epoch."""
         self.terms = provider.batch or BatchTerms()
         self.protocol = BATCH_PROTOCOLS[self.terms.protocol]
-        self._url, self._now = provider.url, now
-        self._redactor = Redactor(EMPTY_CALL, provider.key)
+        self._name, self._url, self._now = provider.name, provider.url, now
+        self._redactor = Redactor(_UNTOLD, provider.key)
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.proxies = {} if provider.local else get_environ_proxies(provider.url)
@@ -157,6 +164,20 @@ class BatchClient:
         headers: Mapping[str, str] | None = None,
     ) -> Iterator[bytes]:
         """The body of a reply that is no error."""
+        try:
+            yield from self._exchange(method, path, body, headers)
+        except ProviderError as error:
+            kind = type(error).__name__
+            _log.warning("batches of %s: %s %s: %s: %s", self._name, method, path, kind, error)
+            raise
+
+    def _exchange(
+        self,
+        method: str,
+        path: str,
+        body: bytes | _Form | None,
+        headers: Mapping[str, str] | None,
+    ) -> Iterator[bytes]:
         try:
             with self._session.request(
                 method,

@@ -40,8 +40,7 @@ from svc.records import Model
 # The time for reading a provider's list of models.
 LIST_TIMEOUT_S = 10.0
 
-# What is sent with a request that is no call of a model.
-EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
+_EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _log = logging.getLogger(__name__)
 
@@ -120,7 +119,7 @@ class Client:
 
     def list_models(self, provider: Provider, timeout_s: float = LIST_TIMEOUT_S) -> list[str]:
         """The ids that the provider's `/models` lists; raises a `ProviderError`."""
-        sent = SentCall({}, Redactor(EMPTY_CALL, provider.key), provider.aggregator)
+        sent = SentCall({}, Redactor(_EMPTY_CALL, provider.key), provider.aggregator)
         try:
             reply = self._exchange(provider, "GET", "/models", provider.key, None, timeout_s)
             _spend(reply.body, None)

@@ -15,12 +15,12 @@ from tests.fuzz.inputs import FUZZED, ODD
 SECRET = "s3cret-value"
 VARIABLES = (
     *("SVC_MODEL", "SVC_CACHE_SIZE", "SVC_DB", "SVC_LATEST_CONFIG", "SVC_NO_AUTH", "SVC_RPM"),
-    *("SVC_MAX_BODY_MB", "SVC_WORKERS", "SVC_DAILY_LIMIT", "SVC_LOG"),
+    *("SVC_MAX_BODY_MB", "SVC_WORKERS", "SVC_DAILY_LIMIT", "SVC_LOG", "SVC_BATCH_POLL_S"),
     *("SVC_LOG_LEVEL", "SVC_MASTER_KEY", "OPENROUTER_API_KEY", "OPENAI_API_KEY", "SVC_PROVIDER_"),
     *(
         f"SVC_PROVIDER_{name}_{suffix}"
         for name in ("A", "OPENAI")
-        for suffix in ("RPM", "PRICE", "TIMEOUT", "KIND", "TOP_LOGPROBS")
+        for suffix in ("RPM", "PRICE", "TIMEOUT", "KIND", "TOP_LOGPROBS", "BATCH")
     ),
 )
 URLS = ("SVC_PROVIDER_URL", "SVC_PROVIDER_A_URL", "SVC_PROVIDER_OPENAI_URL", "SVC_PROVIDER__URL")

@@ -1,7 +1,8 @@
 import pytest
 
 from svc.errors import SettingsError
-from svc.providers.catalog import CHAT, Provider, build_catalog, is_local
+from svc.providers.batch_protocols import BATCH_PROTOCOLS
+from svc.providers.catalog import CHAT, BatchTerms, Provider, build_catalog, is_local
 from svc.providers.protocols import PROTOCOLS
 from svc.settings import KINDS, load
 
@@ -140,9 +141,26 @@ def test_a_limit_of_its_own_holds_for_a_local_provider_too():
     assert catalog(SVC_PROVIDER_OLLAMA_RPM="3")["ollama"].rpm == 3
 
 
-@pytest.mark.parametrize("suffix", ["KEY", "RPM", "TIMEOUT", "PRICE", "KIND", "TOP_LOGPROBS"])
+def test_some_built_in_providers_have_batches_and_a_variable_says_it_of_others():
+    names = ("OPENAI", "GROQ", "MISTRAL", "TOGETHER", "FIREWORKS", "ANTHROPIC")
+    built_in = catalog(**{f"{name}_API_KEY": "k" for name in names})
+    batched = {name: one.batch.protocol for name, one in built_in.items() if one.batch}
+    assert batched == {"openai": "openai", "groq": "openai", "mistral": "mistral"}
+    assert set(batched.values()) <= set(BATCH_PROTOCOLS)
+    chosen = catalog(
+        OPENAI_API_KEY="k",
+        SVC_PROVIDER_OPENAI_BATCH="0",
+        SVC_PROVIDER_MINE_URL="http://x",
+        SVC_PROVIDER_MINE_BATCH="1",
+    )
+    assert chosen["openai"].batch is None and chosen["mine"].batch == BatchTerms()
+
+
+@pytest.mark.parametrize(
+    "suffix", ["KEY", "RPM", "TIMEOUT", "PRICE", "KIND", "TOP_LOGPROBS", "BATCH"]
+)
 def test_variables_of_a_provider_without_a_url_stop_the_start(suffix):
-    value = {"PRICE": "1,2", "KIND": "chat"}.get(suffix, "5")
+    value = {"PRICE": "1,2", "KIND": "chat", "BATCH": "1"}.get(suffix, "5")
     with pytest.raises(SettingsError, match="SVC_PROVIDER_NOBODY_URL"):
         catalog(**{f"SVC_PROVIDER_NOBODY_{suffix}": value})
 

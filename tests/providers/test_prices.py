@@ -4,8 +4,8 @@ from datetime import date
 import pytest
 
 from svc.pins import PINS
-from svc.providers.catalog import Provider, build_catalog
-from svc.providers.prices import LIST_PRICES, READ_ON, cost_usd
+from svc.providers.catalog import BatchTerms, Provider, build_catalog
+from svc.providers.prices import LIST_PRICES, READ_ON, cost_usd, price_of
 from svc.providers.replies import Completion
 from svc.settings import Settings
 
@@ -102,3 +102,12 @@ def test_every_price_is_that_of_a_day_and_output_costs_more_than_input():
     assert date.today() >= READ_ON
     rows = [price for prices in LIST_PRICES.values() for price in prices.values()]
     assert all(0 < price[0] < price[1] for price in rows)
+
+
+def test_a_call_in_a_batch_costs_what_the_provider_takes_for_batches():
+    batched = provider("openai", batch=BatchTerms(), rpm=60).batched()
+    assert cost_usd(batched, "gpt-4o", MILLION) == 6.25
+    assert price_of(batched, "gpt-4o") == (1.25, 5.0) and batched.rpm is None
+    own = provider("own", price=(2.0, 4.0), batch=BatchTerms(price=0.25)).batched()
+    assert cost_usd(own, "m", MILLION) == 1.5
+    assert price_of(provider("own", batch=BatchTerms()).batched(), "m") is None

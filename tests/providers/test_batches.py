@@ -1,0 +1,173 @@
+"""The HTTP of Batch APIs, against the double and replies that no API should give."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.providers import BatchClient, BatchTerms, Provider, ProviderError, State
+from svc.providers.batch_protocols import BATCH_PROTOCOLS, MistralBatches, OpenAIBatches
+from svc.providers.failures import BadReply, Gone, KeyRefused, Refused, ServerTrouble
+from tests.batching import BatchDouble
+from tests.scripted import Raw, Reply, ScriptedProvider, always, completion, error, redirect
+
+CALL = b'{"model":"m","messages":[]}'
+
+
+@pytest.fixture
+def double() -> Iterator[BatchDouble]:
+    with BatchDouble(always(Reply(completion("A")))) as made:
+        yield made
+
+
+def client_of(url: str, **facts: Any) -> BatchClient:
+    return BatchClient(Provider("own", url, local=True, batch=BatchTerms(), **facts))
+
+
+@pytest.fixture
+def client(double: BatchDouble) -> Iterator[BatchClient]:
+    made = client_of(double.url)
+    yield made
+    made.close()
+
+
+def calls(folder: Path, number: int = 3) -> Path:
+    path = folder / "calls"
+    lines = [OpenAIBatches().line(f"{place:032x}", CALL) for place in range(number)]
+    path.write_bytes(b"\n".join([*lines, b""]))
+    return path
+
+
+def test_calls_go_there_and_results_come_back(
+    client: BatchClient, double: BatchDouble, tmp_path: Path
+) -> None:
+    file = client.upload("calls.jsonl", calls(tmp_path))
+    assert client.find_file("calls.jsonl") == file and client.find_file("other.jsonl") is None
+    made = client.create(file, "svc-1", "m")
+    batch = client.look(made.id)
+    assert (batch.state, batch.done, batch.name) == (State.ENDED, 3, "svc-1")
+    results = io.BytesIO()
+    client.download(batch.files[0], results)
+    lines = [json.loads(line) for line in results.getvalue().splitlines()]
+    assert {line["custom_id"] for line in lines} == {f"{place:032x}" for place in range(3)}
+    client.delete(file)
+    with pytest.raises(ProviderError):
+        client.download(file, io.BytesIO())
+
+
+def test_a_batch_is_found_by_its_name_on_any_page(
+    client: BatchClient, double: BatchDouble, tmp_path: Path
+) -> None:
+    file = client.upload("calls.jsonl", calls(tmp_path, 1))
+    ids = [client.create(file, f"svc-{number}", "m").id for number in range(250)]
+    found = client.find("svc-3")
+    assert found is not None and found.id == ids[3]
+    assert client.find("svc-250") is None
+
+
+def test_a_large_file_is_sent_as_it_is(
+    client: BatchClient, double: BatchDouble, tmp_path: Path
+) -> None:
+    path = calls(tmp_path, 20_000)
+    file = client.upload("calls.jsonl", path)
+    assert double.files[file].data == path.read_bytes()
+
+
+def test_a_cancelled_batch_and_one_that_failed_say_so(
+    client: BatchClient, double: BatchDouble, tmp_path: Path
+) -> None:
+    double.takes_s, double.failing = 3_600, {1: "model_not_found"}
+    file = client.upload("calls.jsonl", calls(tmp_path))
+    first, second = (client.create(file, name, "m") for name in ("a", "b"))
+    assert client.look(first.id).state is State.RUNNING
+    client.cancel(first.id)
+    assert client.look(first.id).state is State.CANCELLED
+    assert second.state is State.FAILED and second.codes == ("model_not_found",)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "failure"),
+    [
+        (Reply(error("wrong key"), status=401), KeyRefused),
+        (Reply(error("down"), status=503), ServerTrouble),
+        (Reply(error("no such batch"), status=404), Gone),
+        (Reply(error("bad"), status=400), Refused),
+        (Reply(b"no json"), BadReply),
+        (Reply([]), BadReply),
+        (Reply({"id": "../files"}), BadReply),
+        (redirect("http://127.0.0.1:1/"), ProviderError),
+        (Raw(b""), ServerTrouble),
+        (Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"), ServerTrouble),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_goes_wrong_is_an_error_of_the_project(behaviour: Any, failure: Any) -> None:
+    with ScriptedProvider(always(behaviour)) as provider:
+        client = client_of(provider.url, key="s3cret")
+        with pytest.raises(failure) as raised:
+            client.create("f", "n", "m")
+        assert "s3cret" not in str(raised.value)
+        assert provider.requests[0].headers["authorization"] == "Bearer s3cret"
+        client.close()
+
+
+def test_nobody_there_is_trouble_of_the_server() -> None:
+    client = client_of("http://127.0.0.1:1/v1")
+    with pytest.raises(ServerTrouble):
+        client.look("b")
+    client.close()
+
+
+def test_the_protocol_of_mistral_names_the_model_once_for_the_batch() -> None:
+    protocol = MistralBatches()
+    assert protocol.creation("f", "svc-1", "small") == {
+        "input_files": ["f"],
+        "endpoint": "/v1/chat/completions",
+        "model": "small",
+        "timeout_hours": 24,
+        "metadata": {"svc": "svc-1"},
+    }
+    assert json.loads(protocol.line("c", CALL)) == {"custom_id": "c", "body": json.loads(CALL)}
+    job = {
+        "id": "0b-1",
+        "object": "batch",
+        "input_files": ["f"],
+        "endpoint": "/v1/chat/completions",
+        "errors": [{"message": "bad", "count": 1}],
+        "status": "TIMEOUT_EXCEEDED",
+        "created_at": 1,
+        "total_requests": 5,
+        "completed_requests": 4,
+        "succeeded_requests": 3,
+        "failed_requests": 1,
+        "metadata": {"svc": "svc-1"},
+        "output_file": "o",
+        "error_file": "e",
+    }
+    batch = protocol.read(job)
+    assert (batch.id, batch.state, batch.name, batch.done) == ("0b-1", State.ENDED, "svc-1", 4)
+    assert batch.files == ("o", "e")
+    states = {"QUEUED": State.RUNNING, "RUNNING": State.RUNNING, "SUCCESS": State.ENDED}
+    states |= {"FAILED": State.FAILED, "CANCELLED": State.CANCELLED, "new": State.RUNNING}
+    assert {name: protocol.read({**job, "status": name}).state for name in states} == states
+    assert protocol.page({"data": [job] * 100}, 0) == "?page_size=100&page=1"
+    assert protocol.page({"data": [job]}, 1) == ""
+
+
+@pytest.mark.parametrize("protocol", BATCH_PROTOCOLS.values())
+@pytest.mark.parametrize("payload", [None, [], "b", {}, {"id": 3}, {"id": "a/b"}])
+def test_what_is_no_batch_is_refused(protocol: Any, payload: Any) -> None:
+    with pytest.raises(ValueError, match="no batch"):
+        protocol.read(payload)
+
+
+@pytest.mark.parametrize("protocol", BATCH_PROTOCOLS.values())
+def test_a_batch_with_odd_fields_is_read_as_far_as_it_goes(protocol: Any) -> None:
+    odd = {"id": "b", "status": 3, "metadata": [], "request_counts": "x", "errors": {"data": 1}}
+    batch = protocol.read({**odd, "output_file_id": 5, "output_file": 5})
+    assert (batch.state, batch.name, batch.done, batch.files) == (State.RUNNING, "", 0, ())
