@@ -95,8 +95,11 @@ class Book:
         self._replay = replay
 
     def remove(self) -> None:
-        """Delete all of it."""
-        shutil.rmtree(self.folder)
+        """Delete all of it, so that never a part of it is left under its name."""
+        deleted = self.folder.with_name(f"{self.folder.name}.deleted")
+        shutil.rmtree(deleted, ignore_errors=True)
+        self.folder.rename(deleted)
+        shutil.rmtree(deleted)
 
     def _read(self) -> JsonObject:
         path = self.folder / "book.json"

@@ -16,9 +16,8 @@ from requests.utils import get_environ_proxies
 
 from svc import __version__, limits
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch
-from svc.providers.bodies import ChatCall
 from svc.providers.catalog import BatchTerms, Provider
-from svc.providers.client import broken, refusal
+from svc.providers.client import UNTOLD_CALL, broken, refusal
 from svc.providers.failures import BadReply, CallTimedOut, ProviderError
 from svc.providers.redaction import Redactor
 from svc.providers.replies import Reply
@@ -34,9 +33,6 @@ _LIST_BYTES = 64 * 1024 * 1024
 
 _CHUNK_BYTES = 256 * 1024
 
-# What providers say of a file may hold any part of it, so that no word of theirs is told or logged.
-_UNTOLD = ChatCall(messages=(), max_tokens=0, deny_data_collection=True)
-
 _log = logging.getLogger(__name__)
 
 
@@ -48,7 +44,7 @@ class BatchClient:
         self.terms = provider.batch or BatchTerms()
         self.protocol = BATCH_PROTOCOLS[self.terms.protocol]
         self._name, self._url, self._now = provider.name, provider.url, now
-        self._redactor = Redactor(_UNTOLD, provider.key)
+        self._redactor = Redactor(UNTOLD_CALL, provider.key)
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.proxies = {} if provider.local else get_environ_proxies(provider.url)

@@ -41,6 +41,9 @@ from svc.records import Model
 LIST_TIMEOUT_S = 10.0
 
 _EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
+
+# What providers say of a file may hold any part of it, so that no word of theirs is logged.
+UNTOLD_CALL = ChatCall(messages=(), max_tokens=0, deny_data_collection=True)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _log = logging.getLogger(__name__)
 

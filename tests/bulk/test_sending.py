@@ -83,7 +83,8 @@ class Api:
     def look(self, batch_id: str) -> RemoteBatch:
         self.tick()
         self.fails("look")
-        return RemoteBatch(batch_id, self.state, done=3, files=("out",), codes=self.codes)
+        files = () if self.state is State.FAILED else ("out",)
+        return RemoteBatch(batch_id, self.state, done=3, files=files, codes=self.codes)
 
     def download(self, file_id: str, target: Any) -> None:
         self.tick()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.batching import BatchDouble
-from tests.cli.processes import MODEL, NOUL, lines, started, svc
+from tests.cli.processes import MODEL, NOUL, inside, lines, started, svc
 from tests.e2e.serving import WAIT_S
 from tests.scripted import Json, Reply, completion, error
 
@@ -68,13 +68,13 @@ class Run:
 
     def map(self, *options: str, **settings: str) -> Any:
         arguments = self.arguments("--provider-batch", *options)
-        return svc(*arguments, **{**self.settings, **settings})
+        return inside(*arguments, **{**self.settings, **settings})
 
     def directly(self, *options: str, **settings: str) -> list[Json]:
         """The decisions of the same run without batches."""
         asked = self.double.direct
         arguments = self.arguments(*options, output="direct.jsonl")
-        assert svc(*arguments, **{**self.settings, **settings}).returncode == 0
+        assert inside(*arguments, **{**self.settings, **settings}).exit_code == 0
         self.double.direct = asked
         return lines(self.folder / "direct.jsonl")
 
@@ -95,7 +95,7 @@ def steady(decisions: Sequence[Json], *also: str) -> list[Json]:
 def test_batches_give_the_answers_of_direct_calls_at_half_the_price(run: Run) -> None:
     run.write([f"Parcel {number} is late." for number in range(200)])
     ended = run.map(**PRICE)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     batched, directly = lines(run.output), run.directly(**PRICE)
     assert steady(batched, "cost_usd") == steady(directly, "cost_usd")
     assert run.double.creations == 1 and set(run.double.carried_out.values()) == {1}
@@ -114,7 +114,7 @@ def verbally(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -
 
 def test_what_a_model_refuses_is_found_out_by_one_line_before_the_first_batch(run: Run) -> None:
     run.double.handler = verbally
-    assert run.map().returncode == 0
+    assert run.map().exit_code == 0
     assert run.double.creations == 1 and set(run.double.carried_out.values()) == {1}
     assert len(run.double.carried_out) == 80
     assert steady(lines(run.output)) == steady(run.directly())
@@ -133,7 +133,7 @@ def test_stages_and_cascades_are_further_rounds(run: Run) -> None:
     )
     plan = ("--cascade", "@own/small,@own/large", "--escalate-below", "0.8")
     ended = run.map(*plan)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     assert steady(lines(run.output)) == steady(run.directly(*plan))
     assert run.double.creations > 2 and set(run.double.carried_out.values()) == {1}
     models = [
@@ -155,7 +155,7 @@ def test_all_members_and_thinking_questions_go_into_the_same_round(run: Run) -> 
     run.double.handler = handler
     plan = ("--council", "@own/a,@own/b")
     ended = run.map(*plan)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     assert "Round 2" not in ended.stderr
     # Two models, two questions that do not share a call, two orders.
     assert sorted(run.double.totals) == [40, 40]
@@ -164,7 +164,7 @@ def test_all_members_and_thinking_questions_go_into_the_same_round(run: Run) -> 
 
 def test_calls_that_expired_are_asked_again_in_the_next_round(run: Run) -> None:
     run.double.expiring = {0: 0.5, 1: 0.5}
-    assert run.map().returncode == 0
+    assert run.map().exit_code == 0
     assert steady(lines(run.output)) == steady(run.directly())
     assert run.double.totals == [80, 40, 20]
     assert set(run.double.carried_out.values()) == {1}
@@ -173,11 +173,11 @@ def test_calls_that_expired_are_asked_again_in_the_next_round(run: Run) -> None:
 def test_calls_that_never_get_a_turn_are_error_lines_in_the_end(run: Run) -> None:
     run.double.expiring = dict.fromkeys(range(10), 1.0)
     ended = run.map()
-    assert ended.returncode == 1 and "40 of the lines have an error" in ended.stderr
+    assert ended.exit_code == 1 and "40 of the lines have an error" in ended.stderr
     assert run.double.totals == [80] * 4
     assert {line["error"]["type"] for line in lines(run.output)} == {"model_error"}
     run.double.expiring = {}
-    assert run.map("--retry-failed").returncode == 0
+    assert run.map("--retry-failed").exit_code == 0
     assert all("answers" in line for line in lines(run.output))
     assert sorted(path.name for path in run.folder.glob("*.batch")) == []
 
@@ -195,7 +195,7 @@ def test_calls_at_a_rate_limit_are_asked_again_and_other_refusals_are_not(run: R
         return said(body)
 
     run.double.handler = handler
-    assert run.map().returncode == 1
+    assert run.map().exit_code == 1
     written = lines(run.output)
     assert "answers" in written[7] and written[9]["error"]["type"] == "model_error"
     # The refusal sends the line down its ladder, as it does where it is asked directly.
@@ -207,7 +207,7 @@ def test_calls_at_a_rate_limit_are_asked_again_and_other_refusals_are_not(run: R
 def test_what_lost_its_response_is_not_done_again(run: Run, lost: str) -> None:
     getattr(run.double, lost).update({0, 1, 2})
     ended = run.map()
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     assert (run.double.uploads, run.double.creations) == (1, 1)
     assert set(run.double.carried_out.values()) == {1}
 
@@ -215,22 +215,22 @@ def test_what_lost_its_response_is_not_done_again(run: Run, lost: str) -> None:
 def test_a_batch_that_the_provider_refuses_ends_the_run_and_is_created_anew(run: Run) -> None:
     run.double.failing[0] = "billing_hard_limit_reached"
     ended = run.map()
-    assert ended.returncode == 1
+    assert ended.exit_code == 1
     assert "provider own refused batch batch_0 (billing_hard_limit_reached)" in ended.stderr
     assert "the same command continues from there" in ended.stderr
-    assert run.map().returncode == 0 and run.double.creations == 2 and run.double.uploads == 1
+    assert run.map().exit_code == 0 and run.double.creations == 2 and run.double.uploads == 1
 
 
 def test_a_key_that_is_not_accepted_ends_the_run(run: Run) -> None:
     run.double.key = "right"
     ended = run.map(SVC_PROVIDER_OWN_KEY="wrong")
-    assert ended.returncode == 1 and "does not accept the key" in ended.stderr
-    assert run.map(SVC_PROVIDER_OWN_KEY="right").returncode == 0
+    assert ended.exit_code == 1 and "does not accept the key" in ended.stderr
+    assert run.map(SVC_PROVIDER_OWN_KEY="right").exit_code == 0
 
 
-def wait_for_batch(run: Run) -> None:
+def wait_for_batch(run: Run, number: int = 1) -> None:
     end = time.monotonic() + WAIT_S
-    while not run.double.batches:
+    while len(run.double.batches) < number:
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -243,7 +243,7 @@ def test_an_interrupted_run_goes_on_with_the_same_command(run: Run) -> None:
     _, told = process.communicate(timeout=WAIT_S)
     assert process.returncode == 130 and b"the same command continues" in told
     run.double.takes_s = 0
-    assert run.map().returncode == 0
+    assert run.map().exit_code == 0
     assert run.double.creations == 1 and run.double.direct == 2
 
 
@@ -256,11 +256,14 @@ def test_a_run_that_starts_again_cancels_its_batches(run: Run) -> None:
     run.output.unlink()
     run.write(["Parcel 1"])
     ended = run.map()
-    assert ended.returncode == 1 and "belongs to another run" in ended.stderr
-    run.double.takes_s = 0.5
-    assert run.map("--restart").returncode == 0
+    assert ended.exit_code == 1 and "belongs to another run" in ended.stderr
+    process = started(*run.arguments("--provider-batch", "--restart"), **run.settings)
+    wait_for_batch(run, 2)
+    run.double.takes_s = 0
+    process.communicate(timeout=WAIT_S)
     first, second = run.double.batches.values()
-    assert first.cancelled and not second.cancelled and len(run.double.carried_out) == 2
+    assert process.returncode == 0 and first.cancelled and not second.cancelled
+    assert len(run.double.carried_out) == 2
 
 
 def test_input_from_a_pipe_is_answered_too(run: Run) -> None:
@@ -274,23 +277,23 @@ def test_a_provider_without_batches_is_refused_with_the_variable_that_says_other
     run: Run,
 ) -> None:
     ended = run.map(SVC_PROVIDER_OWN_BATCH="0")
-    assert ended.returncode == 2 and "set SVC_PROVIDER_OWN_BATCH=1" in ended.stderr
+    assert ended.exit_code == 2 and "set SVC_PROVIDER_OWN_BATCH=1" in ended.stderr
     assert not run.output.exists() and not run.book.exists()
 
 
 @pytest.mark.parametrize("option", [("--demo",), ("--url", "http://127.0.0.1:1"), ("-o", "-")])
 def test_batches_do_not_go_with_other_ways_of_answering(run: Run, option: Sequence[str]) -> None:
-    ended = svc(*run.arguments("--provider-batch"), *option, **run.settings)
-    assert ended.returncode == 2 and "--provider-batch goes with neither" in ended.stderr
+    ended = inside(*run.arguments("--provider-batch"), *option, **run.settings)
+    assert ended.exit_code == 2 and "--provider-batch goes with neither" in ended.stderr
 
 
 def test_a_dry_run_tells_the_price_of_batches(run: Run) -> None:
-    told = svc(
+    told = inside(
         *("map", "--provider-batch", "--dry-run", "--model", "@openai/gpt-4.1-mini"),
         *("-q", run.folder / "q.json", "-o", run.output, run.folder / "in.jsonl"),
         OPENAI_API_KEY="k",
     ).stdout
-    whole = svc(
+    whole = inside(
         *("map", "--dry-run", "--model", "@openai/gpt-4.1-mini"),
         *("-q", run.folder / "q.json", "-o", run.output, run.folder / "in.jsonl"),
         OPENAI_API_KEY="k",

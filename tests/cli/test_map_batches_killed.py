@@ -32,7 +32,7 @@ def test_killed_at_random_points_nothing_is_lost_and_nothing_paid_twice(tmp_path
                 double.lost_creations.add(double.creations)
                 double.lost_uploads.add(double.uploads)
         ended = run.map()
-        assert ended.returncode == 0, ended.stderr
+        assert ended.exit_code == 0, ended.stderr
         assert kills >= 5
         assert set(double.carried_out.values()) == {1} and len(double.carried_out) == 2 * ROWS
         assert steady(lines(run.output)) == steady(run.directly())
