@@ -21,7 +21,8 @@ from svc.batch import (
     Result,
     answer_line,
 )
-from svc.bulk import Book, Rounds, cancel
+from svc.bulk.book import Book
+from svc.bulk.rounds import Rounds, cancel
 from svc.cli.batch_options import Batch
 from svc.inprocess import InProcess
 from svc.providers import BatchClient
