@@ -1,8 +1,8 @@
 """What the Batch APIs of providers call things: one class a protocol.
 
 A batch is a file of calls, one JSON object a line, that the provider carries out within a day and
-at a lower price. Sources: the clients that the providers publish, openai 3.54 (which groq 1.7 agrees
-with) and mistralai 3.7, November 2026.
+at a lower price. Sources: the clients that the providers publish, openai 3.54 (which groq 1.7
+agrees with) and mistralai 3.7, November 2026.
 """
 
 from __future__ import annotations
