@@ -178,6 +178,21 @@ BULK_DECISIONS_AT_ONCE = 50
 BULK_CHARS = 40_000_000
 BULK_STORED_AT_ONCE = 500
 
+# A job: its rows, the length of a row's id, and for how many hours it may run; the jobs of a key
+# that have not ended; the members and elements of its body, as JSON and as JSON lines. All these
+# are more than other requests may have, as a job's rows are asked one after the other.
+JOB_ROWS = 100_000
+JOB_ROW_ID_CHARS = 128
+JOB_HOURS = (1, 168)
+JOB_HOURS_DEFAULT = 24
+JOBS_OPEN = 20
+JOB_PARTS = 500_000
+JOB_LINES_PARTS = 1_000_000
+
+# The jobs of a page of their list.
+JOBS_PAGE = (1, 100)
+JOBS_PAGE_DEFAULT = 20
+
 # The entries of a page of the audit log.
 AUDIT_PAGE = (1, 1_000)
 AUDIT_PAGE_DEFAULT = 100

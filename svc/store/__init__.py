@@ -21,10 +21,14 @@ from svc.store.database import Database
 from svc.store.errors import (
     ApiKeyRefused,
     ProjectFull,
+    SpoolLost,
     StorageError,
+    TooManyJobs,
     UnknownDecision,
+    UnknownJob,
     UnreadableKey,
 )
+from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, RowResult, new_id
 from svc.store.judgements import Judgement, Judgements
 from svc.store.kept_answers import KeptAnswer, KeptAnswers
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
@@ -47,6 +51,7 @@ from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
+from svc.store.spool import Spool, SpoolFile
 from svc.store.wanted import Wanted
 from svc.store.weeks import Week, Weeks
 
@@ -68,6 +73,11 @@ __all__ = [
     "Drawn",
     "Entry",
     "GivenLabel",
+    "Job",
+    "JobPage",
+    "JobRow",
+    "JobStatus",
+    "Jobs",
     "Judgement",
     "Judgements",
     "KeptAnswer",
@@ -92,12 +102,18 @@ __all__ = [
     "QuestionVersions",
     "ReviewItem",
     "ReviewQueue",
+    "RowResult",
     "ServedFile",
     "Spans",
+    "Spool",
+    "SpoolFile",
+    "SpoolLost",
     "StorageError",
     "Sums",
+    "TooManyJobs",
     "TrainingData",
     "UnknownDecision",
+    "UnknownJob",
     "UnreadableKey",
     "Wanted",
     "Week",
@@ -105,4 +121,5 @@ __all__ = [
     "WeighedLabel",
     "Wording",
     "Worth",
+    "new_id",
 ]

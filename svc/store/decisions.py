@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
-from svc.store import activity, ids, kept_answers, question_versions, weeks
+from svc.store import activity, ids, jobs, kept_answers, question_versions, weeks
 from svc.store.audit_pages import (
     ANSWERS,
     BOUNDS,
@@ -27,6 +27,7 @@ from svc.store.audit_pages import (
 )
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
+from svc.store.jobs import JobRow
 from svc.store.project_sizes import Room, full
 from svc.store.rows import insert
 
@@ -92,6 +93,7 @@ class _Item(NamedTuple):
     images: str | None
     tags: str | None
     digest: bytes | None
+    row: JobRow | None
 
 
 class Decisions(AuditPages):
@@ -113,15 +115,16 @@ class Decisions(AuditPages):
         # then are deleted.
         self._span, self._swept = 0, False
 
-    def add(self, decision: Decision) -> str:
+    def add(self, decision: Decision, row: JobRow | None = None) -> str:
         """Store `decision`; its new id, above every other in the file, once it is durable.
 
+        With it is stored that it answers a job's `row`; one that is settled already is refused.
         Raises `ProjectFull` and `StorageError`.
         """
         # Encoded here, not in the writer's thread, which all decisions share.
         columns, answers, readings, images, tags = _encode(decision)
         digest = digest_of(decision, answers, readings)
-        item = _Item(decision, columns, (answers, readings), images, tags, digest)
+        item = _Item(decision, columns, (answers, readings), images, tags, digest, row)
         ulid = self._database.write_grouped(self._insert, item)
         if ulid is None:
             raise full(decision.project)
@@ -182,7 +185,7 @@ class Decisions(AuditPages):
         recent: _Recent = {}
         room = Room(connection)
         stored: list[bytes | None] = []
-        rows, answered, counted = [], [], []
+        rows, answered, counted, of_jobs = [], [], [], []
         for ulid, item in zip(ulids, items, strict=True):
             decision = item.decision
             same_as = self._contents.find(connection, item.digest)
@@ -195,12 +198,15 @@ class Decisions(AuditPages):
             ours = (ulid, created_at, _json(question_ids), same_as)
             rows.append((*ours, *item.facts, *texts, item.images, item.tags))
             counted.append(decision)
+            if item.row is not None:
+                of_jobs.append((item.row, ulid, decision))
             answered += [
                 (decision.project, row, question.top, question.confidence)
                 for row, question in zip(question_ids, decision.questions, strict=True)
                 if question.reading is not None
             ]
         insert(connection, _INSERT, rows)
+        jobs.answered(connection, created_at, of_jobs)
         self._note(connection, stored, items)
         self._asked.note(connection, recent, created_at)
         weeks.add(connection, weeks.number(created_at), answered)

@@ -21,5 +21,17 @@ class ApiKeyRefused(SvcError):
     """There are API keys, and the given one is not an active one of them."""
 
 
+class UnknownJob(SvcError):
+    """There is no job of this id, or not in the project."""
+
+
+class TooManyJobs(SvcError):
+    """The key has as many jobs that have not ended as it may."""
+
+
+class SpoolLost(SvcError):
+    """The inputs of a job cannot be had any more; the message says why."""
+
+
 class UnreadableKey(SvcError):
     """A project's provider key is there but cannot be decrypted; the message says why."""

@@ -57,13 +57,17 @@ class KeptAnswers:
     def _insert(
         self, connection: sqlite3.Connection, answers: Sequence[KeptAnswer]
     ) -> Sequence[None]:
-        now = self._now()
-        connection.executemany(_KEEP, [(*astuple(answer), now) for answer in answers])
-        forget_old(connection, now, 2 * len(answers) + _SWEPT)
+        keep(connection, answers, self._now())
         return [None] * len(answers)
 
     def _now(self) -> int:
         return int(self._clock() * 1000)
+
+
+def keep(connection: sqlite3.Connection, answers: Sequence[KeptAnswer], now_ms: int) -> None:
+    """Keep answers, in place of older ones, inside the transaction of what they tell of."""
+    connection.executemany(_KEEP, [(*astuple(answer), now_ms) for answer in answers])
+    forget_old(connection, now_ms, 2 * len(answers) + _SWEPT)
 
 
 def forget_old(connection: sqlite3.Connection, now_ms: int, most: int) -> None:

@@ -195,6 +195,40 @@ _PROJECT_DAYS = (
     "WHERE span = 86400 AND by = 'model';"
 )
 
+# Jobs of many rows, and what became of each row: its decision, or an error as JSON. `id` is the
+# caller's own of the row. Times are in unix milliseconds; `ends_at` is an estimate. The rows that
+# are still to be asked wait beside the database, and never in it.
+_JOBS = """
+CREATE TABLE jobs (
+    seq         INTEGER PRIMARY KEY,
+    id          TEXT NOT NULL UNIQUE,
+    project     TEXT NOT NULL,
+    api_key     TEXT,
+    status      TEXT NOT NULL,
+    reason      TEXT,
+    waiting_for TEXT,
+    created_at  INTEGER NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    ended_at    INTEGER,
+    ends_at     INTEGER,
+    rows        INTEGER NOT NULL,
+    answered    INTEGER NOT NULL DEFAULT 0,
+    failed      INTEGER NOT NULL DEFAULT 0,
+    cost_usd    REAL NOT NULL DEFAULT 0
+);
+CREATE INDEX jobs_by_project ON jobs (project, seq);
+CREATE INDEX jobs_open ON jobs (seq) WHERE status IN ('waiting', 'running');
+CREATE TABLE job_rows (
+    job          INTEGER NOT NULL REFERENCES jobs (seq),
+    row          INTEGER NOT NULL,
+    id           TEXT NOT NULL,
+    decision_seq INTEGER REFERENCES decisions (seq),
+    debiased     INTEGER,
+    error        TEXT,
+    PRIMARY KEY (job, row)
+) WITHOUT ROWID;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -204,7 +238,7 @@ def shipped() -> tuple[Migration, ...]:
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
-    added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS]
+    added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS]
     return (schema, *added)
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import sqlite3
 
 from svc.errors import SettingsError
 from svc.store.database import Database
 from svc.store.errors import UnreadableKey
-from svc.store.sealing import SALT_BYTES, Sealer
+from svc.store.sealing import Sealer, made_salt
 
 MASTER_KEY = "SVC_MASTER_KEY"
 _SALT = "project_keys_salt"
-_NEW_SALT = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
-_GET_SALT = "SELECT value FROM meta WHERE name = ?"
 _OTHER = "SELECT token FROM project_keys WHERE project <> ? LIMIT 1"
 _GET = "SELECT token, value AS salt FROM project_keys LEFT JOIN meta ON name = ? WHERE project = ?"
 _SET = "REPLACE INTO project_keys (project, token) VALUES (?, ?)"
@@ -69,8 +66,7 @@ class ProjectKeys:
         sealer = self.require_master_key()
 
         def prepare(connection: sqlite3.Connection) -> tuple[bytes, bytes | None]:
-            connection.execute(_NEW_SALT, (_SALT, secrets.token_bytes(SALT_BYTES)))
-            (salt,) = connection.execute(_GET_SALT, (_SALT,)).fetchone()
+            salt = made_salt(connection, _SALT)
             other = connection.execute(_OTHER, (project,)).fetchone()
             return salt, other and other[0]
 

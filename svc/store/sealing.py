@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import secrets
+import sqlite3
 import threading
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,9 @@ SALT_BYTES = 32
 _N, _R, _P = 2**15, 8, 3
 _MEMORY_BYTES = 2 * 128 * _R * _N
 _KEY_BYTES = 32
+
+_NEW_SALT = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
+GET_SALT = "SELECT value FROM meta WHERE name = ?"
 
 
 class Sealer:
@@ -63,3 +68,10 @@ class Sealer:
             maxmem=_MEMORY_BYTES,
             dklen=_KEY_BYTES,
         )
+
+
+def made_salt(connection: sqlite3.Connection, name: str) -> bytes:
+    """The salt of this name, made where the database has none yet; inside a transaction."""
+    connection.execute(_NEW_SALT, (name, secrets.token_bytes(SALT_BYTES)))
+    (salt,) = connection.execute(GET_SALT, (name,)).fetchone()
+    return bytes(salt)

@@ -1,0 +1,324 @@
+"""Jobs of many rows: how far each is, and what became of its rows.
+
+The rows that are still to be asked wait in a spool beside the database, see `spool.py`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from svc import limits
+from svc.records import Decision
+from svc.store import ids
+from svc.store.audit_pages import ANSWERS
+from svc.store.database import Database
+from svc.store.errors import TooManyJobs, UnknownJob
+from svc.store.kept_answers import KeptAnswer, keep
+
+# What the id of a job begins with, and how many random bytes follow.
+ID_PREFIX, ID_BYTES = "job_", 12
+
+
+class JobStatus(StrEnum):
+    """How far a job is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job in the row `seq`, which is 0 before it is stored. Times are in unix milliseconds.
+
+    `reason` says why it failed, `waiting_for` why nothing moves; `ends_at` is an estimate. Of its
+    `rows`, `answered` have a decision and `failed` an error.
+    """
+
+    seq: int = 0
+    id: str
+    project: str
+    api_key: str | None
+    status: JobStatus = JobStatus.WAITING
+    reason: str | None = None
+    waiting_for: str | None = None
+    created_at: int
+    expires_at: int
+    ended_at: int | None = None
+    ends_at: int | None = None
+    rows: int
+    answered: int = 0
+    failed: int = 0
+    cost_usd: float = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether rows of it may still be asked."""
+        return self.status in (JobStatus.WAITING, JobStatus.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A row of the job in the row `job`: its number, from 1, and the caller's id of it."""
+
+    job: int
+    number: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Jobs, newest first, and the id of the job after which there may be older ones."""
+
+    jobs: list[Job]
+    next_before: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """What became of a row: the JSON of its decision, or that of its error."""
+
+    number: int
+    id: str
+    decision: str | None
+    error: str | None
+
+
+# Makes JSON of a decision from its fields, and from its answers and tags as JSON.
+Shape = Callable[[dict[str, Any], str, str | None], str]
+
+_COLUMNS = (
+    "seq, id, project, api_key, status, reason, waiting_for, created_at, expires_at, ended_at, "
+    "ends_at, rows, answered, failed, cost_usd"
+)
+_OPEN = "status IN ('waiting', 'running')"
+_ADD = (
+    "INSERT INTO jobs (id, project, api_key, status, created_at, expires_at, rows) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_OPEN_OF_KEY = f"SELECT count(*) FROM jobs WHERE {_OPEN} AND api_key IS ?"
+_GET = f"SELECT {_COLUMNS} FROM jobs WHERE id = ?"
+_ALL_OPEN = f"SELECT {_COLUMNS} FROM jobs WHERE {_OPEN} ORDER BY seq"
+_PAGE = f"SELECT {_COLUMNS} FROM jobs WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_SEQ = "SELECT seq FROM jobs WHERE id = ? AND project = ?"
+_END = (
+    "UPDATE jobs SET status = ?, reason = ?, ended_at = ?, waiting_for = NULL, ends_at = NULL "
+    f"WHERE id = ? AND {_OPEN}"
+)
+_NOTE = f"UPDATE jobs SET status = 'running', waiting_for = ?, ends_at = ? WHERE id = ? AND {_OPEN}"
+_ANSWER = (
+    "INSERT INTO job_rows (job, row, id, decision_seq, debiased) "
+    "SELECT ?, ?, ?, seq, ? FROM decisions WHERE id = ?"
+)
+_FAIL = "INSERT INTO job_rows (job, row, id, error) VALUES (?, ?, ?, ?)"
+_LAST = f"{_OPEN} AND answered + failed + :answered + :failed >= rows"
+_COUNT = f"""
+UPDATE jobs SET
+    answered = answered + :answered,
+    failed = failed + :failed,
+    cost_usd = cost_usd + :cost_usd,
+    status = CASE WHEN {_LAST} THEN 'done' WHEN {_OPEN} THEN 'running' ELSE status END,
+    ended_at = CASE WHEN {_LAST} THEN :now ELSE ended_at END,
+    waiting_for = CASE WHEN {_LAST} THEN NULL ELSE waiting_for END,
+    ends_at = CASE WHEN {_LAST} THEN NULL ELSE ends_at END
+WHERE seq = :job
+"""
+_SETTLED = "SELECT row FROM job_rows WHERE job = ?"
+_IS_SETTLED = "SELECT 1 FROM job_rows WHERE job = ? AND row = ?"
+# The fields of a decision that its caller reads, in their order.
+_SHOWN = (
+    *("ref", "model", "mode", "latency_ms", "cost_usd", "cached", "project", "config"),
+    "debiased",
+)
+_RESULTS = f"""
+SELECT job_rows.row, job_rows.id AS row_id, error, debiased, decisions.id AS ulid, {ANSWERS}, tags,
+       ref, model, mode, latency_ms, cost_usd, cached, project, config
+FROM job_rows LEFT JOIN decisions ON decisions.seq = decision_seq
+WHERE job = ? AND row > ? ORDER BY row
+"""
+# A seq after every other.
+_NEWEST = 2**63 - 1
+
+
+def new_id() -> str:
+    """An id that no job has."""
+    return ID_PREFIX + secrets.token_hex(ID_BYTES)
+
+
+class Jobs:
+    """Stores jobs and finds them again."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], float] = time.time,
+        most_open: int = limits.JOBS_OPEN,
+    ) -> None:
+        """`clock` gives seconds since the epoch; a key may have `most_open` jobs at a time."""
+        self._database, self._clock, self._most_open = database, clock, most_open
+
+    def add(self, job: Job, kept: KeptAnswer | None = None) -> None:
+        """Store a job, and with it the answer for repeats of its request.
+
+        Raises `TooManyJobs` where its key has as many open ones as it may, and `StorageError`.
+        """
+
+        def write(connection: sqlite3.Connection) -> None:
+            (count,) = connection.execute(_OPEN_OF_KEY, (job.api_key,)).fetchone()
+            if count >= self._most_open:
+                raise TooManyJobs(
+                    f"{count} jobs have not ended yet, as many as there may be at a time"
+                )
+            times = (job.created_at, job.expires_at)
+            values = (job.id, job.project, job.api_key, job.status.value, *times, job.rows)
+            connection.execute(_ADD, values)
+            if kept is not None:
+                keep(connection, [kept], self._now())
+
+        self._database.write(write)
+
+    def get(self, job_id: str) -> Job:
+        """The job with this id. Raises `UnknownJob` and `StorageError`."""
+        rows = self._database.rows(_GET, job_id)
+        if not rows:
+            raise UnknownJob("there is no such job")
+        return _job(rows[0])
+
+    def open(self) -> list[Job]:
+        """Every job that has not ended, oldest first. Raises `StorageError`."""
+        return [_job(row) for row in self._database.rows(_ALL_OPEN)]
+
+    def page(self, project: str, limit: int, before: str | None = None) -> JobPage:
+        """At most `limit` jobs of a project, newest first, older than the one named `before`.
+
+        Raises `UnknownJob` where the project has no job `before`, and `StorageError`.
+        """
+        with self._database.read() as connection:
+            start = _NEWEST
+            if before is not None:
+                row = connection.execute(_SEQ, (before, project)).fetchone()
+                if row is None:
+                    raise UnknownJob("the project has no such job")
+                start = row["seq"]
+            rows = connection.execute(_PAGE, (project, start, limit + 1)).fetchall()
+        jobs = [_job(row) for row in rows[:limit]]
+        return JobPage(jobs, jobs[-1].id if len(rows) > limit else None)
+
+    def end(self, job_id: str, status: JobStatus, reason: str | None = None) -> bool:
+        """End a job in this way; False where it had ended already. Raises `StorageError`."""
+        values = (status.value, reason, self._now(), job_id)
+        return self._database.write(
+            lambda connection: connection.execute(_END, values).rowcount == 1
+        )
+
+    def note(self, job_id: str, waiting_for: str | None, ends_at: int | None) -> None:
+        """Note that a job runs, what it waits for, and when it may end. Raises `StorageError`."""
+        values = (waiting_for, ends_at, job_id)
+        self._database.write(lambda connection: connection.execute(_NOTE, values).rowcount)
+
+    def fail(self, row: JobRow, error: str) -> None:
+        """Store that a row has no answer, with the JSON of why. Raises `StorageError`."""
+        self._database.write_grouped(self._insert_failures, (row, error))
+
+    def is_settled(self, row: JobRow) -> bool:
+        """Whether a row has its answer or its error. Raises `StorageError`."""
+        return bool(self._database.rows(_IS_SETTLED, row.job, row.number))
+
+    def settled(self, job: Job) -> bytearray:
+        """By the number of each row of a job 1 where it is settled. Raises `StorageError`."""
+        numbers = bytearray(job.rows + 1)
+        with self._database.read() as connection:
+            for (number,) in connection.execute(_SETTLED, (job.seq,)):
+                numbers[number] = 1
+        return numbers
+
+    def results(
+        self, job_id: str, after: int, most_bytes: int, shape: Shape
+    ) -> tuple[list[RowResult], int | None]:
+        """What became of the rows after a number, in order; and the number that leads on, if any.
+
+        Of an open job they end before the first row that is not settled. They have `most_bytes`
+        together at most, but for the first. `shape` makes JSON of a decision.
+        Raises `UnknownJob` and `StorageError`.
+        """
+        found: list[RowResult] = []
+        with self._database.read() as connection:
+            job = connection.execute(_GET, (job_id,)).fetchone()
+            if job is None:
+                raise UnknownJob("there is no such job")
+            is_open = _job(job).is_open
+            for row in connection.execute(_RESULTS, (job["seq"], after)):
+                if is_open and row["row"] != after + 1:
+                    break
+                result = _result(row, shape)
+                most_bytes -= len(result.id) + len((result.decision or result.error or "").encode())
+                if found and most_bytes < 0:
+                    return found, after
+                found.append(result)
+                after = result.number
+        return found, after if is_open else None
+
+    def _insert_failures(
+        self, connection: sqlite3.Connection, failures: Sequence[tuple[JobRow, str]]
+    ) -> Sequence[None]:
+        rows = [(row.job, row.number, row.id, error) for row, error in failures]
+        connection.executemany(_FAIL, rows)
+        for job, *_ in rows:
+            _count(connection, self._now(), job, failed=1)
+        return [None] * len(failures)
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def answered(
+    connection: sqlite3.Connection, now_ms: int, rows: Iterable[tuple[JobRow, bytes, Decision]]
+) -> None:
+    """Store that rows were answered by decisions of these ULIDs, inside their transaction.
+
+    A row that is settled already makes the transaction fail.
+    """
+    counts: dict[int, tuple[int, float]] = {}
+    for row, ulid, decision in rows:
+        connection.execute(_ANSWER, (row.job, row.number, row.id, decision.debiased, ulid))
+        count, cost_usd = counts.get(row.job, (0, 0.0))
+        counts[row.job] = count + 1, cost_usd + decision.cost_usd
+    for job, (count, cost_usd) in counts.items():
+        _count(connection, now_ms, job, answered=count, cost_usd=cost_usd)
+
+
+def _count(
+    connection: sqlite3.Connection,
+    now_ms: int,
+    job: int,
+    answered: int = 0,
+    failed: int = 0,
+    cost_usd: float = 0.0,
+) -> None:
+    """Count rows of a job; with its last row it is done."""
+    counted = {"answered": answered, "failed": failed, "cost_usd": cost_usd}
+    connection.execute(_COUNT, {**counted, "now": now_ms, "job": job})
+
+
+def _job(row: sqlite3.Row) -> Job:
+    values = dict(zip(row.keys(), row, strict=True))
+    return Job(**{**values, "status": JobStatus(values["status"])})
+
+
+def _result(row: sqlite3.Row, shape: Shape) -> RowResult:
+    decision = None
+    if row["ulid"] is not None:
+        fields = {name: row[name] for name in _SHOWN}
+        flags = {name: bool(row[name]) for name in ("cached", "debiased")}
+        shown = {"id": ids.text(row["ulid"]), **fields, **flags}
+        decision = shape(shown, row["answers"], row["tags"])
+    return RowResult(row["row"], row["row_id"], decision, row["error"])

@@ -1,0 +1,257 @@
+"""Inputs of jobs on their way: one sealed file for each job, in a folder beside the database.
+
+A file begins with the request that all rows share, and goes on with blocks of rows. Each is sealed
+with the master key, together with the job and its own number, so that none can be read, changed, or
+put in another's place. A file is complete and on the disk before its job is in the database, and is
+deleted when the job ends.
+
+Whoever writes a file holds a lock on it until its job is in the database. The system releases the
+lock when a process ends in whatever way, so a file without a lock and without a job is one that
+nobody needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from svc.store.database import Database
+from svc.store.errors import SpoolLost, StorageError
+from svc.store.jobs import ID_PREFIX
+from svc.store.sealing import GET_SALT, Sealer, made_salt
+
+_SALT = "spool_salt"
+
+# A block ends with the row with which it has so many characters.
+BLOCK_CHARS = 262_144
+
+# Before each sealed block: the number of its first row, 0 for the request; how many rows it has;
+# and its bytes.
+_HEAD = struct.Struct(">III")
+
+# The lock of the one process that runs the jobs of this database.
+_RUNNER = "runner.lock"
+
+log = logging.getLogger(__name__)
+
+
+class Spool:
+    """The files of one database."""
+
+    def __init__(self, database: Database, path: str | Path, master_key: str | None) -> None:
+        """`path` is that of the database."""
+        self.folder = Path(f"{path}.spool")
+        self._database = database
+        self._sealer = None if master_key is None else Sealer(master_key)
+
+    @property
+    def has_key(self) -> bool:
+        """Whether there is a master key."""
+        return self._sealer is not None
+
+    @contextlib.contextmanager
+    def writing(self, job_id: str, request: str, rows: Iterable[str]) -> Iterator[None]:
+        """Inside the block the file of a job is there and durable, and nobody deletes it.
+
+        `request` and `rows` are JSON. An exception in the block deletes the file. Raises
+        `StorageError` where it cannot be written, and then there is none.
+        """
+        sealer = self._require_key()
+        salt = self._database.write(lambda connection: made_salt(connection, _SALT))
+        path = self.folder / job_id
+        try:
+            with self._new(path) as file:
+                try:
+                    for first, count, text in _blocks(request, rows):
+                        token = sealer.seal(_labelled(job_id, first, count, text), salt)
+                        file.write(_HEAD.pack(first, count, len(token)) + token)
+                    file.flush()
+                    os.fsync(file.fileno())
+                    self._sync_folder()
+                    yield
+                except BaseException:
+                    path.unlink(missing_ok=True)
+                    raise
+        except OSError as error:
+            reason = os.strerror(error.errno or 0).lower()
+            raise StorageError(
+                f"the rows could not be written beside the database: {reason}"
+            ) from error
+
+    def opened(self, job_id: str) -> SpoolFile:
+        """The file of a job, to be read.
+
+        Raises `SpoolLost` where it is gone, damaged or sealed with another key; `StorageError`.
+        """
+        sealer = self._require_key()
+        rows = self._database.rows(GET_SALT, _SALT)
+        if not rows:
+            raise SpoolLost("the salt of the spool is gone from the database")
+        try:
+            file = (self.folder / job_id).open("rb")
+        except FileNotFoundError:
+            raise SpoolLost("its rows are gone from the folder beside the database") from None
+        except OSError as error:
+            raise StorageError(f"the spool cannot be read ({error.strerror})") from error
+        return SpoolFile(file, job_id, sealer, rows[0]["value"])
+
+    def delete(self, job_id: str) -> None:
+        """Delete the file of a job, if it is there."""
+        try:
+            (self.folder / job_id).unlink(missing_ok=True)
+        except OSError as error:
+            log.error("the rows of %s could not be deleted (%s)", job_id, error.strerror)
+
+    def sweep(self, is_open: Callable[[str], bool]) -> None:
+        """Delete every file without an open job that nobody is writing. Raises `StorageError`."""
+        for path in self.folder.glob(f"{ID_PREFIX}*"):
+            if not is_open(path.name):
+                self._delete_unlocked(path, is_open)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[bool]:
+        """Inside the block this process is the one that runs jobs; False where another one is."""
+        self._make_folder()
+        with (self.folder / _RUNNER).open("ab") as file:
+            yield _try_lock(file)
+
+    def _require_key(self) -> Sealer:
+        if self._sealer is None:
+            raise SpoolLost("there is no master key")
+        return self._sealer
+
+    def _make_folder(self) -> None:
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    @contextlib.contextmanager
+    def _new(self, path: Path) -> Iterator[BinaryIO]:
+        """A new file, locked."""
+        self._make_folder()
+        while True:
+            made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with open(made, "wb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if _is_there(path, file):
+                    yield file
+                    return
+            # It was deleted before it was locked, as one that nobody was writing.
+
+    def _delete_unlocked(self, path: Path, is_open: Callable[[str], bool]) -> None:
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            # Its job may have come into the database before the lock was released.
+            if _try_lock(file) and not is_open(path.name):
+                path.unlink()
+
+
+class SpoolFile:
+    """The rows of one job, read a block at a time."""
+
+    def __init__(self, file: BinaryIO, job_id: str, sealer: Sealer, salt: bytes) -> None:
+        """Only `Spool.opened` calls this."""
+        self._file, self._job_id, self._sealer, self._salt = file, job_id, sealer, salt
+        self._next = 1
+        try:
+            # The JSON of what all rows share.
+            self.request = self._text(*self._head(0))
+        except SpoolLost:
+            file.close()
+            raise
+
+    def rows(self, wanted: Callable[[range], bool]) -> tuple[int, list[str]] | None:
+        """The next block that is wanted: the number of its first row, and the JSON of its rows.
+
+        `wanted` says so of the numbers of its rows; the others are not even opened. None stands
+        for the end. Raises `SpoolLost`.
+        """
+        while head := self._file.read(_HEAD.size):
+            first, count, size = self._unpacked(head)
+            if first != self._next:
+                raise SpoolLost("its rows beside the database are damaged")
+            self._next += count
+            if wanted(range(first, first + count)):
+                texts = self._text(first, count, size).split("\n")
+                return first, texts
+            self._file.seek(size, os.SEEK_CUR)
+        return None
+
+    @property
+    def read_to(self) -> int:
+        """The number of the last row of the blocks so far."""
+        return self._next - 1
+
+    def close(self) -> None:
+        """May be called again."""
+        self._file.close()
+
+    def _head(self, first: int) -> tuple[int, int, int]:
+        head = self._unpacked(self._file.read(_HEAD.size))
+        if head[0] != first:
+            raise SpoolLost("its rows beside the database are damaged")
+        return head
+
+    def _unpacked(self, head: bytes) -> tuple[int, int, int]:
+        if len(head) < _HEAD.size:
+            raise SpoolLost("its rows beside the database are cut short")
+        first, count, size = _HEAD.unpack(head)
+        return first, count, size
+
+    def _text(self, first: int, count: int, size: int) -> str:
+        """What was sealed as this block of this job."""
+        text = self._sealer.open(self._file.read(size), self._salt)
+        label, _, content = (text or "").partition("\n")
+        if label != _label(self._job_id, first, count):
+            raise SpoolLost(
+                "its rows beside the database are damaged, or were sealed with another master key"
+            )
+        return content
+
+
+def _blocks(request: str, rows: Iterable[str]) -> Iterator[tuple[int, int, str]]:
+    """The number of the first row, how many rows, and their text, of each block."""
+    yield 0, 1, request
+    first, waiting, chars = 1, list[str](), 0
+    for row in rows:
+        waiting.append(row)
+        chars += len(row)
+        if chars >= BLOCK_CHARS:
+            yield first, len(waiting), "\n".join(waiting)
+            first, waiting, chars = first + len(waiting), [], 0
+    if waiting:
+        yield first, len(waiting), "\n".join(waiting)
+
+
+def _label(job_id: str, first: int, count: int) -> str:
+    return f"{job_id} {first} {count}"
+
+
+def _labelled(job_id: str, first: int, count: int, text: str) -> str:
+    return f"{_label(job_id, first, count)}\n{text}"
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_there(path: Path, file: BinaryIO) -> bool:
+    """Whether the path leads to this file."""
+    with contextlib.suppress(FileNotFoundError):
+        found, own = path.stat(), os.fstat(file.fileno())
+        return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
+    return False

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import errno
+import resource
+import subprocess
+import sys
+from contextlib import closing, contextmanager
+
+import pytest
+
+from svc.store import Spool, SpoolLost, StorageError
+from svc.store import spool as spools
+
+JOB = "job_a"
+TEXT = "The secret state of a row."
+
+
+@pytest.fixture
+def spool(database, path):
+    return Spool(database, path, "master")
+
+
+def rows_of(count, text=TEXT):
+    return [f'{{"id":"{n}","state":"{text}"}}' for n in range(1, count + 1)]
+
+
+def write(spool, rows, job=JOB):
+    with spool.writing(job, '{"questions":{}}', rows):
+        pass
+
+
+def read(spool, wanted=lambda numbers: True):
+    found = {}
+    with closing(spool.opened(JOB)) as file:
+        while block := file.rows(wanted):
+            first, texts = block
+            found.update(enumerate(texts, first))
+    return file, found
+
+
+@contextmanager
+def file_limit(most_bytes):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_rows_are_read_in_order_a_block_at_a_time(spool):
+    rows = rows_of(500, "x" * 2_000)
+    write(spool, rows)
+    file, found = read(spool)
+    assert file.request == '{"questions":{}}'
+    assert [found[n] for n in range(1, 501)] == rows
+    assert file.read_to == 500
+    wanted = []
+    _, found = read(spool, lambda numbers: wanted.append(numbers) or 500 in numbers)
+    assert len(wanted) > 3 and set(found) == set(wanted[-1])
+
+
+def test_nothing_of_it_can_be_read_and_only_its_owner_may_open_it(spool):
+    write(spool, rows_of(5))
+    path = spool.folder / JOB
+    assert b"secret" not in path.read_bytes() and b"questions" not in path.read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert spool.folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data[:-1], "damaged"),
+        (lambda data: data[:-200] + bytes([data[-200] ^ 1]) + data[-199:], "damaged"),
+        (lambda data: data[:20], "damaged"),
+        (lambda data: data[:5], "cut short"),
+    ],
+)
+def test_a_file_that_was_changed_is_refused(spool, change, words):
+    write(spool, rows_of(5))
+    path = spool.folder / JOB
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(SpoolLost, match=words):
+        read(spool)
+
+
+def test_a_block_of_another_job_is_refused(spool):
+    write(spool, rows_of(5))
+    write(spool, rows_of(5), "job_b")
+    (spool.folder / JOB).write_bytes((spool.folder / "job_b").read_bytes())
+    with pytest.raises(SpoolLost, match="damaged"):
+        spool.opened(JOB)
+
+
+def test_blocks_of_a_file_cannot_change_places(spool):
+    write(spool, rows_of(400, "x" * 2_000))
+    path = spool.folder / JOB
+    data, blocks, at = path.read_bytes(), [], 0
+    while at < len(data):
+        first, count, size = spools._HEAD.unpack(data[at : at + 12])
+        blocks.append((first, count, data[at + 12 : at + 12 + size]))
+        at += 12 + size
+    (first, count, one), (_, _, other) = blocks[1], blocks[2]
+    moved = spools._HEAD.pack(first, count, len(other)) + other
+    head = data[: len(data) - sum(12 + len(token) for *_, token in blocks[1:])]
+    path.write_bytes(head + moved)
+    assert one != other
+    with pytest.raises(SpoolLost, match="damaged"):
+        read(spool)
+
+
+def test_another_master_key_opens_nothing(spool, database, path):
+    write(spool, rows_of(5))
+    with pytest.raises(SpoolLost, match="another master key"):
+        Spool(database, path, "other").opened(JOB)
+    with pytest.raises(SpoolLost, match="no master key"):
+        Spool(database, path, None).opened(JOB)
+
+
+def test_a_file_that_is_gone_is_said_to_be(spool):
+    write(spool, rows_of(5))
+    spool.delete(JOB)
+    spool.delete(JOB)
+    with pytest.raises(SpoolLost, match="gone"):
+        spool.opened(JOB)
+
+
+def test_a_full_disk_leaves_no_file(spool):
+    write(spool, rows_of(1), "job_b")
+    with (
+        file_limit(100_000),
+        pytest.raises(StorageError, match="could not be written beside the database"),
+    ):
+        write(spool, rows_of(2_000, "x" * 1_000))
+    assert [path.name for path in spool.folder.iterdir()] == ["job_b"]
+
+
+def test_a_file_system_that_fails_at_the_end_leaves_no_file(spool):
+    def rows():
+        yield from rows_of(3)
+        raise OSError(errno.ENOSPC, "full")
+
+    with pytest.raises(StorageError, match="no space left"):
+        write(spool, rows())
+    assert list(spool.folder.iterdir()) == []
+
+
+def test_an_exception_before_the_job_is_stored_deletes_the_file(spool):
+    with pytest.raises(RuntimeError), spool.writing(JOB, "{}", rows_of(1)):
+        assert (spool.folder / JOB).exists()
+        raise RuntimeError
+    assert not (spool.folder / JOB).exists()
+
+
+def test_what_has_no_job_is_swept_but_never_what_is_being_written(spool, database, path):
+    write(spool, rows_of(1), "job_kept")
+    write(spool, rows_of(1), "job_orphan")
+    other = Spool(database, path, "master")
+    with spool.writing("job_new", "{}", rows_of(1)):
+        other.sweep(lambda job: job == "job_kept")
+        assert (spool.folder / "job_new").exists()
+    assert {one.name for one in spool.folder.iterdir()} == {"job_kept", "job_new"}
+    # Its job came into the database between the first look and the lock.
+    answers = iter([False, True])
+    other.sweep(lambda job: job == "job_kept" or next(answers))
+    assert (spool.folder / "job_new").exists()
+
+
+def test_a_writer_that_was_killed_leaves_what_can_be_swept(spool, path):
+    program = (
+        "import os, signal, sys\n"
+        "from svc.store import Database, Spool\n"
+        "spool = Spool(Database.open(sys.argv[1]), sys.argv[1], 'master')\n"
+        "with spool.writing('job_killed', '{}', ['{}']):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    assert (spool.folder / "job_killed").exists()
+    spool.sweep(lambda job: False)
+    assert list(spool.folder.iterdir()) == []
+
+
+def test_one_process_runs_the_jobs_of_a_database(spool, database, path):
+    other = Spool(database, path, "master")
+    with spool.running() as first, other.running() as second:
+        assert (first, second) == (True, False)
+    with other.running() as first:
+        assert first
