@@ -14,6 +14,7 @@ from svc.web import (
     activity,
     audit,
     auth,
+    batch,
     calibration,
     dashboard,
     decide,
@@ -72,6 +73,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(decide.blueprint(services.core.engine, repeated))
     app.register_blueprint(systemone.blueprint(services.core.engine, repeated))
     app.register_blueprint(dialects.blueprint(services.core.engine, repeated))
+    jobs = batch.JobDesk(services.jobs, services.spool, shared.bell.ring)
+    app.register_blueprint(batch.blueprint(jobs, repeated))
     app.register_blueprint(feedback.blueprint(services.learner, repeated))
     app.register_blueprint(calibration.blueprint(services.reporter))
     app.register_blueprint(drift.blueprint(services.reporter))

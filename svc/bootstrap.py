@@ -44,12 +44,13 @@ from svc.providers import (
 from svc.questions import Question
 from svc.ratelimit import Buckets, Pauses
 from svc.settings import Settings
-from svc.sharing import FairLock, NamedLocks, WorkerLoads
+from svc.sharing import Bell, FairLock, NamedLocks, WorkerLoads
 from svc.store import (
     Activity,
     ApiKeys,
     CallBudget,
     Database,
+    Jobs,
     Judgements,
     KeptAnswers,
     Labels,
@@ -59,6 +60,7 @@ from svc.store import (
     QuestionVersions,
     ReviewQueue,
     ServedFile,
+    Spool,
     StorageError,
     Weeks,
 )
@@ -99,9 +101,12 @@ class Shared(SharedCalls):
         self.worker_loads = WorkerLoads()
         self.turns = Turns()
         self.repeats = NamedLocks()
+        # Rung when a job comes.
+        self.bell = Bell()
 
     def close(self) -> None:
         """Release it in this process."""
+        self.bell.close()
         self.repeats.close()
         self.turns.close()
         self.worker_loads.close()
@@ -149,6 +154,8 @@ class Services:
     review: ReviewDesk
     reviewers: Reviewers
     kept: KeptAnswers
+    jobs: Jobs
+    spool: Spool
     core: Core
     metrics: Metrics
 
@@ -282,6 +289,8 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         review=ReviewDesk(decisions, versions, reporter, ReviewQueue(database), judgements),
         reviewers=Reviewers(decisions, versions, judgements),
         kept=KeptAnswers(database),
+        jobs=Jobs(database),
+        spool=Spool(database, settings.db, settings.master_key),
         core=core,
         metrics=Metrics(shared.board, quota, models=shared.usage.sums),
     )

@@ -8,6 +8,7 @@ import fcntl
 import logging
 import mmap
 import os
+import select
 import signal
 import struct
 import sys
@@ -241,6 +242,36 @@ class NamedLocks:
         except (BlockingIOError, PermissionError):
             return False
         return True
+
+
+class Bell:
+    """Wakes one process; those forked after this was made may ring."""
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        for end in (self._reading, self._writing):
+            os.set_blocking(end, False)
+        self.close = weakref.finalize(self, _close, self._reading, self._writing)
+
+    def ring(self) -> None:
+        """Wake who waits, now or when it waits next."""
+        # In a full pipe there is enough to wake it.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writing, b"!")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long at most; whether it was rung since the last time."""
+        select.select([self._reading], [], [], seconds)
+        rung = False
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._reading, 4_096):
+                rung = True
+        return rung
+
+
+def _close(*files: int) -> None:
+    for file in files:
+        os.close(file)
 
 
 class WorkerLoads:

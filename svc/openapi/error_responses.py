@@ -6,7 +6,7 @@ import inspect
 
 from svc import errors
 from svc.errors import ApiError, InternalError
-from svc.shapes import TEXT, Json, described, record, ref
+from svc.shapes import COUNT, TEXT, Json, described, record, ref
 
 _TEXT: Json = {"schema": TEXT, "required": True}
 HEADERS: Json = {
@@ -21,6 +21,7 @@ HEADERS: Json = {
     },
     "WWW-Authenticate": {**_TEXT, "description": "`Bearer`."},
     "Idempotent-Replayed": {"description": "`true` where it was given before.", "schema": TEXT},
+    "x-next-after": {"description": "`after` of the next page, if any.", "schema": COUNT},
     "x-next-before": {"description": "`before` of the next page, if any.", "schema": TEXT},
     "Content-Security-Policy": {**_TEXT, "description": "Blocks every other origin."},
 }

@@ -10,7 +10,7 @@ from typing import Any
 from marshmallow import Schema
 
 from svc import limits
-from svc.openapi import error_responses
+from svc.openapi.error_responses import reference
 from svc.openapi.examples import Exchange, of_route
 from svc.shapes import OBJECT, TEXT, Json
 
@@ -23,16 +23,17 @@ GUARDED_FAILURES, COMMON_FAILURES = (401, 403, 429), (400, 413, 500)
 class Description:
     """What the decorators of a view say of it.
 
-    `lines` is the field whose elements may be sent as JSON lines instead. `fails` are its error
-    statuses besides the common ones; `failures` replace all. A `guarded` view needs a key.
+    With `lines` its body may be JSON lines too. `status` is that of a success. `fails` are its
+    error statuses besides the common ones; `failures` replace all. A `guarded` view needs a key.
     """
 
     body: type[Schema] | None = None
-    lines: str = ""
+    lines: bool = False
     query: type[Schema] | None = None
     path: type[Schema] | None = None
     header: type[Schema] | None = None
     answers: Any = None
+    status: int = 200
     media: tuple[str, ...] = (JSON,)
     headers: tuple[str, ...] = ()
     fails: tuple[int, ...] = ()
@@ -57,18 +58,16 @@ class Route:
         """
         summary, _, rest = (inspect.getdoc(self.view) or "").partition("\n\n")
         about = " ".join(rest.format_map(vars(limits)).split())
-        guards = GUARDED_FAILURES if self.description.guarded else ()
-        failing = sorted({*COMMON_FAILURES, *guards, *self.description.fails})
-        errors = {
-            str(one): error_responses.reference("responses", f"Error{one}") for one in failing
-        }
+        said = self.description
+        failing = {*COMMON_FAILURES, *said.fails, *(GUARDED_FAILURES if said.guarded else ())}
+        errors = {f"{one}": reference("responses", f"Error{one}") for one in sorted(failing)}
         return {
             "operationId": self.view.__name__,
             "summary": summary,
             **({"description": about} if about else {}),
             **self._body(),
-            "responses": {"200": self._answer(summary), **(self.description.failures or errors)},
-            **({} if self.description.guarded else {"security": []}),
+            "responses": {f"{said.status}": self._answer(summary), **(said.failures or errors)},
+            **({} if said.guarded else {"security": []}),
         }
 
     def _body(self) -> Json:
@@ -86,7 +85,7 @@ class Route:
         headers = ("x-request-id", *self.description.headers)
         return {
             "description": summary,
-            "headers": {name: error_responses.reference("headers", name) for name in headers},
+            "headers": {name: reference("headers", name) for name in headers},
             "content": dict.fromkeys(self.description.media, media),
         }
 

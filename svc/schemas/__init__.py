@@ -35,6 +35,13 @@ from svc.schemas.feedback import (
     any_label,
 )
 from svc.schemas.images import ImageField
+from svc.schemas.jobs import (
+    JobRequest,
+    JobRequestSchema,
+    load_template,
+    parsed_row,
+    with_row,
+)
 from svc.schemas.loading import load, refuse_many_unknown
 from svc.schemas.messages import listed, walk
 from svc.schemas.plan import PlanField, model_plan
@@ -66,6 +73,8 @@ __all__ = [
     "Feedback",
     "FeedbackRequestSchema",
     "ImageField",
+    "JobRequest",
+    "JobRequestSchema",
     "LabelledLine",
     "LabelledLineSchema",
     "LineError",
@@ -89,10 +98,13 @@ __all__ = [
     "load",
     "load_decision",
     "load_questions",
+    "load_template",
     "model_plan",
+    "parsed_row",
     "questions_text",
     "redacted_answer",
     "refuse_many_unknown",
     "walk",
+    "with_row",
     "with_state",
 ]

@@ -349,7 +349,7 @@ class DecisionRequestSchema(Schema):
         check_conditions(data["state"], data["questions"])
 
     @post_load
-    def _freeze(self, data: dict[str, Any], **_: Any) -> DecisionRequest:
+    def _freeze(self, data: dict[str, Any], **_: Any) -> Any:
         try:
             data["stages"] = stages(data["questions"])
         except UnsoundDependency as error:

@@ -51,4 +51,5 @@ def _place(path: tuple[str, ...]) -> str:
 
 
 def _name(part: str) -> str:
-    return part if part.isidentifier() and len(part) <= 40 else quoted(part)
+    plain = part.isidentifier() or part.isdecimal()
+    return part if plain and len(part) <= 40 else quoted(part)

@@ -37,6 +37,17 @@ class RefField(TextField):
         return _visible(value, limits.REF_CHARS)
 
 
+class RowIdField(TextField):
+    """A caller's own id of a row."""
+
+    form = {"type": "string", "minLength": 1, "maxLength": limits.JOB_ROW_ID_CHARS}  # noqa: RUF012
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        if not isinstance(value, str) or not 1 <= len(value) <= limits.JOB_ROW_ID_CHARS:
+            raise ValidationError(f"must be text of 1 to {limits.JOB_ROW_ID_CHARS} characters")
+        return value
+
+
 class ReviewerField(TextField):
     """The name of somebody who labels."""
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from svc import limits
+from svc.jsontext import JsonObject
 from svc.records import Decision
 from svc.store import ids
 from svc.store.audit_pages import ANSWERS
@@ -94,7 +94,7 @@ class RowResult:
 
 
 # Makes JSON of a decision from its fields, and from its answers and tags as JSON.
-Shape = Callable[[dict[str, Any], str, str | None], str]
+Shape = Callable[[JsonObject, str, str | None], str]
 
 _COLUMNS = (
     "seq, id, project, api_key, status, reason, waiting_for, created_at, expires_at, ended_at, "
@@ -136,8 +136,8 @@ _SETTLED = "SELECT row FROM job_rows WHERE job = ?"
 _IS_SETTLED = "SELECT 1 FROM job_rows WHERE job = ? AND row = ?"
 # The fields of a decision that its caller reads, in their order.
 _SHOWN = (
-    *("ref", "model", "mode", "latency_ms", "cost_usd", "cached", "project", "config"),
-    "debiased",
+    *("ref", "model", "mode", "latency_ms", "cost_usd", "cached", "debiased", "project"),
+    "config",
 )
 _RESULTS = f"""
 SELECT job_rows.row, job_rows.id AS row_id, error, debiased, decisions.id AS ulid, {ANSWERS}, tags,

@@ -20,12 +20,8 @@ _MOST_PACKED = 1032
 # A decoder gets so many bytes at once, because it copies what is left of them when it ends.
 _PIECE_BYTES = 65_536
 
-# The content type of a body that holds a JSON value in each line.
-LINES = "application/x-ndjson"
-
-_TOO_MANY_PARTS = (
-    f"the body has more than {limits.BODY_PARTS:,} members and elements; send less at once"
-)
+# The content types of a body that holds a JSON value in each line.
+LINES = ("application/x-ndjson", "application/jsonl")
 
 
 def read() -> bytes:
@@ -67,17 +63,26 @@ def _encoding() -> str:
     return "" if encoding == "identity" else encoding
 
 
-def parse(body: bytes) -> Any:
-    """A body's JSON, whatever its content type. Raises `InvalidJson` or `InvalidRequest`."""
-    if jsontext.has_more_parts(body, limits.BODY_PARTS):
-        raise InvalidRequest(_TOO_MANY_PARTS)
+def parse(body: bytes, most_parts: int = limits.BODY_PARTS) -> Any:
+    """A body's JSON, whatever its content type. Raises `InvalidJson` or `InvalidRequest`.
+
+    It may have `most_parts` members and elements.
+    """
+    check_parts(body, most_parts)
     return jsontext.loads(body)
+
+
+def check_parts(body: bytes, most: int) -> None:
+    """Raise `InvalidRequest` where JSON has more members and elements."""
+    if jsontext.has_more_parts(body, most):
+        raise InvalidRequest(
+            f"the body has more than {most:,} members and elements; send less at once"
+        )
 
 
 def parse_lines(body: bytes) -> list[NumberedLine]:
     """The lines of a body of JSON lines, without blank ones. Raises `InvalidRequest`."""
-    if jsontext.has_more_parts(body, limits.BODY_PARTS):
-        raise InvalidRequest(_TOO_MANY_PARTS)
+    check_parts(body, limits.BODY_PARTS)
     # Blank lines are no parts, and to split the body at millions of them takes seconds.
     if body.count(b"\n") > limits.BULK_LINES:
         raise InvalidRequest(f"the body has more than {limits.BULK_LINES:,} line breaks")

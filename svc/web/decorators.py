@@ -16,11 +16,12 @@ from typing import Any
 from flask import Flask, Response, g, request
 from marshmallow import Schema
 
+from svc import limits
 from svc.costly import CostlyWork
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
 from svc.schemas import load
-from svc.web.body import LINES, json_response, most_bytes, parse, parse_lines, read, unpacked
+from svc.web.body import LINES, json_response, most_bytes, parse, read, unpacked
 from svc.web.query import can_refuse
 from svc.web.repeats import KEY, REPLAYED, KeySchema, Repeats
 
@@ -45,15 +46,24 @@ _reading = CostlyWork(SMALL_BYTES)
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
 
 
-def body(schema: type[Schema], lines: str = "") -> Callable[[View], View]:
+def body(
+    schema: type[Schema],
+    lines: Callable[[bytes], Any] | None = None,
+    most_parts: int = limits.BODY_PARTS,
+    held: bool = False,
+) -> Callable[[View], View]:
     """The view's first argument is the request's body as `schema` loads it.
 
-    With `lines`, the body may also be JSON lines, which are the elements of that field then.
+    With `lines`, the body may also be JSON lines, which that makes a value for `schema`. As JSON
+    it may have `most_parts` members and elements. With `held`, the view is part of the costly work
+    of reading the body, and its key's next body is not read before the view has ended.
     """
     checked = schema()
 
     def parsed(sent: bytes) -> Any:
-        return {lines: parse_lines(sent)} if lines and request.mimetype == LINES else parse(sent)
+        if lines is not None and request.mimetype in LINES:
+            return lines(sent)
+        return parse(sent, most_parts)
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -63,11 +73,13 @@ def body(schema: type[Schema], lines: str = "") -> Callable[[View], View]:
             with _reading.turn(kept.access.key_id, most_bytes(packed), kept.deadline):
                 sent = unpacked(packed)
                 value = load(checked, parsed(sent))
-            if KEY in request.environ:
-                setattr(kept, _SENT, sent)
+                if KEY in request.environ:
+                    setattr(kept, _SENT, sent)
+                if held:
+                    return view(value, *args, **kwargs)
             return view(value, *args, **kwargs)
 
-        return _say(decorated, body=schema, lines=lines, fails=_UNREADABLE)
+        return _say(decorated, body=schema, lines=lines is not None, fails=_UNREADABLE)
 
     return decorate
 
@@ -83,7 +95,8 @@ def once(repeats: Repeats) -> Decorator:
         def decorated(*args: Any, **kwargs: Any) -> Any:
             if (sent := g.get(_SENT)) is None:
                 return view(*args, **kwargs)
-            return repeats.answer(sent, partial(view, *args, **kwargs))
+            status = _description(view).status
+            return repeats.answer(sent, partial(view, *args, **kwargs), status)
 
         return _say(decorated, header=KeySchema, headers=(REPLAYED,), fails=(504,))
 
@@ -121,21 +134,24 @@ def path(schema: type[Schema]) -> Callable[[View], View]:
 
 
 def response(
-    schema: Any, media: tuple[str, ...] = ("application/json",), headers: tuple[str, ...] = ()
+    schema: Any,
+    media: tuple[str, ...] = ("application/json",),
+    headers: tuple[str, ...] = (),
+    status: int = 200,
 ) -> Callable[[View], View]:
     """The view returns what `schema` describes: as a JSON value, or as a response.
 
     `schema` is a marshmallow schema or a JSON schema; `headers` are those that the response has
-    besides what every response has.
+    besides what every response has. `status` is that of a success.
     """
 
     def decorate(view: View) -> View:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Response:
             returned = view(*args, **kwargs)
-            return returned if isinstance(returned, Response) else json_response(returned)
+            return returned if isinstance(returned, Response) else json_response(returned, status)
 
-        return _say(decorated, answers=schema, media=media, headers=headers)
+        return _say(decorated, answers=schema, media=media, headers=headers, status=status)
 
     return decorate
 

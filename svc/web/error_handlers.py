@@ -24,7 +24,7 @@ from svc.errors import (
 )
 from svc.http import error_body
 from svc.jsontext import JsonObject
-from svc.store import ProjectFull, StorageError, UnreadableKey
+from svc.store import ProjectFull, StorageError, UnknownJob, UnreadableKey
 from svc.web.body import json_response, too_large_message
 
 # Body, status and own headers of the response to an error.
@@ -57,6 +57,9 @@ def register(routes: Flask | Blueprint, shape: Shape = in_the_one_shape) -> None
     def refused(error: UnreadableKey | ProjectFull) -> Response:
         return respond(InvalidRequest(error.message))
 
+    def unknown(error: UnknownJob) -> Response:
+        return respond(NotFound(error.message))
+
     def unforeseen(error: Exception) -> Response:
         log.error("unforeseen exception", exc_info=error)
         return respond(InternalError("see the line before"))
@@ -66,6 +69,7 @@ def register(routes: Flask | Blueprint, shape: Shape = in_the_one_shape) -> None
     routes.register_error_handler(StorageError, storage_error)
     routes.register_error_handler(UnreadableKey, refused)
     routes.register_error_handler(ProjectFull, refused)
+    routes.register_error_handler(UnknownJob, unknown)
     routes.register_error_handler(Exception, unforeseen)
 
 

@@ -20,6 +20,7 @@ from svc.schemas import (
     Shown,
 )
 from svc.shapes import COUNT, FLAG, TEXT, array
+from svc.web.body import parse_lines
 from svc.web.decorators import Decorator, body, fails, query, response
 from svc.web.query import QueryFlag, StrictQuerySchema, project_field
 
@@ -65,6 +66,11 @@ FEW_LABELS = 100
 _PAUSE = 1.0
 
 
+def labels_of_lines(sent: bytes) -> JsonObject:
+    """A body of JSON lines as the object whose `labels` they are."""
+    return {"labels": parse_lines(sent)}
+
+
 def blueprint(learner: Learner, once: Decorator) -> Blueprint:
     """The route that takes true answers."""
     routes = Blueprint("feedback", __name__)
@@ -91,7 +97,7 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
         }
 
     @routes.post("/v1/feedback/bulk")
-    @body(BulkFeedbackSchema, lines="labels")
+    @body(BulkFeedbackSchema, lines=labels_of_lines)
     @query(BulkFeedbackQuerySchema)
     @once
     @response(BulkFeedbackResponseSchema)

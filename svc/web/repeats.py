@@ -6,6 +6,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable
+from functools import partial
 
 from flask import Response, g, request
 
@@ -56,9 +57,11 @@ class Repeats:
         """`salt` goes into the hashes of what was sent."""
         self._kept, self._locks, self._salt = kept, locks, salt
 
-    def answer(self, sent: bytes, carry_out: Callable[[], Response]) -> Response:
+    def answer(self, sent: bytes, carry_out: Callable[[], Response], status: int = 200) -> Response:
         """The answer to this request, whose body is `sent`; an earlier one where it is a repeat.
 
+        `status` is that of a success. While `carry_out` runs, `g.to_keep` makes the body of an
+        answer what is kept of it, for those who store it together with what it tells of.
         One like it that is under way is waited for. Raises `InvalidRequest` for a key that is not
         valid or came with something else, and `Timeout`, besides what `carry_out` raises.
         """
@@ -66,9 +69,10 @@ class Repeats:
         with self._locks.hold(place, g.deadline):
             kept = self._kept.find(place)
             if kept is not None:
-                return _replayed(kept, digest)
+                return _replayed(kept, digest, status)
+            g.to_keep = partial(KeptAnswer, place, digest)
             response = carry_out()
-            if response.status_code == 200 and not g.get("partly_failed", False):
+            if response.status_code == status and not g.get("partly_failed", False):
                 self._keep(place, digest, response)
             return response
 
@@ -106,7 +110,7 @@ def _decision_with_secrets() -> str | None:
     return decision.id if secret else None
 
 
-def _replayed(kept: KeptAnswer, digest: bytes) -> Response:
+def _replayed(kept: KeptAnswer, digest: bytes, status: int) -> Response:
     if kept.sent != digest:
         raise InvalidRequest(
             "Idempotency-Key: the key came with another body before; send a new key with each "
@@ -118,4 +122,4 @@ def _replayed(kept: KeptAnswer, digest: bytes) -> Response:
             "that were read from the input are not kept with privacy: strict; to have it decided "
             "again, send a new key"
         )
-    return Response(kept.answer, mimetype="application/json", headers={REPLAYED: "true"})
+    return Response(kept.answer, status, {REPLAYED: "true"}, mimetype="application/json")

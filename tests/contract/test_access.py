@@ -26,11 +26,19 @@ OWN, OTHER = "shop", "bank"  # the project of the restricted key, and another
 
 Call = tuple[str, str, Json | None]  # method, path, body
 
+JOBS = {OWN: "", OTHER: "", "": ""}  # the id of a job by its project, once it was handed in
+
 
 def listed(project: str) -> Json:
     """A decision in OpenAI's dialect."""
     question = {"type": "predicate", "instructions": "Is it about a cat?"}
     return {"input": "The cat sat.", "questions": [question], "project": project}
+
+
+def job(project: str) -> Json:
+    """A job of one row."""
+    row = {"id": "a", "state": "The cat sat."}
+    return {"questions": decision()["questions"], "rows": [row], "project": project}
 
 
 def told(answer: TestResponse) -> str:
@@ -73,6 +81,17 @@ ROUTES = {
             "/v1/feedback/bulk",
             {"labels": [{"id": decision_id, "labels": {"animal": "cat"}}], "project": project},
         ),
+    ),
+    "a job": Row(
+        lambda project, _: ("POST", "/v1/batch", job(project)),
+    ),
+    "jobs": Row(lambda project, _: ("GET", f"/v1/batch?project={project}", None)),
+    "one job": Row(lambda project, _: ("GET", f"/v1/batch/{JOBS[project]}", None), other=404),
+    "results": Row(
+        lambda project, _: ("GET", f"/v1/batch/{JOBS[project]}/results", None), other=404
+    ),
+    "cancel": Row(
+        lambda project, _: ("POST", f"/v1/batch/{JOBS[project]}/cancel", None), other=404
     ),
     "calibration": Row(
         lambda project, _: ("GET", f"/v1/calibration?question=animal&project={project}", None)
@@ -117,7 +136,7 @@ ROUTES = {
     "no such method": Row(lambda *_: ("GET", "/v1/decide", None), other=405),
 }
 # With a right key; else 200. Who gives the decision back was not handed it.
-REACHED = {"no such route": 404, "no such method": 405, "skip": 422}
+REACHED = {"no such route": 404, "no such method": 405, "skip": 422, "a job": 202}
 
 
 @dataclass(frozen=True)
@@ -138,12 +157,18 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     db: Path = tmp_path_factory.mktemp("access") / "svc.db"
     with ScriptedProvider(replying()) as provider:
-        variables = {"SVC_PROVIDER_SCRIPTED_URL": provider.url, "SVC_MODEL": "@scripted/m"}
+        variables = {
+            "SVC_PROVIDER_SCRIPTED_URL": provider.url,
+            "SVC_MODEL": "@scripted/m",
+            "SVC_MASTER_KEY": "for jobs",
+        }
         services = build(load({"SVC_DB": str(db), **variables}))
         made = World(create_app(services), made_keys(services.keys), {})
         for project in (OWN, OTHER):
             asked = made.ask(("POST", "/v1/decide", decision(project=project)), "every project")
             made.decisions[project] = asked.get_json()["id"]
+            handed_in = made.ask(("POST", "/v1/batch", job(project)), "every project")
+            JOBS[project] = handed_in.get_json()["id"]
         yield made
         services.close()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.docs.pages import ROOT
-from tests.openapi.judge import document
+from tests.openapi.judge import document, success
 
 PAGE = ROOT / "docs/fields.md"
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -57,7 +57,7 @@ def _routes(described: Any) -> Iterator[str]:
 def _sent_and_answered(operation: Any) -> str:
     """What a route takes and gives, as links."""
     body = _shown(operation.get("requestBody", {}))
-    answer = _shown(operation["responses"]["200"])
+    answer = _shown(success(operation))
     return (f" Takes {body}." if body else "") + (f" Answers with {answer}." if answer else "")
 
 

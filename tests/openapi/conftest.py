@@ -16,7 +16,11 @@ from svc.settings import load
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     db: Path = tmp_path_factory.mktemp("openapi") / "svc.db"
     with DemoServer() as demo:
-        variables = {"SVC_MODEL": "@demo/lexical", "SVC_PROVIDER_DEMO_URL": demo.url}
+        variables = {
+            "SVC_MODEL": "@demo/lexical",
+            "SVC_PROVIDER_DEMO_URL": demo.url,
+            "SVC_MASTER_KEY": "for jobs",
+        }
         services = build(load({"SVC_DB": str(db), **variables}))
         yield create_app(services).test_client()
         services.close()

@@ -28,13 +28,20 @@ def document() -> Any:
 def taken(path: str) -> str | None:
     """The component of a route's request body, None where it takes none."""
     operation = document()["paths"].get(path, {}).get("post")
-    return None if operation is None else _component(operation["requestBody"])
+    if operation is None or "requestBody" not in operation:
+        return None
+    return _component(operation["requestBody"])
 
 
 def answered(path: str) -> str:
-    """The component of what a route answers."""
-    (operation,) = document()["paths"][path].values()
-    return _component(operation["responses"]["200"])
+    """The component of what a route answers, to a body where it may take one."""
+    operations = document()["paths"][path]
+    return _component(success(operations.get("post") or operations["get"]))
+
+
+def success(operation: Any) -> Any:
+    """The response of an operation that succeeds."""
+    return next(one for status, one in operation["responses"].items() if status < "3")
 
 
 def _component(described: Any) -> str:
