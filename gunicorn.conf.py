@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 from gunicorn.arbiter import Arbiter
 
-from svc import logs
+from svc import bulk, logs
 from svc.errors import SettingsError
 from svc.server import gunicorn_settings, startup
 from svc.server.gunicorn_settings import *  # noqa: F403
@@ -25,4 +26,5 @@ def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
         startup.check(settings, [str(address[0]) for _, address in found])
     except SettingsError as error:
         sys.exit(f"Error: {error}")
+    gunicorn_settings.run_jobs = partial(bulk.run_jobs, settings)
     gunicorn_settings.on_starting(server)

@@ -42,7 +42,7 @@ from svc.providers import (
     exposed_keys,
 )
 from svc.questions import Question
-from svc.ratelimit import Buckets, Pauses
+from svc.ratelimit import Buckets, HalfOf, Pauses
 from svc.settings import Settings
 from svc.sharing import Bell, FairLock, NamedLocks, WorkerLoads
 from svc.store import (
@@ -195,11 +195,13 @@ def assemble(
     usage: Usage | None = None,
     knowledge: Know = nothing_known,
     project_key: KeyOf = lambda _project: None,
+    gives_way: bool = False,
 ) -> Core:
     """The engine and the parts it needs to ask models, for a server and for a command alike.
 
     `take` counts a call against the daily limit, see `Admission`. The other arguments go to the
-    parts that have an argument of this name. Raises `SettingsError` for settings that cannot be
+    parts that have an argument of this name. Who `gives_way` leaves half of each provider's rate to
+    others. Raises `SettingsError` for settings that cannot be
     used.
     """
     catalog = build_catalog(settings)
@@ -211,7 +213,8 @@ def assemble(
             variable,
         )
     client = Client(catalog, call_threads, traits=shared.traits)
-    gate = Admission(catalog, settings.daily_limit, take, shared.buckets)
+    slots = HalfOf(shared.buckets) if gives_way else shared.buckets
+    gate = Admission(catalog, settings.daily_limit, take, slots)
     calls = CallPool(client, gate, call_threads, paused=shared.pauses.note)
     flows = FlowPool(flow_threads)
     router = Router(catalog, settings.model, client.list_models)
@@ -249,9 +252,10 @@ def assemble_replay(
     return Core(catalog, client, calls, flows, router, asker, engine)
 
 
-def build(settings: Settings, shared: Shared | None = None) -> Services:
+def build(settings: Settings, shared: Shared | None = None, gives_way: bool = False) -> Services:
     """Start what `settings` configure; without `shared` this process is the only one.
 
+    Who `gives_way` leaves half of each provider's rate to others.
     Raises `SettingsError` for settings that cannot be used.
     """
     shared = shared or Shared()
@@ -269,6 +273,7 @@ def build(settings: Settings, shared: Shared | None = None) -> Services:
         usage=shared.usage.open(),
         knowledge=_with_room(ProjectSizes(database), Library(labels).knowledge),
         project_key=ProjectKeys(database, settings.master_key).get,
+        gives_way=gives_way,
     )
     if trouble := core.router.trouble(PINS[settings.latest_config]):
         log.warning("requests that name no model will be refused: %s", trouble)

@@ -16,6 +16,7 @@
         ├── UnsupportedMedia     415  unsupported_media_type
         ├── InvalidRequest       422  invalid_request
         ├── RateLimited          429  rate_limited, always with `retry_after`
+        │   ├── BudgetSpent           the daily budget of the aggregator's calls is spent
         │   └── QuotaSpent            the daily budget of calls is spent, and the decision ends
         ├── InternalError        500  internal_error
         ├── ModelError           502  model_error
@@ -154,6 +155,10 @@ class RateLimited(ApiError):
         """`retry_after` is in seconds; the header gets it rounded up, at least 1."""
         super().__init__(message)
         self.retry_after = max(1, math.ceil(retry_after))
+
+
+class BudgetSpent(RateLimited):
+    """The daily budget of calls to the aggregator is spent; other providers may answer."""
 
 
 class QuotaSpent(RateLimited):

@@ -114,6 +114,24 @@ class Buckets:
         return fullest, 0.0, now
 
 
+class HalfOf:
+    """Slots of the same buckets for work that gives way: at most half of each rate.
+
+    It waits for its own turn first, and takes a slot from the whole only then: slots that it took
+    in advance would keep others waiting.
+    """
+
+    def __init__(self, whole: Buckets, sleep: Callable[[float], None] = time.sleep) -> None:
+        """`sleep` takes seconds."""
+        self._whole, self._sleep = whole, sleep
+
+    def reserve(self, name: str, per_minute: float, max_wait: float = 0.0) -> float:
+        """As `Buckets.reserve`, after a wait for a slot of the half."""
+        waited = self._whole.reserve(f"half of {name}", per_minute / 2, max_wait)
+        self._sleep(waited)
+        return self._whole.reserve(name, per_minute, max_wait - waited)
+
+
 def _next_slot(
     per_minute: float, full_at: float, now: float, max_wait: float
 ) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from functools import partial
 import click
 
 from svc import limits, logs
-from svc.cli.serving import application, facts
+from svc.cli.serving import application, facts, jobs
 from svc.demo import DemoServer
 from svc.inprocess import DEMO_MODEL
 from svc.server import Program, listen, url
@@ -85,4 +85,6 @@ def command(demo: bool, **flags: str | bool | None) -> None:
         click.echo("\n".join(facts(settings, url(listener), keyed)))
     sys.stdout.flush()
     model = DemoServer() if demo else None
-    Program(listener, settings.workers, partial(application, settings, model)).run()
+    parts = (settings, model)
+    make, run_jobs = partial(application, *parts), partial(jobs, *parts)
+    Program(listener, settings.workers, make, run_jobs).run()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from wsgiref.types import WSGIApplication
 
 from svc.app import create_app
 from svc.bootstrap import Shared, build
+from svc.bulk import run_jobs
 from svc.demo import DemoServer
 from svc.inprocess import DEMO_MODEL, with_demo
 from svc.pins import PINS
@@ -45,7 +47,19 @@ def application(
 
     The model ends with the worker's process, after the last request.
     """
-    if model is not None:
-        model.start()
-        settings = with_demo(settings, model.url)
-    return create_app(build(settings, shared))
+    return create_app(build(_beside(settings, model), shared))
+
+
+def jobs(
+    settings: Settings, model: DemoServer | None, shared: Shared, stop: threading.Event
+) -> None:
+    """In a process of its own: run jobs, beside a demonstration model in the same way."""
+    run_jobs(_beside(settings, model), shared, stop)
+
+
+def _beside(settings: Settings, model: DemoServer | None) -> Settings:
+    """The settings with the demonstration model of this process, where one is wanted."""
+    if model is None:
+        return settings
+    model.start()
+    return with_demo(settings, model.url)

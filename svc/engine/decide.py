@@ -27,6 +27,7 @@ from svc.schemas import DecisionRequest
 SMALL_CHARS = 5_000_000
 
 Present = Callable[[str, Answer], Answer]
+Keep = Callable[[Decision], str]
 
 
 class Journal(Protocol):
@@ -69,10 +70,12 @@ class Engine:
         deadline: Deadline,
         api_key: str | None = None,
         present: Present = lambda _key, answer: answer,
+        keep: Keep | None = None,
     ) -> Decision:
         """Answer every question of `request` and store the decision.
 
         `api_key` is the id of the caller's key; `present` shapes each answer for the caller.
+        `keep` stores the decision in place of the journal, and returns its id.
         Raises `ApiError`.
         """
         setup = self._setups.make(request, deadline)
@@ -82,7 +85,7 @@ class Engine:
             self._journal.add_failure(setup.project, outcome.named(setup.models))
             raise
         stored = decision.redacted() if setup.strict else decision
-        return replace(decision, id=self._journal.add(stored))
+        return replace(decision, id=(keep or self._journal.add)(stored))
 
     def _decide(
         self, setup: Setup, deadline: Deadline, api_key: str | None, present: Present

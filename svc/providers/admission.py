@@ -5,10 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
-from svc.errors import RateLimited
+from svc.errors import BudgetSpent, RateLimited
 from svc.providers.catalog import Provider
-from svc.ratelimit import Buckets, Exceeded
+from svc.ratelimit import Exceeded
+
+
+class Slots(Protocol):
+    """Gives out the slots of rate limits, as `Buckets.reserve` does."""
+
+    def reserve(self, name: str, per_minute: float, max_wait: float = 0.0) -> float: ...
 
 
 class Admission:
@@ -19,7 +26,7 @@ class Admission:
         catalog: Mapping[str, Provider],
         daily_limit: int | None,
         take: Callable[[str, int], bool],
-        buckets: Buckets,
+        slots: Slots,
         now: Callable[[], float] = time.time,
     ) -> None:
         """`take(day, limit)` counts one call of that UTC day, or is False when none is left.
@@ -29,7 +36,7 @@ class Admission:
         self._catalog = catalog
         self._daily_limit = daily_limit
         self._take = take
-        self._buckets, self._now = buckets, now
+        self._slots, self._now = slots, now
 
     def delay(self, provider: str, max_wait: float) -> float:
         """Seconds to wait before the call may be made; its slot and its count are taken.
@@ -46,7 +53,7 @@ class Admission:
         if rpm is None:
             return 0.0
         try:
-            return self._buckets.reserve(f"provider {provider}", rpm, max_wait)
+            return self._slots.reserve(f"provider {provider}", rpm, max_wait)
         except Exceeded as error:
             raise RateLimited(
                 "the rate limit of the model's provider is reached", error.retry_after
@@ -57,4 +64,4 @@ class Admission:
         if self._take(when.date().isoformat(), limit):
             return
         midnight = datetime(when.year, when.month, when.day, tzinfo=UTC) + timedelta(days=1)
-        raise RateLimited("the daily budget of calls is spent", midnight.timestamp() - self._now())
+        raise BudgetSpent("the daily budget of calls is spent", midnight.timestamp() - self._now())

@@ -10,6 +10,9 @@ import gc
 import os
 import signal
 import sys
+import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from gunicorn.arbiter import Arbiter
@@ -20,6 +23,7 @@ from svc import limits
 from svc.bootstrap import Shared
 from svc.server import forks
 from svc.server.allocation import return_large_blocks
+from svc.server.keeper import Keeper
 
 # After the shutdown grace, for stopping threads and writing what is queued.
 CLOSE_S = 5
@@ -45,6 +49,11 @@ errorlog = None
 # What all workers have in common, once there is a master.
 shared: Shared | None = None
 
+# Runs jobs until there are none, or the event is set; None where nothing does.
+run_jobs: Callable[[Shared, threading.Event], None] | None = None
+
+_keeper: Keeper | None = None
+
 
 def on_starting(server: Arbiter) -> None:
     """In the master, before anything else."""
@@ -61,17 +70,48 @@ def on_starting(server: Arbiter) -> None:
 def when_ready(server: Arbiter) -> None:
     """In the master, before the first worker: a graceful Ctrl-C, and memory to share.
 
-    A second Ctrl-C is the quick stop that gunicorn makes of the first.
+    A second Ctrl-C is the quick stop that gunicorn makes of the first. The process that keeps jobs
+    running is told to stop at once, since it has to finish rows while workers finish requests.
     """
 
     def interrupt(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, server.signal)
-        server.signal(signal.SIGTERM, frame)
+        signal.signal(signal.SIGINT, keeper_first(Keeper.kill, server.signal))
+        terminate(signal.SIGTERM, frame)
 
+    terminate = keeper_first(Keeper.stop, server.signal)
+    _start_keeper(server)
     signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGQUIT, keeper_first(Keeper.kill, server.signal))
+    signal.signal(signal.SIGCHLD, keeper_first(Keeper.renew, server.signal_chld))
     gc.collect()
     # A collection writes to every object it visits, and so would copy each page that workers share.
     gc.freeze()
+
+
+def keeper_first(
+    tell: Callable[[Keeper], None], handler: Callable[[int, Any], None]
+) -> Callable[[int, Any], None]:
+    """A handler of a signal that tells the keeper, where there is one, before it does the rest."""
+
+    def handle(number: int, frame: Any) -> None:
+        if _keeper is not None:
+            tell(_keeper)
+        handler(number, frame)
+
+    return handle
+
+
+def _start_keeper(server: Arbiter) -> None:
+    global _keeper
+    if run_jobs is not None and shared is not None:
+        _keeper = Keeper(partial(run_jobs, shared), shared.bell, server.LISTENERS)
+
+
+def on_exit(server: Arbiter) -> None:
+    """In the master, when its workers have ended: wait for the rows that are under way."""
+    if _keeper is not None:
+        _keeper.stop(limits.SHUTDOWN_GRACE_S)
 
 
 def post_worker_init(worker: ThreadWorker) -> None:

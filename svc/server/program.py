@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from wsgiref.types import WSGIApplication
 
@@ -20,12 +21,22 @@ log = logging.getLogger(__name__)
 # Makes the application in a worker's process, from what all workers have in common.
 MakeApplication = Callable[[Shared | None], WSGIApplication]
 
+# Runs jobs in a process of its own, until there are none or the event is set.
+RunJobs = Callable[[Shared, threading.Event], None]
+
 
 class Program(Application):  # type: ignore[misc]
     """A master process and its workers; `run` serves until a signal stops it."""
 
-    def __init__(self, listener: socket.socket, workers: int, make: MakeApplication) -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        workers: int,
+        make: MakeApplication,
+        run_jobs: RunJobs | None = None,
+    ) -> None:
         """`workers` is the number of processes that answer requests."""
+        gunicorn_settings.run_jobs = run_jobs
         # From here on the descriptor is gunicorn's to close.
         self._bind = f"fd://{listener.detach()}"
         self._workers = workers

@@ -132,6 +132,7 @@ UPDATE jobs SET
     ends_at = CASE WHEN {_LAST} THEN NULL ELSE ends_at END
 WHERE seq = :job
 """
+_IS_OPEN = f"SELECT 1 FROM jobs WHERE seq = ? AND {_OPEN}"
 _SETTLED = "SELECT row FROM job_rows WHERE job = ?"
 _IS_SETTLED = "SELECT 1 FROM job_rows WHERE job = ? AND row = ?"
 # The fields of a decision that its caller reads, in their order.
@@ -228,6 +229,10 @@ class Jobs:
     def fail(self, row: JobRow, error: str) -> None:
         """Store that a row has no answer, with the JSON of why. Raises `StorageError`."""
         self._database.write_grouped(self._insert_failures, (row, error))
+
+    def is_open(self, seq: int) -> bool:
+        """Whether rows of the job in this row may still be asked. Raises `StorageError`."""
+        return bool(self._database.rows(_IS_OPEN, seq))
 
     def is_settled(self, row: JobRow) -> bool:
         """Whether a row has its answer or its error. Raises `StorageError`."""

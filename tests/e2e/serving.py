@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import requests
 
+from svc.server.keeper import NAME as KEEPER
 from svc.store import ids
 
 ROOT = Path(__file__).parents[2]
@@ -97,8 +98,21 @@ class Server:
     @property
     def workers(self) -> set[int]:
         """The processes that answer requests."""
-        pid = self._process.pid
-        return {int(pid) for pid in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+        return self._children - {self.keeper}
+
+    @property
+    def keeper(self) -> int | None:
+        """The process that has another one run jobs; None where it has ended."""
+        return next((pid for pid in self._children if _name(pid) == KEEPER), None)
+
+    @property
+    def runner(self) -> int | None:
+        """The process that runs jobs, None while there is none."""
+        return None if self.keeper is None else next(iter(_children(self.keeper)), None)
+
+    @property
+    def _children(self) -> set[int]:
+        return _children(self._process.pid)
 
     @property
     def ready_workers(self) -> set[int]:
@@ -174,6 +188,20 @@ class Server:
                     self.url = match[1]
                     self._listening.set()
         self._listening.set()
+
+
+def _children(pid: int) -> set[int]:
+    try:
+        return {int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    except (FileNotFoundError, ProcessLookupError):
+        return set()
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def _is_free(host: str | None, port: int | None) -> bool:

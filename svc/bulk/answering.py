@@ -1,0 +1,115 @@
+"""One row of a job: asked like a request, and stored with its decision or its error."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from svc import jsontext, limits
+from svc.deadline import Deadline
+from svc.engine.decide import Engine
+from svc.errors import MODELS_FAULT, ApiError, InternalError
+from svc.records import Decision
+from svc.schemas import DecisionRequest, parsed_row, with_row
+from svc.store import JobRow, Jobs, ProjectFull, StorageError, UnreadableKey
+
+# The pause before something is stored again that the database did not take, in seconds.
+STORED_AGAIN_S = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class JobEnded(Exception):
+    """The job has ended, and its row was not asked."""
+
+
+class JobFails(Exception):
+    """No row of the job can be asked; the message says why."""
+
+
+class Answering:
+    """Answers rows, in whichever thread calls."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        add: Callable[[Decision, JobRow], str],
+        jobs: Jobs,
+        stop: threading.Event,
+        counted: Callable[[float, Decision], None],
+    ) -> None:
+        """`add` stores a decision with its row, and returns its id.
+
+        `counted` is told of each decision, and of the seconds that it took.
+        """
+        self._engine, self._add, self._jobs = engine, add, jobs
+        self._stop, self._counted = stop, counted
+
+    def answer(
+        self, job: int, number: int, text: str, template: DecisionRequest, key_id: str | None
+    ) -> ApiError | None:
+        """Ask about a row, and store its decision, or its error where it cannot be asked.
+
+        Returns why no model answered, None where it is settled. Raises `JobEnded` and `JobFails`,
+        and `StorageError` where nothing could be stored until the process had to stop.
+        """
+        if not self._jobs.is_open(job):
+            raise JobEnded
+        given = parsed_row(text)
+        row = JobRow(job, number, given["id"])
+        began = time.monotonic()
+        try:
+            decision = self._engine.decide(
+                with_row(template, given),
+                Deadline(limits.REQUEST_DEADLINE_S),
+                key_id,
+                keep=partial(self._keep, row),
+            )
+        except (ProjectFull, UnreadableKey) as error:
+            raise JobFails(error.message) from None
+        except (*MODELS_FAULT, InternalError) as error:
+            return error
+        except ApiError as error:
+            self.give_up(row, error)
+            return None
+        self._counted(time.monotonic() - began, decision)
+        return None
+
+    def give_up(self, row: JobRow, error: ApiError) -> None:
+        """Store that a row has no answer. Raises `StorageError` as `answer` does."""
+        text = jsontext.dumps({"type": error.type, "message": error.message})
+        self._store(row, lambda: self._jobs.fail(row, text))
+
+    def _keep(self, row: JobRow, decision: Decision) -> str:
+        """Store the decision of a row: it was paid, and is not given up for a full disk."""
+        stored: list[str] = []
+        self._store(row, lambda: stored.append(self._add(decision, row)))
+        return stored[0] if stored else ""
+
+    def _store(self, row: JobRow, write: Callable[[], None]) -> None:
+        """Write what became of a row, once, however often the database has to be asked."""
+        while True:
+            try:
+                write()
+                return
+            except StorageError:
+                # A write that was waited for too long may have come into the database all the same.
+                if self._is_settled(row):
+                    return
+                if self._stop.wait(STORED_AGAIN_S):
+                    raise
+
+    def _is_settled(self, row: JobRow) -> bool:
+        try:
+            return self._jobs.is_settled(row)
+        except StorageError:
+            return False
+
+
+def unforeseen(error: Exception) -> ApiError:
+    """What stands for an error that nobody thought of; it is logged without its message."""
+    log.error("a row of a job failed in an unforeseen way: %s", type(error).__name__)
+    return InternalError("something failed on the server while the row was answered")

@@ -1,0 +1,189 @@
+"""One job while it runs: which row is next, and what a failure means for the others.
+
+It knows neither threads nor models; the runner tells it what became of each row.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from svc.bulk.pace import Pace
+from svc.errors import ApiError, BudgetSpent, RateLimited
+from svc.schemas import DecisionRequest
+from svc.store import Job, SpoolFile, SpoolLost
+
+# A row that no model answers is tried again after each of these pauses, in seconds, and then given
+# up.
+RETRY_AFTER_S = (2.0, 10.0)
+
+# So many rows that fail one after the other are no matter of the rows: the models fail.
+OUTAGE_ROWS = 10
+
+# The pause after which one row is tried during such an outage, which doubles up to the most.
+OUTAGE_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+
+DAILY_LIMIT = "the daily limit"
+PROVIDER_RATE = "a provider's rate"
+MODELS = "the models fail"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class WaitingRow:
+    """A row to be asked: its number, its JSON, and how often it was tried."""
+
+    number: int
+    text: str = field(compare=False)
+    tries: int = field(compare=False, default=0)
+
+
+class JobRun:
+    """The rows of an open job, of which the runner takes one after the other."""
+
+    def __init__(
+        self,
+        job: Job,
+        template: DecisionRequest,
+        file: SpoolFile,
+        settled: bytearray,
+        clock: Callable[[], float],
+    ) -> None:
+        """`settled` has 1 at the number of each row that is; `clock` is in seconds."""
+        self.job, self.template = job, template
+        self.under_way = 0
+        self.settled = sum(settled)
+        self.pace = Pace()
+        self._file, self._is_settled, self._clock = file, settled, clock
+        # Rows of the block that was read last, the last one first.
+        self._block: list[WaitingRow] = []
+        # Rows that were tried, by when they may be tried again.
+        self._later: list[tuple[float, WaitingRow]] = []
+        self._read = False
+        # The rows that failed since one was answered.
+        self._failing: set[int] = set()
+        self._pause_s, self._paused_until = 0.0, 0.0
+        self._reason: str | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every row is settled."""
+        return self.settled >= self.job.rows
+
+    @property
+    def waiting_for(self) -> str | None:
+        """Why nothing moves, None where it does."""
+        return self._reason if self._is_paused or self._is_out else None
+
+    def ends_in_s(self) -> float | None:
+        """The seconds until its end at the present rate, None while there is none."""
+        now = self._clock()
+        self.pace.note(now, self.settled)
+        if self.waiting_for is not None:
+            return None
+        return self.pace.left_s(now, self.settled, self.job.rows)
+
+    def take(self) -> WaitingRow | None:
+        """The next row to be asked, None where there is none now. Raises `SpoolLost`."""
+        # While the models fail, one row at a time finds out whether they still do.
+        if self._is_paused or (self._is_out and self.under_way):
+            return None
+        row = self._next()
+        if row is not None:
+            self.under_way += 1
+        return row
+
+    def answered(self, row: WaitingRow) -> None:
+        """The row has its decision."""
+        self._settle(row)
+        self._failing.clear()
+        self._pause_s = 0.0
+
+    def given_up(self, row: WaitingRow) -> None:
+        """The row has its error."""
+        self._settle(row)
+
+    def dropped(self, row: WaitingRow) -> None:
+        """The row was not asked, since the job has ended."""
+        self.under_way -= 1
+
+    def unstored(self, row: WaitingRow) -> None:
+        """The database did not take what became of the row."""
+        self.under_way -= 1
+        self._put_off(row, OUTAGE_PAUSE_S)
+
+    def failed(self, row: WaitingRow, error: ApiError) -> bool:
+        """The row was not answered; whether it is given up, and still under way until it is."""
+        if isinstance(error, RateLimited):
+            self.under_way -= 1
+            self._wait_for_rate(row, error)
+            return False
+        self._failing.add(row.number)
+        if self._is_out:
+            self.under_way -= 1
+            self._pause_for_outage()
+            # What the models do not answer now is no fault of the row.
+            self._put_off(row, 0.0)
+            return False
+        if row.tries == len(RETRY_AFTER_S):
+            return True
+        self.under_way -= 1
+        self._put_off(replace(row, tries=row.tries + 1), RETRY_AFTER_S[row.tries])
+        return False
+
+    def close(self) -> None:
+        """Close its file."""
+        self._file.close()
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._clock() < self._paused_until
+
+    @property
+    def _is_out(self) -> bool:
+        return len(self._failing) >= OUTAGE_ROWS
+
+    def _settle(self, row: WaitingRow) -> None:
+        self.under_way -= 1
+        self.settled += 1
+        self._is_settled[row.number] = 1
+
+    def _put_off(self, row: WaitingRow, seconds: float) -> None:
+        heapq.heappush(self._later, (self._clock() + seconds, row))
+
+    def _wait_for_rate(self, row: WaitingRow, error: RateLimited) -> None:
+        is_budget = isinstance(error, BudgetSpent)
+        self._reason = DAILY_LIMIT if is_budget else PROVIDER_RATE
+        wait_s = error.retry_after if is_budget else min(error.retry_after, LONGEST_PAUSE_S)
+        self._paused_until = max(self._paused_until, self._clock() + wait_s)
+        self._put_off(row, 0.0)
+
+    def _pause_for_outage(self) -> None:
+        if self._is_paused:
+            # It was under way when the pause began.
+            return
+        self._reason = MODELS
+        self._pause_s = min(max(OUTAGE_PAUSE_S, 2 * self._pause_s), LONGEST_PAUSE_S)
+        self._paused_until = self._clock() + self._pause_s
+
+    def _next(self) -> WaitingRow | None:
+        if self._later and self._later[0][0] <= self._clock():
+            return heapq.heappop(self._later)[1]
+        while not self._block and not self._read:
+            self._read_block()
+        return self._block.pop() if self._block else None
+
+    def _read_block(self) -> None:
+        found = self._file.rows(self._has_unsettled)
+        if found is None:
+            self._read = True
+            if self._file.read_to < self.job.rows:
+                raise SpoolLost("its rows beside the database are cut short")
+            return
+        first, texts = found
+        rows = [WaitingRow(number, text) for number, text in enumerate(texts, first)]
+        self._block = [row for row in reversed(rows) if not self._is_settled[row.number]]
+
+    def _has_unsettled(self, numbers: range) -> bool:
+        return 0 in self._is_settled[numbers.start : numbers.stop]

@@ -1,0 +1,66 @@
+"""The process that runs jobs: from its first look to its end."""
+
+from __future__ import annotations
+
+import threading
+
+from svc.bootstrap import Services, Shared, build
+from svc.bulk.answering import Answering
+from svc.bulk.runner import IDLE_S, Runner
+from svc.settings import Settings
+from svc.store import Database, Jobs, Spool, UnknownJob
+
+# The pause before it is looked again whether another process still runs the jobs.
+TURN_S = 1.0
+
+
+def run_jobs(
+    settings: Settings, shared: Shared, stop: threading.Event, idle_s: float = IDLE_S
+) -> None:
+    """Run the open jobs of a database; returns when there are none, or it is to stop.
+
+    Of several processes, also of several servers, one runs them, and the others wait for it.
+    Raises `SettingsError` and `StorageError`.
+    """
+    if not _has_work(settings, shared):
+        return
+    services = build(settings, shared, gives_way=True)
+    try:
+        while not stop.is_set():
+            with services.spool.running() as alone:
+                if alone:
+                    _run(services, stop, idle_s)
+                    return
+            if not services.jobs.open():
+                return
+            stop.wait(TURN_S)
+    finally:
+        services.close()
+
+
+def _has_work(settings: Settings, shared: Shared) -> bool:
+    """Whether there is an open job, or a file that none may need."""
+    database = Database.open(settings.db, served=shared.file)
+    try:
+        spool = Spool(database, settings.db, settings.master_key)
+        return spool.folder.exists() or bool(Jobs(database).open())
+    finally:
+        database.close()
+
+
+def _run(services: Services, stop: threading.Event, idle_s: float) -> None:
+    jobs = services.jobs
+
+    def is_open(job_id: str) -> bool:
+        try:
+            return jobs.get(job_id).is_open
+        except UnknownJob:
+            return False
+
+    def revoked() -> set[str]:
+        return {key.id for key in services.keys.all() if key.revoked_at is not None}
+
+    services.spool.sweep(is_open)
+    parts = (services.core.engine, services.decisions.add, jobs)
+    answering = Answering(*parts, stop, services.metrics.decided)
+    Runner(jobs, services.spool, answering, stop, revoked, idle_s=idle_s).run()

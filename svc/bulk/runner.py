@@ -1,0 +1,235 @@
+"""Runs open jobs: a few rows at a time, of each job one in turn."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+
+from svc import jsontext, limits
+from svc.bulk.answering import Answering, JobEnded, JobFails, unforeseen
+from svc.bulk.job_run import JobRun, WaitingRow
+from svc.errors import ApiError
+from svc.schemas import load_template, parsed_row
+from svc.store import (
+    MASTER_KEY,
+    Job,
+    JobRow,
+    Jobs,
+    JobStatus,
+    Spool,
+    SpoolLost,
+    StorageError,
+)
+
+# The pause between two looks at which jobs there are, and between two notes of how far one is.
+LOOK_EVERY_S = 1.0
+NOTED_EVERY_S = 5.0
+
+# A runner without work ends after so many seconds.
+IDLE_S = 5.0
+
+# The pause before it is looked again whether a row may be asked.
+TURN_S = 0.05
+
+_REVOKED = "the API key that handed it in was revoked"
+
+log = logging.getLogger(__name__)
+
+# What became of a row, None where it was answered.
+_Outcome = ApiError | JobEnded | JobFails | StorageError | None
+
+
+class Runner:
+    """Its own thread decides what is next, and a few others ask."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        spool: Spool,
+        answering: Answering,
+        stop: threading.Event,
+        revoked: Callable[[], Collection[str]],
+        threads: int = limits.JOB_THREADS,
+        idle_s: float = IDLE_S,
+    ) -> None:
+        """`revoked` gives the ids of API keys that are; `stop` ends `run` once rows have ended."""
+        self._jobs, self._spool, self._answering = jobs, spool, answering
+        self._stop, self._revoked = stop, revoked
+        self._threads, self._idle_s = threads, idle_s
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="svc-job")
+        self._runs: dict[str, JobRun] = {}
+        # Whose row is next.
+        self._turns: deque[str] = deque()
+        # Whose row it was, the row, whether it was given up, and what became of it.
+        self._outcomes: SimpleQueue[tuple[JobRun, WaitingRow, bool, _Outcome]] = SimpleQueue()
+        self._under_way = 0
+        # What was noted of each job last, and when.
+        self._noted: dict[str, tuple[float, str | None]] = {}
+
+    def run(self) -> None:
+        """Answer rows until there were no open jobs for a while, or it is to stop."""
+        next_look, idle_since = 0.0, time.monotonic()
+        while self._under_way or not self._stop.is_set():
+            now = time.monotonic()
+            if now >= next_look and not self._stop.is_set():
+                next_look = now + LOOK_EVERY_S
+                if self._look() or self._under_way:
+                    idle_since = now
+                elif now - idle_since >= self._idle_s:
+                    break
+            if not self._stop.is_set():
+                self._start_rows()
+            self._take_outcomes()
+        self._pool.shutdown()
+        for run in self._runs.values():
+            run.close()
+
+    def _look(self) -> bool:
+        """Begin new jobs and end those that are over; whether there are open ones."""
+        try:
+            open_jobs = {job.id: job for job in self._jobs.open()}
+            revoked = self._revoked()
+            for job_id in self._runs.keys() - open_jobs.keys():
+                self._forget(job_id)
+            for job in open_jobs.values():
+                self._look_at(job, revoked)
+        except StorageError as error:
+            log.error("jobs wait for the database: %s", error.message)
+            return True
+        return bool(open_jobs)
+
+    def _look_at(self, job: Job, revoked: Collection[str]) -> None:
+        if time.time() * 1000 >= job.expires_at:
+            self._end(job.id, JobStatus.EXPIRED)
+        elif job.api_key in revoked:
+            self._end(job.id, JobStatus.FAILED, _REVOKED)
+        elif not self._spool.has_key:
+            self._note(job.id, f"{MASTER_KEY}, which is not set", None)
+        elif job.id not in self._runs:
+            self._begin(job)
+        else:
+            self._tell(self._runs[job.id])
+
+    def _begin(self, job: Job) -> None:
+        try:
+            file = self._spool.opened(job.id)
+        except SpoolLost as error:
+            self._end(job.id, JobStatus.FAILED, error.message)
+            return
+        try:
+            template = load_template(jsontext.loads(file.request.encode()))
+        except ApiError as error:
+            file.close()
+            self._end(job.id, JobStatus.FAILED, error.message)
+            return
+        template = replace(template, project=job.project)
+        settled = self._jobs.settled(job)
+        self._runs[job.id] = JobRun(job, template, file, settled, time.monotonic)
+        self._turns.append(job.id)
+        self._tell(self._runs[job.id])
+
+    def _tell(self, run: JobRun) -> None:
+        """Note how far a job is, from time to time."""
+        left_s = run.ends_in_s()
+        ends_at = None if left_s is None else int((time.time() + left_s) * 1000)
+        self._note(run.job.id, run.waiting_for, ends_at)
+
+    def _note(self, job_id: str, waiting_for: str | None, ends_at: int | None) -> None:
+        now = time.monotonic()
+        noted_at, before = self._noted.get(job_id, (-NOTED_EVERY_S, None))
+        if now - noted_at >= NOTED_EVERY_S or waiting_for != before:
+            self._noted[job_id] = now, waiting_for
+            self._jobs.note(job_id, waiting_for, ends_at)
+
+    def _end(self, job_id: str, status: JobStatus, reason: str | None = None) -> None:
+        if self._jobs.end(job_id, status, reason):
+            log.info("job %s ended: %s", job_id, status)
+        self._forget(job_id)
+
+    def _forget(self, job_id: str) -> None:
+        """Delete the inputs of a job that has ended; rows under way hold theirs."""
+        run = self._runs.pop(job_id, None)
+        if run is not None:
+            self._turns.remove(job_id)
+            run.close()
+        self._noted.pop(job_id, None)
+        self._spool.delete(job_id)
+
+    def _start_rows(self) -> None:
+        """Give a row of each job in turn to a thread, as long as there are both."""
+        without = 0
+        while self._under_way < self._threads and without < len(self._turns):
+            job_id = self._turns[0]
+            self._turns.rotate(-1)
+            run = self._runs[job_id]
+            try:
+                row = run.take()
+            except SpoolLost as error:
+                self._fail_job(job_id, error.message)
+                continue
+            if row is None:
+                without += 1
+                continue
+            without = 0
+            self._hand_over(run, row, None)
+
+    def _hand_over(self, run: JobRun, row: WaitingRow, given_up: ApiError | None) -> None:
+        self._under_way += 1
+        self._pool.submit(self._work, run, row, given_up)
+
+    def _work(self, run: JobRun, row: WaitingRow, given_up: ApiError | None) -> None:
+        """In a thread: ask about a row, or store that it is given up."""
+        outcome: _Outcome
+        job = run.job
+        try:
+            if given_up is None:
+                answer = self._answering.answer
+                outcome = answer(job.seq, row.number, row.text, run.template, job.api_key)
+            else:
+                row_id = parsed_row(row.text)["id"]
+                self._answering.give_up(JobRow(job.seq, row.number, row_id), given_up)
+                outcome = None
+        except (JobEnded, JobFails, StorageError) as error:
+            outcome = error
+        except Exception as error:  # noqa: BLE001 - the others must go on
+            outcome = unforeseen(error)
+        self._outcomes.put((run, row, given_up is not None, outcome))
+
+    def _take_outcomes(self) -> None:
+        """Wait a moment for what became of rows."""
+        wait_s = TURN_S
+        while True:
+            try:
+                ended = self._outcomes.get(timeout=wait_s)
+            except Empty:
+                return
+            self._under_way -= 1
+            self._take(*ended)
+            wait_s = 0.0
+
+    def _take(self, run: JobRun, row: WaitingRow, given_up: bool, outcome: _Outcome) -> None:
+        if outcome is None:
+            (run.given_up if given_up else run.answered)(row)
+            if run.is_finished and run.job.id in self._runs:
+                self._forget(run.job.id)
+        elif isinstance(outcome, ApiError):
+            if run.failed(row, outcome):
+                self._hand_over(run, row, outcome)
+        elif isinstance(outcome, StorageError):
+            run.unstored(row)
+        else:
+            run.dropped(row)
+            if isinstance(outcome, JobFails):
+                self._fail_job(run.job.id, str(outcome))
+
+    def _fail_job(self, job_id: str, reason: str) -> None:
+        try:
+            self._end(job_id, JobStatus.FAILED, reason)
+        except StorageError as error:
+            log.error("a job could not be ended: %s", error.message)

@@ -1,0 +1,182 @@
+"""The keeper: a small process beside the workers, which has another one run jobs while there are.
+
+The master forks it before its first worker. It holds nothing open but what all processes share, so
+that a process which it forks begins as a worker does. Jobs run in a process of their own and not in
+a worker: there they would take turns with requests at one interpreter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from svc.server.forks import end_with_master, name_process, unblock_stop_signals
+from svc.sharing import Bell
+
+# Runs jobs until there are none, or the event is set.
+RunJobs = Callable[[threading.Event], None]
+
+NAME = "svc-jobs"
+
+# How much less of a busy processor jobs get than requests do; see nice(2).
+NICENESS = 10
+
+# The pause between two looks at the process that runs jobs, and the longest between two at the
+# keeper's own signals.
+LOOK_EVERY_S = 0.25
+
+# The pause before jobs run again after their process failed, which doubles up to the most. After so
+# long a life the next pause is the first again.
+PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+LONG_LIFE_S = 60.0
+
+# The pause between two looks at whether the keeper has ended.
+END_LOOK_S = 0.05
+
+# The signals by which a master is told what it has to do.
+_OF_THE_MASTER = (
+    *(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
+    *(signal.SIGTTIN, signal.SIGTTOU, signal.SIGWINCH),
+)
+
+log = logging.getLogger(__name__)
+
+
+class Keeper:
+    """The keeper's process, as its master sees it."""
+
+    def __init__(self, run: RunJobs, bell: Bell, listeners: Iterable[Any]) -> None:
+        """Fork it. `bell` is rung when a job comes; `listeners` are left to others."""
+        self._run, self._bell, self._listeners = run, bell, listeners
+        self._master, self._stopping = os.getpid(), False
+        self._fork(0.0)
+
+    def renew(self) -> None:
+        """Fork another one where it has ended by itself, or was killed."""
+        if os.getpid() == self._master and not self._stopping and self._has_ended():
+            self._fork(PAUSE_S)
+
+    def kill(self) -> None:
+        """End it at once, and the process that runs jobs with it."""
+        self._stopping = True
+        self._send(signal.SIGKILL)
+
+    def stop(self, seconds: float = 0.0) -> None:
+        """Have it stop, and wait so long for rows that are under way; then it is killed."""
+        self._stopping = True
+        self._send(signal.SIGTERM)
+        give_up_at = time.monotonic() + seconds
+        while seconds and not self._has_ended():
+            if time.monotonic() >= give_up_at:
+                self._send(signal.SIGKILL)
+                return
+            time.sleep(END_LOOK_S)
+
+    def _fork(self, delay_s: float) -> None:
+        self._pid = os.fork()
+        if not self._pid:
+            work = partial(_keep, self._run, self._bell, delay_s)
+            _become(work, self._master, self._listeners)
+
+    def _send(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, number)
+
+    def _has_ended(self) -> bool:
+        try:
+            return os.waitpid(self._pid, os.WNOHANG)[0] == self._pid
+        except ChildProcessError:
+            # The master took note of its end before.
+            return True
+
+
+def _become(work: Callable[[], None], parent: int, listeners: Iterable[Any] = ()) -> None:
+    """Do that in this new process and nothing after it; it ends with its parent."""
+    status = 1
+    try:
+        # The handlers are the parent's until here. Ctrl-C reaches every process of a terminal, and
+        # these ones wait for the master's word.
+        for number in _OF_THE_MASTER:
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for listener in listeners:
+            listener.close()
+        name_process(NAME)
+        end_with_master(parent)
+        work()
+        status = 0
+    except BaseException:
+        log.exception("a process beside the workers failed")
+    finally:
+        logging.shutdown()
+        os._exit(status)
+
+
+def _keep(run: RunJobs, bell: Bell, delay_s: float) -> None:
+    """Have jobs run whenever there are some, until the keeper is told to stop."""
+    stopping = _stop_signal()
+    if delay_s:
+        # Not said by the master, which a signal may have interrupted in the midst of a line.
+        log.error("the process that keeps jobs running had ended; this is another one")
+    due, pause_s, next_at = True, PAUSE_S, time.monotonic() + delay_s
+    pid, began = 0, 0.0
+    while not (stopping.is_set() and not pid):
+        due = bell.wait(LOOK_EVERY_S) or due
+        now = time.monotonic()
+        if pid:
+            status = _ended(pid)
+            if stopping.is_set():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+            if status is None:
+                continue
+            pid = 0
+            if status:
+                pause_s = PAUSE_S if now - began >= LONG_LIFE_S else pause_s
+                log.error("the process that runs jobs ended (%d); again in %g s", status, pause_s)
+                due, next_at = True, now + pause_s
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            else:
+                pause_s = PAUSE_S
+        if due and now >= next_at and not stopping.is_set():
+            # What comes from here on is found by the process itself, or rings again.
+            due, began = False, now
+            pid = _start(run)
+
+
+def _start(run: RunJobs) -> int:
+    """Fork the process that runs jobs; its id."""
+    keeper = os.getpid()
+    pid = os.fork()
+    if not pid:
+        _become(lambda: _run(run), keeper)
+    return pid
+
+
+def _run(run: RunJobs) -> None:
+    stopping = _stop_signal()
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS)
+    run(stopping)
+
+
+def _stop_signal() -> threading.Event:
+    """Set once this process is told to stop."""
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    unblock_stop_signals()
+    return stopping
+
+
+def _ended(pid: int) -> int | None:
+    """The exit status of a process, below 0 where a signal ended it; None while it runs."""
+    found, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if found else None

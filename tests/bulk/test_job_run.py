@@ -1,0 +1,162 @@
+"""What a job makes of the failures of its rows, on a clock of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, WaitingRow
+from svc.bulk.pace import Pace
+from svc.errors import BudgetSpent, ModelError, RateLimited
+from svc.schemas import load_template
+from svc.store import Database, Job, Spool, SpoolLost
+from tests.web.models import ANIMAL
+
+FAILED = ModelError("no answer")
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    database = Database.open(tmp_path / "svc.db")
+    yield Spool(database, tmp_path / "svc.db", "master")
+    database.close()
+
+
+def begun(
+    spool: Spool, clock: Clock, rows: int, settled: tuple[int, ...] = (), of: int = 0
+) -> JobRun:
+    texts = [f'{{"id":"{n}","state":"{"x" * 100_000}"}}' for n in range(1, rows + 1)]
+    with spool.writing("job_a", "{}", texts):
+        pass
+    job = Job(id="job_a", project="p", api_key=None, created_at=0, expires_at=9, rows=of or rows)
+    numbers = bytearray(job.rows + 1)
+    for number in settled:
+        numbers[number] = 1
+    template = load_template({"questions": {"q": ANIMAL}})
+    return JobRun(job, template, spool.opened("job_a"), numbers, clock)
+
+
+def taken(run: JobRun) -> list[WaitingRow]:
+    """All rows that may be asked now."""
+    return list(iter(run.take, None))  # type: ignore[arg-type]
+
+
+def test_rows_come_in_order_without_those_that_are_settled(spool: Spool, clock: Clock) -> None:
+    run = begun(spool, clock, 9, settled=(1, 2, 3, 4, 8))
+    assert [row.number for row in taken(run)] == [5, 6, 7, 9]
+    assert (run.under_way, run.settled) == (4, 5)
+    run.close()
+
+
+def test_a_file_with_fewer_rows_than_the_job_is_lost(spool: Spool, clock: Clock) -> None:
+    run = begun(spool, clock, 2, of=3)
+    with pytest.raises(SpoolLost, match="cut short"):
+        taken(run)
+    run.close()
+
+
+def test_a_row_that_fails_is_tried_three_times_with_longer_and_longer_waits(
+    spool: Spool, clock: Clock
+) -> None:
+    run = begun(spool, clock, 1)
+    for wait_s in (2.0, 10.0):
+        (row,) = taken(run)
+        assert not run.failed(row, FAILED)
+        clock.now += wait_s - 0.1
+        assert taken(run) == []
+        clock.now += 0.2
+    (row,) = taken(run)
+    assert run.failed(row, FAILED) and run.under_way == 1
+    run.given_up(row)
+    assert run.is_finished and run.under_way == 0
+    run.close()
+
+
+def test_ten_rows_that_fail_in_a_row_are_an_outage_that_no_row_pays_for(
+    spool: Spool, clock: Clock
+) -> None:
+    run = begun(spool, clock, 16)
+    for row in taken(run):
+        run.failed(row, FAILED)
+    assert run.waiting_for == MODELS
+    waits = []
+    for _ in range(8):
+        since = clock.now
+        while not (rows := taken(run)):
+            clock.now += 0.5
+        waits.append(clock.now - since)
+        assert len(rows) == 1
+        assert not run.failed(rows[0], FAILED)
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
+    clock.now += 60
+    (row,) = taken(run)
+    run.answered(row)
+    assert run.waiting_for is None
+    clock.now += 10
+    assert len(taken(run)) == 15
+    run.close()
+
+
+def test_one_row_that_always_fails_stops_no_other(spool: Spool, clock: Clock) -> None:
+    run = begun(spool, clock, 30)
+    given_up = 0
+    while not run.is_finished:
+        for row in taken(run):
+            if row.number != 7:
+                run.answered(row)
+            elif run.failed(row, FAILED):
+                run.given_up(row)
+                given_up += 1
+        clock.now += 1
+    assert given_up == 1
+    run.close()
+
+
+def test_a_providers_rate_is_waited_for_and_costs_no_try(spool: Spool, clock: Clock) -> None:
+    run = begun(spool, clock, 2)
+    first, second = taken(run)
+    for _ in range(5):
+        run.failed(first, RateLimited("rate", 7))
+        assert run.waiting_for == PROVIDER_RATE and taken(run) == []
+        clock.now += 7
+        (first,) = taken(run)
+        assert first.tries == 0
+    run.answered(first)
+    run.answered(second)
+    run.close()
+
+
+def test_the_daily_limit_is_waited_for_until_the_next_day(spool: Spool, clock: Clock) -> None:
+    run = begun(spool, clock, 1)
+    (row,) = taken(run)
+    run.failed(row, BudgetSpent("spent", 40_000))
+    clock.now += 39_999
+    assert run.waiting_for == DAILY_LIMIT and taken(run) == []
+    clock.now += 1
+    assert len(taken(run)) == 1
+    run.close()
+
+
+def test_the_end_is_estimated_from_the_last_minutes() -> None:
+    pace = Pace()
+    assert pace.left_s(0, 0, 100) is None
+    pace.note(0, 0)
+    assert pace.left_s(10, 0, 100) is None
+    for second in range(0, 200, 5):
+        # It is slow at first: one a second, and after a minute two.
+        pace.note(second, second if second < 60 else 60 + 2 * (second - 60))
+    assert pace.left_s(195, 330, 1_330) == pytest.approx(1_000 / 2, rel=0.05)

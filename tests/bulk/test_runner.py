@@ -1,0 +1,300 @@
+"""Jobs that run, on a scripted provider over real sockets."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from svc.store import ApiKeys, ProjectSizes
+from tests.bulk.conftest import WAIT_S, World, until
+from tests.scripted import Behaviour, Json, Reply, error
+from tests.web.models import ANIMAL, PREFERS_CATS, reply_to
+
+Make = Callable[..., World]
+
+
+def prompt(body: Json) -> str:
+    return str(body["messages"])
+
+
+class Gate:
+    """A provider that answers once the test lets it, and `fails` where that says so."""
+
+    def __init__(self, fails: Callable[[str], bool] = lambda _: False) -> None:
+        self.go = threading.Event()
+        self.fails = fails
+
+    def __call__(self, body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        assert self.go.wait(WAIT_S)
+        if self.fails(prompt(body)):
+            return Reply(error("it broke"), 400)
+        return Reply(reply_to(PREFERS_CATS, body))
+
+
+def opened(fails: Callable[[str], bool] = lambda _: False) -> Gate:
+    gate = Gate(fails)
+    gate.go.set()
+    return gate
+
+
+def has_answered(one: World, job_id: str, count: int) -> bool:
+    return bool(one.job(job_id)["answered"] >= count)
+
+
+def test_every_row_is_a_decision_as_a_request_would_be(world: Make) -> None:
+    one = world()
+    rows = [
+        {"id": "a", "state": "The cat sat.", "ref": "crm-1", "tags": {"from": "mail"}},
+        {"id": "b", "state": {"text": "A cat.", "n": 1.10}},
+        {"id": "c", "state": None},
+    ]
+    job_id = one.submit(rows=rows, project="shop")
+    with one.running():
+        job = one.ended(job_id)
+    assert (job["answered"], job["failed"], job["ends_at"]) == (3, 0, None)
+    results = one.results(job_id)
+    assert [(line["row"], line["id"]) for line in results] == [(1, "a"), (2, "b"), (3, "c")]
+    for row, line in zip(rows, results, strict=True):
+        body = {"questions": {"animal": ANIMAL}, "debias": False, "project": "shop"}
+        given = {name: value for name, value in row.items() if name != "id"}
+        live = one.client.post("/v1/decide", json={**body, **given}).get_json()
+        passing = ("id", "latency_ms", "cached", "cost_usd")
+        assert {**live, **dict.fromkeys(passing)} == {**line["decision"], **dict.fromkeys(passing)}
+        assert list(live) == list(line["decision"])
+    page = one.client.get("/v1/audit?project=shop&ref=crm-1").get_json()
+    assert results[0]["decision"]["id"] in {entry["id"] for entry in page["entries"]}
+    assert one.spooled() == []
+    label = {"decision_id": results[1]["decision"]["id"], "question": "animal", "label": "cat"}
+    assert one.client.post("/v1/feedback", json=label).status_code == 200
+
+
+def test_a_row_that_no_model_answers_is_an_error_line_among_answers(world: Make) -> None:
+    one = world(opened(lambda text: "Cat 2." in text))
+    job_id = one.submit(4)
+    with one.running():
+        job = one.ended(job_id)
+    assert (job["answered"], job["failed"]) == (3, 1)
+    lines = one.results(job_id)
+    assert [("error" in line) for line in lines] == [False, True, False, False]
+    assert lines[1]["error"]["type"] == "model_error" and "Cat" not in lines[1]["error"]["message"]
+
+
+def test_a_row_that_cannot_be_asked_is_an_error_line_at_once(world: Make) -> None:
+    one = world()
+    job_id = one.submit(3, model="@nowhere/m")
+    with one.running():
+        job = one.ended(job_id)
+    assert (job["failed"], one.provider.bodies) == (3, [])
+    assert {line["error"]["type"] for line in one.results(job_id)} == {"invalid_request"}
+
+
+def test_while_the_models_fail_a_job_waits_and_then_goes_on(world: Make) -> None:
+    failing = [True]
+    one = world(opened(lambda _: failing[0]))
+    job_id = one.submit(40)
+    with one.running():
+        until(lambda: one.job(job_id)["waiting_for"] == "the models fail")
+        prompts = " ".join(map(prompt, one.provider.bodies))
+        asked = set(re.findall(r"Cat \d+", prompts))
+        failing[0] = False
+        job = one.ended(job_id)
+    assert (job["answered"], job["failed"]) == (40, 0)
+    assert len(asked) < 40
+
+
+def test_a_small_job_is_not_stuck_behind_a_large_one(world: Make) -> None:
+    gate = Gate()
+    one = world(gate)
+    large, small = one.submit(2_000), one.submit(20, about="Kitten")
+    with one.running():
+        until(lambda: len(one.provider.bodies) >= 16)
+        gate.go.set()
+        one.ended(small)
+        assert one.job(large)["answered"] < 500
+        one.client.post(f"/v1/batch/{large}/cancel")
+
+
+def test_rows_under_way_are_finished_when_a_job_is_cancelled_and_no_other_is_asked(
+    world: Make,
+) -> None:
+    gate = Gate()
+    one = world(gate)
+    job_id = one.submit(1_000)
+    with one.running():
+        until(lambda: len(one.provider.bodies) == 16)
+        assert one.client.post(f"/v1/batch/{job_id}/cancel").get_json()["status"] == "cancelled"
+        assert one.spooled() == []
+        gate.go.set()
+        until(lambda: one.job(job_id)["answered"] == 16)
+    assert (len(one.provider.bodies), len(one.results(job_id))) == (16, 16)
+    assert one.job(job_id)["status"] == "cancelled"
+
+
+def test_a_job_goes_on_where_it_was_stopped(world: Make) -> None:
+    one = world(opened())
+    job_id = one.submit(400)
+    for answered in (60, 150, 250, 400):
+        with one.running():
+            until(partial(has_answered, one, job_id, answered))
+    # Rows that were under way were finished, so that none was paid twice.
+    assert len(one.provider.bodies) == 400
+    assert [line["row"] for line in one.results(job_id)] == list(range(1, 401))
+
+
+def test_an_expired_job_asks_nothing_and_its_inputs_are_gone(world: Make) -> None:
+    one = world()
+    job_id = one.submit(3)
+    with sqlite3.connect(one.settings.db) as connection:
+        connection.execute("UPDATE jobs SET expires_at = 1")
+    connection.close()
+    with one.running():
+        one.ended(job_id, "expired")
+        until(lambda: one.spooled() == [])
+    assert one.provider.bodies == []
+
+
+def test_rows_under_way_when_a_job_expires_are_stored(world: Make) -> None:
+    gate = Gate()
+    one = world(gate)
+    job_id = one.submit(100)
+    with one.running():
+        until(lambda: len(one.provider.bodies) == 16)
+        with sqlite3.connect(one.settings.db) as connection:
+            connection.execute("UPDATE jobs SET expires_at = 1")
+        connection.close()
+        one.ended(job_id, "expired")
+        gate.go.set()
+        until(lambda: one.job(job_id)["answered"] == 16)
+    assert one.job(job_id)["status"] == "expired"
+
+
+def test_a_job_whose_key_is_revoked_fails_and_keeps_its_answers(world: Make) -> None:
+    gate = Gate()
+    one = world(gate)
+    keys = ApiKeys(one.services.database)
+    own, other = keys.create("own", 600), keys.create("other", 600)
+    assert own is not None and other is not None
+    job_id = one.submit(1_000, headers={"Authorization": f"Bearer {own.text}"})
+    seen = {"Authorization": f"Bearer {other.text}"}
+
+    def job() -> Any:
+        return one.client.get(f"/v1/batch/{job_id}", headers=seen).get_json()
+
+    with one.running():
+        until(lambda: len(one.provider.bodies) == 16)
+        keys.revoke(own.id)
+        until(lambda: job()["status"] == "failed")
+        gate.go.set()
+        until(lambda: job()["answered"] == 16)
+    assert job()["reason"] == "the API key that handed it in was revoked"
+    assert one.spooled() == [] and len(one.provider.bodies) == 16
+
+
+def test_a_job_of_a_full_project_fails_with_the_reason(world: Make) -> None:
+    one = world()
+    ProjectSizes(one.services.database).set("default", 5_000)
+    job_id = one.submit(100)
+    with one.running():
+        job = one.ended(job_id, "failed")
+    assert "stored as many bytes as it may" in job["reason"]
+    assert 0 < job["answered"] < 100 and len(one.results(job_id)) == job["answered"]
+
+
+def test_a_job_whose_inputs_are_gone_fails_and_says_so(world: Make) -> None:
+    one = world()
+    gone, damaged = one.submit(3), one.submit(3)
+    one.services.spool.delete(gone)
+    path = one.services.spool.folder / damaged
+    path.write_bytes(path.read_bytes()[:-20])
+    with one.running():
+        assert "gone" in one.ended(gone, "failed")["reason"]
+        assert "damaged" in one.ended(damaged, "failed")["reason"]
+
+
+def test_inputs_that_were_sealed_with_another_key_fail_the_job(world: Make) -> None:
+    one = world()
+    job_id = one.submit(3)
+    one.settings = replace(one.settings, master_key="another")
+    with one.running():
+        assert "another master key" in one.ended(job_id, "failed")["reason"]
+
+
+def test_without_the_master_key_a_job_waits_for_it(world: Make) -> None:
+    one = world()
+    job_id = one.submit(3)
+    with_key, one.settings = one.settings, replace(one.settings, master_key=None)
+    with one.running():
+        until(lambda: "SVC_MASTER_KEY" in (one.job(job_id)["waiting_for"] or ""))
+    one.settings = with_key
+    with one.running():
+        assert one.ended(job_id)["answered"] == 3
+
+
+def test_inputs_without_a_job_are_deleted_at_the_start(world: Make) -> None:
+    one = world()
+    with one.services.spool.writing("job_orphan", "{}", ["{}"]):
+        pass
+    with one.running():
+        until(lambda: one.spooled() == [])
+
+
+def test_one_of_two_runs_the_jobs_and_the_other_takes_over(world: Make) -> None:
+    one = world(opened())
+    job_id = one.submit(600)
+    with one.running():
+        until(lambda: one.job(job_id)["answered"] > 0)
+        with one.running():
+            until(lambda: one.job(job_id)["answered"] > 100)
+    if one.job(job_id)["status"] != "done":
+        with one.running():
+            one.ended(job_id)
+    assert len(one.provider.bodies) == 600
+    assert [line["row"] for line in one.results(job_id)] == list(range(1, 601))
+
+
+def test_a_database_that_is_away_for_a_while_costs_no_answer(world: Make) -> None:
+    gate = Gate()
+    one = world(gate)
+    job_id = one.submit(200)
+    away = f"{one.settings.db}.away"
+    with one.running():
+        until(lambda: len(one.provider.bodies) == 16)
+        os.rename(one.settings.db, away)
+        gate.go.set()
+        threading.Event().wait(2.5)
+        os.rename(away, one.settings.db)
+        one.ended(job_id)
+    assert len(one.provider.bodies) == 200
+
+
+def test_a_runner_without_jobs_ends(world: Make) -> None:
+    one = world()
+    job_id = one.submit(3)
+    ended = threading.Event()
+
+    def run() -> None:
+        with one.running(idle_s=0.2):
+            one.ended(job_id)
+            ended.set()
+
+    run()
+    assert ended.is_set()
+
+
+def test_jobs_take_at_most_half_of_a_providers_rate(world: Make) -> None:
+    one = world(SVC_PROVIDER_SCRIPTED_RPM="600")
+    job_id = one.submit(400)
+    with one.running():
+        until(lambda: one.job(job_id)["answered"] >= 50)
+        threading.Event().wait(1.0)
+        # A burst of 10 s of half the rate, and a little more; a live request still gets its slot.
+        assert len(one.provider.bodies) < 80
+        live = one.client.post("/v1/decide", json={"state": "x", "questions": {"a": ANIMAL}})
+        assert live.status_code == 200 and live.get_json()["latency_ms"] < 1_000
+        one.client.post(f"/v1/batch/{job_id}/cancel")
