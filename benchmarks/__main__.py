@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from benchmarks import (
     banking,
     engines,
+    jobs,
     learning,
     machine,
     maps,
@@ -59,6 +60,9 @@ BENCHMARKS = {
         plans.STAGED,
         plans.COUNCIL,
         plans.RACE,
+        jobs.BESIDE,
+        jobs.RATE,
+        jobs.SUBMIT,
         wrong_keys.BENCHMARK,
         banking.BENCHMARK,
         learning.BENCHMARK,

@@ -31,6 +31,10 @@ class JobRowSchema(Schema):
 # Each row is checked by these alone: a schema takes three times as long for thousands of them.
 _FIELDS = JobRowSchema().fields
 
+# The fields that are a short text, and what both may have.
+_NAMES = ("id", "ref")
+_NAME_CHARS = min(limits.JOB_ROW_ID_CHARS, limits.REF_CHARS)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedRows:
@@ -88,23 +92,34 @@ def _dumped(value: Any) -> str:
 
 def _check(row: JsonObject, numbers: dict[str, int], number: int) -> None:
     """Check the fields of a row; `numbers` are those of the rows so far, by id."""
-    unknown = next((name for name in row if name not in _FIELDS), None)
-    if unknown is not None:
-        allowed = ", ".join(_FIELDS)
-        raise ValidationError(f"unknown field {quoted(unknown)}; allowed: {allowed}")
     for name in ("id", "state"):
         if name not in row:
             raise ValidationError({name: ["is required"]})
     for name, value in row.items():
-        # Most states are a text, and a check of its length is all that these need.
-        if name != "state" or not isinstance(value, str) or len(value) > limits.STATE_CHARS:
+        if not _is_plain(name, value):
             _check_field(name, value)
     first = numbers.setdefault(row["id"], number)
     if first != number:
         raise ValidationError({"id": [f"is the id of row {first} too"]})
 
 
+def _is_plain(name: str, value: Any) -> bool:
+    """Whether a value is one of those that most rows have, and certainly right.
+
+    That is found out in a tenth of the time that the field takes, for 100,000 rows half a second.
+    """
+    if not isinstance(value, str):
+        return False
+    if name == "state":
+        return len(value) <= limits.STATE_CHARS
+    plain = value.isascii() and value.isprintable() and value.strip() == value
+    return name in _NAMES and plain and 0 < len(value) <= _NAME_CHARS
+
+
 def _check_field(name: str, value: Any) -> None:
+    if name not in _FIELDS:
+        allowed = ", ".join(_FIELDS)
+        raise ValidationError(f"unknown field {quoted(name)}; allowed: {allowed}")
     try:
         _FIELDS[name].deserialize(value)
     except ValidationError as error:

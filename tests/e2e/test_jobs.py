@@ -61,9 +61,8 @@ def settings(demo: DemoServer) -> dict[str, str]:
 
 
 def assert_each_row_once(db: Path, lines: list[Any], rows: int) -> None:
-    assert [(line["row"], line["id"]) for line in lines] == [
-        (n, f"r{n}") for n in range(1, rows + 1)
-    ]
+    numbers = range(1, rows + 1)
+    assert [(line["row"], line["id"]) for line in lines] == [(n, f"r{n}") for n in numbers]
     with closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True)) as connection:
         (decisions,) = connection.execute("SELECT count(*) FROM decisions").fetchone()
         settled = Counter(row for (row,) in connection.execute("SELECT row FROM job_rows"))
