@@ -20,6 +20,8 @@ FLOAT_DIGITS, FLOAT_CHARS = 17, 24
 # A text, in which no quote is escaped any more.
 _TEXT = re.compile(rb'"[^"]*"?')
 
+_BYTE_ORDER_MARK = "\ufeff"
+
 # A JSON object that was read from somewhere, or is to be sent.
 JsonObject = dict[str, Any]
 
@@ -74,6 +76,8 @@ def loads(data: bytes, what: str = "the body", one_line: bool = False) -> Any:
     if not text.strip():
         raise InvalidJson(f"{what} is empty; send a JSON object")
     try:
+        if text.startswith(_BYTE_ORDER_MARK):
+            raise json.JSONDecodeError("Unexpected UTF-8 byte order mark", text, 0)
         value = _decoder(what).decode(text)
     except json.JSONDecodeError as error:
         line = "" if one_line else f"line {error.lineno}, "

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from svc.ratelimit import Buckets, Exceeded, Pauses
+from svc.ratelimit import Buckets, Exceeded, HalfOf, Pauses
 
 
 class Clock:
@@ -188,3 +188,29 @@ def test_the_longest_wait_counts_until_it_is_over() -> None:
     clock.now += 3.0
     assert pauses.left() == 0.0
     pauses.close()
+
+
+def test_who_gives_way_takes_half_of_a_rate_and_waits_before_it_takes_a_slot_of_the_whole() -> None:
+    clock = Clock()
+    whole = Buckets(clock)
+
+    def sleep(seconds: float) -> None:
+        clock.now += seconds
+
+    half = HalfOf(whole, sleep)
+    began = clock.now
+    for _ in range(100):
+        assert half.reserve("p", 600, 120) == 0.0
+    # Fifty at once, as half the rate allows in ten seconds, and then five a second.
+    assert clock.now - began == pytest.approx(10, abs=0.5)
+    assert whole.reserve("p", 600) == 0.0
+
+
+def test_who_gives_way_waits_no_longer_than_it_may() -> None:
+    clock = Clock()
+    whole, slept = Buckets(clock), []
+    half = HalfOf(whole, slept.append)
+    half.reserve("p", 2)
+    with pytest.raises(Exceeded) as refused:
+        half.reserve("p", 2, 59)
+    assert refused.value.retry_after == pytest.approx(60)

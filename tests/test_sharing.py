@@ -8,7 +8,7 @@ from itertools import pairwise
 
 HEAD = """
 import os, signal, sys
-from svc.sharing import FairLock, ProcessLock, WorkerLoads
+from svc.sharing import Bell, FairLock, ProcessLock, WorkerLoads
 
 def forked(run):
     child = os.fork()
@@ -334,3 +334,13 @@ with locks.hold(b"one name", Deadline(0.1)):
     print("free")
 """
     assert run(NAMED + script).split() == ["timeout", "free"]
+
+
+def test_a_bell_that_was_rung_in_another_process_wakes_once_however_often_it_was() -> None:
+    script = """
+bell = Bell()
+print(bell.wait(0))
+os.waitpid(forked(lambda: [bell.ring() for _ in range(100_000)]), 0)
+print(bell.wait(5), bell.wait(0))
+"""
+    assert run(script) == "False\nTrue False\n"

@@ -26,6 +26,7 @@ _LOOP = f"""while IFS= read -r -u 3 file; do source "$file"; printf '\\n{_MARK}%
 # What a page calls by these names is what was printed last of the kind.
 _LAST = {
     "dec_…": re.compile(r"\bdec_[0-9A-Z]{26}\b"),
+    "job_…": re.compile(r"\bjob_[0-9a-f]{24}\b"),
     "key_…": re.compile(r"\bkey_[0-9a-z]{8,}\b"),
     "svc_…": re.compile(r"\bsvc_[\w-]{40,}"),
 }
@@ -46,7 +47,7 @@ class Session:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._server = Server(folder / "svc.db", "--demo")
+        self._server = Server(folder / "svc.db", "--demo", SVC_MASTER_KEY="for jobs")
         self._last: dict[str, str] = {}
         self._names: dict[str, Any] = {"__name__": "__main__"}
 

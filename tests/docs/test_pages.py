@@ -86,7 +86,8 @@ def test_the_fields_are_those_of_the_openapi_document() -> None:
 def test_every_route_is_asked_with_curl() -> None:
     sent = "".join(one.text for one in blocks(ROOT / "docs/curl.md") if one.language == "bash")
     asked = set(re.findall(r"127\.0\.0\.1:7777(/[\w/.…]*)", sent))
-    routes = {path.replace("{decision_id}", "dec_…") for path in document()["paths"]}
+    names = {"{decision_id}": "dec_…", "{job_id}": "job_…"}
+    routes = {re.sub(r"{\w+}", lambda part: names[part[0]], path) for path in document()["paths"]}
     assert asked == routes
 
 
