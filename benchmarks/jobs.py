@@ -86,7 +86,7 @@ def _memory(options: Options) -> tuple[float, float]:
     """MiB of the process that runs a job, after its first rows and the most until its last."""
     rows = QUICK if options.quick else MOST
     with slow_provider(1.0, questions=1) as provider, _service(provider) as service:
-        job = _submit(service, _rows(rows, rule=True), _JSON, rule=True)
+        job = _submit(service, _rows(rows, rule=True), _LINES, rule=True)
         _wait(service, job, 1_000)
         few = _runner_mb(service)
         most = few

@@ -278,7 +278,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
     if trouble := core.router.trouble(PINS[settings.latest_config]):
         log.warning("requests that name no model will be refused: %s", trouble)
     reporter = Reporter(versions, labels, Weeks(database))
-    quota = _quota(budget, settings.daily_limit)
+    quota, jobs = _quota(budget, settings.daily_limit), Jobs(database)
     return Services(
         settings=settings,
         shared=shared,
@@ -294,10 +294,10 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         review=ReviewDesk(decisions, versions, reporter, ReviewQueue(database), judgements),
         reviewers=Reviewers(decisions, versions, judgements),
         kept=KeptAnswers(database),
-        jobs=Jobs(database),
+        jobs=jobs,
         spool=Spool(database, settings.db, settings.master_key),
         core=core,
-        metrics=Metrics(shared.board, quota, models=shared.usage.sums),
+        metrics=Metrics(shared.board, quota, jobs.backlog, shared.usage.sums),
     )
 
 

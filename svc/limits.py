@@ -180,7 +180,7 @@ BULK_STORED_AT_ONCE = 500
 
 # A job: its rows, the length of a row's id, and for how many hours it may run; the jobs of a key
 # that have not ended; the rows of all jobs that are asked at a time; the members and elements of
-# a job's body, as JSON and as JSON lines, which may be more than those of other requests.
+# a job's body, which may be more than those of other requests.
 JOB_ROWS = 100_000
 JOB_ROW_ID_CHARS = 128
 JOB_HOURS = (1, 168)
@@ -188,7 +188,6 @@ JOB_HOURS_DEFAULT = 24
 JOBS_OPEN = 20
 JOB_THREADS = 16
 JOB_PARTS = 500_000
-JOB_LINES_PARTS = 1_000_000
 
 # The jobs of a page of their list.
 JOBS_PAGE = (1, 100)

@@ -128,14 +128,16 @@ class Metrics:
         self,
         board: Board,
         quota: Callable[[], int] | None = None,
+        backlog: Callable[[], tuple[int, int]] = lambda: (0, 0),
         models: Callable[[], Mapping[str, Counts]] = dict,
     ) -> None:
         """`quota` reads how many calls the daily limit still allows, None without a limit.
 
-        `models` reads the counts of each model.
+        `backlog` reads how many jobs are open, and how many rows they still have. `models` reads
+        the counts of each model.
         """
         self._board, self._row, self._quota = board, board.new_row(), quota
-        self._models = models
+        self._backlog, self._models = backlog, models
         self._projects, self._types = board.projects.open(), board.types.open()
         self._lock = threading.Lock()
         registry = CollectorRegistry(auto_describe=True)
@@ -187,6 +189,7 @@ class Metrics:
         yield from _by_series(_OF_TYPES, ("project", "model", "type"), self._board.types)
         if self._quota is not None:
             yield from self._remaining(self._quota)
+        yield from self._of_jobs()
 
     def _remaining(self, quota: Callable[[], int]) -> Iterator[Metric]:
         try:
@@ -196,6 +199,16 @@ class Metrics:
             return
         text = "Calls to the aggregator that SVC_DAILY_LIMIT still allows this UTC day."
         yield GaugeMetricFamily("svc_daily_quota_remaining", text, left)
+
+    def _of_jobs(self) -> Iterator[Metric]:
+        try:
+            jobs, rows = self._backlog()
+        except SvcError:
+            log.warning("the open jobs could not be read for the metrics")
+            return
+        yield GaugeMetricFamily("svc_jobs_open", "Jobs that have not ended.", jobs)
+        text = "Rows of open jobs that have neither a decision nor an error."
+        yield GaugeMetricFamily("svc_job_rows_left", text, rows)
 
 
 def _durations(sums: list[float]) -> Metric:

@@ -10,9 +10,7 @@ import unicodedata
 
 from svc.limits import PROJECT_CHARS
 
-# Control, format and private characters, surrogates, characters that no version of Unicode has
-# yet, and separators of lines and paragraphs.
-_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+_WIDE_BLANK = "\u3000"
 
 # Letters, marks and symbols that nothing is drawn for: fillers, joiners and selectors.
 _BLANK = re.compile(
@@ -37,7 +35,7 @@ def visible_text(text: str, most: int) -> str:
         raise UnsoundName(f"must have 1 to {most} characters")
     if text != text.strip():
         raise UnsoundName("must not begin or end with a blank")
-    if not (text.isascii() and text.isprintable()) and any(map(_is_unseen, text)):
+    if _has_unseen(text):
         raise UnsoundName(_NO_UNSEEN)
     return text
 
@@ -49,7 +47,7 @@ def project_name(text: str) -> str:
         raise UnsoundName(f"must have at most {PROJECT_CHARS} characters and no control characters")
     if name.isascii() and name.isprintable():
         return name
-    if any(map(_is_unseen, name)):
+    if _has_unseen(name):
         raise UnsoundName(_NO_UNSEEN)
     if any(len(_scripts(word)) > 1 for word in _WORD.findall(name)):
         raise UnsoundName(
@@ -63,10 +61,13 @@ def normal_form(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _is_unseen(character: str) -> bool:
-    odd_blank = unicodedata.category(character) == "Zs" and character not in " \u3000"
-    unseen = unicodedata.category(character) in _UNSEEN or _BLANK.match(character) is not None
-    return odd_blank or unseen
+def _has_unseen(text: str) -> bool:
+    """Whether characters of it cannot be seen, or stand for a blank and are no usual one.
+
+    What Python calls printable are all that are neither `Other` nor `Separator` in Unicode, and the
+    space; a wide blank of East Asian texts is as usual.
+    """
+    return not text.replace(_WIDE_BLANK, " ").isprintable() or _BLANK.search(text) is not None
 
 
 def _scripts(word: str) -> set[str]:

@@ -31,9 +31,8 @@ class JobRowSchema(Schema):
 # Each row is checked by these alone: a schema takes three times as long for thousands of them.
 _FIELDS = JobRowSchema().fields
 
-# The fields that are a short text, and what both may have.
-_NAMES = ("id", "ref")
-_NAME_CHARS = min(limits.JOB_ROW_ID_CHARS, limits.REF_CHARS)
+# A state in a row of so many characters is never too long, though numbers may be written longer.
+_SHORT_CHARS = limits.STATE_CHARS // 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,8 @@ def checked(rows: list[Any]) -> CheckedRows:
     for number, given in enumerate(rows, 1):
         try:
             row, text = _parsed(given)
-            _check(row, numbers, number)
+            _check(row, len(text) <= _SHORT_CHARS)
+            _count(row["id"], numbers, number)
         except ValidationError as error:
             errors[str(number)] = error.messages
             if len(errors) == ERRORS_SHOWN:
@@ -90,15 +90,19 @@ def _dumped(value: Any) -> str:
         raise ValidationError("is nested too deeply") from None
 
 
-def _check(row: JsonObject, numbers: dict[str, int], number: int) -> None:
-    """Check the fields of a row; `numbers` are those of the rows so far, by id."""
+def _check(row: JsonObject, is_short: bool) -> None:
+    """Check the fields of a row, of which `is_short` says that no state in it is too long."""
     for name in ("id", "state"):
         if name not in row:
             raise ValidationError({name: ["is required"]})
     for name, value in row.items():
-        if not _is_plain(name, value):
+        if not (is_short and name == "state") and not _is_plain(name, value):
             _check_field(name, value)
-    first = numbers.setdefault(row["id"], number)
+
+
+def _count(row_id: str, numbers: dict[str, int], number: int) -> None:
+    """Note the id of a row among those of the rows so far."""
+    first = numbers.setdefault(row_id, number)
     if first != number:
         raise ValidationError({"id": [f"is the id of row {first} too"]})
 
@@ -112,8 +116,10 @@ def _is_plain(name: str, value: Any) -> bool:
         return False
     if name == "state":
         return len(value) <= limits.STATE_CHARS
+    if name == "id":
+        return 0 < len(value) <= limits.JOB_ROW_ID_CHARS
     plain = value.isascii() and value.isprintable() and value.strip() == value
-    return name in _NAMES and plain and 0 < len(value) <= _NAME_CHARS
+    return name == "ref" and plain and 0 < len(value) <= limits.REF_CHARS
 
 
 def _check_field(name: str, value: Any) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from svc.errors import SettingsError
 from svc.server.forks import end_with_master, name_process, unblock_stop_signals
 from svc.sharing import Bell
 
@@ -83,7 +84,7 @@ class Keeper:
     def _fork(self, delay_s: float) -> None:
         self._pid = os.fork()
         if not self._pid:
-            work = partial(_keep, self._run, self._bell, delay_s)
+            work = partial(_keep, self._run, self._bell, delay_s, self._master)
             _become(work, self._master, self._listeners)
 
     def _send(self, number: signal.Signals) -> None:
@@ -113,6 +114,8 @@ def _become(work: Callable[[], None], parent: int, listeners: Iterable[Any] = ()
         end_with_master(parent)
         work()
         status = 0
+    except SettingsError as error:
+        log.error("jobs do not run: %s", error)
     except BaseException:
         log.exception("a process beside the workers failed")
     finally:
@@ -120,7 +123,7 @@ def _become(work: Callable[[], None], parent: int, listeners: Iterable[Any] = ()
         os._exit(status)
 
 
-def _keep(run: RunJobs, bell: Bell, delay_s: float) -> None:
+def _keep(run: RunJobs, bell: Bell, delay_s: float, master: int) -> None:
     """Have jobs run whenever there are some, until the keeper is told to stop."""
     stopping = _stop_signal()
     if delay_s:
@@ -130,6 +133,9 @@ def _keep(run: RunJobs, bell: Bell, delay_s: float) -> None:
     pid, began = 0, 0.0
     while not (stopping.is_set() and not pid):
         due = bell.wait(LOOK_EVERY_S) or due
+        if os.getppid() != master:
+            # Where the system does not end this process with its master.
+            stopping.set()
         now = time.monotonic()
         if pid:
             status = _ended(pid)

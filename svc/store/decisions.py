@@ -27,7 +27,6 @@ from svc.store.audit_pages import (
 )
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
-from svc.store.jobs import JobRow
 from svc.store.project_sizes import Room, full
 from svc.store.rows import insert
 
@@ -93,7 +92,7 @@ class _Item(NamedTuple):
     images: str | None
     tags: str | None
     digest: bytes | None
-    row: JobRow | None
+    row: jobs.JobRow | None
 
 
 class Decisions(AuditPages):
@@ -115,7 +114,7 @@ class Decisions(AuditPages):
         # then are deleted.
         self._span, self._swept = 0, False
 
-    def add(self, decision: Decision, row: JobRow | None = None) -> str:
+    def add(self, decision: Decision, row: jobs.JobRow | None = None) -> str:
         """Store `decision`; its new id, above every other in the file, once it is durable.
 
         With it is stored that it answers a job's `row`; one that is settled already is refused.

@@ -108,6 +108,10 @@ _ADD = (
 _OPEN_OF_KEY = f"SELECT count(*) FROM jobs WHERE {_OPEN} AND api_key IS ?"
 _GET = f"SELECT {_COLUMNS} FROM jobs WHERE id = ?"
 _ALL_OPEN = f"SELECT {_COLUMNS} FROM jobs WHERE {_OPEN} ORDER BY seq"
+_BACKLOG = (
+    "SELECT count(*) AS jobs, coalesce(sum(rows - answered - failed), 0) AS rows "
+    f"FROM jobs WHERE {_OPEN}"
+)
 _PAGE = f"SELECT {_COLUMNS} FROM jobs WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
 _SEQ = "SELECT seq FROM jobs WHERE id = ? AND project = ?"
 _END = (
@@ -197,6 +201,11 @@ class Jobs:
     def open(self) -> list[Job]:
         """Every job that has not ended, oldest first. Raises `StorageError`."""
         return [_job(row) for row in self._database.rows(_ALL_OPEN)]
+
+    def backlog(self) -> tuple[int, int]:
+        """How many jobs are open, and how many rows they still have. Raises `StorageError`."""
+        (found,) = self._database.rows(_BACKLOG)
+        return found["jobs"], found["rows"]
 
     def page(self, project: str, limit: int, before: str | None = None) -> JobPage:
         """At most `limit` jobs of a project, newest first, older than the one named `before`.

@@ -184,7 +184,7 @@ def from_lines(sent: bytes) -> Any:
 
     Raises `InvalidJson` or `InvalidRequest`.
     """
-    check_parts(sent, limits.JOB_LINES_PARTS)
+    check_parts(sent, limits.JOB_PARTS)
     # Blank lines are no parts, and to split the body at millions of them takes seconds.
     most = 2 * limits.JOB_ROWS
     if sent.count(b"\n") > most:

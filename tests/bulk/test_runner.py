@@ -126,6 +126,7 @@ def test_rows_under_way_are_finished_when_a_job_is_cancelled_and_no_other_is_ask
     gate = Gate()
     one = world(gate)
     job_id = one.submit(1_000)
+    assert "svc_job_rows_left 1000.0" in one.client.get("/metrics").text
     with one.running():
         until(lambda: len(one.provider.bodies) == 16)
         assert one.client.post(f"/v1/batch/{job_id}/cancel").get_json()["status"] == "cancelled"
