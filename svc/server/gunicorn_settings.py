@@ -75,15 +75,21 @@ def when_ready(server: Arbiter) -> None:
     """
 
     def interrupt(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, keeper_first(Keeper.kill, server.signal))
+        signal.signal(signal.SIGINT, keeper_first(Keeper.kill, note))
         terminate(signal.SIGTERM, frame)
 
-    terminate = keeper_first(Keeper.stop, server.signal)
+    def note(number: int, frame: object) -> None:
+        server.signal(number, frame)
+
+    def note_child(number: int, frame: object) -> None:
+        server.signal_chld(number, frame)
+
+    terminate = keeper_first(Keeper.stop, note)
     _start_keeper(server)
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, terminate)
-    signal.signal(signal.SIGQUIT, keeper_first(Keeper.kill, server.signal))
-    signal.signal(signal.SIGCHLD, keeper_first(Keeper.renew, server.signal_chld))
+    signal.signal(signal.SIGQUIT, keeper_first(Keeper.kill, note))
+    signal.signal(signal.SIGCHLD, keeper_first(Keeper.renew, note_child))
     gc.collect()
     # A collection writes to every object it visits, and so would copy each page that workers share.
     gc.freeze()
