@@ -36,7 +36,7 @@ BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 STATUSES = range(100, 600)
 
 # Prometheus sees no increase in a counter that first appears above 0, so these are always shown.
-SHOWN = {200, *errors.statuses()}
+SHOWN = {200, 202, *errors.statuses()}
 
 # In the order of their columns.
 COUNTERS = {

@@ -50,6 +50,8 @@ def test_a_server_that_has_done_nothing_shows_every_name() -> None:
         "svc_decide_duration_seconds_count",
         "svc_decide_duration_seconds_sum",
         "svc_http_responses_total",
+        "svc_jobs_open",
+        "svc_job_rows_left",
     }
 
 
@@ -63,6 +65,11 @@ def test_every_status_that_is_documented_is_shown_before_it_happens() -> None:
     }
     shown = {name.split()[1] for name in samples(Metrics(Board()), ["svc_http_responses_total"])}
     assert shown == documented | {"405"}
+
+
+def test_the_work_that_jobs_still_have_is_shown() -> None:
+    shown = samples(Metrics(Board(), backlog=lambda: (2, 1_500)))
+    assert (shown["svc_jobs_open"], shown["svc_job_rows_left"]) == (2, 1_500)
 
 
 def test_a_decision_is_counted_with_its_answers() -> None:
