@@ -8,7 +8,8 @@ from functools import partial
 
 from gunicorn.arbiter import Arbiter
 
-from svc import bulk, logs
+from svc import logs
+from svc.bulk import process
 from svc.errors import SettingsError
 from svc.server import gunicorn_settings, startup
 from svc.server.gunicorn_settings import *  # noqa: F403
@@ -26,5 +27,5 @@ def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
         startup.check(settings, [str(address[0]) for _, address in found])
     except SettingsError as error:
         sys.exit(f"Error: {error}")
-    gunicorn_settings.run_jobs = partial(bulk.run_jobs, settings)
+    gunicorn_settings.run_jobs = partial(process.run_jobs, settings)
     gunicorn_settings.on_starting(server)

@@ -52,7 +52,6 @@ ALONE = {"demo"}  # a program of its own, which imports nothing of svc
 # Rooms whose `__init__.py` hands on what other rooms use of them.
 FACES = {
     "batch",
-    "bulk",
     "demo",
     "evals",
     "learning",

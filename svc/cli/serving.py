@@ -8,7 +8,7 @@ from wsgiref.types import WSGIApplication
 
 from svc.app import create_app
 from svc.bootstrap import Shared, build
-from svc.bulk import run_jobs
+from svc.bulk.process import run_jobs
 from svc.demo import DemoServer
 from svc.inprocess import DEMO_MODEL, with_demo
 from svc.pins import PINS

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from svc import jsontext
 from svc.app import create_app
 from svc.bootstrap import Shared, build
-from svc.bulk import run_jobs
+from svc.bulk.process import run_jobs
 from svc.settings import Settings, load
 from tests.scripted import Handler, ScriptedProvider
 from tests.web.models import ANIMAL, replying
