@@ -297,7 +297,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         jobs=jobs,
         spool=Spool(database, settings.db, settings.master_key),
         core=core,
-        metrics=Metrics(shared.board, quota, jobs.backlog, shared.usage.sums),
+        metrics=Metrics(shared.board, quota, shared.usage.sums, jobs.backlog),
     )
 
 

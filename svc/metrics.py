@@ -128,8 +128,8 @@ class Metrics:
         self,
         board: Board,
         quota: Callable[[], int] | None = None,
-        backlog: Callable[[], tuple[int, int]] = lambda: (0, 0),
         models: Callable[[], Mapping[str, Counts]] = dict,
+        backlog: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
         """`quota` reads how many calls the daily limit still allows, None without a limit.
 
