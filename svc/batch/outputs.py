@@ -10,8 +10,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +27,11 @@ _ANEW = "--restart starts again and overwrites it, another -o leaves it as it is
 
 # What identifies the run of an output: its questions, input, model and so on.
 Run = Mapping[str, Any]
+# Says how far the output of this path and descriptor is, and how many errors it has.
+Count = Callable[[str, int], tuple[int, int]]
+
+# The beginning of a line of a job's results.
+_ROW = re.compile(rb'\{"row":([0-9]{1,9}),"id":"(?:[^"\\]|\\.)*","(decision|error)":')
 
 
 class Output(Protocol):
@@ -45,11 +51,26 @@ class Output(Protocol):
     def close(self) -> None: ...
 
 
-def open_output(path: str, run: Run, restart: bool, read: Sequence[os.stat_result] = ()) -> Output:
+def open_rows(path: str, run: Run, restart: bool) -> Output:
+    """The output of a job's results; its `lines` are the number of the last row in it.
+
+    Raises `SettingsError` as `open_output` does.
+    """
+    return open_output(path, run, restart, count=_last_row)
+
+
+def open_output(
+    path: str,
+    run: Run,
+    restart: bool,
+    read: Sequence[os.stat_result] = (),
+    count: Count | None = None,
+) -> Output:
     """The output of `run`, which is continued where it exists, unless `restart` is set.
 
-    Raises `SettingsError` when another run began it, another process is writing it, or it is one
-    of the input files, which `read` identifies.
+    `count` says how far an output is and how many errors it has, by default in lines. Raises
+    `SettingsError` when another run began it, another process is writing it, or it is one of the
+    input files, which `read` identifies.
     """
     name = "standard output" if path == STANDARD else f"output {path!r}"
     fd = os.dup(1) if path == STANDARD else _opened(path)
@@ -60,7 +81,7 @@ def open_output(path: str, run: Run, restart: bool, read: Sequence[os.stat_resul
             raise SettingsError(f"{name} is also read from; name another file")
         if path == STANDARD or not regular:
             return Stream(fd, name)
-        return _resumed(path, fd, run, restart)
+        return _resumed(path, fd, run, restart, count or _count)
     except BaseException:
         os.close(fd)
         raise
@@ -112,7 +133,7 @@ def _opened(path: str) -> int:
         raise SettingsError(f"output {path!r}: {reason(error)}") from None
 
 
-def _resumed(path: str, fd: int, run: Run, restart: bool) -> Appended:
+def _resumed(path: str, fd: int, run: Run, restart: bool, count: Count) -> Appended:
     output = Appended(fd, f"output {path!r}", resumable=True)
     record = Path(path + RUN_SUFFIX)
     try:
@@ -124,7 +145,7 @@ def _resumed(path: str, fd: int, run: Run, restart: bool) -> Appended:
             _write_record(record, run)
         else:
             _check_record(path, record, run)
-            output.lines, output.errors = _count(path, fd)
+            output.lines, output.errors = count(path, fd)
     except BlockingIOError:
         raise SettingsError(f"output {path!r}: another process is writing it") from None
     except OSError as error:
@@ -158,19 +179,42 @@ def _check_record(path: str, record: Path, run: Run) -> None:
 
 def _count(path: str, fd: int) -> tuple[int, int]:
     """Lines and error lines of an output; a half line at its end is cut."""
-    lines = errors = size = 0
+    errors = lines = 0
+    for lines, line in enumerate(_whole_lines(fd), 1):
+        head = b'{"line":%d,' % lines
+        if not line.startswith(head):
+            raise SettingsError(
+                f"output {path!r}: line {lines} is not the result of line {lines} of an "
+                f"input; {_ANEW}"
+            )
+        errors += line.startswith(b'"error":', len(head))
+    return lines, errors
+
+
+def _last_row(path: str, fd: int) -> tuple[int, int]:
+    """The number of the last row in a job's results, and how many have errors.
+
+    Rows that were never asked are missing. A half line at the end is cut.
+    """
+    last = errors = 0
+    for place, line in enumerate(_whole_lines(fd), 1):
+        found = _ROW.match(line)
+        number = int(found[1]) if found else 0
+        if found is None or number <= last:
+            raise SettingsError(
+                f"output {path!r}: line {place} is not the result of a further row; {_ANEW}"
+            )
+        last, errors = number, errors + (found[2] == b"error")
+    return last, errors
+
+
+def _whole_lines(fd: int) -> Iterator[bytes]:
+    """The lines of an output. What follows the last line break is cut off in the end."""
+    size = 0
     with open(fd, "rb", closefd=False) as file:
         for line in file:
             if not line.endswith(b"\n"):
                 break
-            lines += 1
-            head = b'{"line":%d,' % lines
-            if not line.startswith(head):
-                raise SettingsError(
-                    f"output {path!r}: line {lines} is not the result of line {lines} of an "
-                    f"input; {_ANEW}"
-                )
-            errors += line.startswith(b'"error":', len(head))
             size += len(line)
+            yield line
     os.ftruncate(fd, size)
-    return lines, errors

@@ -1,4 +1,4 @@
-"""The options that `svc map` and `svc shadow` share."""
+"""The options that commands share which ask about many lines."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from svc.batch import FORMATS, STANDARD, TEXT, Form, check_encoding, format_of
 from svc.cli.completing import file_names, question_files
+from svc.cli.options import with_options
 
 # How many lines are under way at once, unless the command says otherwise.
 CONCURRENCY = 16
@@ -19,15 +20,20 @@ MOST_AT_ONCE = 256
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+questions_option = click.option(
+    "-q",
+    "--questions",
+    metavar="FILE",
+    required=True,
+    shell_complete=question_files,
+    help="JSON object of questions; without such a file, the recipe of that name.",
+)
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Stop after the first N lines."
+)
+
 _OPTIONS = (
-    click.option(
-        "-q",
-        "--questions",
-        metavar="FILE",
-        required=True,
-        shell_complete=question_files,
-        help="JSON object of questions; without such a file, the recipe of that name.",
-    ),
+    questions_option,
     click.option(
         "-o",
         "--output",
@@ -48,14 +54,14 @@ _OPTIONS = (
     click.option(
         "--retry-failed", is_flag=True, help="Ask again only the lines of the output with an error."
     ),
-    click.option(
-        "--limit", type=click.IntRange(min=1), metavar="N", help="Stop after the first N lines."
-    ),
+    limit_option,
     click.option(
         "--dry-run",
         is_flag=True,
         help="Say how many calls, minutes and dollars it may take, and ask nothing.",
     ),
+)
+_INPUT = (
     click.option(
         "--format",
         "kind",
@@ -99,16 +105,23 @@ def batch_options(function: F) -> F:
     """Give a command the options of a run; it gets them as one argument, `batch`."""
 
     @functools.wraps(function)
-    def with_batch(**given: Any) -> Any:
-        form = _form(given["source"], **{name: given.pop(name) for name in _FORM})
+    def with_batch(form: Form, **given: Any) -> Any:
         batch = Batch(form=form, **{name: given.pop(name) for name in _OTHERS})
         _check(batch)
         return function(batch=batch, **given)
 
-    command: Any = with_batch
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command  # type: ignore[no-any-return]
+    return with_options(_OPTIONS, input_options(with_batch))  # type: ignore[no-any-return]
+
+
+def input_options(function: F) -> F:
+    """Give a command the name of an input, as `source`, and how that is written, as `form`."""
+
+    @functools.wraps(function)
+    def with_form(**given: Any) -> Any:
+        form = _form(given["source"], **{name: given.pop(name) for name in _FORM})
+        return function(form=form, **given)
+
+    return with_options(_INPUT, with_form)  # type: ignore[no-any-return]
 
 
 # The options that say how an input is written, and the others of a batch.

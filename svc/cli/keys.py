@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 
 import click
 
@@ -11,7 +10,7 @@ from svc import limits
 from svc.cli import database
 from svc.cli.groups import Suggesting
 from svc.cli.notices import notice
-from svc.cli.tables import echo_json, json_option, table
+from svc.cli.tables import echo_json, json_option, moment, table
 from svc.errors import SettingsError
 from svc.store import PREFIX, ApiKey, ApiKeys
 
@@ -111,11 +110,7 @@ def _check(option: str, number: int, allowed: tuple[int, int]) -> None:
 
 
 def _row(key: ApiKey) -> tuple[str, ...]:
-    state = "active" if key.revoked_at is None else f"revoked {_moment(key.revoked_at)}"
+    state = "active" if key.revoked_at is None else f"revoked {moment(key.revoked_at)}"
     project = _EVERY if key.project is None else key.project
     at_once = _DEFAULT if key.concurrency is None else str(key.concurrency)
-    return key.id, key.name, str(key.rpm), at_once, project, _moment(key.created_at), state
-
-
-def _moment(milliseconds: int) -> str:
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return key.id, key.name, str(key.rpm), at_once, project, moment(key.created_at), state

@@ -33,6 +33,7 @@ COMMANDS = {
     "probe": "Ask questions in other ways, and count the answers that flip.",
     "ask": "Answer questions about one text.",
     "map": "Answer questions about every line of a file.",
+    "batch": "Hand a file to a running server, and fetch the answers later.",
     "decide": "Send a request to a running server.",
     "audit": "Show the latest decisions of a running server.",
     "calibration": "Show how far the probabilities of a question can be trusted.",

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 from marshmallow import ValidationError
 
+from svc.cli.options import with_options
 from svc.engine.plans import CHAIN, KINDS, PlanKind, named_kinds
 from svc.inprocess import DEMO_MODEL
 from svc.jsontext import JsonObject
@@ -43,7 +44,6 @@ def _options() -> list[Callable[[F], F]]:
         *options,
         click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True),
         click.option("--no-debias", is_flag=True, help="Ask options in their original order only."),
-        demo_option,
     ]
 
 
@@ -62,18 +62,31 @@ def model_options(function: F) -> F:
     """Give a command the model options; it gets them as one argument, `asking`."""
 
     @functools.wraps(function)
-    def with_asking(mode: str, no_debias: bool, demo: bool, **others: Any) -> Any:
-        names = [name for kind in named_kinds() for name in (kind.name, *kind.options)]
-        given = {name: others.pop(name) for name in (_MODEL, *names)}
-        model = _plan(given, DEMO_MODEL if demo else None)
-        named = {} if model is None else {"model": model}
-        fields = {**named, "mode": mode, "debias": not no_debias}
-        return function(asking=ModelOptions(fields, demo), **others)
+    def with_asking(demo: bool, **given: Any) -> Any:
+        fields = _taken(given, DEMO_MODEL if demo else None)
+        return function(asking=ModelOptions(fields, demo), **given)
 
-    command: Any = with_asking
-    for option in reversed(_options()):
-        command = option(command)
-    return command  # type: ignore[no-any-return]
+    return with_options([*_options(), demo_option], with_asking)  # type: ignore[no-any-return]
+
+
+def plan_options(function: F) -> F:
+    """Give a command the options of how a server asks models; it gets them as `fields`."""
+
+    @functools.wraps(function)
+    def with_fields(**given: Any) -> Any:
+        fields = _taken(given, None)
+        return function(fields=fields, **given)
+
+    return with_options(_options(), with_fields)  # type: ignore[no-any-return]
+
+
+def _taken(given: dict[str, Any], default: str | None) -> JsonObject:
+    """The fields of the request that the options say, which are taken out of what was given."""
+    mode, debias = given.pop("mode"), not given.pop("no_debias")
+    names = [name for kind in named_kinds() for name in (kind.name, *kind.options)]
+    model = _plan({name: given.pop(name) for name in (_MODEL, *names)}, default)
+    named = {} if model is None else {"model": model}
+    return {**named, "mode": mode, "debias": debias}
 
 
 def model_ids(text: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,16 +12,17 @@ from urllib.parse import urlencode
 import click
 
 from svc.cli.asking import answered
+from svc.cli.options import with_options
 from svc.cli.plans import ModelOptions
 from svc.cli.server import URL, Answer, Server, key_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS = (
-    click.option("--project", metavar="P", help="The project."),
+_ADDRESS = (
     click.option("--url", metavar="URL", default=URL, show_default=True, help="The server."),
     key_option,
 )
+_OPTIONS = (click.option("--project", metavar="P", help="The project."), *_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,17 @@ def server_options(function: F) -> F:
         remote = None if url is None else Remote(project, url, api_key)
         return function(remote=remote, asking=asking, **others)
 
-    return _with(_OPTIONAL, with_server)  # type: ignore[no-any-return]
+    return with_options(_OPTIONAL, with_server)  # type: ignore[no-any-return]
+
+
+def address_options(function: F) -> F:
+    """Give a command the options of a running server of any project, as one argument, `remote`."""
+
+    @functools.wraps(function)
+    def with_address(url: str, api_key: str | None, **others: Any) -> Any:
+        return function(remote=Remote(None, url, api_key), **others)
+
+    return with_options(_ADDRESS, with_address)  # type: ignore[no-any-return]
 
 
 def remote_options(function: F) -> F:
@@ -88,10 +99,4 @@ def remote_options(function: F) -> F:
     def with_remote(project: str | None, url: str, api_key: str | None, **others: Any) -> Any:
         return function(remote=Remote(project, url, api_key), **others)
 
-    return _with(_OPTIONS, with_remote)  # type: ignore[no-any-return]
-
-
-def _with(options: Sequence[Callable[[Any], Any]], command: Any) -> Any:
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(_OPTIONS, with_remote)  # type: ignore[no-any-return]

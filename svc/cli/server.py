@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +21,10 @@ ANSWER_S = limits.REQUEST_DEADLINE_S + 10
 # The most that is read of an answer.
 MOST_MB = limits.REPLY_BYTES // (1024 * 1024)
 
+# The headers of an answer that an `Answer` has, in its order.
+_TOLD = ("Retry-After", "x-next-before", "x-next-after")
+_NO_MORE: Mapping[str, str] = {}
+
 key_option = click.option(
     "--api-key", metavar="KEY", envvar="SVC_API_KEY", help="Its API key.  [default: SVC_API_KEY]"
 )
@@ -35,13 +40,18 @@ class TooSlow(Unreachable):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server answered: the body parsed, None where it is no JSON, and as text."""
+    """What the server answered: the body parsed, None where it is no JSON, and as text.
+
+    `replayed` tells the answer to a request that came before.
+    """
 
     status: int
     value: Any
     text: str
     retry_after: str | None
     next_before: str | None = None
+    next_after: str | None = None
+    replayed: bool = False
 
     @property
     def error(self) -> tuple[str, str] | None:
@@ -72,12 +82,17 @@ class Server:
         self._watchdog = Watchdog()
 
     def ask(
-        self, method: str, path: str, body: bytes | None = None, answer_s: float = ANSWER_S
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        answer_s: float = ANSWER_S,
+        headers: Mapping[str, str] = _NO_MORE,
     ) -> Answer:
         """One request, over within `answer_s` seconds. Raises `Unreachable`."""
         with self._watchdog.watching(answer_s) as watch:
             try:
-                reply = self._transport.send(method, path, self._key, body, answer_s)
+                reply = self._transport.send(method, path, self._key, body, answer_s, headers)
             except TooLong:
                 raise Unreachable(
                     f"The server at {self.url} answered with more than {MOST_MB} MB; ask for less."
@@ -92,8 +107,9 @@ class Server:
                 "one with --url."
             )
         text = reply.body.decode(errors="replace")
-        told = (reply.headers.get("Retry-After"), reply.headers.get("x-next-before"))
-        return Answer(reply.status, _parsed(reply.body), text, *told)
+        after, before, on = (reply.headers.get(name) for name in _TOLD)
+        replayed = "Idempotent-Replayed" in reply.headers
+        return Answer(reply.status, _parsed(reply.body), text, after, before, on, replayed)
 
     def cut(self) -> None:
         """End every request, those to come too, with `Unreachable`."""

@@ -6,6 +6,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -127,6 +128,11 @@ def milliseconds(duration: float | None) -> str:
     if duration is None:
         return "-"
     return f"{duration:.0f} ms" if duration < 1_000 else f"{duration / 1_000:.1f} s"
+
+
+def moment(milliseconds_since_epoch: int) -> str:
+    """A moment such as `2026-11-22T15:04:05Z`."""
+    return f"{datetime.fromtimestamp(milliseconds_since_epoch / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _aligned(cell: str, space: int, left: bool) -> str:

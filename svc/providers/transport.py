@@ -13,6 +13,7 @@ import os
 import socket
 import ssl
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import requests
@@ -36,6 +37,7 @@ _HEADERS = {
     "Content-Type": "application/json",
     "User-Agent": f"svc/{__version__}",
 }
+_NO_MORE: Mapping[str, str] = {}
 _ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _CHUNK_BYTES = 65_536
 
@@ -240,9 +242,17 @@ class Transport:
         self._prepared: dict[tuple[str, str], requests.PreparedRequest] = {}
 
     def send(
-        self, method: str, path: str, key: str | None, body: bytes | None, timeout_s: float
+        self,
+        method: str,
+        path: str,
+        key: str | None,
+        body: bytes | None,
+        timeout_s: float,
+        headers: Mapping[str, str] = _NO_MORE,
     ) -> Reply:
         """One exchange, inside a watchdog's block; a connection is made within `timeout_s`.
+
+        `headers` come on top of those of every request, or in their place.
 
         What comes after is bounded by the watchdog alone: a socket with a time limit of its own
         would ask the system before each operation whether it has to wait, and so be slower.
@@ -251,6 +261,7 @@ class Transport:
         request = self._prepare(method, path)
         if key is not None:
             request.headers["Authorization"] = f"Bearer {key}"
+        request.headers.update(headers)
         request.prepare_body(body, None)
         with self._session.send(
             request, stream=True, timeout=(timeout_s, None), allow_redirects=False

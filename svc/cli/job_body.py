@@ -1,0 +1,80 @@
+"""The body of `POST /v1/batch` out of an input: what all rows share, then a row in each line."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from svc import jsontext, limits
+from svc.batch import Input, InputLine
+from svc.cli.notices import notice
+from svc.errors import ApiError, InvalidRequest, SettingsError
+from svc.jsontext import JsonObject
+from svc.phrases import quoted
+
+# So many lines that cannot be asked about are told, because many are wrong in the same way.
+_TOLD = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JobBody:
+    """A body in JSON lines, and how many rows it has."""
+
+    rows: int
+    data: bytes
+
+
+def job_body(shared: JsonObject, source: Input, limit: int | None) -> JobBody:
+    """The body of a job of the first `limit` lines, by default of all.
+
+    The id of a row is the caller's own, or the number of the line. Lines that cannot be asked about
+    are told on standard error. Raises `SettingsError` where there are some, or too many lines.
+    """
+    if source.total is not None:
+        _check_count(min(source.total, limit or source.total))
+    data = bytearray(_line(shared))
+    numbers: dict[str, int] = {}
+    count = wrong = 0
+    for line in itertools.islice(source.lines, limit):
+        count += 1
+        _check_count(count)
+        try:
+            row = _line(_row(line, numbers))
+        except ApiError as error:
+            wrong += 1
+            if wrong <= _TOLD:
+                notice(f"line {line.number:,}: {error.message}")
+        else:
+            # Where a line is wrong nothing is sent.
+            data += b"" if wrong else row
+    if wrong:
+        raise SettingsError(
+            f"{wrong:,} of {count:,} lines cannot be asked about, and a job is taken whole: "
+            "nothing was sent"
+        )
+    if not count:
+        raise SettingsError("the input has no line to ask about")
+    return JobBody(count, bytes(data))
+
+
+def _check_count(rows: int) -> None:
+    if rows > limits.JOB_ROWS:
+        raise SettingsError(
+            f"the input has over {limits.JOB_ROWS:,} lines, more than a job may have: nothing was "
+            "sent; --limit takes the first of them, and svc map --url asks about any number"
+        )
+
+
+def _row(line: InputLine, numbers: dict[str, int]) -> JsonObject:
+    """A row of the job; `numbers` are those of the lines so far, by id. Raises `ApiError`."""
+    record = line.read()
+    name = str(line.number) if record.ref is None else record.ref
+    first = numbers.setdefault(name, line.number)
+    if first != line.number:
+        raise InvalidRequest(f"{quoted(name)} is the id of line {first:,} too")
+    ref = {} if record.ref is None else {"ref": record.ref}
+    return {"id": name, "state": record.value, **ref}
+
+
+def _line(value: JsonObject) -> bytes:
+    return f"{jsontext.dumps(value)}\n".encode("utf-8", "replace")
