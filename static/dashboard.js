@@ -4,6 +4,7 @@
 const VIEWS = new Map([
   ["overview", { title: "Overview", show: overview }],
   ["decisions", { title: "Decisions", show: decisions }],
+  ["jobs", { title: "Jobs", show: jobs }],
   ["label", { title: "Label", show: labelling }],
   ["calibration", { title: "Calibration", show: calibration }],
   ["drift", { title: "Drift", show: drift }],

@@ -125,7 +125,6 @@ def submit(
             click.echo(handed.job.id)
             _tell_next(handed.job, remote)
             return
-        notice(handed.job.id)
         _wait(server, handed.job, output, restart, remote)
 
 
@@ -245,6 +244,7 @@ def _tell_next(job: Job, remote: Remote) -> None:
 
 def _wait(server: JobServer, job: Job, output: str | None, restart: bool, remote: Remote) -> None:
     try:
+        notice(job.id)
         job = follow(server, job)
         if output is not None:
             fetch(server, job.id, output, restart)

@@ -9,7 +9,7 @@ from contextlib import closing
 
 from svc.batch import Output, Progress, duration, open_rows
 from svc.cli.asking import Unanswered
-from svc.cli.job_text import rows_text
+from svc.cli.job_text import settled_text
 from svc.cli.jobs import Job, JobServer
 from svc.cli.notices import notice
 from svc.cli.server_lines import PATIENCE_S
@@ -67,4 +67,4 @@ def summarise(job: Job) -> None:
     """Say what became of a job in one line on standard error."""
     took = "" if job.ended_at is None else f", {duration((job.ended_at - job.created_at) / 1000)}"
     why = f" ({job.reason})" if job.reason else ""
-    notice(f"{job.status}{why}: {rows_text(job)} rows, {dollars(job.cost_usd)}{took}")
+    notice(f"{job.status}{why}: {settled_text(job, ' rows')}, {dollars(job.cost_usd)}{took}")

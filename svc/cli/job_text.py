@@ -20,7 +20,7 @@ def status_lines(job: Job, now_s: float | None = None) -> list[str]:
         "status": job.status,
         "why": job.reason,
         "waits for": job.waiting_for,
-        "rows": rows_text(job),
+        "rows": settled_text(job),
         "cost": dollars(job.cost_usd),
         "project": job.project,
         "handed in": moment(job.created_at),
@@ -32,10 +32,10 @@ def status_lines(job: Job, now_s: float | None = None) -> list[str]:
     return [job.id, *table((), rows, {0, 1})]
 
 
-def rows_text(job: Job) -> str:
-    """How many rows are settled, and how."""
+def settled_text(job: Job, unit: str = "") -> str:
+    """How many rows are settled, and how many of them have an error."""
     failed = f", {job.failed:,} of them with an error" if job.failed else ""
-    return f"{job.settled:,} of {job.rows:,}{failed}"
+    return f"{job.settled:,} of {job.rows:,}{unit}{failed}"
 
 
 def list_lines(jobs: list[Job]) -> list[str]:
