@@ -369,7 +369,11 @@ def test_the_rows_go_as_lines_behind_what_they_share(questions: Path, tmp_path: 
     assert asked.headers["authorization"] == "Bearer svc_1"
     shared, *rows = map(json.loads, asked.body.splitlines())
     assert shared == {
-        **{"questions": NOUL, "model": "@a/m", "mode": shared["mode"], "debias": False},
-        **{"project": "shop", "expires_after_hours": 48},
+        "questions": NOUL,
+        "model": "@a/m",
+        "mode": shared["mode"],
+        "debias": False,
+        "project": "shop",
+        "expires_after_hours": 48,
     }
     assert rows == [{"id": "a", "state": "x", "ref": "a"}, {"id": "2", "state": "y"}]

@@ -19,6 +19,7 @@ def test_commands_and_options_are_offered() -> None:
     assert offered(word="ma") == [("plain", "map")]
     assert ("plain", "--retry-failed") in offered("map", word="--r")
     assert offered("keys") == [("plain", name) for name in ("create", "list", "revoke")]
+    assert offered("batch", word="s") == [("plain", "status"), ("plain", "submit")]
     assert offered("help", "keys", word="cr") == [("plain", "create")]
     assert offered("nonsense", "x", word="y") == []
 
@@ -39,6 +40,12 @@ def test_files_of_questions_stand_beside_recipes(
     assert offered("map", "-q", word="./sp") == [("file", "./sp")]
     assert offered("map", "-q", word="zz") == [("file", "zz")]
     assert offered("map", word="tick") == [("file", "tick")]
+    assert offered("batch", "submit", word="tick") == [("file", "tick")]
+    assert offered("batch", "submit", "-q", word="spa") == [
+        ("plain", "spare.json"),
+        ("plain", "spam"),
+    ]
+    assert offered("batch", "results", "JOB", "-o", word="out") == [("file", "out")]
     assert offered("decide", word="r") == [("file", "r")]
 
 
