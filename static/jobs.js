@@ -4,7 +4,6 @@
 const JOBS_SHOWN = 20;
 const JOBS_REFRESH_MS = 5_000;
 const JOB_COLUMNS = ["Job", "Status", "Rows", "#Failed", "#Cost", "Handed in", "End", "Actions"];
-const JOB_KINDS = { done: "good", failed: "warn", expired: "warn" };
 
 async function jobs(region, params, signal) {
   await knowProjects(signal);
@@ -62,18 +61,22 @@ function jobCells(job, doing) {
 }
 
 /** The status in a word, and why it is so. */
-function jobStatus({ status, reason, waiting_for: waiting }) {
+function jobStatus({ status, failed, reason, waiting_for: waiting }) {
+  const bad = failed > 0 || ["failed", "expired"].includes(status);
   const why = reason ?? (waiting && `waits for ${waiting}`);
-  return [badge(status, JOB_KINDS[status]), why && el("p", { class: "note" }, why)];
+  const kind = bad ? "warn" : status === "done" ? "good" : "";
+  return el("div", {}, badge(status, kind), why && el("p", { class: "note" }, why));
 }
 
 function jobProgress({ id, rows, answered, failed }) {
   const settled = answered + failed;
   const label = `Rows of ${id} that have an answer or an error`;
-  return [
+  return el(
+    "div",
+    {},
     el("progress", { max: rows, value: settled, "aria-label": label }),
     el("p", { class: "note" }, `${whole(answered)} of ${whole(rows)} answered`),
-  ];
+  );
 }
 
 function isOpenJob({ status }) {
@@ -92,12 +95,11 @@ function jobActions(job, doing) {
     const named = { id: `${name}-${id}`, "aria-label": `${name} ${id}` };
     return el("button", { type: "button", click, ...named }, name);
   };
-  return el(
-    "div",
-    { class: "actions" },
+  const buttons = [
     job.answered + job.failed > 0 && button("Results", saveResults, "fetched"),
     isOpenJob(job) && button("Cancel", cancelJob, "cancelled"),
-  );
+  ];
+  return buttons.some(Boolean) ? el("div", { class: "actions" }, buttons) : NOTHING;
 }
 
 /** Do something with a job, and say it where that failed. */

@@ -18,6 +18,7 @@ VIEWS = {
     "overview-all": "overview?last=hour",
     "overview-empty": "overview?project=nobody&last=hour",
     "decisions": "decisions",
+    "jobs": "jobs",
     "label": "label",
     "calibration": LEARNED,
     "calibration-empty": "calibration?question=team",

@@ -14,7 +14,7 @@ from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
 
-VIEWS = ("overview", "decisions", "label", "calibration", "drift", "keys", "try")
+VIEWS = ("overview", "decisions", "jobs", "label", "calibration", "drift", "keys", "try")
 ELSEWHERE = "http://127.0.0.1:9/"  # another origin, where nobody listens
 _SHOWN = """return document.querySelector('main').innerText
   + [...document.querySelectorAll('input')].map((field) => field.value)"""
@@ -25,7 +25,7 @@ _INLINE = """const script = document.createElement('script');
   script.text = 'document.title = "broken"'; document.body.append(script)"""
 
 
-@pytest.mark.parametrize("view", ["decisions", "calibration", "drift"])
+@pytest.mark.parametrize("view", ["decisions", "jobs", "calibration", "drift"])
 def test_a_name_that_is_markup_is_shown_as_text(
     browser: Browser, server: Server, view: str
 ) -> None:
