@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from contextlib import closing
 
 from svc import jsontext, limits
-from svc.batch import Input, InputLine
+from svc.batch import Form, Input, InputLine, open_input
 from svc.cli.notices import notice
+from svc.cli.question_files import read_named
 from svc.errors import ApiError, InvalidRequest, SettingsError
 from svc.jsontext import JsonObject
 from svc.phrases import quoted
+from svc.schemas import load_decision
 
 # So many lines that cannot be asked about are told, because many are wrong in the same way.
 _TOLD = 10
+# What no decision has.
+_OF_THE_JOB = ("expires_after_hours",)
 
 
-@dataclass(frozen=True, slots=True)
-class JobBody:
-    """A body in JSON lines, and how many rows it has."""
+def body_of_input(
+    questions: str, fields: JsonObject, source: str, form: Form, limit: int | None
+) -> bytes:
+    """The body of a job: questions of a file or a recipe about the first `limit` lines of an input.
 
-    rows: int
-    data: bytes
+    Raises `SettingsError`, and `InvalidRequest` for fields that do not fit the questions.
+    """
+    shared = {"questions": read_named(questions).fields, **fields}
+    of_decision = {name: value for name, value in shared.items() if name not in _OF_THE_JOB}
+    load_decision({**of_decision, "state": {}})
+    with closing(open_input(source, form)) as opened:
+        return job_body(shared, opened, limit)
 
 
-def job_body(shared: JsonObject, source: Input, limit: int | None) -> JobBody:
+def job_body(shared: JsonObject, source: Input, limit: int | None) -> bytes:
     """The body of a job of the first `limit` lines, by default of all.
 
     The id of a row is the caller's own, or the number of the line. Lines that cannot be asked about
@@ -54,7 +64,7 @@ def job_body(shared: JsonObject, source: Input, limit: int | None) -> JobBody:
         )
     if not count:
         raise SettingsError("the input has no line to ask about")
-    return JobBody(count, bytes(data))
+    return bytes(data)
 
 
 def _check_count(rows: int) -> None:

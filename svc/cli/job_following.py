@@ -1,19 +1,18 @@
-"""A job of a running server that is followed to its end, and its results in a file."""
+"""A job of a running server that is followed to its end."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
 
-from svc.batch import Output, Progress, duration, open_rows
+from svc.batch import Progress
 from svc.cli.asking import Unanswered
-from svc.cli.job_text import settled_text
-from svc.cli.jobs import Job, JobServer
+from svc.cli.job_results import end, fetch
+from svc.cli.job_text import handed_in, next_lines, summary
+from svc.cli.jobs import Handed, Job, JobServer
 from svc.cli.notices import notice
 from svc.cli.server_lines import PATIENCE_S
-from svc.cli.tables import dollars
 
 # The time between two looks at a job, which grows from the first to the last.
 FIRST_LOOK_S, LAST_LOOK_S, GROWTH = 0.2, 5.0, 1.5
@@ -51,20 +50,29 @@ def follow(
     return job
 
 
-def fetch(server: JobServer, job_id: str, path: str, restart: bool) -> None:
-    """Write the results of a job, behind those that the file has already. Raises `SvcError`."""
-    run = {"command": "batch results", "job": job_id}
-    with closing(open_rows(path, run, restart)) as output:
-        _write(server, job_id, output)
+def wait(server: JobServer, job: Job, output: str | None, restart: bool, url: str) -> None:
+    """Follow a job to its end, write its results, and exit with a status that tells of them."""
+    try:
+        notice(job.id)
+        job = follow(server, job)
+        if output is not None:
+            fetch(server, job.id, output, restart)
+    except KeyboardInterrupt:
+        notice("The job goes on without this command.")
+        tell_next(job, url)
+        raise
+    notice(summary(job))
+    if output is None:
+        tell_next(job, url)
+    end(job)
 
 
-def _write(server: JobServer, job_id: str, output: Output) -> None:
-    for page in server.results(job_id, output.lines):
-        output.write(page.encode())
+def tell_handed(handed: Handed) -> None:
+    """Say that a job was taken in, now or before."""
+    notice(handed_in(handed.job, handed.before))
 
 
-def summarise(job: Job) -> None:
-    """Say what became of a job in one line on standard error."""
-    took = "" if job.ended_at is None else f", {duration((job.ended_at - job.created_at) / 1000)}"
-    why = f" ({job.reason})" if job.reason else ""
-    notice(f"{job.status}{why}: {settled_text(job, ' rows')}, {dollars(job.cost_usd)}{took}")
+def tell_next(job: Job, url: str) -> None:
+    """Say what can be typed next."""
+    for line in next_lines(job, url):
+        notice(line)

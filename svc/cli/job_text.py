@@ -6,6 +6,7 @@ import time
 
 from svc.batch import duration
 from svc.cli.jobs import Job
+from svc.cli.server import URL
 from svc.cli.tables import dollars, moment, table
 
 _HEAD = ("id", "status", "rows", "answered", "failed", "cost", "handed in")
@@ -36,6 +37,29 @@ def settled_text(job: Job, unit: str = "") -> str:
     """How many rows are settled, and how many of them have an error."""
     failed = f", {job.failed:,} of them with an error" if job.failed else ""
     return f"{job.settled:,} of {job.rows:,}{unit}{failed}"
+
+
+def summary(job: Job) -> str:
+    """What became of a job."""
+    took = "" if job.ended_at is None else f", {duration((job.ended_at - job.created_at) / 1000)}"
+    why = f" ({job.reason})" if job.reason else ""
+    return f"{job.status}{why}: {settled_text(job, ' rows')}, {dollars(job.cost_usd)}{took}"
+
+
+def handed_in(job: Job, before: bool) -> str:
+    """That a job was taken in, now or before."""
+    if before:
+        return f"This job was handed in before, and is {job.status}; nothing is asked twice."
+    return f"{job.rows:,} rows were handed in."
+
+
+def next_lines(job: Job, url: str) -> list[str]:
+    """What can be typed next about a job of the server there."""
+    there = "" if url == URL else f" --url {url}"
+    return [
+        f"svc batch status {job.id}{there} shows how far it is,",
+        f"svc batch results {job.id} -o FILE{there} writes its answers.",
+    ]
 
 
 def list_lines(jobs: list[Job]) -> list[str]:

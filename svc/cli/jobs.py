@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,10 @@ from svc import jsontext
 from svc.cli.asking import Unanswered, answered
 from svc.cli.remote import Remote
 from svc.cli.server import Answer, Server
-from svc.errors import SvcError
+from svc.errors import SettingsError, SvcError
 
 PATH = "/v1/batch"
+_ID = re.compile(r"job_[0-9a-f]{24}")
 _LINES = "application/x-ndjson"
 
 # These jobs end before their last row, and the same rows can be handed in again.
@@ -120,6 +122,15 @@ class JobServer:
 
     def close(self) -> None:
         self._server.close()
+
+
+def check_id(job_id: str) -> None:
+    """Raise `SettingsError` for what is no id of a job."""
+    if not _ID.fullmatch(job_id):
+        raise SettingsError(
+            f"{job_id[:100]!r} is no id of a job, such as job_ and 24 hexadecimal digits; "
+            "`svc batch list` shows them"
+        )
 
 
 def jobs_of(page: Any) -> list[Job]:

@@ -80,7 +80,7 @@ def plan_options(function: F) -> F:
     return with_options(_options(), with_fields)  # type: ignore[no-any-return]
 
 
-def _taken(given: dict[str, Any], default: str | None) -> JsonObject:
+def _taken(given: JsonObject, default: str | None) -> JsonObject:
     """The fields of the request that the options say, which are taken out of what was given."""
     mode, debias = given.pop("mode"), not given.pop("no_debias")
     names = [name for kind in named_kinds() for name in (kind.name, *kind.options)]

@@ -1,0 +1,23 @@
+"""The options that commands about jobs share."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from svc import limits
+from svc.cli.completing import file_names
+
+output_option = partial(click.option, "-o", "--output", metavar="FILE", shell_complete=file_names)
+restart_option = click.option(
+    "--restart", is_flag=True, help="Start again and overwrite the output."
+)
+expires_option = click.option(
+    "--expires-after",
+    type=click.IntRange(*limits.JOB_HOURS),
+    default=limits.JOB_HOURS_DEFAULT,
+    show_default=True,
+    metavar="HOURS",
+    help="Ask no further row after so many hours.",
+)

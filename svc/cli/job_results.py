@@ -1,0 +1,60 @@
+"""`svc batch results`: what became of the rows of a job, in a file."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import click
+
+from svc.batch import Output, open_rows
+from svc.cli.job_options import output_option, restart_option
+from svc.cli.job_text import summary
+from svc.cli.jobs import Job, JobServer, check_id
+from svc.cli.notices import FAILED, notice
+from svc.cli.remote import Remote, address_options
+
+
+@click.command("results", epilog="Example: svc batch results JOB -o answers.jsonl")
+@click.argument("job_id", metavar="JOB")
+@output_option(default="-", help="Result lines; by default - for standard output.")
+@restart_option
+@address_options
+def results(job_id: str, output: str, restart: bool, remote: Remote) -> None:
+    """Write what became of the rows of JOB, as JSON lines in their order.
+
+    \b
+      {"row": 1, "id": "t-1", "decision": {"id": "dec_...", "answers": {...}}}
+      {"row": 2, "id": "t-2", "error": {"type": "model_error", "message": "..."}}
+
+    Of a job that runs these are the rows so far; the same command continues behind the last line of
+    FILE. It refuses results of another job, which FILE.run.json records. The exit status is 0 when
+    every row has an answer, and 1 when not.
+    """
+    check_id(job_id)
+    with closing(JobServer(remote)) as server:
+        # Before the file is made, in case there is no such job.
+        server.get(job_id)
+        fetch(server, job_id, output, restart)
+        job = server.get(job_id)
+    notice(summary(job))
+    if job.is_open:
+        notice("The job goes on; the same command continues from there.")
+    end(job)
+
+
+def fetch(server: JobServer, job_id: str, path: str, restart: bool) -> None:
+    """Write the results of a job, behind those that the file has already. Raises `SvcError`."""
+    run = {"command": "batch results", "job": job_id}
+    with closing(open_rows(path, run, restart)) as output:
+        _write(server, job_id, output)
+
+
+def _write(server: JobServer, job_id: str, output: Output) -> None:
+    for page in server.results(job_id, output.lines):
+        output.write(page.encode())
+
+
+def end(job: Job) -> None:
+    """Exit with a status that tells whether every row was answered."""
+    if not job.is_whole:
+        raise click.exceptions.Exit(FAILED)

@@ -1,0 +1,77 @@
+"""`svc batch submit`: a file that is handed to a running server as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+import click
+
+from svc.batch import Form
+from svc.cli import job_following
+from svc.cli.batch_options import input_options, limit_option, questions_option
+from svc.cli.job_body import body_of_input
+from svc.cli.job_options import expires_option, output_option, restart_option
+from svc.cli.jobs import JobServer
+from svc.cli.plans import plan_options
+from svc.cli.remote import Remote, remote_options
+
+SUBMIT = """\b
+Examples:
+  svc batch submit -q support-triage --column body --ref-column id tickets.csv
+  svc batch submit -q questions.json --wait -o answers.jsonl tickets.jsonl
+  job=$(svc batch submit -q questions.json tickets.jsonl)
+"""
+
+
+@click.command("submit", epilog=SUBMIT)
+@questions_option
+@click.option("--wait", is_flag=True, help="Show the progress until the job has ended.")
+@output_option(help="With --wait: the results; - for standard output.")
+@restart_option
+@expires_option
+@limit_option
+@input_options
+@plan_options
+@remote_options
+def submit(
+    questions: str,
+    wait: bool,
+    output: str | None,
+    restart: bool,
+    expires_after: int,
+    limit: int | None,
+    source: str,
+    form: Form,
+    fields: Mapping[str, Any],
+    remote: Remote,
+) -> None:
+    """Hand in a job: the same questions about every line of INPUT.
+
+    INPUT is what svc map reads: JSON lines, a table named .csv or .tsv, or lines of text in a file
+    named .txt; - reads standard input. It has at most 100,000 lines. What --ref-column names is the
+    id of a row, else this is the number of its line; no two rows may have the same id. A job is
+    taken whole: where a line cannot be asked about, nothing is sent.
+
+    Prints the id of the job. The same command within 24 hours finds the same job, so that it can be
+    repeated when no answer came; where that job was cancelled, expired or failed, it makes another.
+
+    With --wait the exit status is 0 when every row was answered, and 1 when not. Ctrl-C ends the
+    command, not the job.
+    """
+    if not wait and (output or restart):
+        raise click.UsageError("-o and --restart go with --wait only.")
+    if restart and not output:
+        raise click.UsageError("--restart goes with -o only.")
+    of_project = {} if remote.project is None else {"project": remote.project}
+    given = {**fields, **of_project, "expires_after_hours": expires_after}
+    body = body_of_input(questions, given, source, form, limit)
+    with closing(JobServer(remote)) as server:
+        handed = server.submit(body)
+        job_following.tell_handed(handed)
+        if wait:
+            job_following.wait(server, handed.job, output, restart, remote.url)
+            return
+        click.echo(handed.job.id)
+        job_following.tell_next(handed.job, remote.url)
