@@ -21,7 +21,7 @@ from svc.shapes import (
 )
 from svc.stats import AUTOMATE_FROM, BINS
 from svc.web.decorators import fails, query, report, response
-from svc.web.feedback import LabelledSchema
+from svc.web.feedback_schemas import LabelledSchema
 from svc.web.query import QuestionQuerySchema
 
 SHARE = nullable(PROBABILITY)

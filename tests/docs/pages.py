@@ -26,6 +26,8 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 RUN = ("bash", "console", "python")
+# What `make engines` runs.
+ENGINES = "py"
 PRINTED = ("json", "text")
 _FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([\w-]+\.\w+)`:$")

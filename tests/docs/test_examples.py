@@ -11,7 +11,7 @@ import click
 import pytest
 
 from svc.cli.main import COMMANDS, main
-from tests.docs.pages import PAGES, PRINTED, ROOT, RUN, Block, blocks, requests
+from tests.docs.pages import ENGINES, PAGES, PRINTED, ROOT, RUN, Block, blocks, requests
 from tests.docs.session import Session
 
 BLOCKS = {page.relative_to(ROOT).as_posix(): blocks(page) for page in PAGES}
@@ -34,7 +34,7 @@ def test_a_block_is_run_or_is_what_something_prints_or_is_a_file(page: str) -> N
     before: Block | None = None
     for block in BLOCKS[page]:
         is_printed = before is not None and before.language in RUN and not block.above.strip()
-        fits = block.language in (*RUN, "sh") or block.file is not None
+        fits = block.language in (*RUN, ENGINES, "sh") or block.file is not None
         assert fits or (is_printed and block.language in PRINTED), block.place
         before = block
 

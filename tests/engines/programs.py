@@ -19,7 +19,7 @@ from typing import Any
 
 import requests
 
-from tests.docs.pages import blocks
+from tests.docs.pages import ENGINES, blocks
 from tests.e2e.serving import ROOT, WAIT_S, environment
 from tests.engines.playing import Found
 
@@ -84,7 +84,7 @@ class Program:
 
 def example(module: str, url: str) -> str:
     """The program on the page of many rows that uses the module, asking the service at `url`."""
-    found = [one.text for one in blocks(ROOT / "docs/bulk.md") if one.language == "py"]
+    found = [one.text for one in blocks(ROOT / "docs/bulk.md") if one.language == ENGINES]
     (text,) = [text for text in found if f"from {module} import" in text]
     return text.replace("http://127.0.0.1:7777", url)
 
