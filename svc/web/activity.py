@@ -70,7 +70,7 @@ class NameSchema(SumsSchema):
     name = Shown(
         TEXT,
         "The project; the ids of the models, joined by commas; the question's key; or "
-        f"`{OTHERS}`, where a span has more than {KEPT_NAMES:,} names, or one of over {NAME_CHARS} "
+        f"`{OTHERS}`, where a day has more than {KEPT_NAMES:,} names, or one of over {NAME_CHARS} "
         f"characters, or models failed that answered nothing in {ANSWERED_DAYS} days.",
     )
 
