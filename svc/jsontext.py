@@ -22,6 +22,9 @@ _TEXT = re.compile(rb'"[^"]*"?')
 
 _BYTE_ORDER_MARK = "\ufeff"
 
+# How half of a surrogate pair begins, which JSON can only write so.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
 # A JSON object that was read from somewhere, or is to be sent.
 JsonObject = dict[str, Any]
 
@@ -85,7 +88,7 @@ def loads(data: bytes, what: str = "the body", one_line: bool = False) -> Any:
         raise InvalidJson(f"{what} is not JSON: {error.msg} at {place}") from None
     except RecursionError:
         raise InvalidJson(f"{what} is nested too deeply") from None
-    if "\\u" in text:
+    if _SURROGATE.search(text):
         _refuse_surrogates(value, what)
     return value
 

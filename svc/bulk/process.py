@@ -43,7 +43,7 @@ def _has_work(settings: Settings, shared: Shared) -> bool:
     database = Database.open(settings.db, served=shared.file)
     try:
         spool = Spool(database, settings.db, settings.master_key)
-        return spool.folder.exists() or bool(Jobs(database).open())
+        return bool(spool.files() or Jobs(database).open())
     finally:
         database.close()
 

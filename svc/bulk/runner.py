@@ -71,6 +71,8 @@ class Runner:
         self._under_way = 0
         # What was noted of each job last, and when.
         self._noted: dict[str, tuple[float, str | None]] = {}
+        # Why jobs cannot go on of which the database did not take the end yet.
+        self._failing: dict[str, str] = {}
 
     def run(self) -> None:
         """Answer rows until there were no open jobs for a while, or it is to stop."""
@@ -97,11 +99,15 @@ class Runner:
             revoked = self._revoked()
             for job_id in self._runs.keys() - open_jobs.keys():
                 self._forget(job_id)
-            for job in open_jobs.values():
-                self._look_at(job, revoked)
         except StorageError as error:
             log.error("jobs wait for the database: %s", error.message)
             return True
+        for job in open_jobs.values():
+            try:
+                self._look_at(job, revoked)
+            except StorageError as error:
+                # The others go on.
+                log.error("job %s waits: %s", job.id, error.message)
         return bool(open_jobs)
 
     def _look_at(self, job: Job, revoked: Collection[str]) -> None:
@@ -109,6 +115,8 @@ class Runner:
             self._end(job.id, JobStatus.EXPIRED)
         elif job.api_key in revoked:
             self._end(job.id, JobStatus.FAILED, _REVOKED)
+        elif job.id in self._failing:
+            self._end(job.id, JobStatus.FAILED, self._failing[job.id])
         elif not self._spool.has_key:
             self._note(job.id, f"{MASTER_KEY}, which is not set", None)
         elif job.id not in self._runs:
@@ -159,17 +167,22 @@ class Runner:
             self._turns.remove(job_id)
             run.close()
         self._noted.pop(job_id, None)
+        self._failing.pop(job_id, None)
         self._spool.delete(job_id)
 
     def _start_rows(self) -> None:
-        """Give a row of each job in turn to a thread, as long as there are both."""
-        without = 0
+        """Give a row of each job in turn to a thread, as long as there are both.
+
+        A job has no more threads than its share: rows that take long, or wait for a provider's
+        rate in their thread, would soon have all of them.
+        """
+        without, share = 0, self._share()
         while self._under_way < self._threads and without < len(self._turns):
             job_id = self._turns[0]
             self._turns.rotate(-1)
             run = self._runs[job_id]
             try:
-                row = run.take()
+                row = run.take() if run.under_way < share else None
             except SpoolLost as error:
                 self._fail_job(job_id, error.message)
                 continue
@@ -178,6 +191,11 @@ class Runner:
                 continue
             without = 0
             self._hand_over(run, row, None)
+
+    def _share(self) -> int:
+        """How many rows of one job may be under way."""
+        moving = sum(run.waiting_for is None for run in self._runs.values())
+        return max(1, self._threads // max(1, moving))
 
     def _hand_over(self, run: JobRun, row: WaitingRow, given_up: ApiError | None) -> None:
         self._under_way += 1
@@ -229,6 +247,8 @@ class Runner:
                 self._fail_job(run.job.id, str(outcome))
 
     def _fail_job(self, job_id: str, reason: str) -> None:
+        """End a job that cannot go on, now or with a later look."""
+        self._failing[job_id] = reason
         try:
             self._end(job_id, JobStatus.FAILED, reason)
         except StorageError as error:

@@ -76,6 +76,9 @@ def _parsed(given: Any) -> tuple[JsonObject, str]:
         except InvalidJson as error:
             raise ValidationError(error.message) from None
         text = given.decode().strip()
+        if len(text) > _SHORT_CHARS:
+            # Blanks between its parts count in no limit, and would lie in memory with it.
+            text = _dumped(row)
     else:
         row, text = given, _dumped(given)
     if not isinstance(row, dict):

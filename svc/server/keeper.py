@@ -33,6 +33,9 @@ NICENESS = 10
 # keeper's own signals.
 LOOK_EVERY_S = 0.25
 
+# Jobs run without a bell after so long: a worker may have been killed before it rang.
+UNASKED_EVERY_S = 60.0
+
 # The pause before jobs run again after their process failed, which doubles up to the most. After so
 # long a life the next pause is the first again.
 PAUSE_S = 1.0
@@ -132,7 +135,8 @@ def _keep(run: RunJobs, bell: Bell, delay_s: float, master: int) -> None:
     due, pause_s, next_at = True, PAUSE_S, time.monotonic() + delay_s
     pid, began = 0, 0.0
     while not (stopping.is_set() and not pid):
-        due = bell.wait(LOOK_EVERY_S) or due
+        rung = bell.wait(LOOK_EVERY_S)
+        due = rung or due or time.monotonic() - began >= UNASKED_EVERY_S
         if os.getppid() != master:
             # Where the system does not end this process with its master.
             stopping.set()

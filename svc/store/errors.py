@@ -9,6 +9,10 @@ class StorageError(SvcError):
     """The database would not take or give a record."""
 
 
+class WriteTimedOut(StorageError):
+    """A write was waited for too long; it may come into the database all the same."""
+
+
 class UnknownDecision(SvcError):
     """The project has no decision of this id."""
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from svc.store.database import Database
-from svc.store.errors import SpoolLost, StorageError
+from svc.store.errors import SpoolLost, StorageError, WriteTimedOut
 from svc.store.jobs import ID_PREFIX
 from svc.store.sealing import GET_SALT, Sealer, made_salt
 
@@ -59,8 +59,8 @@ class Spool:
     def writing(self, job_id: str, request: str, rows: Iterable[str]) -> Iterator[None]:
         """Inside the block the file of a job is there and durable, and nobody deletes it.
 
-        `request` and `rows` are JSON. An exception in the block deletes the file. Raises
-        `StorageError` where it cannot be written, and then there is none.
+        `request` and `rows` are JSON. An exception in the block deletes the file, but for a
+        `WriteTimedOut`. Raises `StorageError` where it cannot be written, and then there is none.
         """
         sealer = self._require_key()
         salt = self._database.write(lambda connection: made_salt(connection, _SALT))
@@ -75,6 +75,10 @@ class Spool:
                     os.fsync(file.fileno())
                     self._sync_folder()
                     yield
+                except WriteTimedOut:
+                    # The job may be there all the same, and needs the file; without one it is
+                    # swept away later.
+                    raise
                 except BaseException:
                     path.unlink(missing_ok=True)
                     raise
@@ -110,9 +114,13 @@ class Spool:
 
     def sweep(self, is_open: Callable[[str], bool]) -> None:
         """Delete every file without an open job that nobody is writing. Raises `StorageError`."""
-        for path in self.folder.glob(f"{ID_PREFIX}*"):
+        for path in self.files():
             if not is_open(path.name):
                 self._delete_unlocked(path, is_open)
+
+    def files(self) -> list[Path]:
+        """The files of jobs that are there."""
+        return list(self.folder.glob(f"{ID_PREFIX}*"))
 
     @contextlib.contextmanager
     def running(self) -> Iterator[bool]:
@@ -150,7 +158,7 @@ class Spool:
             # It was deleted before it was locked, as one that nobody was writing.
 
     def _delete_unlocked(self, path: Path, is_open: Callable[[str], bool]) -> None:
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        with contextlib.suppress(OSError), path.open("rb") as file:
             # Its job may have come into the database before the lock was released.
             if _try_lock(file) and not is_open(path.name):
                 path.unlink()
@@ -176,7 +184,7 @@ class SpoolFile:
         `wanted` says so of the numbers of its rows; the others are not even opened. None stands
         for the end. Raises `SpoolLost`.
         """
-        while head := self._file.read(_HEAD.size):
+        while head := self._read(_HEAD.size):
             first, count, size = self._unpacked(head)
             if first != self._next:
                 raise SpoolLost("its rows beside the database are damaged")
@@ -196,8 +204,16 @@ class SpoolFile:
         """May be called again."""
         self._file.close()
 
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._file.read(size)
+        except OSError as error:
+            raise SpoolLost(
+                f"its rows beside the database cannot be read ({error.strerror})"
+            ) from None
+
     def _head(self, first: int) -> tuple[int, int, int]:
-        head = self._unpacked(self._file.read(_HEAD.size))
+        head = self._unpacked(self._read(_HEAD.size))
         if head[0] != first:
             raise SpoolLost("its rows beside the database are damaged")
         return head
@@ -210,7 +226,7 @@ class SpoolFile:
 
     def _text(self, first: int, count: int, size: int) -> str:
         """What was sealed as this block of this job."""
-        text = self._sealer.open(self._file.read(size), self._salt)
+        text = self._sealer.open(self._read(size), self._salt)
         label, _, content = (text or "").partition("\n")
         if label != _label(self._job_id, first, count):
             raise SpoolLost(

@@ -20,7 +20,7 @@ from svc.store.connections import (
     primary_code,
     storage_error,
 )
-from svc.store.errors import StorageError
+from svc.store.errors import StorageError, WriteTimedOut
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -63,7 +63,7 @@ class _Queued:
             if answered:
                 wake(self.next)
         if not answered:
-            raise StorageError(f"the database took no record within {timeout_s:g} s")
+            raise WriteTimedOut(f"the database took no record within {timeout_s:g} s")
         if self.error is not None:
             raise self.error
         return self.result

@@ -6,7 +6,9 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -118,6 +120,46 @@ def test_a_small_job_is_not_stuck_behind_a_large_one(world: Make) -> None:
         one.ended(small)
         assert one.job(large)["answered"] < 500
         one.client.post(f"/v1/batch/{large}/cancel")
+
+
+def test_a_job_whose_rows_take_long_leaves_threads_to_others(world: Make) -> None:
+    gate = Gate()
+
+    def answers(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        if "Dog" in prompt(body):
+            return gate(body, n, headers)
+        return Reply(reply_to(PREFERS_CATS, body))
+
+    one = world(answers)
+    slow, fast = one.submit(40, about="Dog"), one.submit(20)
+    with one.running():
+        one.ended(fast)
+        assert one.job(slow)["answered"] == 0
+        gate.go.set()
+        one.ended(slow)
+
+
+def test_a_job_whose_inputs_cannot_be_opened_keeps_no_other_waiting(world: Make) -> None:
+    one = world()
+    bad, good = one.submit(3), one.submit(3)
+    file = one.services.spool.folder / bad
+    file.unlink()
+    file.mkdir()
+    with one.running():
+        one.ended(good)
+        assert one.job(bad)["status"] == "waiting"
+
+
+def test_a_job_whose_end_is_not_stored_ends_with_a_later_look(world: Make) -> None:
+    one = world()
+    job_id = one.submit(3)
+    (one.services.spool.folder / job_id).unlink()
+    with closing(sqlite3.connect(one.settings.db, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with one.running():
+            time.sleep(2.0)
+            other.execute("COMMIT")
+            one.ended(job_id, "failed")
 
 
 def test_rows_under_way_are_finished_when_a_job_is_cancelled_and_no_other_is_asked(

@@ -10,6 +10,7 @@ import pytest
 
 from svc.store import Spool, SpoolLost, StorageError
 from svc.store import spool as spools
+from svc.store.errors import WriteTimedOut
 
 JOB = "job_a"
 TEXT = "The secret state of a row."
@@ -151,6 +152,19 @@ def test_an_exception_before_the_job_is_stored_deletes_the_file(spool):
         assert (spool.folder / JOB).exists()
         raise RuntimeError
     assert not (spool.folder / JOB).exists()
+
+
+def test_a_job_that_may_still_be_stored_keeps_its_file(spool):
+    with pytest.raises(WriteTimedOut), spool.writing(JOB, "{}", rows_of(3)):
+        raise WriteTimedOut("the writer was busy")
+    assert read(spool)[1] == dict(enumerate(rows_of(3), 1))
+
+
+def test_what_is_no_file_hinders_no_sweep(spool):
+    write(spool, rows_of(3))
+    (spool.folder / "job_0").mkdir()
+    spool.sweep(lambda job: False)
+    assert [path.name for path in spool.files()] == ["job_0"]
 
 
 def test_what_has_no_job_is_swept_but_never_what_is_being_written(spool, database, path):

@@ -117,6 +117,14 @@ def test_every_row_is_checked_before_the_job_is_taken(
     assert spooled(app) == [] and client.get("/v1/batch").get_json()["jobs"] == []
 
 
+def test_blanks_between_the_parts_of_a_row_take_no_memory(app: Flask, client: FlaskClient) -> None:
+    padded = '{"id": "a", "state": "x"' + " " * 1_000_000 + "}"
+    lines = '{"questions": {"q": {"type": "noul", "instructions": "?"}}}\n' + padded
+    answer = client.post("/v1/batch", data=lines, content_type="application/jsonl")
+    file = app.extensions["svc"].spool.folder / answer.get_json()["id"]
+    assert file.stat().st_size < 2_000
+
+
 def test_only_the_first_rows_that_are_wrong_are_told(client: FlaskClient) -> None:
     message = assert_error(submitted(client, [{"id": "a"}] * 100_000), 422, "invalid_request")
     assert message.count("is required") == 5
