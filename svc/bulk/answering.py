@@ -11,7 +11,7 @@ from functools import partial
 from svc import jsontext, limits
 from svc.deadline import Deadline
 from svc.engine.decide import Engine
-from svc.errors import MODELS_FAULT, ApiError, InternalError
+from svc.errors import MODELS_FAULT, ApiError, InternalError, ModelUnavailable
 from svc.records import Decision
 from svc.schemas import DecisionRequest, parsed_row, with_row
 from svc.store import JobRow, Jobs, ProjectFull, StorageError, UnreadableKey
@@ -70,6 +70,10 @@ class Answering:
             )
         except (ProjectFull, UnreadableKey) as error:
             raise JobFails(error.message) from None
+        except ModelUnavailable as error:
+            # To wait for a model that is not there helps no row.
+            self.give_up(row, error)
+            return None
         except (*MODELS_FAULT, InternalError) as error:
             return error
         except ApiError as error:

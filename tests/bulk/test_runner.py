@@ -96,6 +96,17 @@ def test_a_row_that_cannot_be_asked_is_an_error_line_at_once(world: Make) -> Non
     assert {line["error"]["type"] for line in one.results(job_id)} == {"invalid_request"}
 
 
+def test_rows_for_a_model_that_its_provider_does_not_know_have_their_error_at_once(
+    world: Make,
+) -> None:
+    one = world(lambda body, n, headers: Reply(error("no such model", code="model_not_found"), 404))
+    job_id = one.submit(30)
+    with one.running():
+        job = one.ended(job_id)
+    assert (job["answered"], job["failed"]) == (0, 30)
+    assert {line["error"]["type"] for line in one.results(job_id)} == {"model_unavailable"}
+
+
 def test_while_the_models_fail_a_job_waits_and_then_goes_on(world: Make) -> None:
     failing = [True]
     one = world(opened(lambda _: failing[0]))
