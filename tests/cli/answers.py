@@ -32,7 +32,9 @@ class Answers:
                 reply = replies[min(len(script.asked), len(replies) - 1)]
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 script.asked.append(Asked(self.command, self.path, headers, body))
-                self.wfile.write(reply.wire())
+                # Said, because a client may else ask on before it sees the connection close.
+                head, rest = reply.wire().split(b"\r\n", 1)
+                self.wfile.write(head + b"\r\nConnection: close\r\n" + rest)
 
             do_POST = do_GET
 
