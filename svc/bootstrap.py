@@ -201,8 +201,7 @@ def assemble(
 
     `take` counts a call against the daily limit, see `Admission`. The other arguments go to the
     parts that have an argument of this name. Who `gives_way` leaves half of each provider's rate to
-    others. Raises `SettingsError` for settings that cannot be
-    used.
+    others. Raises `SettingsError` for settings that cannot be used.
     """
     catalog = build_catalog(settings)
     for name, variable in exposed_keys(settings, catalog):

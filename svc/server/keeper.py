@@ -135,12 +135,11 @@ def _keep(run: RunJobs, bell: Bell, delay_s: float, master: int) -> None:
     due, pause_s, next_at = True, PAUSE_S, time.monotonic() + delay_s
     pid, began = 0, 0.0
     while not (stopping.is_set() and not pid):
-        rung = bell.wait(LOOK_EVERY_S)
-        due = rung or due or time.monotonic() - began >= UNASKED_EVERY_S
+        rung, now = bell.wait(LOOK_EVERY_S), time.monotonic()
+        due = rung or due or now - began >= UNASKED_EVERY_S
         if os.getppid() != master:
             # Where the system does not end this process with its master.
             stopping.set()
-        now = time.monotonic()
         if pid:
             status = _ended(pid)
             if stopping.is_set():

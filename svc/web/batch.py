@@ -12,10 +12,7 @@ from flask import Blueprint, Response, g
 from svc import jsontext, limits
 from svc.errors import InvalidRequest, NotFound, RateLimited
 from svc.jsontext import JsonObject
-from svc.schemas import (
-    JobRequest,
-    JobRequestSchema,
-)
+from svc.schemas import JobRequest, JobRequestSchema
 from svc.store import (
     MASTER_KEY,
     Job,
