@@ -71,12 +71,13 @@ class Database:
         Raises `SettingsError` with one line that names the path and what is wrong; a file that is
         not this project's stays as it is, and none is created beside the one that is `served`.
         """
-        path = Path(path)
-        if served is not None:
-            served.check(path)
-        prepare(path, shipped() if migrations is None else migrations)
-        database = cls(path, batch, turn)
-        if served is not None:
+        path, migrations = Path(path), shipped() if migrations is None else migrations
+        if served is None:
+            prepare(path, migrations)
+            return cls(path, batch, turn)
+        with served.opening(path) as may_create:
+            prepare(path, migrations, may_create)
+            database = cls(path, batch, turn)
             try:
                 served.settle(path, database.salt)
             except SettingsError:

@@ -242,8 +242,8 @@ def shipped() -> tuple[Migration, ...]:
     return (schema, *added)
 
 
-def prepare(path: Path, migrations: Sequence[Migration]) -> None:
-    """Create the file, or upgrade it in one transaction.
+def prepare(path: Path, migrations: Sequence[Migration], may_create: bool = True) -> None:
+    """Create the file where that is allowed, or upgrade it in one transaction.
 
     Raises `SettingsError`; a file that is not this project's is left as it was.
     """
@@ -251,7 +251,7 @@ def prepare(path: Path, migrations: Sequence[Migration]) -> None:
         _check_place(path)
         if path.exists():
             _check_untouched(path, migrations)
-        with contextlib.closing(connect(path, "rwc")) as connection:
+        with contextlib.closing(connect(path, "rwc" if may_create else "rw")) as connection:
             _migrate(connection, path, migrations)
             execute_patiently(connection, "PRAGMA journal_mode = WAL", BUSY_TIMEOUT_S)
     except (sqlite3.Error, OSError) as error:

@@ -13,8 +13,8 @@ import os
 import sqlite3
 import struct
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from svc.errors import SettingsError
@@ -115,26 +115,32 @@ class ServedFile:
         self._lock = ProcessLock()
         self._memory = mmap.mmap(-1, _SERVED.size)
 
-    def check(self, path: Path) -> None:
-        """Raise `SettingsError` unless `path` leads to it, where it is known."""
-        known, *identity, _ = _SERVED.unpack_from(self._memory)
-        if not known:
-            return
-        try:
-            same = [*_identity(str(path))] == identity
-        except OSError:
-            raise _refused(path, GONE) from None
-        if not same:
-            raise _refused(path, REPLACED)
+    @contextmanager
+    def opening(self, path: Path) -> Iterator[bool]:
+        """Have other processes wait while this one opens `path`; gives whether it may make the file.
+
+        Raises `SettingsError` unless `path` leads to the file, where it is known.
+        """
+        with self._lock:
+            known = bool(self._memory[0])
+            if known:
+                self._check(path, _SERVED.unpack(self._memory)[3])
+            yield not known
 
     def settle(self, path: Path, salt: bytes) -> None:
-        """Note the file that was opened, or raise `SettingsError` where it is another one."""
-        found = _SERVED.pack(True, *_identity(str(path)), salt)
-        with self._lock:
-            if not self._memory[0]:
-                self._memory[:] = found
-            elif self._memory[:] != found:
-                raise _refused(path, REPLACED)
+        """While it is opened: note the file, or raise `SettingsError` where it is another one."""
+        if self._memory[0]:
+            self._check(path, salt)
+        else:
+            self._memory[:] = _SERVED.pack(True, *_identity(str(path)), salt)
+
+    def _check(self, path: Path, salt: bytes) -> None:
+        try:
+            found = _SERVED.pack(True, *_identity(str(path)), salt)
+        except OSError:
+            raise _refused(path, GONE) from None
+        if self._memory[:] != found:
+            raise _refused(path, REPLACED)
 
     def close(self) -> None:
         """Release it in this process."""

@@ -107,7 +107,7 @@ def test_a_key_counts_no_more_once_another_file_is_in_place_of_the_database(db: 
     with Server(db, "--demo") as server:
         assert ask(server, key).status_code == 200
         for found in db.parent.glob(f"{db.name}*"):
-            found.unlink()
+            found.unlink(missing_ok=True)
         restored.rename(db)
         assert {ask(server, key).status_code for _ in range(3)} == {500}
         assert server.get("/health").status_code == 200
@@ -127,7 +127,7 @@ def test_a_worker_that_starts_later_never_serves_without_the_keys_of_before(
     with Server(db, "--demo", "--workers", workers) as server:
         assert ask(server, key).status_code == 200
         for found in db.parent.glob(f"{db.name}*"):
-            found.unlink()
+            found.unlink(missing_ok=True)
         if replaced:
             other.rename(db)
         os.kill(min(server.workers), signal.SIGKILL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import threading
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from svc.store import StorageError
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.keys import ApiKeys
+from svc.store.migrations import prepare, shipped
 from svc.store.opened_file import GONE, REPLACED, OpenedFile, ServedFile
 from tests.store.records import record
 
@@ -188,6 +190,46 @@ def test_a_process_that_starts_later_makes_no_new_file(path: Path) -> None:
     with pytest.raises(SettingsError, match=GONE):
         Database.open(path, served=served)
     assert not path.exists()
+
+
+def test_a_file_that_goes_just_when_a_later_process_opens_it_is_not_made_again(path: Path) -> None:
+    served = ServedFile()
+    Database.open(path, served=served).close()
+    with served.opening(path) as may_create:
+        away(path)
+        with pytest.raises(SettingsError, match="cannot be opened"):
+            prepare(path, shipped(), may_create)
+    assert not path.exists()
+
+
+def test_a_file_that_goes_once_it_is_open_is_not_taken_for_the_one_that_was_served(
+    path: Path,
+) -> None:
+    served = ServedFile()
+    database = Database.open(path, served=served)
+    away(path)
+    with pytest.raises(SettingsError, match=GONE):
+        served.settle(path, database.salt)
+    database.close()
+
+
+def test_of_two_processes_that_find_no_file_one_makes_it_and_the_other_waits(path: Path) -> None:
+    served = ServedFile()
+    read, write = os.pipe()
+    with served.opening(path) as may_create:
+        assert may_create
+        child = os.fork()
+        if not child:
+            with served.opening(path) as may_create:
+                os.write(write, b"made it" if may_create else b"found it")
+            os._exit(0)
+        prepare(path, shipped(), may_create)
+        served.settle(path, b"salt")
+        assert not select.select([read], [], [], 0.1)[0]
+    assert os.read(read, 100) == b"found it"
+    os.waitpid(child, 0)
+    os.close(read)
+    os.close(write)
 
 
 def test_the_inode_of_a_deleted_file_makes_no_other_file_the_same(path: Path) -> None:
