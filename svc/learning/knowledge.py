@@ -123,7 +123,7 @@ def nothing_known(project: str, questions: Iterable[Question]) -> Knowledge:
 
 
 class Library:
-    """Looks up what is known; the database is always asked whether remembered scores still hold."""
+    """Looks up what is known; remembered scores are used as long as no label changed them."""
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
@@ -131,7 +131,7 @@ class Library:
         self._lock = threading.Lock()
 
     def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
-        """What the project's labels tell about `questions`; it takes one indexed read.
+        """What the project's labels tell about `questions`: at most one indexed read.
 
         Raises `StorageError`.
         """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +15,7 @@ from svc.store import connections
 from svc.store.migrations import Migration, prepare, shipped
 from svc.store.opened_file import OpenedFile, ServedFile
 from svc.store.readers import Readers
+from svc.store.remembered import Remembered, say_changed
 from svc.store.writer import NO_TURN, Handler, Writer
 
 ItemT = TypeVar("ItemT")
@@ -39,8 +40,11 @@ WRITE_TIMEOUT_S = 30.0
 class Database:
     """One open database; every thread of the process uses the same."""
 
-    def __init__(self, path: Path, batch: int, turn: AbstractContextManager[None]) -> None:
+    def __init__(
+        self, path: Path, batch: int, turn: AbstractContextManager[None], remembers: bool = False
+    ) -> None:
         """Only `open` calls this."""
+        self._path = path
         self._file = OpenedFile(path)
         writing = partial(self._file.connect, connections.writing)
         reading = partial(self._file.connect, connections.reading)
@@ -48,6 +52,7 @@ class Database:
         self._readers = Readers(reading, check=self._file.check_each_second)
         # Of their own, so that no report keeps a request from the look-ups that each one needs.
         self._looking_up = Readers(reading, LOOK_UPS, check=self._file.check_each_second)
+        self._remembered = Remembered(path, self.rows) if remembers else None
         with self.read() as connection:
             (salt,) = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
         # 32 random bytes, made once for each database.
@@ -77,7 +82,7 @@ class Database:
             return cls(path, batch, turn)
         with served.opening(path) as may_create:
             prepare(path, migrations, may_create)
-            database = cls(path, batch, turn)
+            database = cls(path, batch, turn, remembers=True)
             try:
                 served.settle(path, database.salt)
             except SettingsError:
@@ -128,6 +133,24 @@ class Database:
         """
         with self._looking_up.lend(transaction=False) as connection:
             return connection.execute(query, values).fetchall()
+
+    def remembered_rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """Like `rows`, for tables written inside of `changing`: a server keeps them in memory."""
+        if self._remembered is None:
+            return self.rows(query, *values)
+        return self._remembered.rows(query, *values)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """What is written in the block has every server read again what it remembers."""
+        try:
+            yield
+        finally:
+            # After a failure too: what took too long may still be written.
+            if self._remembered is None:
+                say_changed(self._path)
+            else:
+                self._remembered.say_changed()
 
     def check_writable(self, timeout_s: float) -> None:
         """Write a little, within `timeout_s` seconds. Raises `StorageError`."""

@@ -73,7 +73,7 @@ class ApiKeys:
         Raises `StorageError`.
         """
         digest = None if text is None else _digest(text)
-        row = next(iter(self._database.rows(_ADMIT, digest)), None)
+        row = next(iter(self._database.remembered_rows(_ADMIT, digest)), None)
         if row is None:
             return None
         if row["id"] is not None:
@@ -105,7 +105,8 @@ class ApiKeys:
         def insert(connection: sqlite3.Connection) -> bool:
             return connection.execute(_CREATE, row).rowcount == 1
 
-        return key if self._database.write(insert) else None
+        with self._database.changing():
+            return key if self._database.write(insert) else None
 
     def revoke(self, key_id: str) -> bool:
         """Refuse the key from now on; False where there is no such id. Raises `StorageError`."""
@@ -114,7 +115,8 @@ class ApiKeys:
         def update(connection: sqlite3.Connection) -> bool:
             return connection.execute(_REVOKE, row).rowcount == 1
 
-        return self._database.write(update)
+        with self._database.changing():
+            return self._database.write(update)
 
 
 def _digest(text: str) -> bytes:

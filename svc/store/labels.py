@@ -107,7 +107,8 @@ class Labels:
 
         Returns once it is durable. Raises `StorageError`.
         """
-        return self._database.write_grouped(_add_each, [(label, _texts(label))])
+        with self._database.changing():
+            return self._database.write_grouped(_add_each, [(label, _texts(label))])
 
     def add_all(
         self, labels: Sequence[NewLabel], at_once: int | None = None
@@ -123,7 +124,8 @@ class Labels:
         size = at_once or max(1, len(labels))
         for begin in range(0, len(labels), size):
             groups = _by_place(labels[begin : begin + size])
-            stored = self._database.write(partial(_add_groups, groups))
+            with self._database.changing():
+                stored = self._database.write(partial(_add_groups, groups))
             for place, (state, new) in stored.items():
                 known[place] = (state, new + known[place][1] if place in known else new)
         return known
@@ -143,7 +145,7 @@ class Labels:
         Raises `StorageError`.
         """
         wanted = list(digests)
-        rows = self._database.rows(_find(wanted), project, *wanted)
+        rows = self._database.remembered_rows(_find(wanted), project, *wanted)
         return {row[0]: CalibrationState(*row[1:]) for row in rows}
 
     def training_data(self, place: Place, most: int, first: int = 0) -> TrainingData | None:
@@ -200,7 +202,8 @@ class Labels:
         Of several callers only one gets True. Raises `StorageError`.
         """
         values = {**_named(place), "now": now_ms, "interval": interval_ms}
-        return self._database.write(partial(_update, _CLAIM, values))
+        with self._database.changing():
+            return self._database.write(partial(_update, _CLAIM, values))
 
     def keep(
         self,
@@ -218,7 +221,8 @@ class Labels:
         """
         fitted = {"calibrator": calibrator, "pools": pools, "changed_at": changed_at}
         values = {**_named(place), "revision": revision, "now": now_ms, **fitted}
-        return self._database.write(partial(_update, _KEEP, values))
+        with self._database.changing():
+            return self._database.write(partial(_update, _KEEP, values))
 
     def stale(self) -> list[Place]:
         """The places with labels newer than the last fit of a calibrator. Raises `StorageError`."""

@@ -117,7 +117,7 @@ class ServedFile:
 
     @contextmanager
     def opening(self, path: Path) -> Iterator[bool]:
-        """Have other processes wait while this one opens `path`; gives whether it may make the file.
+        """Have other processes wait while this one opens `path`; gives whether it may make it.
 
         Raises `SettingsError` unless `path` leads to the file, where it is known.
         """

@@ -33,7 +33,7 @@ class ProjectKeys:
         Raises `UnreadableKey` where it cannot be decrypted: no other key may be used instead.
         Raises `StorageError`.
         """
-        row = next(iter(self._database.rows(_GET, _SALT, project)), None)
+        row = next(iter(self._database.remembered_rows(_GET, _SALT, project)), None)
         if row is None:
             return None
         if row["salt"] is None:
@@ -77,10 +77,12 @@ class ProjectKeys:
                 "use that one, or remove those keys first"
             )
         row = (project, sealer.seal(key, salt))
-        self._database.write(lambda connection: connection.execute(_SET, row).rowcount)
+        with self._database.changing():
+            self._database.write(lambda connection: connection.execute(_SET, row).rowcount)
 
     def remove(self, project: str) -> bool:
         """Forget the project's key; False where there is none. Raises `StorageError`."""
-        return self._database.write(
-            lambda connection: connection.execute(_REMOVE, (project,)).rowcount == 1
-        )
+        with self._database.changing():
+            return self._database.write(
+                lambda connection: connection.execute(_REMOVE, (project,)).rowcount == 1
+            )

@@ -89,9 +89,18 @@ def make_keys(path: str, name: str, count: str) -> None:
     database.close()
 
 
+def revoke_keys(path: str) -> None:
+    """Revoke every API key."""
+    database = Database.open(path)
+    keys = ApiKeys(database)
+    for key in keys.all():
+        keys.revoke(key.id)
+    database.close()
+
+
 COMMANDS = {
     command.__name__: command
-    for command in (add_for_ever, add, take, open_at_once, fill, make_keys)
+    for command in (add_for_ever, add, take, open_at_once, fill, make_keys, revoke_keys)
 }
 
 if __name__ == "__main__":
