@@ -60,6 +60,9 @@ EXAMPLES = 10
 RULES = 32
 CONDITIONS = 4_096
 
+# Faults in the wording of a request's questions that are listed.
+LINT_FINDINGS = 1_000
+
 # Stages and images of one request. The bytes are those of one image after decoding.
 STAGES = 8
 IMAGES = 8

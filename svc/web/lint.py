@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from flask import Blueprint
+from flask import Blueprint, g
 from marshmallow import Schema
 
+from svc import limits
 from svc.jsontext import JsonObject
 from svc.questions import Question
 from svc.schemas import QuestionsField, ResponseSchema, Shown, any_question
 from svc.shapes import TEXT, array, one_of
-from svc.web.decorators import body, response
+from svc.web.decorators import body, report, response
 from svc.wording import FAULTS, lint
 
 
@@ -47,13 +48,16 @@ def blueprint() -> Blueprint:
 
     @routes.post("/v1/lint")
     @body(LintRequestSchema)
+    @report
     @response(LintResponseSchema)
     def look(given: Mapping[str, Mapping[str, Question]]) -> JsonObject:
         """Find faults in the wording of questions.
 
         No model is asked, and nothing is kept. A finding is advice: faults of options, levels,
         bounds, examples and conditions are found in any language, those of single words in English.
+        At most {LINT_FINDINGS} are listed.
         """
-        return {"findings": [asdict(finding) for finding in lint(given["questions"])]}
+        found = lint(given["questions"], limits.LINT_FINDINGS, g.deadline.check)
+        return {"findings": [asdict(finding) for finding in found]}
 
     return routes

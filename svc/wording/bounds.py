@@ -14,7 +14,7 @@ _RANGE = re.compile(
 )
 _AT_LEAST = re.compile(rf"\b(?:at least|not below|no less than) {_NUMBER}\b")
 _AT_MOST = re.compile(rf"\b(?:at most|up to|no more than|not above) {_NUMBER}\b")
-_CHARACTERS = re.compile(r"\b(?:at most|up to|no more than) (\d+) characters\b")
+_CHARACTERS = re.compile(r"\b(?:at most|up to|no more than) (\d{1,9}) characters\b")
 _ISO_DATE = re.compile(r"\byyyy-mm-dd\b")
 _ISO_LENGTH = 10
 _DECIMALS = re.compile(r"\b(?:decimals?|decimal places?|cents|a fraction)\b")

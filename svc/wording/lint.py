@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from svc.questions import Question
 from svc.wording.faults import FAULTS
 from svc.wording.wording import Wording
+
+# Raises where nobody waits for more.
+Check = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +26,19 @@ class Finding:
     instead: str
 
 
-def lint(questions: Mapping[str, Question]) -> list[Finding]:
-    """What is found in checked questions, in their order."""
-    return [finding for key in questions for finding in _of(key, questions)]
+def lint(
+    questions: Mapping[str, Question], most: int | None = None, check: Check = lambda: None
+) -> list[Finding]:
+    """What is found in checked questions, in their order; at most the first `most`.
+
+    `check` is called again and again, and may raise to end it.
+    """
+    return list(islice((found for key in questions for found in _of(key, questions, check)), most))
 
 
-def _of(key: str, questions: Mapping[str, Question]) -> Iterator[Finding]:
+def _of(key: str, questions: Mapping[str, Question], check: Check) -> Iterator[Finding]:
     wording = Wording(key, questions[key], questions)
     for fault in FAULTS.values():
+        check()
         for spot in fault.look(wording):
             yield Finding(key, fault.code, spot.where, spot.what, fault.why, fault.instead)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain
 
-from svc.wording.text import gist, plain, shown, spaced, words
+from svc.wording.text import Gist, gist, plain, shown, spaced, words
 from svc.wording.wording import Spot, Wording
 
 # A description of this many words and more, and so many times the usual length, is unequal.
@@ -16,10 +17,13 @@ _TIMES = 4
 _CODE = re.compile(
     r"[a-z]|[A-Z]{2,5}|[A-Za-z]{0,4}[-_ ]?\d+[A-Za-z]?|[bcdfghjklmnpqrstvwxz]{2,5}", re.ASCII
 )
-_REFERRING = (
-    r"(?:like|unlike|except|except for|excluding|other than|instead of|besides|see|same as"
+_REFERRING = re.compile(
+    r"\b(?:like|unlike|except|except for|excluding|other than|instead of|besides|see|same as"
     r"|falls? under|belongs? (?:to|in)|not as) (?:the |an? )?"
 )
+_QUOTED = re.compile(r"(?=['\"`]([^'\"`]*)['\"`])")
+_WORD_END = re.compile(r"(?<=\w)(?!\w)")
+_TOKEN = re.compile(r"[^\s'\"`,;:()]+")
 _OTHER = frozenset(
     (
         "other",
@@ -44,12 +48,23 @@ _OPPOSED = ("un", "in", "im", "ir", "dis", "non", "not ", "no ", "non ")
 
 def overlapping(wording: Wording) -> Iterator[Spot]:
     """An option that says the same as one before it, or is a part of another one."""
-    gists = {key: gist(text or spaced(key)) for key, text in wording.options.items()}
-    for place, (key, mine) in enumerate(gists.items()):
-        for other, theirs in islice(gists.items(), place):
-            if mine.near(theirs) or mine.within(theirs) or theirs.within(mine):
+    before: list[tuple[str, Gist]] = []
+    # The places of the options that have a word, among those that deny and count alike: so the
+    # price is that of what options have in common, not that of all pairs.
+    places: dict[tuple[object, ...], list[int]] = {}
+    for key, text in wording.options.items():
+        mine = gist(text or spaced(key))
+        shared = [places.setdefault((word, *mine[1:]), []) for word in mine.content]
+        found = Counter(chain.from_iterable(shared)).items()
+        # One word in common is enough for those alone that have no other.
+        for place, common in sorted(one for one in found if one[1] > 1 or len(shared) == 1):
+            other, theirs = before[place]
+            if mine.overlaps(theirs, common):
                 yield Spot(f"options.{key}", f"{shown(key)} and {shown(other)} overlap")
                 break
+        for same in shared:
+            same.append(len(before))
+        before.append((key, mine))
 
 
 def unequal(wording: Wording) -> Iterator[Spot]:
@@ -80,9 +95,15 @@ def coded(wording: Wording) -> Iterator[Spot]:
 
 def names_another(wording: Wording) -> Iterator[Spot]:
     """A description that can only be understood together with another option."""
+    by_name: dict[str, str] = {}
+    for key in wording.options:
+        for name in filter(None, (plain(key), spaced(key))):
+            by_name.setdefault(name, key)
+    longest = max(map(len, by_name), default=0)
     for key, text in wording.options.items():
+        named = {by_name[name] for name in _referred(plain(text), longest) if name in by_name}
         for other in wording.options:
-            if other != key and _refers(plain(text), other):
+            if other in named and other != key:
                 yield Spot(f"options.{key}", f"{shown(key)} is described by {shown(other)}")
                 break
 
@@ -107,15 +128,16 @@ def choice_of_yes_no(wording: Wording) -> Iterator[Spot]:
         yield Spot("options", "they are yes and no")
 
 
-def _refers(text: str, other: str) -> bool:
-    """Whether a text sends the reader to an option: by its very key, in quotes, or as `not x`."""
-    key = plain(other)
-    if "_" in key and key in text:
-        return True
-    said = [re.escape(name) for name in {key, spaced(other)} if name and name in text]
-    names = "|".join(said)
-    pattern = rf"['\"`](?:{names})['\"`]|\b{_REFERRING}(?:{names})\b"
-    return bool(said) and re.search(pattern, text) is not None
+def _referred(text: str, longest: int) -> Iterator[str]:
+    """What in a text may send the reader to an option: its very key, in quotes, or as `not x`.
+
+    The name of an option has at most `longest` characters.
+    """
+    yield from (token.rstrip(".!?") for token in _TOKEN.findall(text) if "_" in token)
+    yield from _QUOTED.findall(text)
+    for found in _REFERRING.finditer(text):
+        rest = text[found.end() : found.end() + longest + 1]
+        yield from (rest[: end.start()] for end in _WORD_END.finditer(rest))
 
 
 def _other(wording: Wording) -> list[str]:

@@ -29,7 +29,7 @@ _SCALES = (
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBERS = {name: value for value, name in enumerate(_NAMES)}
 _HEAD = re.compile(r"^[^:;,.(]*")
-_SPAN = re.compile(r"^\W*(\d+)(?:\s*(?:[-\N{EN DASH}]|to)\s*(\d+))?\b")
+_SPAN = re.compile(r"^\W*(\d{1,9})(?:\s*(?:[-\N{EN DASH}]|to)\s*(\d{1,9}))?\b")
 _BARE = re.compile(r"^\W*(?:level\s*)?\d+\W*$")
 
 

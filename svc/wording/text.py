@@ -53,14 +53,19 @@ class Gist(NamedTuple):
 
     def near(self, other: Gist) -> bool:
         """Whether nearly all words are the same, and both deny and count alike."""
-        if not self.content or self[1:] != other[1:]:
-            return False
-        common, both = self.content & other.content, self.content | other.content
-        return len(common) / len(both) >= _NEAR
+        return self._near(other, len(self.content & other.content))
 
-    def within(self, other: Gist) -> bool:
-        """Whether all that this is about, two words or more, stands in the other as well."""
-        return len(self.content) > 1 and self.content < other.content and self[1:] == other[1:]
+    def overlaps(self, other: Gist, common: int) -> bool:
+        """Whether they are near, or all that one is about, two words or more, is in the other.
+
+        Both deny and count alike, and have so many words in `common`.
+        """
+        mine, theirs = len(self.content), len(other.content)
+        return (common > 1 and common in (mine, theirs)) or self._near(other, common)
+
+    def _near(self, other: Gist, common: int) -> bool:
+        either = len(self.content) + len(other.content) - common
+        return bool(self.content) and self[1:] == other[1:] and common / either >= _NEAR
 
 
 def gist(text: str) -> Gist:

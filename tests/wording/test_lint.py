@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from svc.assets import recipes
+from svc.errors import Timeout
 from svc.evals.sets import load_sets
 from svc.schemas import load_questions
 from svc.wording import Finding, lint
 from tests.e2e.serving import ROOT
 from tests.questions.colour import known
-from tests.wording.planted import HARM, TEAM, yes_no
+from tests.wording.planted import HARM, TEAM, taking, yes_no
 
 # What may be found in all recipes together.
 FALSE_ALARMS = 1
@@ -75,6 +76,35 @@ def test_hostile_texts_take_no_time(text: str) -> None:
     started = time.perf_counter()
     lint(load_questions(yes_no(f"Is it {text}?")))
     assert time.perf_counter() - started < SOON_S
+
+
+def test_options_of_all_questions_cost_little_more_than_what_they_have_in_common() -> None:
+    """In processor time; each pair of options was compared with every fault, for 18 s and more."""
+    options = {f"o{chr(97 + n // 16)}{chr(97 + n % 16)} o": "" for n in range(255)}
+    questions = load_questions({f"q{n}": {**TEAM, "options": options} for n in range(64)})
+    started = time.process_time()
+    lint(questions, most=1_000)
+    assert time.process_time() - started < SOON_S / 4
+
+
+def test_numbers_that_are_too_long_to_be_meant_are_none() -> None:
+    digits = "1" * 5_000
+    lint(load_questions({"q": {**HARM, "levels": [digits, f"2: {digits}"]}}))
+    lint(load_questions(taking("text", f"What is it? Up to {digits} characters.")))
+
+
+def test_no_more_is_found_than_is_asked_for() -> None:
+    options = {f"option {n}": "The same words" for n in range(20)}
+    questions = load_questions({"q": {**TEAM, "options": options}})
+    assert lint(questions, most=3) == lint(questions)[:3]
+
+
+def test_nothing_more_is_looked_at_once_nobody_waits() -> None:
+    def late() -> None:
+        raise Timeout("too late")
+
+    with pytest.raises(Timeout):
+        lint(load_questions({"harm": HARM}), check=late)
 
 
 def test_the_most_options_take_no_time_and_have_few_findings() -> None:
