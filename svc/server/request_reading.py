@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import re
 import socket
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from gunicorn.http.body import ChunkedReader
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
 from gunicorn.http.unreader import SocketUnreader
 
@@ -26,13 +28,18 @@ STALL_S = 10.0
 BODY_S = 20.0
 BODY_BYTES_PER_S = 1_000
 
-# What is still taken in from a refused caller: 64 MiB at most, and for so long.
+# The most pieces of a body that comes in chunks. Each costs as much as a kilobyte of a large one.
+BODY_PIECES = 65_536
+
+# What is still taken in from a refused caller: 64 MiB and so many pieces at most, and for so long.
 DRAIN_READ_BYTES = 65_536
 DRAIN_READS = 1_024
+DRAIN_PIECES = 4_096
 DRAIN_S = 10.0
 
 # The end of a head. Gunicorn refuses bare line feeds, but it has to see them to do so.
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
+_LONGEST_END = 4
 
 
 class CallerReader(SocketUnreader):  # type: ignore[misc]
@@ -44,6 +51,8 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         # When the request's head had come, on the monotonic clock.
         self.arrived = 0.0
         self._in_head, self._ended = True, False
+        # So many bytes were looked through for the end of the head.
+        self._looked_through = 0
         # Of the body, on the clock. Bytes that come move `_due_at`, but never past `_last_due_at`.
         self._began_at = self._due_at = self._last_due_at = 0.0
         self._waits_for_body = self._body_is_cut = False
@@ -56,7 +65,8 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
 
         It can when the head is complete, and when it is too long or will never be complete.
         """
-        self._in_head = True
+        if not self._in_head:
+            self._in_head, self._looked_through = True, 0
         if self._is_judgeable():
             return True
         if self.sock.gettimeout() != 0:
@@ -74,8 +84,13 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         return self._ended or self._is_judgeable()
 
     def _is_judgeable(self) -> bool:
-        head = self.buf.getvalue()
-        return len(head) > HEAD_BYTES or _HEAD_END.search(head) is not None
+        size = self.buf.seek(0, io.SEEK_END)
+        # An end may have begun in what was looked through.
+        self.buf.seek(max(0, self._looked_through - _LONGEST_END))
+        if size > HEAD_BYTES or _HEAD_END.search(self.buf.read()):
+            return True
+        self._looked_through = size
+        return False
 
     def begin_body(self) -> None:
         """From now on it is a body that is read, and a response that is sent."""
@@ -156,7 +171,11 @@ class BodyReader:
     """A body whose broken chunks are a connection that broke, which the application knows."""
 
     def __init__(self, reader: Any) -> None:
+        """`reader` is gunicorn's."""
         self._reader = reader
+        self._pieces_left = BODY_PIECES
+        if isinstance(reader, ChunkedReader):
+            reader.parser = self._bounded(reader.parser)
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes. Raises `OSError`."""
@@ -165,3 +184,15 @@ class BodyReader:
         except ParseException as error:
             raise ConnectionAbortedError("the body's chunks are malformed") from error
         return data
+
+    def expect_little(self) -> None:
+        """The response is sent: what still comes is thrown away."""
+        self._pieces_left = min(self._pieces_left, DRAIN_PIECES)
+
+    def _bounded(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces, as long as they are not too many."""
+        for piece in pieces:
+            self._pieces_left -= 1
+            if self._pieces_left < 0:
+                raise OSError(errno.EMSGSIZE, "the body comes in too many chunks")
+            yield piece

@@ -223,13 +223,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle_request(self, req: Any, conn: Any) -> bool:
         """In a thread: have the application answer; whether the connection can go on."""
         reader: CallerReader = conn.parser.unreader
-        req.body.reader = BodyReader(req.body.reader)
+        req.body.reader = body = BodyReader(req.body.reader)
         reader.begin_body()
         reader.arrived = conn.arrived
         self._readers[conn.sock] = reader
         try:
             with conn.sock.gathering(SEND_S):
                 again = bool(super().handle_request(req, conn))
+            body.expect_little()
             reader.drain(req.body)
         except TimeoutError as error:
             raise ConnectionResetError(errno.ECONNRESET, "the caller is too slow") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable, Mapping
 
@@ -87,6 +88,10 @@ def error_response(error: ApiError, shape: Shape = in_the_one_shape) -> Response
     return response
 
 
+def _is_cut_small(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EMSGSIZE
+
+
 def _translated(error: HTTPException) -> ApiError:
     """Werkzeug's exception as one of the project's own."""
     if isinstance(error, NoSuchRoute):
@@ -98,6 +103,8 @@ def _translated(error: HTTPException) -> ApiError:
         return TooLarge(too_large_message(current_app.config["MAX_CONTENT_LENGTH"]))
     if isinstance(error, ClientDisconnected) and isinstance(error.__context__, TimeoutError):
         return RequestTimeout("the body did not come in time; send it faster, or try again later")
+    if isinstance(error, ClientDisconnected) and _is_cut_small(error.__context__):
+        return TooLarge("the body comes in too many chunks; send larger ones")
     if isinstance(error, ClientDisconnected):
         return InvalidJson("the body ended before its announced length")
     if error.code is not None and 400 <= error.code < 500:

@@ -78,6 +78,17 @@ def test_a_chunked_body_over_the_limit_is_413(server: Server) -> None:
     assert "1 MB" in body["error"]["message"]
 
 
+def test_a_body_in_chunks_of_a_byte_ends_the_connection_soon(server: Server) -> None:
+    """Each chunk took 6 microseconds, and a body of 2 MB so came to 12 seconds."""
+    rest = chunks(GOOD) + CHUNKED + b"\r\n" + chunks(GOOD)
+    with connected(server) as sock:
+        sock.sendall(CHUNKED + b"\r\n" + b"1\r\n \r\n" * 70_000 + rest)
+        with read(sock) as response:
+            assert response.status == 413
+            assert "too many chunks" in json.load(response)["error"]["message"]
+        assert sock.recv(100) == b""
+
+
 def test_a_chunked_body_of_exactly_the_limit_is_read(server: Server) -> None:
     status, _ = exchange(server, CHUNKED + b"\r\n" + chunks(GOOD.ljust(MB)))
     assert status == 200

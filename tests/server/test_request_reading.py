@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import socket
 import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
+from gunicorn.config import Config
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
+from gunicorn.http.message import Request
 
 from svc import limits
 from svc.server import request_reading
-from svc.server.request_reading import CallerReader
+from svc.server.request_reading import BodyReader, CallerReader
 
 HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -181,3 +185,49 @@ def test_draining_ends_after_its_time_however_much_still_comes(line: Line) -> No
     body = Endless()
     line.reader.drain(body)
     assert body.reads == request_reading.DRAIN_S
+
+
+def test_a_body_in_too_many_chunks_is_not_read_to_its_end(line: Line) -> None:
+    body = chunked(line)
+    line.caller.sendall(b"1\r\nx\r\n" * 10)
+    assert body.read(10) == b"x" * 10
+    body.expect_little()
+
+    def send() -> None:
+        # The reader may stop before all is sent.
+        with contextlib.suppress(OSError):
+            line.caller.sendall(b"1\r\nx\r\n" * 2 * request_reading.DRAIN_PIECES)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    with pytest.raises(OSError, match="too many chunks"):
+        while body.read(1_000):
+            pass
+    line.caller.close()
+    thread.join()
+
+
+def chunked(line: Line) -> BodyReader:
+    line.caller.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert line.reader.take_head()
+    request = Request(Config(), line.reader, ("127.0.0.1", 1))
+    line.reader.begin_body()
+    return BodyReader(request.body.reader)
+
+
+def test_a_head_that_drips_is_looked_through_once(line: Line) -> None:
+    class Counted(io.BytesIO):
+        bytes_read = 0
+
+        def read(self, size: int | None = -1) -> bytes:
+            found = super().read(size)
+            self.bytes_read += len(found)
+            return found
+
+    line.reader.buf = buffer = Counted()
+    line.caller.sendall(b"x" * 30_000)
+    assert not line.reader.take_head()
+    for _ in range(1_000):
+        line.caller.sendall(b"x")
+        assert not line.reader.take_head()
+    assert buffer.bytes_read < 2 * 31_000
