@@ -28,6 +28,25 @@ class _Key:
         self.turn, self.rested_at = threading.Lock(), 0.0
 
 
+class Places:
+    """So many places of each key in this process, for what takes memory; who comes later waits."""
+
+    def __init__(self, each: int) -> None:
+        self._each = each
+        self._keys: dict[str | None, threading.Semaphore] = {}
+
+    @contextlib.contextmanager
+    def place(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
+        """Have one in the block. Raises `Timeout` where none is free before the deadline."""
+        places = self._keys.setdefault(key_id, threading.Semaphore(self._each))
+        if not places.acquire(timeout=max(0.0, deadline.left())):
+            raise Timeout("the request exceeded its deadline")
+        try:
+            yield
+        finally:
+            places.release()
+
+
 class CostlyWork:
     """The turns of this process for one kind of work."""
 
@@ -58,6 +77,26 @@ class CostlyWork:
         other without a pause. Raises `Timeout` where the turn does not come before the deadline.
         """
         return _NO_TURN if size <= self._small else self._turn(key_id, deadline)
+
+    def resting(
+        self, key_id: str | None, size: int, unnoticed_s: float
+    ) -> contextlib.AbstractContextManager[None]:
+        """What this thread does in the block follows work of that `size`, and costs pauses too.
+
+        But for the first `unnoticed_s` seconds of it.
+        """
+        small = size <= self._small or key_id is None
+        return _NO_TURN if small else self._resting(key_id, unnoticed_s)
+
+    @contextlib.contextmanager
+    def _resting(self, key_id: str | None, unnoticed_s: float) -> Iterator[None]:
+        began = self._processor()
+        try:
+            yield
+        finally:
+            key = self._keys.setdefault(key_id, _Key())
+            noticed_s = max(0.0, self._processor() - began - unnoticed_s)
+            key.rested_at = max(key.rested_at, self._clock()) + self._pause * noticed_s
 
     @contextlib.contextmanager
     def _turn(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:

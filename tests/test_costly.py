@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.costly import PAUSE, CostlyWork
+from svc.costly import PAUSE, CostlyWork, Places
 from svc.deadline import Deadline
 from svc.errors import Timeout
 
@@ -110,3 +110,32 @@ def test_work_may_have_a_pause_of_its_own(machine: Machine) -> None:
     machine.do("one")
     machine.do("one")
     assert machine.pauses == [0.0, 0.0]
+
+
+def test_what_follows_a_turn_costs_pauses_too(machine: Machine) -> None:
+    machine.do("one")
+    with machine.work.resting("one", LARGE, 0.1):
+        machine.now += 1.0
+        machine.used += 1.0
+    machine.do("one")
+    assert machine.pauses[-1] == pytest.approx(PAUSE * 0.9)
+
+
+@pytest.mark.parametrize(("key_id", "size"), [("one", SMALL), (None, LARGE)])
+def test_what_follows_small_work_or_comes_without_a_key_costs_none(
+    machine: Machine, key_id: str | None, size: int
+) -> None:
+    with machine.work.resting(key_id, size, 0.0):
+        machine.used += 1.0
+    machine.do(key_id)
+    assert machine.pauses == [0.0]
+
+
+def test_a_key_has_so_many_places_and_the_next_one_waits_for_its_own() -> None:
+    places = Places(2)
+    soon = Deadline(0.05)
+    with places.place("one", soon), places.place("one", soon), places.place("other", soon):
+        with pytest.raises(Timeout), places.place("one", soon):
+            pass
+    with places.place("one", Deadline(0.05)):
+        pass

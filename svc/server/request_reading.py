@@ -53,8 +53,10 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         self._in_head, self._ended = True, False
         # So many bytes were looked through for the end of the head.
         self._looked_through = 0
-        # Of the body, on the clock. Bytes that come move `_due_at`, but never past `_last_due_at`.
-        self._began_at = self._due_at = self._last_due_at = 0.0
+        # Of the body, on the clock. Bytes that come move `_due_at`, but never past `_last_due_at`;
+        # it is None until the first are wanted, since bodies wait for others.
+        self._began_at = self._last_due_at = 0.0
+        self._due_at: float | None = None
         self._waits_for_body = self._body_is_cut = False
         # On the clock; None while nothing is sent. The lock is for what is decided by it.
         self._sending_since: float | None = None
@@ -95,9 +97,8 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
     def begin_body(self) -> None:
         """From now on it is a body that is read, and a response that is sent."""
         self._in_head = False
-        self._began_at = self._clock()
-        self._due_at = self._began_at + BODY_S
-        self._last_due_at = self._began_at + limits.REQUEST_DEADLINE_S
+        self._due_at = None
+        self._last_due_at = self._clock() + limits.REQUEST_DEADLINE_S
         self._set_sending(True)
 
     @contextlib.contextmanager
@@ -121,6 +122,9 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         if self._in_head:
             # The parser wants more than `take_head` let it judge by.
             raise NoMoreData() if self._ended else LimitRequestHeaders("the head is too long")
+        if self._due_at is None:
+            self._began_at = self._clock()
+            self._due_at = self._began_at + BODY_S
         left = min(self._due_at, self._last_due_at) - self._clock()
         if left <= 0 or self._body_is_cut:
             raise TimeoutError("the body takes too long")

@@ -20,6 +20,13 @@ _MOST_PACKED = 1032
 # A decoder gets so many bytes at once, because it copies what is left of them when it ends.
 _PIECE_BYTES = 65_536
 
+# Bytes of a body that cost less to read than anybody notices.
+SMALL_BYTES = 65_536
+
+# Questions of many options cost much to answer too; a body of so many bytes has few of them.
+_FEW_BYTES = 8_192
+_FEW_PARTS = 2_000
+
 # The content types of a body that holds a JSON value in each line.
 LINES = ("application/x-ndjson", "application/jsonl")
 
@@ -37,9 +44,12 @@ def read() -> bytes:
     return body
 
 
-def most_bytes(body: bytes) -> int:
-    """How many bytes a body may have that came as `body`."""
-    return min(_limit(), len(body) * _MOST_PACKED) if _encoding() else len(body)
+def size_of_work(body: bytes) -> int:
+    """How much work the body that came may be: its bytes, or more where it has many parts."""
+    size = min(_limit(), len(body) * _MOST_PACKED) if _encoding() else len(body)
+    if _FEW_BYTES < size <= SMALL_BYTES and jsontext.has_more_parts(body, _FEW_PARTS):
+        return SMALL_BYTES + 1
+    return size
 
 
 def unpacked(body: bytes) -> bytes:

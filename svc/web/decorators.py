@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
@@ -17,11 +18,20 @@ from flask import Flask, Response, g, request
 from marshmallow import Schema
 
 from svc import limits
-from svc.costly import CostlyWork
+from svc.costly import CostlyWork, Places
+from svc.deadline import Deadline
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
 from svc.schemas import load
-from svc.web.body import LINES, json_response, most_bytes, parse, read, unpacked
+from svc.web.body import (
+    LINES,
+    SMALL_BYTES,
+    json_response,
+    parse,
+    read,
+    size_of_work,
+    unpacked,
+)
 from svc.web.query import can_refuse
 from svc.web.repeats import KEY, REPLAYED, KeySchema, Repeats
 
@@ -33,15 +43,17 @@ _NAME = "description"  # of the attribute of a view that holds what was said of 
 MODEL_FAILURES = (502, 504)  # how a route can fail that asks models
 _UNREADABLE = (408, 415, 422)  # how a route with a body can fail besides all others
 
-# Bytes of a body that cost less to read than anybody notices.
-SMALL_BYTES = 65_536
+# The bodies of a key, other than small ones, that a worker has in its memory before they are read.
+ARRIVING = 4
 
 # The name in `g` of the body of a request that may be a repeat.
 _SENT = "sent"
 
-# Seconds of a processor that nobody notices: after a report that took less its key does not wait.
+# Seconds of a processor that nobody notices: after work that took less its key does not wait.
 UNNOTICED_S = 0.02
 
+_NO_PLACE = nullcontext()
+_arriving = Places(ARRIVING)
 _reading = CostlyWork(SMALL_BYTES)
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
 
@@ -68,20 +80,34 @@ def body(
     def decorate(view: View) -> View:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            packed, kept = read(), g._get_current_object()
-            # What a body unpacks to takes memory too, which those that wait do not need yet.
-            with _reading.turn(kept.access.key_id, most_bytes(packed), kept.deadline):
-                sent = unpacked(packed)
-                value = load(checked, parsed(sent))
-                if KEY in request.environ:
-                    setattr(kept, _SENT, sent)
-                if held:
-                    return view(value, *args, **kwargs)
-            return view(value, *args, **kwargs)
+            kept = g._get_current_object()
+            key_id = kept.access.key_id
+            with _place(key_id, kept.deadline):
+                packed = read()
+                size = size_of_work(packed)
+                # What a body unpacks to takes memory too, which those that wait do not need yet.
+                with _reading.turn(key_id, size, kept.deadline):
+                    sent = unpacked(packed)
+                    value = load(checked, parsed(sent))
+                    if KEY in request.environ:
+                        setattr(kept, _SENT, sent)
+                    if held:
+                        return view(value, *args, **kwargs)
+                del packed, sent
+            with _reading.resting(key_id, size, UNNOTICED_S):
+                return view(value, *args, **kwargs)
 
         return _say(decorated, body=schema, lines=lines is not None, fails=_UNREADABLE)
 
     return decorate
+
+
+def _place(key_id: str | None, deadline: Deadline) -> AbstractContextManager[None]:
+    """A place for a body that is not small, while it is read."""
+    announced = request.content_length
+    if announced is not None and announced <= SMALL_BYTES:
+        return _NO_PLACE
+    return _arriving.place(key_id, deadline)
 
 
 def once(repeats: Repeats) -> Decorator:

@@ -92,6 +92,16 @@ def test_a_body_that_drips_ends_after_its_time(line: Line) -> None:
         line.reader.chunk()
 
 
+def test_a_body_that_had_to_wait_for_others_has_its_time_from_then_on(line: Line) -> None:
+    line.reader.begin_body()
+    line.clock.now += 2 * request_reading.BODY_S
+    line.caller.sendall(b"x")
+    assert line.reader.chunk() == b"x"
+    line.clock.now += limits.REQUEST_DEADLINE_S
+    with pytest.raises(TimeoutError):
+        line.reader.chunk()
+
+
 def test_a_body_that_keeps_coming_has_until_the_deadline_of_the_request(line: Line) -> None:
     line.reader.begin_body()
     for _ in range(int(limits.REQUEST_DEADLINE_S)):

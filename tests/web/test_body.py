@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from svc import limits
-from svc.web.body import most_bytes, unpacked
+from svc.web.body import SMALL_BYTES, size_of_work, unpacked
 from tests.scripted import Behaviour, Json
 from tests.web.conftest import Start
 from tests.web.models import decision, replying
@@ -130,10 +130,19 @@ def test_a_compressed_body_waits_for_its_turn_with_what_it_may_unpack_to(start: 
     app = start()
     sent = packed(b" " * 1_000_000)
     with app.test_request_context(headers={"Content-Encoding": "gzip"}):
-        assert len(unpacked(sent)) == 1_000_000 <= most_bytes(sent)
-        assert most_bytes(b"x" * 1_000_000) == app.config["MAX_CONTENT_LENGTH"]
+        assert len(unpacked(sent)) == 1_000_000 <= size_of_work(sent)
+        assert size_of_work(b"x" * 1_000_000) == app.config["MAX_CONTENT_LENGTH"]
     with app.test_request_context():
-        assert most_bytes(sent) == len(sent)
+        assert size_of_work(sent) == len(sent)
+
+
+def test_a_small_body_of_many_options_is_more_work_than_one_of_much_text(start: Start) -> None:
+    app = start()
+    options = {f"o{n}": "" for n in range(3_000)}
+    with app.test_request_context():
+        assert size_of_work(json.dumps(options).encode()) > SMALL_BYTES
+        text = json.dumps({"state": "a, b, " * 10_000}).encode()
+        assert size_of_work(text) == len(text) < SMALL_BYTES
 
 
 def test_the_members_of_a_body_share_its_limit(start: Start) -> None:
