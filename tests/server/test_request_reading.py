@@ -124,6 +124,8 @@ def test_a_thread_that_waits_for_a_body_can_be_freed_and_still_answer(line: Line
 
     line.reader.begin_body()
     with line.reader.answering():
+        line.caller.sendall(b"x")
+        assert line.reader.chunk() == b"x"
         line.clock.now += 3
         assert line.reader.waited() == 0
         thread = threading.Thread(target=wait)
