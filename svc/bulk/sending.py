@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from svc import limits
 from svc.bulk.durable import PART, whole, write_json
@@ -220,7 +220,7 @@ class Sending:
         with path.open("w+b") as file:
             self._api.download(file_id, file)
             file.seek(0)
-            while line := file.readline(limits.REPLY_BYTES):
+            for line in _lines(file):
                 if (result := _result(line)) is not None:
                     yield result
         path.unlink()
@@ -236,6 +236,16 @@ class Sending:
 def _read(path: Path) -> JsonObject:
     record: JsonObject = json.loads(path.read_bytes()) if path.exists() else {}
     return record
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, without those that are longer than a reply may be."""
+    is_start = True
+    while piece := file.readline(limits.REPLY_BYTES):
+        is_end = piece.endswith(b"\n") or len(piece) < limits.REPLY_BYTES
+        if is_start and is_end:
+            yield piece
+        is_start = is_end
 
 
 def _result(line: bytes) -> tuple[str, int, bytes] | None:

@@ -7,6 +7,7 @@ agrees with) and mistralai 3.7, November 2026.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -22,6 +23,9 @@ WINDOW_HOURS = 24
 NAME = "svc"
 
 _PAGE = 100
+
+# An id becomes part of a path, and of lines of the log.
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,199}")
 
 
 class State(Enum):
@@ -105,7 +109,7 @@ class OpenAIBatches:
             self._states.get(_text(payload, "status"), State.RUNNING),
             _text(_object(payload, "metadata"), NAME),
             _count(counts, "completed") + _count(counts, "failed"),
-            _texts(payload, "output_file_id", "error_file_id"),
+            _ids(payload, "output_file_id", "error_file_id"),
             _codes(errors, "code"),
         )
 
@@ -114,7 +118,7 @@ class OpenAIBatches:
 
     def page(self, payload: Any, number: int) -> str:
         listed = payload.get("data") or [{}]
-        last = listed[-1].get("id") if isinstance(listed[-1], dict) else None
+        last = found_id(listed[-1])
         return f"?limit={_PAGE}&after={last}" if payload.get("has_more") and last else ""
 
 
@@ -148,7 +152,7 @@ class MistralBatches:
             self._states.get(_text(payload, "status"), State.RUNNING),
             _text(_object(payload, "metadata"), NAME),
             _count(payload, "completed_requests"),
-            _texts(payload, "output_file", "error_file"),
+            _ids(payload, "output_file", "error_file"),
             _codes(payload.get("errors"), "message"),
         )
 
@@ -166,10 +170,15 @@ BATCH_PROTOCOLS: Mapping[str, BatchProtocol] = {
 }
 
 
-def _id(payload: Any) -> str:
+def found_id(payload: Any) -> str | None:
+    """The id of what a reply shows, None where it has none that can be used."""
     found = payload.get("id") if isinstance(payload, dict) else None
-    # It becomes part of a path.
-    if not isinstance(found, str) or not found.replace("-", "").replace("_", "").isalnum():
+    return found if isinstance(found, str) and _ID.fullmatch(found) else None
+
+
+def _id(payload: Any) -> str:
+    found = found_id(payload)
+    if found is None:
         raise ValueError("no batch in the reply")
     return found
 
@@ -184,8 +193,12 @@ def _text(payload: Mapping[str, Any], name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _texts(payload: Mapping[str, Any], *names: str) -> tuple[str, ...]:
-    return tuple(text for name in names if (text := _text(payload, name)))
+def _ids(payload: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+    found = tuple(text for name in names if (text := _text(payload, name)))
+    if not all(map(_ID.fullmatch, found)):
+        # Without its results the calls would be paid a second time.
+        raise ValueError("a file in the reply has an id that cannot be used")
+    return found
 
 
 def _count(payload: Mapping[str, Any], name: str) -> int:

@@ -15,7 +15,7 @@ import requests
 from requests.utils import get_environ_proxies
 
 from svc import __version__, limits
-from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch
+from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch, found_id
 from svc.providers.catalog import BatchTerms, Provider
 from svc.providers.client import UNTOLD_CALL, broken, refusal
 from svc.providers.failures import BadReply, CallTimedOut, ProviderError
@@ -58,8 +58,8 @@ class BatchClient:
         """Upload a file of calls under this name; its id."""
         form = _Form(name, path)
         payload = self._json("POST", "/files", form, {"Content-Type": form.content_type})
-        found = payload.get("id") if isinstance(payload, dict) else None
-        if not isinstance(found, str):
+        found = found_id(payload)
+        if found is None:
             raise BadReply("no file in the reply")
         return found
 
@@ -69,7 +69,7 @@ class BatchClient:
         listed = payload.get("data") if isinstance(payload, dict) else None
         for one in listed if isinstance(listed, list) else []:
             if isinstance(one, dict) and one.get("filename") == name:
-                return str(one.get("id"))
+                return found_id(one)
         return None
 
     def create(self, file_id: str, name: str, model: str) -> RemoteBatch:
@@ -127,9 +127,10 @@ class BatchClient:
             raise BadReply(str(error)) from None
 
     def _listed(self, payload: Any) -> Iterator[RemoteBatch]:
-        if not isinstance(payload, dict):
+        listed = (payload.get("data") or []) if isinstance(payload, dict) else None
+        if not isinstance(listed, list):
             raise BadReply("no list of batches in the reply")
-        for one in payload.get("data") or []:
+        for one in listed:
             try:
                 yield self.protocol.read(one)
             except ValueError:

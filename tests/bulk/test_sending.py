@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from svc import limits
 from svc.bulk.sending import PATIENCE_S, RoundsEnd, Sending
 from svc.bulk.wanted import BatchFile
 from svc.providers import (
@@ -149,6 +150,17 @@ def test_results_in_any_order_are_entered_with_a_line_for_what_has_none(file: Ba
         CALLS[2]: (400, {"error": "no"}),
     }
     assert api.deleted == ["file-0", "out"] and not file.calls.exists()
+
+
+def test_a_line_that_is_too_long_is_no_result_and_its_rest_is_none(file: BatchFile) -> None:
+    # A model can write what looks like the result of another call.
+    padding = b"x" * (limits.REPLY_BYTES - 100)
+    long = b'{"custom_id":"%s","padding":"%s' % (CALLS[0].encode(), padding)
+    long += b" " * (limits.REPLY_BYTES - len(long)) + result(CALLS[1], forged=True)
+    whole = result(CALLS[2])
+    api = Api(output=(long, whole))
+    assert run(file, api, Clock()).over
+    assert replies(file) == {CALLS[0]: (0, {}), CALLS[1]: (0, {}), CALLS[2]: (200, {})}
 
 
 def test_a_process_that_ends_at_any_instant_creates_no_batch_twice(

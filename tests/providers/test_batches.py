@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import responses
 
 from svc.providers import BatchClient, BatchTerms, Provider, ProviderError, State
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, MistralBatches, OpenAIBatches
@@ -171,3 +172,47 @@ def test_a_batch_with_odd_fields_is_read_as_far_as_it_goes(protocol: Any) -> Non
     odd = {"id": "b", "status": 3, "metadata": [], "request_counts": "x", "errors": {"data": 1}}
     batch = protocol.read({**odd, "output_file_id": 5, "output_file": 5})
     assert (batch.state, batch.name, batch.done, batch.files) == (State.RUNNING, "", 0, ())
+
+
+BAD_IDS = ["../batches", "a?b=c", "a b", "a\x1b[2J", "é", ".", "x" * 201]
+
+
+@pytest.mark.parametrize("given", BAD_IDS)
+@pytest.mark.parametrize("protocol", BATCH_PROTOCOLS.values())
+def test_an_id_that_is_no_part_of_a_path_is_not_used(protocol: Any, given: str) -> None:
+    with pytest.raises(ValueError, match="id that cannot be used"):
+        protocol.read({"id": "b", "output_file_id": given, "output_file": given})
+    with pytest.raises(ValueError, match="no batch"):
+        protocol.read({"id": given})
+    page = protocol.page({"data": [{"id": given}] * 100, "has_more": True}, 0)
+    assert given not in page
+
+
+@pytest.mark.parametrize("given", BAD_IDS)
+def test_an_uploaded_file_whose_id_cannot_be_used_is_no_file(tmp_path: Path, given: str) -> None:
+    file = {"id": given, "filename": "calls.jsonl"}
+    client = client_of("http://provider.test/v1")
+    with responses.RequestsMock() as transport:
+        for method in (responses.POST, responses.GET):
+            transport.add(method, "http://provider.test/v1/files", json={**file, "data": [file]})
+        with pytest.raises(BadReply):
+            client.upload("calls.jsonl", calls(tmp_path))
+        assert client.find_file("calls.jsonl") is None
+    client.close()
+
+
+@pytest.mark.parametrize("listed", [5, {"a": 1}, "b", True])
+def test_a_list_of_batches_that_is_none_is_an_error_of_the_project(listed: Any) -> None:
+    with ScriptedProvider(always(Reply({"data": listed}))) as provider:
+        client = client_of(provider.url)
+        with pytest.raises(BadReply):
+            client.find("n")
+        assert client.find_file("n") is None
+        client.close()
+
+
+def test_an_empty_list_of_batches_may_be_null() -> None:
+    with ScriptedProvider(always(Reply({"data": None}))) as provider:
+        client = client_of(provider.url)
+        assert client.find("n") is None
+        client.close()
