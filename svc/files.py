@@ -1,4 +1,7 @@
-"""Whole files: JSON is read from one, and text is written either completely or not at all."""
+"""Whole files: JSON is read from one, and text is written either completely or not at all.
+
+And folders: one that only its owner may use, and names in one that last.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from svc import jsontext
+
+# The mode of a folder that its owner alone may use.
+_OWNERS_ALONE = 0o700
 
 
 def read_json(path: Path) -> Any:
@@ -52,6 +58,32 @@ def replace(path: Path, text: str) -> None:
     except BaseException:
         new.unlink(missing_ok=True)
         raise
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that nobody but its owner may use; one that is there becomes like that.
+
+    Raises `OSError`, also where there is a symbolic link or a folder of somebody else.
+    """
+    folder.mkdir(mode=_OWNERS_ALONE, exist_ok=True)
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        found = os.fstat(opened)
+        if found.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        if stat.S_IMODE(found.st_mode) != _OWNERS_ALONE:
+            os.fchmod(opened, _OWNERS_ALONE)
+    finally:
+        os.close(opened)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last, also where the machine loses power. Raises `OSError`."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _target(path: Path) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from svc.errors import InvalidJson
-from svc.files import check_writable, read_json, replace
+from svc.files import check_writable, make_private, read_json, replace
 
 
 def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
@@ -32,6 +32,35 @@ def test_what_else_is_in_the_folder_is_left_alone(tmp_path: Path) -> None:
     own.write_text("mine")
     replace(tmp_path / "a.json", "new")
     assert own.read_text() == "mine"
+
+
+def test_a_private_folder_is_its_owners_alone_also_where_it_was_there(tmp_path: Path) -> None:
+    for name in ("new", "old"):
+        folder = tmp_path / name
+        if name == "old":
+            folder.mkdir()
+            folder.chmod(0o755)
+        make_private(folder)
+        make_private(folder)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_private_folder_is_no_link_and_no_file(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir(mode=0o755)
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "file").touch()
+    for name in ("link", "file"):
+        with pytest.raises(OSError, match=name):
+            make_private(tmp_path / name)
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o755
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_private_folder_is_nobody_elses(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.chown(tmp_path / "folder", 12_345, -1)
+    with pytest.raises(PermissionError):
+        make_private(tmp_path / "folder")
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import secrets
 import threading
 from array import array
@@ -26,6 +27,9 @@ _INDEXED = 16
 # The low bits of a place are the offset in its file, the others the number of the file.
 _OFFSET_BITS = 40
 
+# A whole line. Others are those of a process that was killed while it wrote, or nobody's.
+_LINE = re.compile(rb"[0-9a-f]{%d} \{.*\}\n" % KEY_CHARS)
+
 log = logging.getLogger(__name__)
 
 
@@ -34,13 +38,14 @@ class Checkpoint:
 
     Every process writes a file of its own, a line a row, and reads the files of all others once,
     when it starts. It keeps 16 bytes a row in memory. A line that was cut short by the end of its
-    process counts for nothing.
+    process counts for nothing, nor does what else may stand in the folder.
     """
 
     def __init__(self, folder: Path) -> None:
         """Read which rows are there; the folder is made. Raises `OSError`."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._files = sorted(folder.glob("answers-*.jsonl"))
+        found = sorted(folder.glob("answers-*.jsonl"))
+        self._files = [path for path in found if path.is_file() and not path.is_symlink()]
         self._own = folder / f"answers-{secrets.token_hex(8)}.jsonl"
         self._descriptor: int | None = None
         self._broken = False
@@ -105,7 +110,7 @@ def _indexed(files: Sequence[Path]) -> tuple[Any, Any]:
         offset = 0
         with path.open("rb") as file:
             for line in file:
-                with contextlib.suppress(ValueError):
+                if _LINE.fullmatch(line):
                     keys.append(int(line[:_INDEXED], 16))
                     places.append(number << _OFFSET_BITS | offset)
                 offset += len(line)
@@ -114,8 +119,10 @@ def _indexed(files: Sequence[Path]) -> tuple[Any, Any]:
 
 
 def _parsed(line: bytes) -> tuple[str, Any] | None:
-    """Key and answer of a line; None for one that was cut short."""
+    """Key and answer of a line, which is an object; None for a line that is damaged."""
+    if not _LINE.fullmatch(line):
+        return None
     try:
         return line[:KEY_CHARS].decode(), json.loads(line[KEY_CHARS:])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

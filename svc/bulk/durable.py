@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from svc.files import sync_folder
+
 # A file that is being written ends in this, until it is whole.
 PART = ".part"
 
@@ -22,19 +24,10 @@ def whole(path: Path) -> Iterator[BinaryIO]:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
-    sync(path.parent)
+    sync_folder(path.parent)
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON value in place of the file."""
     with whole(path) as file:
         file.write(json.dumps(value, indent=1).encode())
-
-
-def sync(folder: Path) -> None:
-    """Make the names in a folder last."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

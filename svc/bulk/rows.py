@@ -160,6 +160,7 @@ class Rows:
         folder = asked.checkpoint
         self._checkpoint = None if folder is None else Checkpoint(Path(folder))
         self._same = _same(asked)
+        self._columns = {*asked.questions, *OF_ROWS}
 
     def __enter__(self) -> Self:
         return self
@@ -215,7 +216,7 @@ class Rows:
         if isinstance(request, BadRow):
             return self._failed(str(request))
         key, state = request
-        if key in kept:
+        if key in kept and self._is_answer(kept[key]):
             return dict(kept[key])
         asked = self._asked
         try:
@@ -230,6 +231,13 @@ class Rows:
         if self._checkpoint is not None:
             self._checkpoint.keep(key, answer)
         return answer
+
+    def _is_answer(self, kept: Mapping[str, Any]) -> bool:
+        """Whether what was found in the checkpoint has the columns of an answer."""
+        return kept.keys() == self._columns and all(
+            kept[key] is None or _has_fields(kept[key], FIELDS[question.type])
+            for key, question in self._asked.questions.items()
+        )
 
     def _answered(self, decision: Decision) -> Mapping[str, Any]:
         answers = {
@@ -274,6 +282,10 @@ def _struct(question: Question, fields: Mapping[str, Any]) -> Mapping[str, Any] 
     if question.type == Integer.type and (answer["value"] or 0) not in _INTEGERS:
         raise BadRow("too_large: a whole number was found that a column of 64 bits cannot hold")
     return answer
+
+
+def _has_fields(answer: Any, fields: Mapping[str, Kind]) -> bool:
+    return isinstance(answer, dict) and answer.keys() == fields.keys()
 
 
 def _said(error: ServiceError) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from svc.bulk.durable import PART, sync
+from svc.bulk.durable import PART
+from svc.files import sync_folder
 from svc.jsontext import JsonObject
 from svc.providers import BatchClient
 from svc.records import Model
@@ -94,7 +95,7 @@ class Wanted:
             one.file.flush()
             os.fsync(one.file.fileno())
             Path(one.file.name).replace(self._folder / f"{one.stem}.calls")
-        sync(self._folder)
+        sync_folder(self._folder)
         return [
             {
                 "stem": one.stem,

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from svc.files import make_private, sync_folder
 from svc.store.database import Database
 from svc.store.errors import SpoolLost, StorageError, WriteTimedOut
 from svc.store.jobs import ID_PREFIX
@@ -73,7 +74,7 @@ class Spool:
                         file.write(_HEAD.pack(first, count, len(token)) + token)
                     file.flush()
                     os.fsync(file.fileno())
-                    self._sync_folder()
+                    sync_folder(self.folder)
                     yield
                 except WriteTimedOut:
                     # The job may be there all the same, and needs the file; without one it is
@@ -124,9 +125,16 @@ class Spool:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[bool]:
-        """Inside the block this process is the one that runs jobs; False where another one is."""
-        self._make_folder()
-        with (self.folder / _RUNNER).open("ab") as file:
+        """Inside the block this process is the one that runs jobs; False where another one is.
+
+        Raises `StorageError` where the folder cannot be used.
+        """
+        try:
+            make_private(self.folder)
+            file = (self.folder / _RUNNER).open("ab")
+        except OSError as error:
+            raise StorageError(f"the spool cannot be used ({error.strerror})") from error
+        with file:
             yield _try_lock(file)
 
     def _require_key(self) -> Sealer:
@@ -134,20 +142,10 @@ class Spool:
             raise SpoolLost("there is no master key")
         return self._sealer
 
-    def _make_folder(self) -> None:
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
     @contextlib.contextmanager
     def _new(self, path: Path) -> Iterator[BinaryIO]:
         """A new file, locked."""
-        self._make_folder()
+        make_private(self.folder)
         while True:
             made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with open(made, "wb") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 from pathlib import Path
 
@@ -48,6 +49,45 @@ def test_a_line_that_was_cut_short_counts_for_nothing(tmp_path: Path) -> None:
         assert set(found) <= {key(1), key(2)}
         assert all(found[key(number)]["n"] == number for number in (1, 2) if key(number) in found)
     assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"-" + b"1" * 31 + b" {}\n",
+        b"-1\n",
+        b"0x" + b"1" * 30 + b" {}\n",
+        b" " * 40 + b"\n",
+        b"\xff" * 40 + b"\n",
+        b"{} 5\n",
+        b"[" * 100_000 + b"\n",
+    ],
+    ids=lambda line: repr(line[:20]),
+)
+def test_lines_of_something_else_count_for_nothing(tmp_path: Path, line: bytes) -> None:
+    written(tmp_path, 1)
+    other = tmp_path / "answers-0.jsonl"
+    deep = f"{key(3)} ".encode() + b'{"a":' * 100_000 + b"}" * 100_000 + b"\n"
+    other.write_bytes(line + f"{key(2)} 5\n".encode() + deep + line)
+    found = Checkpoint(tmp_path).find([key(number) for number in (1, 2, 3)])
+    assert set(found) == {key(1)}
+
+
+def test_a_damaged_line_does_not_hide_a_whole_one_of_the_same_row(tmp_path: Path) -> None:
+    (tmp_path / "answers-0.jsonl").write_text(f'{key(1)} {{"n":')
+    written(tmp_path, 1)
+    assert set(Checkpoint(tmp_path).find([key(1)])) == {key(1)}
+
+
+def test_links_out_of_the_folder_are_not_read(tmp_path: Path) -> None:
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    written(other, 1)
+    (path,) = other.iterdir()
+    folder.mkdir()
+    (folder / "answers-0.jsonl").symlink_to(path)
+    (folder / "answers-1.jsonl").mkdir()
+    os.mkfifo(folder / "answers-2.jsonl")
+    assert Checkpoint(folder).find([key(1)]) == {}
 
 
 def test_keys_that_begin_alike_are_told_apart(tmp_path: Path) -> None:

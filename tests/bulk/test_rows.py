@@ -193,6 +193,26 @@ def test_a_whole_number_that_no_column_holds_is_an_error_value() -> None:
     assert row[ERROR].startswith("too_large: ")
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"late": {"noul": 0.5}},
+        {"late": 1, "decision_id": "d", "cost_usd": 0.1, "error": None},
+        {"late": {"other": 1}, "decision_id": "d", "cost_usd": 0.1, "error": None},
+        {"more": 1, "late": None, "decision_id": "d", "cost_usd": 0.1, "error": None},
+    ],
+)
+def test_what_is_no_answer_in_a_checkpoint_is_asked(tmp_path: Path, answer: Any) -> None:
+    first, second = Fake(), Fake()
+    (before,) = decided(texts("a"), first, checkpoint=tmp_path)
+    ((key, _),) = first.asked
+    (path,) = tmp_path.iterdir()
+    path.write_text(f"{key} {json.dumps(answer)}\n")
+    assert decided(texts("a"), second, checkpoint=tmp_path) == [before]
+    assert len(second.asked) == 1
+
+
 def test_a_second_run_asks_only_what_the_checkpoint_does_not_have(tmp_path: Path) -> None:
     first, second = Fake(), Fake()
     before = decided(texts("a", POISON, "b"), first, checkpoint=tmp_path)

@@ -69,6 +69,23 @@ def test_nothing_of_it_can_be_read_and_only_its_owner_may_open_it(spool):
     assert spool.folder.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_folder_that_was_there_before_becomes_its_owners_alone(spool):
+    spool.folder.mkdir(mode=0o777)
+    spool.folder.chmod(0o777)
+    write(spool, rows_of(1))
+    assert spool.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_behind_a_link_is_refused(spool, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    spool.folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="not a directory"):
+        write(spool, rows_of(1))
+    with pytest.raises(StorageError, match="Not a directory"), spool.running():
+        pass
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
