@@ -104,7 +104,9 @@ class JobServer:
 
     def shown(self, job_id: str) -> Answer:
         """The server's own answer about a job."""
-        return answered(self._server, "GET", f"{PATH}/{job_id}")
+        answer = answered(self._server, "GET", f"{PATH}/{job_id}")
+        _job(answer.value)
+        return answer
 
     def cancel(self, job_id: str) -> Job:
         return _job(answered(self._server, "POST", f"{PATH}/{job_id}/cancel").value)
@@ -147,7 +149,8 @@ def _job(value: Any) -> Job:
         for allowed, names in _SHOWN.items()
         for name in names
     )
-    if not sound:
+    # The id is printed, and becomes part of a path.
+    if not sound or not _ID.fullmatch(value["id"]):
         raise _no_job()
     return Job(**{name: value[name] for names in _SHOWN.values() for name in names})
 

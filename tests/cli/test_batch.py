@@ -254,6 +254,8 @@ def test_where_no_answer_comes_the_same_command_can_be_repeated(
         {**JOB, "created_at": 10**30},
         {**JOB, "cost_usd": 10**400},
         {**JOB, "failed": True},
+        {**JOB, "id": "job_\x1b[2J"},
+        {**JOB, "id": "../keys"},
     ],
 )
 def test_what_is_no_job_is_told(value: Any) -> None:
@@ -261,6 +263,13 @@ def test_what_is_no_job_is_told(value: Any) -> None:
         ended = inside("batch", "status", ID, "--url", answers.url)
     assert ended.exit_code == 1
     assert "something that is no job; see --url" in ended.stderr
+
+
+@pytest.mark.parametrize("value", ["\x1b[2J", {**JOB, "id": "job_1"}])
+def test_what_is_no_job_is_not_printed_as_json_either(value: Any) -> None:
+    with Answers(Reply(value)) as answers:
+        ended = inside("batch", "status", ID, "--json", "--url", answers.url)
+    assert (ended.exit_code, ended.stdout) == (1, "")
 
 
 def test_status_says_in_words_why_a_job_does_not_move() -> None:
