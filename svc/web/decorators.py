@@ -55,6 +55,7 @@ UNNOTICED_S = 0.02
 _NO_PLACE = nullcontext()
 _arriving = Places(ARRIVING)
 _reading = CostlyWork(SMALL_BYTES)
+_holding = CostlyWork(SMALL_BYTES)
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
 
 
@@ -67,8 +68,8 @@ def body(
     """The view's first argument is the request's body as `schema` loads it.
 
     With `lines`, the body may also be JSON lines, which that makes a value for `schema`. As JSON
-    it may have `most_parts` members and elements. With `held`, the view is part of the costly work
-    of reading the body, and its key's next body is not read before the view has ended.
+    it may have `most_parts` members and elements. With `held`, the view is costly too and keeps
+    much of the body in memory: its key's next body for such a view is not read before it has ended.
     """
     checked = schema()
 
@@ -77,23 +78,31 @@ def body(
             return lines(sent)
         return parse(sent, most_parts)
 
+    def loaded(packed: bytes, turn: AbstractContextManager[None]) -> Any:
+        # What a body unpacks to takes memory too, which those that wait do not need yet.
+        with turn:
+            sent = unpacked(packed)
+            value = load(checked, parsed(sent))
+            if KEY in request.environ:
+                setattr(g, _SENT, sent)
+            return value
+
     def decorate(view: View) -> View:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Any:
             kept = g._get_current_object()
-            key_id = kept.access.key_id
-            with _place(key_id, kept.deadline):
+            key_id, deadline = kept.access.key_id, kept.deadline
+            with _place(key_id, deadline):
                 packed = read()
                 size = size_of_work(packed)
-                # What a body unpacks to takes memory too, which those that wait do not need yet.
-                with _reading.turn(key_id, size, kept.deadline):
-                    sent = unpacked(packed)
-                    value = load(checked, parsed(sent))
-                    if KEY in request.environ:
-                        setattr(kept, _SENT, sent)
-                    if held:
-                        return view(value, *args, **kwargs)
-                del packed, sent
+                turn = _reading.turn(key_id, size, deadline)
+                if held:
+                    # A turn of its own: the view may wait for a disk or for a repeat of the
+                    # request, and other bodies of the key not for it.
+                    with _holding.turn(key_id, size, deadline):
+                        return view(loaded(packed, turn), *args, **kwargs)
+                value = loaded(packed, turn)
+                del packed
             with _reading.resting(key_id, size, UNNOTICED_S):
                 return view(value, *args, **kwargs)
 

@@ -8,6 +8,9 @@ from typing import Any, cast
 
 import pytest
 from flask import Flask, g, request
+from marshmallow import Schema
+from marshmallow.fields import String
+from werkzeug.test import TestResponse
 
 from svc import limits
 from svc.deadline import Deadline
@@ -24,6 +27,10 @@ from svc.web.pages import Pages
 from tests.web.conftest import Start
 
 WAIT_S = 10.0
+
+
+class Anything(Schema):
+    text = String()
 
 
 class Slow:
@@ -136,6 +143,31 @@ def test_a_page_waits_for_those_of_other_keys_until_its_deadline() -> None:
     slow.finish()
     for thread in (*made, waiting):
         thread.join(WAIT_S)
+
+
+def test_while_a_costly_view_waits_other_bodies_of_its_key_are_read() -> None:
+    slow = Slow()
+    app = app_of(slow)
+
+    def costly(value: Any) -> str:
+        return slow.report()
+
+    app.post("/costly")(decorators.body(Anything, held=True)(costly))
+    app.post("/other")(decorators.body(Anything)(lambda value: "read"))
+    sent = {"text": "x" * 2 * decorators.SMALL_BYTES}
+
+    def send(path: str, within_s: float) -> TestResponse:
+        headers = {"key": "many", "within": str(within_s)}
+        return app.test_client().post(path, json=sent, headers=headers)
+
+    first = threading.Thread(target=send, args=("/costly", WAIT_S))
+    first.start()
+    slow.until(1)
+    assert send("/other", WAIT_S / 2).text == "read"
+    # What it keeps in memory is not there twice.
+    assert send("/costly", 0.05).status_code == 500 and slow.began == ["many"]
+    slow.finish()
+    first.join(WAIT_S)
 
 
 def test_a_key_that_asks_for_many_reports_leaves_room_for_those_of_others() -> None:
