@@ -181,14 +181,17 @@ BULK_DECISIONS_AT_ONCE = 50
 BULK_CHARS = 40_000_000
 BULK_STORED_AT_ONCE = 500
 
-# A job: its rows, the length of a row's id, and for how many hours it may run; the jobs of a key
-# that have not ended; the rows of all jobs that are asked at a time; the members and elements of
-# a job's body, which may be more than those of other requests.
+# A job: its rows, the length of a row's id, and for how many hours it may run; the jobs that have
+# not ended, of a key and of all; for how many days a job is kept after its end; the rows of all
+# jobs that are asked at a time; the members and elements of a job's body, which may be more than
+# those of other requests.
 JOB_ROWS = 100_000
 JOB_ROW_ID_CHARS = 128
 JOB_HOURS = (1, 168)
 JOB_HOURS_DEFAULT = 24
 JOBS_OPEN = 20
+ALL_JOBS_OPEN = 200
+JOB_KEPT_DAYS = 30
 JOB_THREADS = 16
 JOB_PARTS = 500_000
 

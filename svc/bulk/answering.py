@@ -83,9 +83,12 @@ class Answering:
         return None
 
     def give_up(self, row: JobRow, error: ApiError) -> None:
-        """Store that a row has no answer. Raises `StorageError` as `answer` does."""
+        """Store that a row has no answer. Raises `JobFails` and `StorageError` as `answer` does."""
         text = jsontext.dumps({"type": error.type, "message": error.message})
-        self._store(row, lambda: self._jobs.fail(row, text))
+        try:
+            self._store(row, lambda: self._jobs.fail(row, text))
+        except ProjectFull as refused:
+            raise JobFails(refused.message) from None
 
     def _keep(self, row: JobRow, decision: Decision) -> str:
         """Store the decision of a row: it was paid, and is not given up for a full disk."""

@@ -21,8 +21,12 @@ RETRY_AFTER_S = (2.0, 10.0)
 # So many rows that fail one after the other are no matter of the rows: the models fail.
 OUTAGE_ROWS = 10
 
-# The pause after which one row is tried during such an outage, which doubles up to the most.
+# The pause after which one row is tried during such an outage, which doubles up to the most: these
+# are at most 20 rows in an hour, since each may cost the calls of a whole decision.
 OUTAGE_PAUSE_S = 1.0
+LONGEST_OUTAGE_PAUSE_S = 300.0
+
+# The longest wait for a provider's rate.
 LONGEST_PAUSE_S = 60.0
 
 DAILY_LIMIT = "the daily limit"
@@ -164,7 +168,7 @@ class JobRun:
             # It was under way when the pause began.
             return
         self._reason = MODELS
-        self._pause_s = min(max(OUTAGE_PAUSE_S, 2 * self._pause_s), LONGEST_PAUSE_S)
+        self._pause_s = min(max(OUTAGE_PAUSE_S, 2 * self._pause_s), LONGEST_OUTAGE_PAUSE_S)
         self._paused_until = self._clock() + self._pause_s
 
     def _next(self) -> WaitingRow | None:

@@ -13,6 +13,9 @@ from svc.store import Database, Jobs, Spool, UnknownJob
 # The pause before it is looked again whether another process still runs the jobs.
 TURN_S = 1.0
 
+# The pause between two transactions that delete rows of old jobs.
+SWEPT_EVERY_S = 0.05
+
 
 def run_jobs(
     settings: Settings, shared: Shared, stop: threading.Event, idle_s: float = IDLE_S
@@ -22,7 +25,7 @@ def run_jobs(
     Of several processes, also of several servers, one runs them, and the others wait for it.
     Raises `SettingsError` and `StorageError`.
     """
-    if not _has_work(settings, shared):
+    if not _has_work(settings, shared, stop):
         return
     services = build(settings, shared, gives_way=True)
     try:
@@ -38,12 +41,15 @@ def run_jobs(
         services.close()
 
 
-def _has_work(settings: Settings, shared: Shared) -> bool:
-    """Whether there is an open job, or a file that none may need."""
-    database = Database.open(settings.db, served=shared.file)
+def _has_work(settings: Settings, shared: Shared, stop: threading.Event) -> bool:
+    """Whether there is an open job, or a file that none may need; old jobs are deleted before."""
+    database = Database.open(settings.db, turn=shared.write_lock, served=shared.file)
     try:
+        jobs = Jobs(database)
+        while not stop.is_set() and jobs.forget_old():
+            stop.wait(SWEPT_EVERY_S)
         spool = Spool(database, settings.db, settings.master_key)
-        return bool(spool.files() or Jobs(database).open())
+        return bool(spool.files() or jobs.open())
     finally:
         database.close()
 

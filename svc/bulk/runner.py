@@ -93,8 +93,9 @@ class Runner:
             run.close()
 
     def _look(self) -> bool:
-        """Begin new jobs and end those that are over; whether there are open ones."""
+        """Begin new jobs, end those that are over; whether there are open ones."""
         try:
+            self._jobs.forget_old()
             open_jobs = {job.id: job for job in self._jobs.open()}
             revoked = self._revoked()
             for job_id in self._runs.keys() - open_jobs.keys():
@@ -182,7 +183,9 @@ class Runner:
             self._turns.rotate(-1)
             run = self._runs[job_id]
             try:
-                row = run.take() if run.under_way < share else None
+                # Where the end of a job that fails is not stored yet, it is not read any further.
+                may_go_on = run.under_way < share and job_id not in self._failing
+                row = run.take() if may_go_on else None
             except SpoolLost as error:
                 self._fail_job(job_id, error.message)
                 continue

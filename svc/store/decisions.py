@@ -27,7 +27,7 @@ from svc.store.audit_pages import (
 )
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
-from svc.store.project_sizes import Room, full
+from svc.store.project_sizes import JOB_ROW_BYTES, ROW_BYTES, Room, full
 from svc.store.rows import insert
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
@@ -189,7 +189,11 @@ class Decisions(AuditPages):
             decision = item.decision
             same_as = self._contents.find(connection, item.digest)
             texts = item.texts if same_as is None else _ELSEWHERE
-            fits = room.takes(decision.project, *texts, item.images, item.tags, decision.ref)
+            row_id, row_bytes = None, ROW_BYTES
+            if item.row is not None:
+                row_id, row_bytes = item.row.id, ROW_BYTES + JOB_ROW_BYTES
+            others = (item.images, item.tags, decision.ref, row_id)
+            fits = room.takes(decision.project, *texts, *others, row_bytes=row_bytes)
             stored.append(ulid if fits else None)
             if not fits:
                 continue

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from svc import limits
+from svc import jsontext, limits
 from svc.jsontext import JsonObject
 from svc.records import Decision
 from svc.store import ids
@@ -20,9 +20,19 @@ from svc.store.audit_pages import ANSWERS
 from svc.store.database import Database
 from svc.store.errors import TooManyJobs, UnknownJob
 from svc.store.kept_answers import KeptAnswer, keep
+from svc.store.project_sizes import JOB_ROW_BYTES, Room, free, full
 
 # What the id of a job begins with, and how many random bytes follow.
 ID_PREFIX, ID_BYTES = "job_", 12
+
+DAY_MS = 86_400_000
+
+# So many rows of old jobs are deleted in one transaction, for which all others wait that store
+# anything.
+ROWS_SWEPT = 1_000
+
+# What a line of results has beside the row's id and its decision or error.
+_LINE_BYTES = 40
 
 
 class JobStatus(StrEnum):
@@ -92,6 +102,12 @@ class RowResult:
     decision: str | None
     error: str | None
 
+    @property
+    def bytes(self) -> int:
+        """About how many a line of results has with it."""
+        texts = (jsontext.dumps(self.id), self.decision or self.error or "")
+        return _LINE_BYTES + sum(len(text.encode()) for text in texts)
+
 
 # Makes JSON of a decision from its fields, and from its answers and tags as JSON.
 Shape = Callable[[JsonObject, str, str | None], str]
@@ -105,15 +121,28 @@ _ADD = (
     "INSERT INTO jobs (id, project, api_key, status, created_at, expires_at, rows) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-_OPEN_OF_KEY = f"SELECT count(*) FROM jobs WHERE {_OPEN} AND api_key IS ?"
-_GET = f"SELECT {_COLUMNS} FROM jobs WHERE id = ?"
+_COUNT_OPEN = f"SELECT count(*), coalesce(sum(api_key IS ?), 0) FROM jobs WHERE {_OPEN}"
+# A job that ended before a given time is not there any more, also where it is not deleted yet.
+_KEPT = "(ended_at IS NULL OR ended_at > ?)"
+_GET = f"SELECT {_COLUMNS} FROM jobs WHERE id = ? AND {_KEPT}"
 _ALL_OPEN = f"SELECT {_COLUMNS} FROM jobs WHERE {_OPEN} ORDER BY seq"
 _BACKLOG = (
     "SELECT count(*) AS jobs, coalesce(sum(rows - answered - failed), 0) AS rows "
     f"FROM jobs WHERE {_OPEN}"
 )
-_PAGE = f"SELECT {_COLUMNS} FROM jobs WHERE project = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
-_SEQ = "SELECT seq FROM jobs WHERE id = ? AND project = ?"
+_PAGE = (
+    f"SELECT {_COLUMNS} FROM jobs WHERE project = ? AND seq < ? AND {_KEPT} "
+    "ORDER BY seq DESC LIMIT ?"
+)
+_SEQ = f"SELECT seq FROM jobs WHERE id = ? AND project = ? AND {_KEPT}"
+_OLDEST = "SELECT seq, project FROM jobs WHERE ended_at <= ? ORDER BY ended_at LIMIT 1"
+_OLD_ROWS = (
+    "SELECT row, length(CAST(id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) + ? AS bytes "
+    "FROM job_rows WHERE job = ? ORDER BY row LIMIT ?"
+)
+_DELETE_ROWS = "DELETE FROM job_rows WHERE job = ? AND row <= ?"
+_DELETE = "DELETE FROM jobs WHERE seq = ?"
+_PROJECT = "SELECT project FROM jobs WHERE seq = ?"
 _END = (
     "UPDATE jobs SET status = ?, reason = ?, ended_at = ?, waiting_for = NULL, ends_at = NULL "
     f"WHERE id = ? AND {_OPEN}"
@@ -167,22 +196,29 @@ class Jobs:
         database: Database,
         clock: Callable[[], float] = time.time,
         most_open: int = limits.JOBS_OPEN,
+        most_of_all: int = limits.ALL_JOBS_OPEN,
     ) -> None:
-        """`clock` gives seconds since the epoch; a key may have `most_open` jobs at a time."""
-        self._database, self._clock, self._most_open = database, clock, most_open
+        """`clock` gives seconds since the epoch.
+
+        A key may have `most_open` jobs at a time, and all of them together `most_of_all`.
+        """
+        self._database, self._clock = database, clock
+        self._most_open, self._most_of_all = most_open, most_of_all
+
+    def check_room(self, key_id: str | None) -> None:
+        """Raise `TooManyJobs` where `add` would now; raises `StorageError`."""
+        with self._database.read() as connection:
+            self._check_room(connection, key_id)
 
     def add(self, job: Job, kept: KeptAnswer | None = None) -> None:
         """Store a job, and with it the answer for repeats of its request.
 
-        Raises `TooManyJobs` where its key has as many open ones as it may, and `StorageError`.
+        Raises `TooManyJobs` where its key, or all of them, have as many open ones as they may, and
+        `StorageError`.
         """
 
         def write(connection: sqlite3.Connection) -> None:
-            (count,) = connection.execute(_OPEN_OF_KEY, (job.api_key,)).fetchone()
-            if count >= self._most_open:
-                raise TooManyJobs(
-                    f"{count} jobs have not ended yet, as many as there may be at a time"
-                )
+            self._check_room(connection, job.api_key)
             times = (job.created_at, job.expires_at)
             values = (job.id, job.project, job.api_key, job.status.value, *times, job.rows)
             connection.execute(_ADD, values)
@@ -193,7 +229,7 @@ class Jobs:
 
     def get(self, job_id: str) -> Job:
         """The job with this id. Raises `UnknownJob` and `StorageError`."""
-        rows = self._database.rows(_GET, job_id)
+        rows = self._database.rows(_GET, job_id, self._too_old())
         if not rows:
             raise UnknownJob("there is no such job")
         return _job(rows[0])
@@ -215,11 +251,12 @@ class Jobs:
         with self._database.read() as connection:
             start = _NEWEST
             if before is not None:
-                row = connection.execute(_SEQ, (before, project)).fetchone()
+                row = connection.execute(_SEQ, (before, project, self._too_old())).fetchone()
                 if row is None:
                     raise UnknownJob("the project has no such job")
                 start = row["seq"]
-            rows = connection.execute(_PAGE, (project, start, limit + 1)).fetchall()
+            values = (project, start, self._too_old(), limit + 1)
+            rows = connection.execute(_PAGE, values).fetchall()
         jobs = [_job(row) for row in rows[:limit]]
         return JobPage(jobs, jobs[-1].id if len(rows) > limit else None)
 
@@ -236,8 +273,13 @@ class Jobs:
         self._database.write(lambda connection: connection.execute(_NOTE, values).rowcount)
 
     def fail(self, row: JobRow, error: str) -> None:
-        """Store that a row has no answer, with the JSON of why. Raises `StorageError`."""
-        self._database.write_grouped(self._insert_failures, (row, error))
+        """Store that a row has no answer, with the JSON of why.
+
+        Raises `ProjectFull` where its project has stored as much as it may, and `StorageError`.
+        """
+        no_room_in = self._database.write_grouped(self._insert_failures, (row, error))
+        if no_room_in is not None:
+            raise full(no_room_in)
 
     def is_open(self, seq: int) -> bool:
         """Whether rows of the job in this row may still be asked. Raises `StorageError`."""
@@ -266,7 +308,7 @@ class Jobs:
         """
         found: list[RowResult] = []
         with self._database.read() as connection:
-            job = connection.execute(_GET, (job_id,)).fetchone()
+            job = connection.execute(_GET, (job_id, self._too_old())).fetchone()
             if job is None:
                 raise UnknownJob("there is no such job")
             is_open = _job(job).is_open
@@ -274,21 +316,62 @@ class Jobs:
                 if is_open and row["row"] != after + 1:
                     break
                 result = _result(row, shape)
-                most_bytes -= len(result.id) + len((result.decision or result.error or "").encode())
+                most_bytes -= result.bytes
                 if found and most_bytes < 0:
                     return found, after
                 found.append(result)
                 after = result.number
         return found, after if is_open else None
 
+    def forget_old(self) -> bool:
+        """Delete some rows of a job that ended too long ago, and with the last of them the job.
+
+        Its decisions stay. Whether there may be more to delete. Raises `StorageError`.
+        """
+        if not self._database.rows(_OLDEST, self._too_old()):
+            return False
+        self._database.write(self._delete_some)
+        return True
+
+    def _delete_some(self, connection: sqlite3.Connection) -> None:
+        oldest = connection.execute(_OLDEST, (self._too_old(),)).fetchone()
+        if oldest is None:
+            return
+        seq, project = oldest
+        rows = connection.execute(_OLD_ROWS, (JOB_ROW_BYTES, seq, ROWS_SWEPT)).fetchall()
+        if rows:
+            connection.execute(_DELETE_ROWS, (seq, rows[-1][0]))
+            free(connection, project, sum(size for _, size in rows))
+        if len(rows) < ROWS_SWEPT:
+            connection.execute(_DELETE, (seq,))
+
+    def _check_room(self, connection: sqlite3.Connection, key_id: str | None) -> None:
+        of_all, of_key = connection.execute(_COUNT_OPEN, (key_id,)).fetchone()
+        if of_key >= self._most_open:
+            raise TooManyJobs(f"{of_key} jobs have not ended yet, as many as a key may have")
+        if of_all >= self._most_of_all:
+            raise TooManyJobs(
+                f"{of_all} jobs of all keys have not ended yet, as many as the server takes"
+            )
+
     def _insert_failures(
         self, connection: sqlite3.Connection, failures: Sequence[tuple[JobRow, str]]
-    ) -> Sequence[None]:
-        rows = [(row.job, row.number, row.id, error) for row, error in failures]
-        connection.executemany(_FAIL, rows)
-        for job, *_ in rows:
-            _count(connection, self._now(), job, failed=1)
-        return [None] * len(failures)
+    ) -> Sequence[str | None]:
+        """The project of each row that does not fit into it, None for those that are stored."""
+        room = Room(connection)
+        no_room: list[str | None] = []
+        for row, error in failures:
+            (project,) = connection.execute(_PROJECT, (row.job,)).fetchone()
+            fits = room.takes(project, row.id, error, row_bytes=JOB_ROW_BYTES)
+            no_room.append(None if fits else project)
+            if fits:
+                connection.execute(_FAIL, (row.job, row.number, row.id, error))
+                _count(connection, self._now(), row.job, failed=1)
+        return no_room
+
+    def _too_old(self) -> int:
+        """A job that ended then or before is not kept any more."""
+        return self._now() - limits.JOB_KEPT_DAYS * DAY_MS
 
     def _now(self) -> int:
         return int(self._clock() * 1000)

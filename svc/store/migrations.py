@@ -229,6 +229,10 @@ CREATE TABLE job_rows (
 ) WITHOUT ROWID;
 """
 
+_ENDED_JOBS = """
+CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at IS NOT NULL;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -238,7 +242,7 @@ def shipped() -> tuple[Migration, ...]:
     """
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
-    added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS]
+    added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     return (schema, *added)
 
 

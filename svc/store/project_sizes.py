@@ -1,4 +1,4 @@
-"""How many bytes the decisions of a project may fill, and how many they do.
+"""How many bytes the decisions and the jobs' rows of a project may fill, and how many they do.
 
 Only projects with a limit are counted.
 """
@@ -17,26 +17,33 @@ from svc.store.errors import ProjectFull
 # What a decision fills beside its answers, readings and images, with its places in indexes.
 ROW_BYTES = 600
 
+# What a row of a job fills beside the caller's id and the error, if it has one.
+JOB_ROW_BYTES = 50
+
 # How old the knowledge may be of which projects are full.
 LOOKED_AT_EVERY_S = 1.0
 
 _FULL = "SELECT project FROM project_sizes WHERE bytes + ? > max_bytes"
 _LIMITED = "SELECT project, max_bytes - bytes FROM project_sizes"
 _ADD = "UPDATE project_sizes SET bytes = bytes + ? WHERE project = ?"
+_FREE = "UPDATE project_sizes SET bytes = max(0, bytes - ?) WHERE project = ?"
 _ALL = "SELECT project, max_bytes, bytes FROM project_sizes ORDER BY project"
 _DROP = "DELETE FROM project_sizes WHERE project = ?"
 _SET = (
     "INSERT INTO project_sizes (project, max_bytes, bytes) SELECT :project, :most, "
     "coalesce(sum(length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) "
     "+ coalesce(length(images), 0) + coalesce(length(CAST(tags AS BLOB)), 0) "
-    "+ coalesce(length(CAST(ref AS BLOB)), 0) + :row), 0) FROM decisions WHERE project = :project "
+    "+ coalesce(length(CAST(ref AS BLOB)), 0) + :row), 0) + (SELECT coalesce(sum("
+    "length(CAST(job_rows.id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) + :job_row), 0) "
+    "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) "
+    "FROM decisions WHERE project = :project "
     "ON CONFLICT (project) DO UPDATE SET max_bytes = excluded.max_bytes, bytes = excluded.bytes"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSize:
-    """The limit of a project, and what its decisions fill, in bytes."""
+    """The limit of a project, and what its decisions and rows of jobs fill, in bytes."""
 
     project: str
     max_bytes: int
@@ -54,11 +61,12 @@ class ProjectSizes:
         self._due = 0.0
 
     def set(self, project: str, max_bytes: int | None) -> None:
-        """Bound what the project's decisions fill, None for no bound; it reads all of them once.
+        """Bound what the project fills, None for no bound; all its decisions are read once.
 
         Raises `StorageError`.
         """
-        values = {"project": project, "most": max_bytes, "row": ROW_BYTES}
+        sizes = {"row": ROW_BYTES, "job_row": JOB_ROW_BYTES}
+        values = {"project": project, "most": max_bytes, **sizes}
 
         def write(connection: sqlite3.Connection) -> None:
             if max_bytes is None:
@@ -92,17 +100,25 @@ class Room:
         self._connection = connection
         self._left: dict[str, int] = dict(connection.execute(_LIMITED))
 
-    def takes(self, project: str, *texts: str | None) -> bool:
-        """Count a decision with these texts; False, and not counted, where it does not fit."""
+    def takes(self, project: str, *texts: str | None, row_bytes: int = ROW_BYTES) -> bool:
+        """Count a row with these texts; False, and not counted, where it does not fit.
+
+        `row_bytes` are what the row fills beside them, by default that of a decision.
+        """
         left = self._left.get(project)
         if left is None:
             return True
-        size = ROW_BYTES + sum(len((text or "").encode()) for text in texts)
+        size = row_bytes + sum(len((text or "").encode()) for text in texts)
         if size > left:
             return False
         self._left[project] = left - size
         self._connection.execute(_ADD, (size, project))
         return True
+
+
+def free(connection: sqlite3.Connection, project: str, size: int) -> None:
+    """Count so many bytes of a project no more, inside the transaction that deletes them."""
+    connection.execute(_FREE, (size, project))
 
 
 def full(project: str) -> ProjectFull:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from flask import Blueprint, Response, g
 
 from svc import jsontext, limits
+from svc.deadline import Deadline
 from svc.errors import InvalidRequest, NotFound, RateLimited
 from svc.jsontext import JsonObject
-from svc.schemas import JobRequest, JobRequestSchema
+from svc.schemas import DecisionRequest, JobRequest, JobRequestSchema
 from svc.store import (
     MASTER_KEY,
     Job,
@@ -33,7 +34,7 @@ from svc.web.batch_schemas import (
     ResultsQuerySchema,
 )
 from svc.web.body import LINES, check_parts
-from svc.web.decorators import Decorator, body, fails, path, query, report, response
+from svc.web.decorators import MODEL_FAILURES, Decorator, body, fails, path, query, report, response
 
 NEXT = "x-next-after"
 HOUR_MS = 3_600_000
@@ -48,28 +49,37 @@ _SHOWN = (
 )
 
 
+# Raises an `ApiError` where a request could not be carried out.
+Check = Callable[[DecisionRequest, Deadline], None]
+
+
 class JobDesk:
     """Takes jobs in, and gives out what became of them."""
 
-    def __init__(self, jobs: Jobs, spool: Spool, ring: Callable[[], None]) -> None:
-        """`ring` is called when a job has come."""
-        self._jobs, self._spool, self._ring = jobs, spool, ring
+    def __init__(self, jobs: Jobs, spool: Spool, ring: Callable[[], None], check: Check) -> None:
+        """`ring` is called when a job has come; `check` refuses what no row could be asked."""
+        self._jobs, self._spool, self._ring, self._check = jobs, spool, ring, check
 
-    def submit(self, given: JobRequest, project: str, key_id: str | None) -> JsonObject:
+    def submit(
+        self, given: JobRequest, project: str, key_id: str | None, deadline: Deadline
+    ) -> JsonObject:
         """Take a job in; it is durable on return.
 
-        Raises `InvalidRequest` without a master key, `RateLimited` where the key has too many
-        jobs, and `StorageError`.
+        Raises `InvalidRequest` without a master key, `RateLimited` where there are too many jobs,
+        what `check` raises, and `StorageError`.
         """
         if not self._spool.has_key:
             raise InvalidRequest(
                 f"jobs need {MASTER_KEY} on the server, with which their rows are encrypted while "
                 "they wait; its operator can set it"
             )
+        self._check(replace(given.template, project=project), deadline)
         job = _new(given, project, key_id)
         shown = shown_job(job)
         request = jsontext.dumps(given.shared)
         try:
+            # Before the rows are sealed, which costs far more; and once more with the job.
+            self._jobs.check_room(key_id)
             with self._spool.writing(job.id, request, given.rows):
                 self._jobs.add(job, _kept(shown))
         except TooManyJobs as error:
@@ -113,18 +123,20 @@ def blueprint(desk: JobDesk, once: Decorator) -> Blueprint:
     @body(JobRequestSchema, lines=from_lines, most_parts=limits.JOB_PARTS, held=True)
     @once
     @response(JobSchema, status=202)
-    @fails(504)
+    @fails(*MODEL_FAILURES)
     def submit_job(given: JobRequest) -> JsonObject:
         """Hand in a job: the same questions about up to 100,000 rows.
 
         As one JSON object, or as JSON lines: that object without `rows`, and then a row in each
-        line. Every row is checked before the job is taken. The rows wait encrypted beside the
-        database, and are deleted when the job ends; the server needs `SVC_MASTER_KEY` for it.
-        Each row becomes a decision as `POST /v1/decide` makes it. The request counts against the
-        key's rate, and its rows do not; a key may have {JOBS_OPEN} jobs that have not ended.
+        line. Every row is checked before the job is taken, and so is whether its models have
+        providers. The rows wait encrypted beside the database, and are deleted when the job ends;
+        the server needs `SVC_MASTER_KEY` for it. Each row becomes a decision as `POST /v1/decide`
+        makes it. The request counts against the key's rate, and its rows do not; a key may have
+        {JOBS_OPEN} jobs that have not ended, and all keys together {ALL_JOBS_OPEN}. A job is kept
+        for {JOB_KEPT_DAYS} days after its end.
         """
         project = g.access.project(given.template.project)
-        return desk.submit(given, project, g.access.key_id)
+        return desk.submit(given, project, g.access.key_id, g.deadline)
 
     @routes.get("/v1/batch")
     @query(JobsQuerySchema)

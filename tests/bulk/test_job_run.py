@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -101,13 +102,30 @@ def test_ten_rows_that_fail_in_a_row_are_an_outage_that_no_row_pays_for(
         waits.append(clock.now - since)
         assert len(rows) == 1
         assert not run.failed(rows[0], FAILED)
-    assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
-    clock.now += 60
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128]
+    clock.now += 256
     (row,) = taken(run)
     run.answered(row)
     assert run.waiting_for is None
     clock.now += 10
     assert len(taken(run)) == 15
+    run.close()
+
+
+def test_an_outage_costs_at_most_twenty_rows_in_an_hour(spool: Spool, clock: Clock) -> None:
+    run = begun(spool, clock, 16)
+    for row in taken(run):
+        run.failed(row, FAILED)
+    asked = []
+    for _ in range(3 * 3_600):
+        for row in taken(run):
+            asked.append(clock.now)
+            run.failed(row, FAILED)
+        clock.now += 1
+    hours = range(int(asked[0]), int(asked[-1]), 60)
+    assert max(sum(hour <= at < hour + 3_600 for at in asked) for hour in hours) <= 20
+    # And it is found out soon that the models answer again.
+    assert max(later - earlier for earlier, later in pairwise(asked)) <= 301
     run.close()
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from svc import limits
 from svc.store import ApiKeys, ProjectSizes
 from tests.bulk.conftest import WAIT_S, World, until
 from tests.scripted import Behaviour, Json, Reply, error
@@ -89,7 +90,9 @@ def test_a_row_that_no_model_answers_is_an_error_line_among_answers(world: Make)
 
 def test_a_row_that_cannot_be_asked_is_an_error_line_at_once(world: Make) -> None:
     one = world()
-    job_id = one.submit(3, model="@nowhere/m")
+    job_id = one.submit(3)
+    # It was started again without the provider.
+    one.settings = replace(one.settings, providers={})
     with one.running():
         job = one.ended(job_id)
     assert (job["failed"], one.provider.bodies) == (3, [])
@@ -258,6 +261,63 @@ def test_a_job_of_a_full_project_fails_with_the_reason(world: Make) -> None:
         job = one.ended(job_id, "failed")
     assert "stored as many bytes as it may" in job["reason"]
     assert 0 < job["answered"] < 100 and len(one.results(job_id)) == job["answered"]
+
+
+def test_errors_of_rows_fill_a_project_too(world: Make) -> None:
+    one = world()
+    job_id = one.submit(100)
+    ProjectSizes(one.services.database).set("default", 5_000)
+    one.settings = replace(one.settings, providers={})
+    with one.running():
+        job = one.ended(job_id, "failed")
+    assert "stored as many bytes as it may" in job["reason"]
+    assert 0 < job["failed"] < 40 and len(one.results(job_id)) == job["failed"]
+
+
+def test_a_file_that_is_damaged_is_read_no_further_while_its_jobs_end_is_not_stored(
+    world: Make,
+) -> None:
+    one = world()
+    rows = [{"id": str(n), "state": "Dog " * 30_000} for n in range(6)]
+    job_id, other = one.submit(rows=rows), one.submit(1)
+    path = one.services.spool.folder / job_id
+    data = path.read_bytes()
+    # The first of several blocks.
+    path.write_bytes(data[:9_000] + b"x" + data[9_001:])
+    with sqlite3.connect(one.settings.db) as connection:
+        connection.execute(
+            "CREATE TRIGGER broken BEFORE UPDATE ON jobs WHEN NEW.status = 'failed' "
+            "BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+    with one.running():
+        one.ended(other)
+        time.sleep(1.5)
+        assert one.job(job_id)["status"] in ("waiting", "running")
+        with sqlite3.connect(one.settings.db) as connection:
+            connection.execute("DROP TRIGGER broken")
+        connection.close()
+        assert "damaged" in one.ended(job_id, "failed")["reason"]
+    assert len(one.provider.bodies) == 1 and "Cat 1." in prompt(one.provider.bodies[0])
+
+
+def test_jobs_that_ended_long_ago_are_deleted_and_their_decisions_stay(world: Make) -> None:
+    one = world()
+    old, young = one.submit(3), one.submit(2)
+    with one.running():
+        one.ended(old)
+        one.ended(young)
+    with sqlite3.connect(one.settings.db) as connection:
+        month_ms = limits.JOB_KEPT_DAYS * 86_400_000
+        connection.execute("UPDATE jobs SET ended_at = ended_at - ? WHERE id = ?", (month_ms, old))
+    for place in (old, f"{old}/results"):
+        assert one.client.get(f"/v1/batch/{place}").status_code == 404
+    assert [job["id"] for job in one.client.get("/v1/batch").get_json()["jobs"]] == [young]
+    count = "SELECT count(*) FROM job_rows"
+    with one.running():
+        until(lambda: connection.execute(count).fetchone() == (2,))
+    assert connection.execute("SELECT count(*) FROM decisions").fetchone() == (5,)
+    connection.close()
+    assert len(one.results(young)) == 2
 
 
 def test_a_job_whose_inputs_are_gone_fails_and_says_so(world: Make) -> None:

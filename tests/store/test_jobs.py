@@ -12,6 +12,8 @@ from svc.store import (
     JobStatus,
     KeptAnswer,
     KeptAnswers,
+    ProjectFull,
+    ProjectSizes,
     StorageError,
     TooManyJobs,
     UnknownJob,
@@ -146,6 +148,93 @@ def test_a_key_has_only_so_many_open_jobs(database):
     stored(jobs, api_key="key_1")
     jobs.end(first.id, JobStatus.CANCELLED)
     stored(jobs)
+
+
+def test_all_keys_together_have_only_so_many_open_jobs(database):
+    jobs = Jobs(database, most_of_all=2)
+    first = stored(jobs, api_key="key_1")
+    jobs.check_room("key_3")
+    stored(jobs, api_key="key_2")
+    with pytest.raises(TooManyJobs, match="of all keys"):
+        jobs.check_room("key_3")
+    with pytest.raises(TooManyJobs, match="of all keys"):
+        stored(jobs, api_key="key_3")
+    jobs.end(first.id, JobStatus.CANCELLED)
+    stored(jobs, api_key="key_3")
+
+
+def test_a_page_counts_the_bytes_of_ids_as_they_are_sent(jobs):
+    job = stored(jobs, rows=10)
+    for number in range(1, 11):
+        jobs.fail(JobRow(job.seq, number, "\U0001f600" * 128), "{}")
+    # Each of 128 characters of four bytes.
+    assert results(jobs, job, most_bytes=1_200) == ([1, 2], 2)
+    job = stored(jobs, rows=10)
+    for number in range(1, 11):
+        jobs.fail(JobRow(job.seq, number, "\1" * 128), "{}")
+    # As JSON each takes six.
+    assert results(jobs, job, most_bytes=1_700) == ([1, 2], 2)
+
+
+class Clock:
+    now = 1_000_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_job_is_there_for_thirty_days_after_its_end(database):
+    clock = Clock()
+    jobs = Jobs(database, clock)
+    job, going_on = stored(jobs, rows=1), stored(jobs, rows=1)
+    jobs.fail(JobRow(job.seq, 1, "a"), "{}")
+    clock.now += 30 * 86_400 - 1
+    assert not jobs.forget_old()
+    assert jobs.get(job.id).status == "done" and results(jobs, job) == ([1], None)
+    clock.now += 1
+    for gone in (lambda: jobs.get(job.id), lambda: results(jobs, job)):
+        with pytest.raises(UnknownJob):
+            gone()
+    assert [one.id for one in jobs.page("default", 10).jobs] == [going_on.id]
+    with pytest.raises(UnknownJob):
+        jobs.page("default", 10, job.id)
+    assert jobs.forget_old() and not jobs.forget_old()
+    assert database.rows("SELECT id FROM jobs")[0]["id"] == going_on.id
+
+
+def test_old_jobs_are_deleted_in_steps_and_free_the_bytes_of_their_project(database):
+    clock = Clock()
+    jobs, sizes = Jobs(database, clock), ProjectSizes(database)
+    sizes.set("default", 1_000_000)
+    Decisions(database).add(record())
+    (before,) = sizes.all()
+    job = stored(jobs, rows=2_500)
+    with ThreadPoolExecutor(16) as threads:
+        rows = [JobRow(job.seq, number, f"r{number}") for number in range(1, 2_501)]
+        list(threads.map(lambda row: jobs.fail(row, "{}"), rows))
+    assert sizes.all()[0].bytes > before.bytes + 2_500 * 50
+    clock.now += 30 * 86_400
+    steps = 0
+    while jobs.forget_old():
+        steps += 1
+        assert len(database.rows("SELECT row FROM job_rows")) == max(0, 2_500 - steps * 1_000)
+    assert steps == 3
+    assert sizes.all() == [before]
+
+
+def test_rows_of_jobs_fill_a_project_whenever_its_limit_was_set(jobs, database):
+    sizes, decisions = ProjectSizes(database), Decisions(database)
+    sizes.set("default", 1_000_000)
+    job = stored(jobs, rows=3)
+    decisions.add(record(), JobRow(job.seq, 1, "ä"))
+    jobs.fail(JobRow(job.seq, 2, "b"), '{"message":"Não"}')
+    (counted,) = sizes.all()
+    sizes.set("default", 1_000_000)
+    assert sizes.all() == [counted]
+    sizes.set("default", counted.bytes)
+    with pytest.raises(ProjectFull, match="default"):
+        jobs.fail(JobRow(job.seq, 3, "c"), "{}")
+    assert jobs.get(job.id).failed == 1
 
 
 def test_the_answer_for_repeats_is_kept_with_the_job(jobs, database):

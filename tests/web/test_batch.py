@@ -18,7 +18,15 @@ from werkzeug.test import TestResponse
 
 from svc import limits
 from svc.app import create_app
-from svc.store import ApiKeys, JobRow, JobStatus, KeptAnswer, KeptAnswers, StorageError
+from svc.store import (
+    ApiKeys,
+    JobRow,
+    JobStatus,
+    KeptAnswer,
+    KeptAnswers,
+    ProjectSizes,
+    StorageError,
+)
 from tests.store.records import record
 from tests.web.conftest import Start
 from tests.web.models import ANIMAL, decision
@@ -303,6 +311,41 @@ def test_a_key_has_only_so_many_jobs_that_have_not_ended(app: Flask, client: Fla
     assert answer.headers["Retry-After"] == "60"
     assert len(spooled(app)) == limits.JOBS_OPEN
     client.post(f"/v1/batch/{made[0]}/cancel")
+    assert submitted(client).status_code == 202
+
+
+def test_a_job_that_is_one_too_many_is_refused_before_its_rows_are_sealed(
+    app: Flask, client: FlaskClient
+) -> None:
+    for _ in range(limits.JOBS_OPEN):
+        submitted(client)
+    spool = app.extensions["svc"].spool
+    before = spool.folder.stat().st_mtime_ns
+    assert submitted(client).status_code == 429
+    assert spool.folder.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"model": "@nowhere/m"}, "provider 'nowhere' is not configured"),
+        ({"model": {"council": ["@scripted/m", "@nowhere/m"]}}, "provider 'nowhere'"),
+        ({"model": "@scripted/m\n"}, "model: an id holds printable characters only"),
+    ],
+)
+def test_a_job_whose_models_no_row_could_be_asked_is_refused_as_a_request_is(
+    app: Flask, client: FlaskClient, fields: Mapping[str, Any], words: str
+) -> None:
+    message = assert_error(submitted(client, **fields), 422, "invalid_request")
+    live = client.post("/v1/decide", json=decision(**fields)).get_json()["error"]
+    assert words in message and message == live["message"]
+    assert spooled(app) == [] and client.get("/v1/batch").get_json()["jobs"] == []
+
+
+def test_a_job_of_a_full_project_is_refused(app: Flask, client: FlaskClient) -> None:
+    ProjectSizes(app.extensions["svc"].database).set("shop", 10)
+    message = assert_error(submitted(client, project="shop"), 422, "invalid_request")
+    assert "as many bytes as it may" in message
     assert submitted(client).status_code == 202
 
 
