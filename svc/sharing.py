@@ -147,7 +147,7 @@ def _look(lock: ProcessLock, before: int, looks: int) -> tuple[int, int]:
     `before` and `looks` are what the last look returned.
     """
     pid = lock.holder()
-    if not pid or pid == os.getpid() or not _is_stopped(pid):
+    if not pid or pid == os.getpid() or not is_stopped(pid):
         return 0, 0
     looks = looks + 1 if pid == before else 1
     if looks >= LOOKS and lock.holder() == pid:
@@ -157,7 +157,7 @@ def _look(lock: ProcessLock, before: int, looks: int) -> tuple[int, int]:
     return pid, looks
 
 
-def _is_stopped(pid: int) -> bool:
+def is_stopped(pid: int) -> bool:
     """Whether a process was stopped, by a signal or a debugger, or is writing its core."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()

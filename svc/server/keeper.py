@@ -19,7 +19,8 @@ from typing import Any
 
 from svc.errors import SettingsError
 from svc.server.forks import end_with_master, name_process, unblock_stop_signals
-from svc.sharing import Bell
+from svc.server.pulse import Pulse
+from svc.sharing import Bell, is_stopped
 
 # Runs jobs until there are none, or the event is set.
 RunJobs = Callable[[threading.Event], None]
@@ -42,8 +43,15 @@ PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 LONG_LIFE_S = 60.0
 
+# A process that runs jobs and gave no sign of life for so long is killed.
+SILENT_S = 15.0
+
 # The pause between two looks at whether the keeper has ended.
 END_LOOK_S = 0.05
+
+# The pause between two looks that find the keeper stopped. A group of processes that is continued
+# together is not continued at one instant.
+STOPPED_LOOK_S = 0.2
 
 # The signals by which a master is told what it has to do.
 _OF_THE_MASTER = (
@@ -64,9 +72,16 @@ class Keeper:
         self._fork(0.0)
 
     def renew(self) -> None:
-        """Fork another one where it has ended by itself, or was killed."""
-        if os.getpid() == self._master and not self._stopping and self._has_ended():
+        """Fork another one where it has ended by itself, or was killed; a stopped one is killed.
+
+        To be called when the system tells the master of a child, that it was stopped too.
+        """
+        if os.getpid() != self._master or self._stopping:
+            return
+        if self._has_ended():
             self._fork(PAUSE_S)
+        elif self._was_stopped():
+            self._send(signal.SIGKILL)
 
     def kill(self) -> None:
         """End it at once, and the process that runs jobs with it."""
@@ -93,6 +108,12 @@ class Keeper:
     def _send(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, number)
+
+    def _was_stopped(self) -> bool:
+        if not is_stopped(self._pid):
+            return False
+        time.sleep(STOPPED_LOOK_S)
+        return is_stopped(self._pid)
 
     def _has_ended(self) -> bool:
         try:
@@ -133,7 +154,7 @@ def _keep(run: RunJobs, bell: Bell, delay_s: float, master: int) -> None:
         # Not said by the master, which a signal may have interrupted in the midst of a line.
         log.error("the process that keeps jobs running had ended; this is another one")
     due, pause_s, next_at = True, PAUSE_S, time.monotonic() + delay_s
-    pid, began = 0, 0.0
+    pid, began, pulse = 0, 0.0, Pulse()
     while not (stopping.is_set() and not pid):
         rung, now = bell.wait(LOOK_EVERY_S), time.monotonic()
         due = rung or due or now - began >= UNASKED_EVERY_S
@@ -146,6 +167,7 @@ def _keep(run: RunJobs, bell: Bell, delay_s: float, master: int) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
             if status is None:
+                _kill_where_silent(pid, pulse, now)
                 continue
             pid = 0
             if status:
@@ -158,19 +180,31 @@ def _keep(run: RunJobs, bell: Bell, delay_s: float, master: int) -> None:
         if due and now >= next_at and not stopping.is_set():
             # What comes from here on is found by the process itself, or rings again.
             due, began = False, now
-            pid = _start(run)
+            pulse = Pulse()
+            pid = _start(run, pulse)
 
 
-def _start(run: RunJobs) -> int:
+def _start(run: RunJobs, pulse: Pulse) -> int:
     """Fork the process that runs jobs; its id."""
     keeper = os.getpid()
     pid = os.fork()
     if not pid:
-        _become(lambda: _run(run), keeper)
+        _become(lambda: _run(run, pulse), keeper)
     return pid
 
 
-def _run(run: RunJobs) -> None:
+def _kill_where_silent(pid: int, pulse: Pulse, now: float) -> None:
+    """End a process that was stopped or hangs, so that another one goes on with the jobs."""
+    if pulse.silent_s(now, LOOK_EVERY_S) >= SILENT_S:
+        log.error(
+            "the process that runs jobs gave no sign of life for %g s: it is killed", SILENT_S
+        )
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _run(run: RunJobs, pulse: Pulse) -> None:
+    pulse.beat()
     stopping = _stop_signal()
     with contextlib.suppress(OSError):
         os.nice(NICENESS)

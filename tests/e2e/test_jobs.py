@@ -109,6 +109,23 @@ def test_whichever_process_of_jobs_is_killed_each_row_is_answered_once(
     assert_each_row_once(db, lines, ROWS)
 
 
+@pytest.mark.parametrize("which", ["runner", "keeper"])
+def test_a_process_of_jobs_that_is_stopped_is_replaced(
+    db: Path, demo: DemoServer, which: str
+) -> None:
+    with Server(db, **settings(demo)) as server:
+        job_id = submitted(server)
+        until(lambda: job(server, job_id)["answered"] > 50)
+        stopped = getattr(server, which)
+        os.kill(stopped, signal.SIGSTOP)
+        assert done(server, job_id)["answered"] == ROWS
+        assert getattr(server, which) != stopped
+        lines = results(server, job_id)
+        assert server.stop() == 0
+        assert ("no sign of life" in server.log) == (which == "runner")
+    assert_each_row_once(db, lines, ROWS)
+
+
 @pytest.mark.parametrize("master_alone", [False, True])
 def test_a_job_survives_servers_that_are_killed_at_random_instants(
     db: Path, demo: DemoServer, master_alone: bool
