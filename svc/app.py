@@ -25,6 +25,7 @@ from svc.web import (
     export,
     feedback,
     hooks,
+    job_desk,
     keys,
     lint,
     models,
@@ -74,7 +75,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(systemone.blueprint(services.core.engine, repeated))
     app.register_blueprint(dialects.blueprint(services.core.engine, repeated))
     engine = services.core.engine
-    jobs = batch.JobDesk(services.jobs, services.spool, shared.bell.ring, engine.check)
+    jobs = job_desk.JobDesk(services.jobs, services.spool, shared.bell.ring, engine.check)
     app.register_blueprint(batch.blueprint(jobs, repeated))
     app.register_blueprint(feedback.blueprint(services.learner, repeated))
     app.register_blueprint(calibration.blueprint(services.reporter))
