@@ -28,7 +28,8 @@ from svc.store.errors import (
     UnknownJob,
     UnreadableKey,
 )
-from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, RowResult, new_id
+from svc.store.job_results import RowResult
+from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, new_id
 from svc.store.judgements import Judgement, Judgements
 from svc.store.kept_answers import KeptAnswer, KeptAnswers
 from svc.store.keys import PREFIX, ApiKey, ApiKeys

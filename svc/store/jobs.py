@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from svc import jsontext, limits
-from svc.jsontext import JsonObject
+from svc import limits
 from svc.records import Decision
-from svc.store import ids
-from svc.store.audit_pages import ANSWERS
+from svc.store import job_results
 from svc.store.database import Database
 from svc.store.errors import TooManyJobs, UnknownJob
+from svc.store.job_results import RowResult, Shape
 from svc.store.kept_answers import KeptAnswer, keep
 from svc.store.project_sizes import JOB_ROW_BYTES, Room, free, full
 
@@ -30,9 +29,6 @@ DAY_MS = 86_400_000
 # So many rows of old jobs are deleted in one transaction, for which all others wait that store
 # anything.
 ROWS_SWEPT = 1_000
-
-# What a line of results has beside the row's id and its decision or error.
-_LINE_BYTES = 40
 
 
 class JobStatus(StrEnum):
@@ -93,25 +89,6 @@ class JobPage:
     next_before: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RowResult:
-    """What became of a row: the JSON of its decision, or that of its error."""
-
-    number: int
-    id: str
-    decision: str | None
-    error: str | None
-
-    @property
-    def bytes(self) -> int:
-        """About how many a line of results has with it."""
-        texts = (jsontext.dumps(self.id), self.decision or self.error or "")
-        return _LINE_BYTES + sum(len(text.encode()) for text in texts)
-
-
-# Makes JSON of a decision from its fields, and from its answers and tags as JSON.
-Shape = Callable[[JsonObject, str, str | None], str]
-
 _COLUMNS = (
     "seq, id, project, api_key, status, reason, waiting_for, created_at, expires_at, ended_at, "
     "ends_at, rows, answered, failed, cost_usd"
@@ -168,17 +145,6 @@ WHERE seq = :job
 _IS_OPEN = f"SELECT 1 FROM jobs WHERE seq = ? AND {_OPEN}"
 _SETTLED = "SELECT row FROM job_rows WHERE job = ?"
 _IS_SETTLED = "SELECT 1 FROM job_rows WHERE job = ? AND row = ?"
-# The fields of a decision that its caller reads, in their order.
-_SHOWN = (
-    *("ref", "model", "mode", "latency_ms", "cost_usd", "cached", "debiased", "project"),
-    "config",
-)
-_RESULTS = f"""
-SELECT job_rows.row, job_rows.id AS row_id, error, debiased, decisions.id AS ulid, {ANSWERS}, tags,
-       ref, model, mode, latency_ms, cost_usd, cached, project, config
-FROM job_rows LEFT JOIN decisions ON decisions.seq = decision_seq
-WHERE job = ? AND row > ? ORDER BY row
-"""
 # A seq after every other.
 _NEWEST = 2**63 - 1
 
@@ -306,22 +272,12 @@ class Jobs:
         together at most, but for the first. `shape` makes JSON of a decision.
         Raises `UnknownJob` and `StorageError`.
         """
-        found: list[RowResult] = []
         with self._database.read() as connection:
-            job = connection.execute(_GET, (job_id, self._too_old())).fetchone()
-            if job is None:
+            found = connection.execute(_GET, (job_id, self._too_old())).fetchone()
+            if found is None:
                 raise UnknownJob("there is no such job")
-            is_open = _job(job).is_open
-            for row in connection.execute(_RESULTS, (job["seq"], after)):
-                if is_open and row["row"] != after + 1:
-                    break
-                result = _result(row, shape)
-                most_bytes -= result.bytes
-                if found and most_bytes < 0:
-                    return found, after
-                found.append(result)
-                after = result.number
-        return found, after if is_open else None
+            job = _job(found)
+            return job_results.page(connection, job.seq, job.is_open, after, most_bytes, shape)
 
     def forget_old(self) -> bool:
         """Delete some rows of a job that ended too long ago, and with the last of them the job.
@@ -409,13 +365,3 @@ def _count(
 def _job(row: sqlite3.Row) -> Job:
     values = dict(zip(row.keys(), row, strict=True))
     return Job(**{**values, "status": JobStatus(values["status"])})
-
-
-def _result(row: sqlite3.Row, shape: Shape) -> RowResult:
-    decision = None
-    if row["ulid"] is not None:
-        fields = {name: row[name] for name in _SHOWN}
-        flags = {name: bool(row[name]) for name in ("cached", "debiased")}
-        shown = {"id": ids.text(row["ulid"]), **fields, **flags}
-        decision = shape(shown, row["answers"], row["tags"])
-    return RowResult(row["row"], row["row_id"], decision, row["error"])
