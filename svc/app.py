@@ -74,8 +74,13 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(decide.blueprint(services.core.engine, repeated))
     app.register_blueprint(systemone.blueprint(services.core.engine, repeated))
     app.register_blueprint(dialects.blueprint(services.core.engine, repeated))
-    engine = services.core.engine
-    jobs = job_desk.JobDesk(services.jobs, services.spool, shared.bell.ring, engine.check)
+    jobs = job_desk.JobDesk(
+        services.jobs,
+        services.spool,
+        shared.bell.ring,
+        services.core.engine.check,
+        services.batches.settled,
+    )
     app.register_blueprint(batch.blueprint(jobs, repeated))
     app.register_blueprint(feedback.blueprint(services.learner, repeated))
     app.register_blueprint(calibration.blueprint(services.reporter))

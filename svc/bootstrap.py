@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from svc import limits
 from svc.engine.ask import Asker
+from svc.engine.batched import BatchPlanner
 from svc.engine.cache import DecisionCache
 from svc.engine.calls import CallPool, Calls
 from svc.engine.debias import BothOrders, DebiasMemory
@@ -174,6 +175,23 @@ class Services:
         """Requests that name a model may use what the operator named."""
         usual = self.core.router.trouble(PINS[self.settings.latest_config])
         return "no provider is configured" if usual and not self.settings.providers else ""
+
+    @property
+    def batches(self) -> BatchPlanner:
+        """Says who answers requests in batches."""
+        settings = self.settings
+        return BatchPlanner(self.core.router, settings.latest_config, settings.daily_limit)
+
+    def replaying(self, replies: Replies, known: Mapping[str, Traits]) -> Core:
+        """The engine that reads replies of models from `replies`, see `assemble_replay`."""
+        return assemble_replay(
+            self.settings,
+            replies,
+            known,
+            journal=self.decisions,
+            salt=self.database.salt,
+            knowledge=_with_room(ProjectSizes(self.database), Library(self.labels).knowledge),
+        )
 
     def close(self) -> None:
         """Stop in order: the calls under way, what waits for them, the writer with its queue."""

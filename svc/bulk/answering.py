@@ -90,6 +90,14 @@ class Answering:
         except ProjectFull as refused:
             raise JobFails(refused.message) from None
 
+    def keep(self, row: JobRow, decision: Decision, seconds: float) -> None:
+        """Store the decision of a row, which took so long.
+
+        Raises `ProjectFull`, and `StorageError` as `answer` does.
+        """
+        self._keep(row, decision)
+        self._counted(seconds, decision)
+
     def _keep(self, row: JobRow, decision: Decision) -> str:
         """Store the decision of a row: it was paid, and is not given up for a full disk."""
         stored: list[str] = []

@@ -6,7 +6,7 @@ It is a folder, in which every file is there whole or not at all:
     000003/            a block of rows
         01.round       the batches of its first round, whose calls are all written by then
         01-00.calls    the calls of a batch, until it has ended
-        01-00.json     what is known of it at the provider
+        01-00.json     what is known of it at the provider, until nothing of it is left there
         01-00.replies  its results
 
 The rows of a block are replayed until they want no further call. What they want, and the book does
@@ -19,30 +19,41 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from svc.batch import Form, InputLine
 from svc.bulk.durable import whole, write_json
 from svc.bulk.replay import Replay
+from svc.bulk.sealing import UNSEALED, Sealing
 from svc.bulk.wanted import BatchFile, Wanted
 from svc.errors import SettingsError
 from svc.jsontext import JsonObject
 from svc.providers import BatchClient, Reply, Traits, as_text, from_text
 from svc.records import Model
 
+# The most rows of a block, and the calls of one: a batch of a provider.
+BLOCK_ROWS = 10_000
+BLOCK_CALLS = 50_000
+
 
 class Book:
     """The replies of one run, and what was known of its models when it began."""
 
-    def __init__(self, folder: Path, apis: Mapping[str, BatchClient], record: bytes) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        apis: Mapping[str, BatchClient],
+        record: bytes,
+        sealing: Sealing = UNSEALED,
+    ) -> None:
         """`apis` are the Batch APIs of the run's providers by their names.
 
-        `record` tells the run from others. Raises `SettingsError` where the folder cannot be used.
+        `record` tells the run from others; calls and replies have this `sealing`.
+        Raises `SettingsError` where the folder cannot be used.
         """
-        self.folder, self.apis = folder, apis
+        self.folder, self.apis, self.sealing = folder, apis, sealing
         self._of = hashlib.sha256(record).hexdigest()
         self._replay: Replay | None = None
         try:
@@ -72,9 +83,15 @@ class Book:
                 "way; --restart cancels them and starts again"
             )
 
-    def know(self, known: Mapping[str, Traits]) -> None:
-        """Keep the traits of the models, for all of the run."""
+    @property
+    def block_rows(self) -> int | None:
+        """How many rows a block has, where that was kept."""
+        return self._facts.get("block_rows")
+
+    def know(self, known: Mapping[str, Traits], block_rows: int | None = None) -> None:
+        """Keep the traits of the models, and the rows of a block, for all of the run."""
         self._facts["known"] = {model: as_text(traits) for model, traits in known.items()}
+        self._facts["block_rows"] = block_rows
         write_json(self.folder / "book.json", self._facts)
 
     def block(self, number: int) -> Block:
@@ -93,6 +110,12 @@ class Book:
     def opened(self, replay: Replay) -> None:
         """Give replies from this replay from now on."""
         self._replay = replay
+
+    def strip(self) -> None:
+        """Delete the calls and the replies, which somebody has written or read, for good."""
+        for path in self.folder.glob("*/*"):
+            if path.suffix not in (".json", ".round"):
+                path.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Delete all of it, so that never a part of it is left under its name."""
@@ -129,40 +152,33 @@ class Block:
     def batches(self) -> list[BatchFile]:
         """The batches of all rounds so far, in their order."""
         listed = [one for path in self._rounds for one in json.loads(path.read_bytes())]
-        return [BatchFile(folder=self.folder, **one) for one in listed]
+        sealing = self.book.sealing
+        return [BatchFile(folder=self.folder, sealing=sealing, **one) for one in listed]
 
     @property
     def _rounds(self) -> list[Path]:
         return sorted(self.folder.glob("*.round"))
 
-    def keep_rows(self, lines: Iterable[InputLine]) -> None:
-        """Write the rows down, which an input may give only once."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        with (self.folder / "rows").open("w", encoding="ascii") as file:
-            for line in lines:
-                data = None if line.data is None else line.data.decode("latin-1")
-                file.write(f"{json.dumps([line.number, data, line.error])}\n")
-
-    def rows(self, form: Form) -> Iterator[InputLine]:
-        """The rows, whose input has this form."""
-        with (self.folder / "rows").open(encoding="ascii") as file:
-            for text in file:
-                number, data, error = json.loads(text)
-                encoded = None if data is None else data.encode("latin-1")
-                yield InputLine(number, encoded, form, error)
-
     @contextmanager
     def replay(self) -> Iterator[Replay]:
         """A replay of its rows; the calls that they want are the next round after this."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        sealing = self.book.sealing
         with ExitStack() as stack:
             files = [stack.enter_context(one.replies.open("rb")) for one in self.batches]
             number = len(self._rounds) + 1
             name = f"svc-{self.book.run}-{self.number:06}"
-            wanted = stack.enter_context(Wanted(self.folder, number, name, self.book.apis))
-            replay = Replay(files, wanted.add)
+            room = Wanted(self.folder, number, name, self.book.apis, sealing)
+            wanted = stack.enter_context(room)
+            replay = Replay(files, wanted.add, sealing)
             self.book.opened(replay)
             yield replay
             listed = wanted.written()
             if listed:
                 with whole(self.folder / f"{number:04}.round") as file:
                     file.write(json.dumps(listed).encode())
+
+
+def rows_of_block(calls: int) -> int:
+    """How many rows a block has, where each makes about so many `calls`."""
+    return max(1, min(BLOCK_ROWS, BLOCK_CALLS // max(1, calls)))

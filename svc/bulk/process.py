@@ -6,6 +6,7 @@ import threading
 
 from svc.bootstrap import Services, Shared, build
 from svc.bulk.answering import Answering
+from svc.bulk.batched_jobs import BatchedJobs
 from svc.bulk.runner import IDLE_S, Runner
 from svc.settings import Settings
 from svc.store import Database, Jobs, Spool, UnknownJob
@@ -49,7 +50,7 @@ def _has_work(settings: Settings, shared: Shared, stop: threading.Event) -> bool
         while not stop.is_set() and jobs.forget_old():
             stop.wait(SWEPT_EVERY_S)
         spool = Spool(database, settings.db, settings.master_key)
-        return bool(spool.files() or jobs.open())
+        return bool(spool.files() or spool.books() or jobs.open())
     finally:
         database.close()
 
@@ -66,7 +67,9 @@ def _run(services: Services, stop: threading.Event, idle_s: float) -> None:
     def revoked() -> set[str]:
         return {key.id for key in services.keys.all() if key.revoked_at is not None}
 
-    services.spool.sweep(is_open)
     parts = (services.core.engine, services.decisions.add, jobs)
     answering = Answering(*parts, stop, services.metrics.decided)
-    Runner(jobs, services.spool, answering, stop, revoked, idle_s=idle_s).run()
+    batched = BatchedJobs(services, answering)
+    services.spool.sweep(is_open)
+    batched.sweep(is_open)
+    Runner(jobs, services.spool, answering, stop, revoked, batched, idle_s=idle_s).run()

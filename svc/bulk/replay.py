@@ -2,7 +2,7 @@
 
 A call has its id from its row, its provider and its body, so that the same row asks for the same
 replies however often it is replayed. A line of a file of replies is the id, the HTTP status and the
-body of a reply.
+sealed body of a reply.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
+from svc.bulk.sealing import UNSEALED, Sealing
 from svc.errors import Pending
 from svc.providers import Reply
 from svc.records import Model
@@ -37,13 +38,16 @@ class Replay:
     """Gives the replies of a block's rows."""
 
     def __init__(
-        self, files: Sequence[BinaryIO], want: Callable[[str, Model, bytes], None]
+        self,
+        files: Sequence[BinaryIO],
+        want: Callable[[str, Model, bytes], None],
+        sealing: Sealing = UNSEALED,
     ) -> None:
-        """`files` are those of replies, the earliest first.
+        """`files` are those of replies, the earliest first, whose bodies have this `sealing`.
 
         `want` is told of a call without a reply: its id, the model and the body.
         """
-        self._files, self._want = files, want
+        self._files, self._want, self._sealing = files, want, sealing
         # For each id the number of its place; four numbers a place take less than an object.
         self._places: dict[bytes, int] = {}
         self._numbers = array("q")
@@ -57,19 +61,24 @@ class Replay:
         self._asked.clear()
 
     def reply(self, model: Model, body: bytes) -> Reply:
-        """The model's reply to a call of the row. Raises `Pending` where there is none yet."""
+        """The model's reply to a call of the row.
+
+        Raises `Pending` where there is none yet, and `SvcError` where it cannot be opened.
+        """
         asked = hashlib.blake2b(b"%s %s" % (model.provider.encode(), body), digest_size=_ID_BYTES)
         same = asked.digest()
         # A decision may make the same call twice, for two members of a council.
         asked.update(b" %d %d" % (self._row, self._asked[same]))
         self._asked[same] += 1
+        call = asked.hexdigest()
         place = self._places.get(asked.digest())
         if place is None:
-            self._want(asked.hexdigest(), model, body)
+            self._want(call, model, body)
             raise Pending("the reply to a call is not there yet")
         file, at, length, status = self._numbers[4 * place : 4 * place + 4]
         self._files[file].seek(at)
-        return Reply(status or _UNAVAILABLE, {}, self._files[file].read(length))
+        sealed = self._files[file].read(length)
+        return Reply(status or _UNAVAILABLE, {}, self._sealing.open(label(call, status), sealed))
 
     def _index(self) -> None:
         """Note where each reply stands that counts."""
@@ -83,8 +92,14 @@ class Replay:
                 if not _again(int(status)) or tries[call] >= TRIES:
                     self._places[call] = len(self._numbers) // 4
                     start = at + len(line) - len(body)
-                    self._numbers.extend((number, start, len(body), int(status)))
+                    length = len(body.rstrip(b"\n"))
+                    self._numbers.extend((number, start, length, int(status)))
                 at += len(line)
+
+
+def label(call: str, status: int) -> str:
+    """Under which the body of a reply is sealed."""
+    return f"{call} {status}"
 
 
 def _again(status: int) -> bool:

@@ -9,45 +9,37 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, groupby
 
 from svc.batch import Form, InputLine, Kind, Result
 from svc.bulk.answered import Answered
-from svc.bulk.book import Block, Book
-from svc.bulk.sending import RoundsEnd, Sending
+from svc.bulk.block_lines import BlockLines
+from svc.bulk.block_rounds import BlockRounds, how_far, under_way
+from svc.bulk.book import Book, rows_of_block
+from svc.bulk.sending import LOOKS, RoundsEnd, Sending
 from svc.errors import Pending
-
-# The most rows of a block, and the calls of one: a batch of a provider.
-BLOCK_ROWS = 10_000
-BLOCK_CALLS = 50_000
 
 Work = Callable[[InputLine], Result]
 
 
-@dataclass(slots=True)
-class _Running:
-    """A block with the batches of its present round."""
+@dataclass(slots=True, kw_only=True)
+class _Running(BlockRounds):
+    """A block with its lines, the form of these, and their results."""
 
-    block: Block
+    lines: BlockLines
     form: Form
     results: Answered
-    round: int = 0
-    sendings: list[Sending] = field(default_factory=list)
-    answered: bool = False
-
-    @property
-    def due(self) -> bool:
-        """Whether its rows are to be replayed."""
-        return not self.answered and all(one.over for one in self.sendings)
 
 
-def cancel(book: Book) -> None:
-    """Ask providers to carry out no more of the batches that are under way."""
-    for block in book.blocks():
-        for file in block.batches:
-            if file.provider in book.apis:
-                Sending(file, book.apis[file.provider], 0.0).cancel()
+def give_up(book: Book) -> int:
+    """Have providers carry out no more of what the book has sent, and delete its files.
+
+    Returns of how many batches something is left at a provider, as far as that is known.
+    """
+    batches = [one for block in book.blocks() for one in block.batches if one.provider in book.apis]
+    sendings = [Sending(one, book.apis[one.provider], 0.0) for one in batches]
+    return sum(not any(one.give_up() for _ in range(LOOKS)) for one in sendings)
 
 
 class Rounds:
@@ -70,7 +62,7 @@ class Rounds:
         """
         self._book, self._work, self._poll_s = book, work, poll_s
         self._pause, self._tell = pause, tell
-        self._rows = max(1, min(BLOCK_ROWS, BLOCK_CALLS // max(1, calls)))
+        self._rows = rows_of_block(calls)
         self._running: deque[_Running] = deque()
         self._told = ""
 
@@ -90,11 +82,12 @@ class Rounds:
     def _begin(self, number: int, rows: Iterator[InputLine]) -> None:
         block = self._book.block(number)
         first = next(rows)
-        block.keep_rows(chain([first], rows))
-        running = _Running(block, first.form, Answered(block.folder))
+        kept, results = BlockLines(block.folder), Answered(block.folder)
+        kept.keep(chain([first], rows))
+        running = _Running(block, lines=kept, form=first.form, results=results)
         running.results.forget()
         self._running.append(running)
-        self._open(running)
+        running.open(self._poll_s)
         self._advance(running)
 
     def _finished(self) -> Iterator[Result]:
@@ -118,21 +111,11 @@ class Rounds:
         while running.due:
             self._replay(running)
 
-    def _open(self, running: _Running) -> None:
-        """Go on with the batches of the round that the book has last."""
-        batches = running.block.batches
-        running.round = max([int(one.stem.partition("-")[0]) for one in batches], default=0)
-        running.sendings = [
-            Sending(one, self._book.apis[one.provider], self._poll_s)
-            for one in batches
-            if not one.replies.exists()
-        ]
-
     def _replay(self, running: _Running) -> None:
         """Make the decisions that lacked replies; the next round is sent where some still do."""
         pending = 0
         with running.block.replay() as replay, running.results.renewed() as results:
-            for line in running.block.rows(running.form):
+            for line in running.lines.read(running.form):
                 self._pause(0)
                 if results.has(line.number):
                     continue
@@ -143,18 +126,16 @@ class Rounds:
                     pending += 1
         running.answered = not pending
         if pending:
-            self._open(running)
+            running.open(self._poll_s)
             for sending in running.sendings:
                 sending.step()
 
     def _report(self) -> None:
-        batches = [one for running in self._running for one in running.sendings if not one.over]
+        batches = under_way(self._running)
         if not batches:
             return
-        done, wanted = sum(one.done for one in batches), sum(one.file.lines for one in batches)
         last = max(running.round for running in self._running)
-        noun = "batch" if len(batches) == 1 else "batches"
-        told = f"Round {last}: {done:,} of {wanted:,} requests done in {len(batches):,} {noun}"
+        told = f"Round {last}: {how_far(batches)}"
         if told != self._told:
             self._told = told
             self._tell(told)

@@ -13,9 +13,10 @@ from queue import Empty, SimpleQueue
 
 from svc import jsontext, limits
 from svc.bulk.answering import Answering, JobEnded, JobFails, unforeseen
+from svc.bulk.batched_jobs import BatchedJobs
 from svc.bulk.job_run import JobRun, WaitingRow
 from svc.errors import ApiError
-from svc.schemas import load_template, parsed_row
+from svc.schemas import is_batched, load_template, parsed_row
 from svc.store import (
     MASTER_KEY,
     Job,
@@ -55,11 +56,16 @@ class Runner:
         answering: Answering,
         stop: threading.Event,
         revoked: Callable[[], Collection[str]],
+        batched: BatchedJobs,
         threads: int = limits.JOB_THREADS,
         idle_s: float = IDLE_S,
     ) -> None:
-        """`revoked` gives the ids of API keys that are; `stop` ends `run` once rows have ended."""
+        """`revoked` gives the ids of API keys that are; `stop` ends `run` once rows have ended.
+
+        `batched` runs the jobs whose rows are answered in batches of providers.
+        """
         self._jobs, self._spool, self._answering = jobs, spool, answering
+        self._batched = batched
         self._stop, self._revoked = stop, revoked
         self._threads, self._idle_s = threads, idle_s
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="svc-job")
@@ -88,6 +94,7 @@ class Runner:
             if not self._stop.is_set():
                 self._start_rows()
             self._take_outcomes()
+        self._batched.close()
         self._pool.shutdown()
         for run in self._runs.values():
             run.close()
@@ -98,7 +105,7 @@ class Runner:
             self._jobs.forget_old()
             open_jobs = {job.id: job for job in self._jobs.open()}
             revoked = self._revoked()
-            for job_id in self._runs.keys() - open_jobs.keys():
+            for job_id in (self._runs.keys() | self._batched.ids) - open_jobs.keys():
                 self._forget(job_id)
         except StorageError as error:
             log.error("jobs wait for the database: %s", error.message)
@@ -120,10 +127,18 @@ class Runner:
             self._end(job.id, JobStatus.FAILED, self._failing[job.id])
         elif not self._spool.has_key:
             self._note(job.id, f"{MASTER_KEY}, which is not set", None)
+        elif self._batched.has(job.id):
+            self._look_at_batched(job)
         elif job.id not in self._runs:
             self._begin(job)
         else:
             self._tell(self._runs[job.id])
+
+    def _look_at_batched(self, job: Job) -> None:
+        if reason := self._batched.failure(job.id):
+            self._end(job.id, JobStatus.FAILED, reason)
+        else:
+            self._note(job.id, self._batched.waiting_for(job.id), None)
 
     def _begin(self, job: Job) -> None:
         try:
@@ -132,12 +147,17 @@ class Runner:
             self._end(job.id, JobStatus.FAILED, error.message)
             return
         try:
-            template = load_template(jsontext.loads(file.request.encode()))
+            shared = jsontext.loads(file.request.encode())
+            template = load_template(shared)
         except ApiError as error:
             file.close()
             self._end(job.id, JobStatus.FAILED, error.message)
             return
         template = replace(template, project=job.project)
+        if is_batched(shared):
+            file.close()
+            self._batched.begin(job, template)
+            return
         settled = self._jobs.settled(job)
         self._runs[job.id] = JobRun(job, template, file, settled, time.monotonic)
         self._turns.append(job.id)
@@ -170,6 +190,7 @@ class Runner:
         self._noted.pop(job_id, None)
         self._failing.pop(job_id, None)
         self._spool.delete(job_id)
+        self._batched.end(job_id)
 
     def _start_rows(self) -> None:
         """Give a row of each job in turn to a thread, as long as there are both.

@@ -11,19 +11,20 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from svc import limits
-from svc.bulk.durable import PART, whole, write_json
-from svc.bulk.replay import NO_STATUS
+from svc.bulk.durable import whole, write_json
+from svc.bulk.replay import NO_STATUS, label
 from svc.bulk.wanted import BatchFile
 from svc.errors import SvcError
 from svc.jsontext import JsonObject
 from svc.providers import (
+    WINDOW_HOURS,
     BadReply,
     BatchClient,
     CallTimedOut,
@@ -46,11 +47,19 @@ _FULL_WAIT_S = 60.0
 _LONGEST_WAIT_S = 60.0
 PATIENCE_S = 3_600.0
 
+# How long a queue may be full, and how long after its window a batch is cancelled that has not
+# ended; after twice that it is given up, in seconds.
+FULL_PATIENCE_S = 86_400.0
+GRACE_S = 7_200.0
+
 # After these nobody knows whether the provider did what it was asked.
 _UNCLEAR = (ServerTrouble, CallTimedOut, BadReply)
 
 # The HTTP statuses there are.
 _STATUSES = range(100, 600)
+
+# With this no JSON begins.
+_NO_JSON = b"}"
 
 _CALL = re.compile(rb'\{"custom_id":"([0-9a-f]{32})"')
 
@@ -61,10 +70,12 @@ class RoundsEnd(SvcError):
 
 @dataclass(slots=True)
 class _Record:
-    """What is known of a batch at its provider.
+    """What is known of a batch at its provider; times are in seconds since the epoch.
 
     It was tried to upload the file, and to create the batch, where these are true. `attempt` counts
-    the batches that failed whole.
+    the batches that failed whole. `since` is when the batch was created, `full_since` when the
+    provider's queue was full first. A batch is `stopped` that was cancelled from here. `left` are
+    the files that are still at the provider when it is over.
     """
 
     uploading: bool = False
@@ -72,10 +83,14 @@ class _Record:
     creating: bool = False
     batch: str | None = None
     attempt: int = 0
+    since: float | None = None
+    full_since: float | None = None
+    stopped: bool = False
+    left: list[str] = field(default_factory=list)
 
 
 class Sending:
-    """Brings one batch to its end, step by step."""
+    """Brings the batch of one file on its way, by small steps."""
 
     def __init__(
         self,
@@ -83,10 +98,16 @@ class Sending:
         api: BatchClient,
         poll_s: float,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        """`poll_s` are the seconds between two looks at it."""
+        """`poll_s` are the seconds between two looks at it; `now` is in seconds since the epoch.
+
+        The provider may fail for `patience_s` seconds in a row.
+        """
         self.file, self.done = file, 0
-        self._api, self._poll_s, self._clock = api, poll_s, clock
+        self._api, self._poll_s, self._clock, self._now = api, poll_s, clock, now
+        self._patience_s = patience_s
         self._record = _Record(**_read(file.record))
         self._at = clock() + (self._settle_s if self._record.creating else 0.0)
         self._looks = 0
@@ -98,11 +119,24 @@ class Sending:
         """Whether the results are in the book."""
         return self.file.replies.exists()
 
+    @property
+    def cleared(self) -> bool:
+        """Whether it is over, and nothing of it is left at the provider."""
+        return self.over and not self.file.record.exists()
+
+    @property
+    def fails(self) -> bool:
+        """Whether the provider failed when it was asked last."""
+        return self._failures > 0
+
     def step(self) -> None:
         """Do what is due. Raises `RoundsEnd` where the provider refuses it for good."""
-        if self.over or self._clock() < self._at:
+        if self._clock() < self._at or self.cleared:
             return
         self._at = self._clock() + self._poll_s
+        if self.over:
+            self._clear()
+            return
         try:
             if self._record.batch is None:
                 self._send()
@@ -113,15 +147,15 @@ class Sending:
         else:
             self._failures, self._well_at = 0, self._clock()
 
-    def cancel(self) -> None:
-        """Ask the provider to carry out no more of it."""
-        if self.over:
-            return
-        with suppress(ProviderError):
-            lost = self._record.creating and self._record.batch is None
-            batch = self._api.find(self._name) if lost else None
-            if (found := batch.id if batch else self._record.batch) is not None:
-                self._api.cancel(found)
+    def give_up(self) -> bool:
+        """Have the provider carry out no more of it and delete its files; whether that is done."""
+        try:
+            if not self.over and not self._ended():
+                return False
+        except ProviderError:
+            return False
+        self._clear()
+        return not self.file.record.exists()
 
     @property
     def _name(self) -> str:
@@ -153,15 +187,23 @@ class Sending:
     def _uploaded(self) -> str:
         """The id of the file at the provider."""
         if self._record.file is None:
-            file_name = f"{self.file.name}.jsonl"
-            found = self._api.find_file(file_name) if self._record.uploading else None
+            found = self._uploaded_before()
             self._save(uploading=True)
-            self._save(file=found or self._api.upload(file_name, self.file.calls))
+            calls = self.file.lines_of_calls()
+            self._save(file=found or self._api.upload(self._file_name, self.file.size, calls))
         assert self._record.file is not None
         return self._record.file
 
+    @property
+    def _file_name(self) -> str:
+        return f"{self.file.name}.jsonl"
+
+    def _uploaded_before(self) -> str | None:
+        """The id of the file where it may be at the provider, and nobody has heard of it."""
+        return self._api.find_file(self._file_name) if self._record.uploading else None
+
     def _create(self, file_id: str) -> RemoteBatch:
-        self._save(creating=True)
+        self._save(creating=True, since=self._now())
         self._looks = 0
         try:
             return self._api.create(file_id, self._name, self.file.model)
@@ -172,80 +214,156 @@ class Sending:
 
     def _look(self, batch: RemoteBatch) -> None:
         self.done = batch.done
-        if batch.state is State.FAILED and not batch.files:
+        if batch.state is State.RUNNING:
+            self._mind_window(batch)
+        elif batch.state is State.FAILED and not batch.files:
             self._failed(batch)
-        elif batch.state is not State.RUNNING:
+        else:
             self._enter(batch)
-            self._clear(batch)
-            if batch.state is State.CANCELLED:
+            self._clear()
+            if batch.state is State.CANCELLED and not self._record.stopped:
                 raise RoundsEnd(f"batch {batch.id} was cancelled at provider {self.file.provider}")
+
+    def _mind_window(self, batch: RemoteBatch) -> None:
+        """Cancel a batch that has not ended long after its window, which has it ended at last."""
+        late_s = self._now() - (self._record.since or self._now()) - WINDOW_HOURS * 3_600
+        if late_s > 2 * GRACE_S:
+            raise RoundsEnd(
+                f"provider {self.file.provider} has not ended batch {batch.id}, whose "
+                f"{WINDOW_HOURS} hours are over, and not cancelled it either"
+            )
+        if late_s > GRACE_S:
+            self._stop(batch.id)
+
+    def _stop(self, batch_id: str) -> None:
+        if not self._record.stopped:
+            self._save(stopped=True)
+        # It may have ended at this very moment.
+        with suppress(ProviderError):
+            self._api.cancel(batch_id)
 
     def _failed(self, batch: RemoteBatch) -> None:
         """Nothing of it was carried out, so that another batch takes its place."""
-        self._save(batch=None, creating=False, attempt=self._record.attempt + 1)
-        if batch.codes and _FULL.issuperset(batch.codes):
+        is_full = bool(batch.codes) and _FULL.issuperset(batch.codes)
+        full_since = (self._record.full_since or self._now()) if is_full else None
+        too_long = full_since is not None and self._now() - full_since > FULL_PATIENCE_S
+        self._save(
+            batch=None,
+            creating=False,
+            attempt=self._record.attempt + 1,
+            full_since=None if too_long else full_since,
+        )
+        if too_long:
+            raise RoundsEnd(
+                f"the queue of provider {self.file.provider} was full for "
+                f"{FULL_PATIENCE_S / 3_600:g} hours"
+            )
+        if is_full:
             self._at = self._clock() + max(self._poll_s, _FULL_WAIT_S)
             return
         codes = [code for code in map(self._api.code, batch.codes) if code]
         why = f" ({', '.join(codes)})" if codes else ""
         raise RoundsEnd(f"provider {self.file.provider} refused batch {batch.id}{why}")
 
+    def _ended(self) -> bool:
+        """Cancel the batch, wherever it is on its way; whether it has ended.
+
+        What it has left at the provider is known then. Raises `ProviderError`.
+        """
+        record, files = self._record, list[str]()
+        if record.batch is None and record.creating:
+            found = self._lost()
+            if found is None and self._looks < LOOKS:
+                return False
+            self._save(batch=found.id if found else None, creating=False)
+        if record.batch is not None:
+            with suppress(Gone):
+                batch = self._api.look(record.batch)
+                if batch.state is State.RUNNING:
+                    self._stop(batch.id)
+                    batch = self._api.look(batch.id)
+                if batch.state is State.RUNNING:
+                    return False
+                files += batch.files
+        uploaded = record.file or self._uploaded_before()
+        files += [uploaded] if uploaded else []
+        if files:
+            self._save(left=files)
+        return True
+
     def _bear(self, error: ProviderError) -> None:
         """Wait after a failure that may pass. Raises `RoundsEnd` for any other."""
-        impatient = self._clock() - self._well_at > PATIENCE_S
+        impatient = self._clock() - self._well_at > self._patience_s
         if impatient or not isinstance(error, (Throttled, *_UNCLEAR)):
             gone = "it has no such batch, file or path"
             words = gone if isinstance(error, Gone) else error.as_api_error().message
             raise RoundsEnd(f"the batches of provider {self.file.provider}: {words}") from None
+        self._put_off(error.retry_after)
+
+    def _put_off(self, seconds: float | None = None) -> None:
+        """Try again after so many seconds, by default after longer and longer pauses."""
         self._failures += 1
-        wait_s = min(_LONGEST_WAIT_S, self._poll_s * 2.0**self._failures)
-        self._at = self._clock() + (error.retry_after or wait_s)
+        wait_s = min(_LONGEST_WAIT_S, self._poll_s * 2.0 ** min(self._failures, 20))
+        self._at = self._clock() + (seconds or wait_s)
 
     def _enter(self, batch: RemoteBatch) -> None:
         """Put the results into the book, with a line for each call that has none."""
-        with self.file.calls.open("rb") as calls:
-            missing = {match[1].decode() for match in map(_CALL.match, calls) if match}
+        calls = map(_CALL.match, self.file.lines_of_calls())
+        missing = {match[1].decode() for match in calls if match}
+        # Before the results are there, so that what is left is known when they are.
+        self._save(left=[one for one in (self._record.file, *batch.files) if one])
         with whole(self.file.replies) as replies:
             for file_id in batch.files:
                 for call, status, body in self._results(file_id):
                     if call in missing:
                         missing.remove(call)
-                        replies.write(b"%s %d %s\n" % (call.encode(), status, body))
+                        replies.write(self._line(call, status, body))
             for call in sorted(missing):
-                replies.write(b"%s %d {}\n" % (call.encode(), NO_STATUS))
+                replies.write(self._line(call, NO_STATUS, b"{}"))
+
+    def _line(self, call: str, status: int, body: bytes) -> bytes:
+        sealed = self.file.sealing.seal(label(call, status), body)
+        return b"%s %d %s\n" % (call.encode(), status, sealed)
 
     def _results(self, file_id: str) -> Iterator[tuple[str, int, bytes]]:
         """The id, the status and the body of each result in a file."""
-        path = self.file.replies.with_name(f"{self.file.stem}.results{PART}")
-        with path.open("w+b") as file:
-            self._api.download(file_id, file)
-            file.seek(0)
-            for line in _lines(file):
-                if (result := _result(line)) is not None:
-                    yield result
-        path.unlink()
+        return filter(None, map(_result, _lines(self._api.download(file_id))))
 
-    def _clear(self, batch: RemoteBatch) -> None:
+    def _clear(self) -> None:
         """Delete the files, here and at the provider, of which the book now has what counts."""
-        self.file.calls.unlink()
-        for file_id in (self._record.file, *batch.files):
-            with suppress(ProviderError):
-                self._api.delete(file_id or "")
+        self.file.calls.unlink(missing_ok=True)
+        left = [one for one in self._record.left if not self._is_deleted(one)]
+        if not left:
+            self.file.record.unlink(missing_ok=True)
+            return
+        if left != self._record.left:
+            self._save(left=left)
+        self._put_off()
+
+    def _is_deleted(self, file_id: str) -> bool:
+        try:
+            self._api.delete(file_id)
+        except Gone:
+            return True
+        except ProviderError:
+            return False
+        return True
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines in pieces of a file; one that is too long for a reply is none any more."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+        if len(rest) > limits.REPLY_BYTES:
+            rest = _NO_JSON
+    yield rest
 
 
 def _read(path: Path) -> JsonObject:
     record: JsonObject = json.loads(path.read_bytes()) if path.exists() else {}
     return record
-
-
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, without those that are longer than a reply may be."""
-    is_start = True
-    while piece := file.readline(limits.REPLY_BYTES):
-        is_end = piece.endswith(b"\n") or len(piece) < limits.REPLY_BYTES
-        if is_start and is_end:
-            yield piece
-        is_start = is_end
 
 
 def _result(line: bytes) -> tuple[str, int, bytes] | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 from svc.bulk.durable import PART
+from svc.bulk.sealing import UNSEALED, Sealing
 from svc.files import sync_folder
 from svc.jsontext import JsonObject
 from svc.providers import BatchClient
@@ -20,7 +21,8 @@ from svc.records import Model
 class BatchFile:
     """The calls of one batch, which are of one model, as every provider allows.
 
-    `name` is that of the batch, which no other has; `stem` that of its files in `folder`.
+    `name` is that of the batch, which no other has; `stem` that of its files in `folder`. The calls
+    have `size` bytes before they are sealed.
     """
 
     folder: Path
@@ -29,6 +31,8 @@ class BatchFile:
     provider: str
     model: str
     lines: int
+    size: int
+    sealing: Sealing = field(default=UNSEALED, repr=False)
 
     @property
     def calls(self) -> Path:
@@ -45,12 +49,20 @@ class BatchFile:
         """The file of the results."""
         return self.folder / f"{self.stem}.replies"
 
+    def lines_of_calls(self) -> Iterator[bytes]:
+        """The calls, one a line. Raises `OSError`, and `SvcError` where one cannot be opened."""
+        with self.calls.open("rb") as file:
+            for number, kept in enumerate(file):
+                label = call_label(self.name, number)
+                yield self.sealing.open(label, kept.rstrip(b"\n")) + b"\n"
+
 
 @dataclass(slots=True)
 class _Open:
     """A file that is being written, for one model of one provider."""
 
     stem: str
+    name: str
     provider: str
     model: str
     file: BinaryIO = field(repr=False)
@@ -62,10 +74,16 @@ class Wanted:
     """Writes calls into files; a context manager that closes them."""
 
     def __init__(
-        self, folder: Path, number: int, name: str, apis: Mapping[str, BatchClient]
+        self,
+        folder: Path,
+        number: int,
+        name: str,
+        apis: Mapping[str, BatchClient],
+        sealing: Sealing = UNSEALED,
     ) -> None:
         """`number` is that of the round; names of batches begin with `name`."""
         self._folder, self._number, self._name, self._apis = folder, number, name, apis
+        self._sealing = sealing
         self._all: list[_Open] = []
         self._last: dict[tuple[str, str], _Open] = {}
 
@@ -83,11 +101,12 @@ class Wanted:
 
     def add(self, call: str, model: Model, body: bytes) -> None:
         """Write one call, which has this id."""
-        line = self._apis[model.provider].protocol.line(call, body) + b"\n"
-        one = self._room(model, len(line))
-        one.file.write(line)
+        line = self._apis[model.provider].protocol.line(call, body)
+        size = len(line) + len(b"\n")
+        one = self._room(model, size)
+        one.file.write(self._sealing.seal(call_label(one.name, one.lines), line) + b"\n")
         one.lines += 1
-        one.size += len(line)
+        one.size += size
 
     def written(self) -> list[JsonObject]:
         """The files, which last from now on, each by the fields of its `BatchFile`."""
@@ -99,10 +118,11 @@ class Wanted:
         return [
             {
                 "stem": one.stem,
-                "name": f"{self._name}-{one.stem}",
+                "name": one.name,
                 "provider": one.provider,
                 "model": one.model,
                 "lines": one.lines,
+                "size": one.size,
             }
             for one in self._all
         ]
@@ -114,6 +134,11 @@ class Wanted:
         if last is None or last.lines >= terms.lines or last.size + size > terms.bytes:
             stem = f"{self._number:04}-{len(self._all):03}"
             file = (self._folder / f"{stem}.calls{PART}").open("wb")
-            last = self._last[key] = _Open(stem, model.provider, model.name, file)
+            last = self._last[key] = _Open(stem, f"{self._name}-{stem}", *key, file)
             self._all.append(last)
         return last
+
+
+def call_label(batch: str, number: int) -> str:
+    """Under which a call of a batch is sealed, the first one with the number 0."""
+    return f"{batch} {number}"

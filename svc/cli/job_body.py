@@ -12,12 +12,12 @@ from svc.cli.question_files import read_named
 from svc.errors import ApiError, InvalidRequest, SettingsError
 from svc.jsontext import JsonObject
 from svc.phrases import quoted
-from svc.schemas import load_decision
+from svc.schemas import BATCH, load_decision
 
 # So many lines that cannot be asked about are told, because many are wrong in the same way.
 _TOLD = 10
 # What no decision has.
-_OF_THE_JOB = ("expires_after_hours",)
+_OF_THE_JOB = ("expires_after_hours", BATCH)
 
 
 def body_of_input(

@@ -8,6 +8,7 @@ import click
 
 from svc import limits
 from svc.cli.completing import file_names
+from svc.schemas import PROVIDER
 
 output_option = partial(click.option, "-o", "--output", metavar="FILE", shell_complete=file_names)
 restart_option = click.option(
@@ -20,4 +21,10 @@ expires_option = click.option(
     show_default=True,
     metavar="HOURS",
     help="Ask no further row after so many hours.",
+)
+provider_batch_option = click.option(
+    "--provider-batch",
+    "batch",
+    flag_value=PROVIDER,
+    help="Have the models' providers answer in batches: at half the price, within a day.",
 )

@@ -12,7 +12,12 @@ from svc.batch import Form
 from svc.cli import job_following
 from svc.cli.batch_options import input_options, limit_option, questions_option
 from svc.cli.job_body import body_of_input
-from svc.cli.job_options import expires_option, output_option, restart_option
+from svc.cli.job_options import (
+    expires_option,
+    output_option,
+    provider_batch_option,
+    restart_option,
+)
 from svc.cli.jobs import JobServer
 from svc.cli.plans import plan_options
 from svc.cli.remote import Remote, remote_options
@@ -31,6 +36,7 @@ Examples:
 @output_option(help="With --wait: the results; - for standard output.")
 @restart_option
 @expires_option
+@provider_batch_option
 @limit_option
 @input_options
 @plan_options
@@ -41,6 +47,7 @@ def submit(
     output: str | None,
     restart: bool,
     expires_after: int,
+    batch: str | None,
     limit: int | None,
     source: str,
     form: Form,
@@ -54,6 +61,10 @@ def submit(
     id of a row, else this is the number of its line; no two rows may have the same id. A job is
     taken whole: where a line cannot be asked about, nothing is sent.
 
+    With --provider-batch the server sends what it asks to the providers of the models as batches,
+    where these have a Batch API. Each round of calls may take a day: --expires-after 72 leaves room
+    for three.
+
     Prints the id of the job. The same command within 24 hours finds the same job, so that it can be
     repeated when no answer came; where that job was cancelled, expired or failed, it makes another.
 
@@ -65,7 +76,8 @@ def submit(
     if restart and not output:
         raise click.UsageError("--restart goes with -o only.")
     of_project = {} if remote.project is None else {"project": remote.project}
-    given = {**fields, **of_project, "expires_after_hours": expires_after}
+    batched = {} if batch is None else {"batch": batch}
+    given = {**fields, **of_project, **batched, "expires_after_hours": expires_after}
     body = body_of_input(questions, given, source, form, limit)
     with closing(JobServer(remote)) as server:
         handed = server.submit(body)

@@ -14,7 +14,7 @@ from svc.cli.lines import Answering, LineWork, Settled
 from svc.cli.plans import ModelOptions
 from svc.cli.round_lines import RoundWork
 from svc.jsontext import JsonObject
-from svc.providers import CHAT, BatchClient, Provider
+from svc.providers import BatchClient, Provider, without_batches
 from svc.schemas import load_decision
 
 
@@ -57,8 +57,5 @@ def _start(work: partial[RoundWork], providers: Sequence[Provider]) -> Iterator[
 
 def _check(provider: Provider) -> None:
     """Raise `UsageError` where the provider has no Batch API that is known here."""
-    if provider.batch is None or provider.kind != CHAT:
-        raise click.UsageError(
-            f"--provider-batch: no Batch API of provider {provider.name!r} is known; where it has "
-            f"OpenAI's, set SVC_PROVIDER_{provider.name.upper()}_BATCH=1"
-        )
+    if trouble := without_batches(provider):
+        raise click.UsageError(f"--provider-batch: {trouble}")

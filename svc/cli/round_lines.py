@@ -22,8 +22,9 @@ from svc.batch import (
     answer_line,
 )
 from svc.bulk.book import Book
-from svc.bulk.rounds import Rounds, cancel
+from svc.bulk.rounds import Rounds, give_up
 from svc.cli.batch_options import Batch
+from svc.cli.notices import notice
 from svc.inprocess import InProcess
 from svc.providers import BatchClient
 
@@ -81,6 +82,7 @@ class RoundWork:
     def finish(self) -> None:
         """Delete the replies, unless some are still needed."""
         if self._book is not None and self._complete:
+            _give_up(self._book)
             self._book.remove()
 
     def _all(self, results: Iterator[Result]) -> Iterator[Result]:
@@ -98,7 +100,7 @@ class RoundWork:
         record = Path(self._batch.output + RUN_SUFFIX).read_bytes()
         book = Book(folder, self._apis, record)
         if self._batch.restart:
-            cancel(book)
+            _give_up(book)
             book.remove()
             book = Book(folder, self._apis, record)
         book.check()
@@ -118,6 +120,13 @@ class RoundWork:
                     break
             book.know({model: engine.client.traits.of(model) for model in self._models})
         return chain(tried, lines)
+
+
+def _give_up(book: Book) -> None:
+    """Leave nothing at the providers that nobody needs any more."""
+    if left := give_up(book):
+        batches = "one batch" if left == 1 else f"{left:,} batches"
+        notice(f"the provider still has {batches} of this run or files of it, named svc-{book.run}")
 
 
 def _pause(woken: threading.Event, interruptions: Interruptions, seconds: float) -> None:

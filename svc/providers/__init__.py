@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from svc.providers.admission import Admission
-from svc.providers.batch_protocols import RemoteBatch, State
+from svc.providers.batch_protocols import WINDOW_HOURS, RemoteBatch, State
 from svc.providers.batches import BatchClient
 from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
-from svc.providers.catalog import CHAT, BatchTerms, Provider, build_catalog, exposed_keys
+from svc.providers.catalog import (
+    CHAT,
+    BatchTerms,
+    Provider,
+    build_catalog,
+    exposed_keys,
+    without_batches,
+)
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
@@ -55,6 +62,7 @@ __all__ = [
     "LABEL_WAYS",
     "LIMITS",
     "NO_CORRECTIONS",
+    "WINDOW_HOURS",
     "Admission",
     "BadReply",
     "BatchClient",
@@ -99,4 +107,5 @@ __all__ = [
     "from_text",
     "price_of",
     "trusted",
+    "without_batches",
 ]

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-import requests
-from requests.utils import get_environ_proxies
-
-from svc import __version__, limits
+from svc import limits
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch, found_id
 from svc.providers.catalog import BatchTerms, Provider
-from svc.providers.client import UNTOLD_CALL, broken, refusal
-from svc.providers.failures import BadReply, CallTimedOut, ProviderError
+from svc.providers.client import UNTOLD_CALL, refusal
+from svc.providers.failures import BadReply, ProviderError
 from svc.providers.redaction import Redactor
 from svc.providers.replies import Reply
+from svc.providers.streams import CHUNK_BYTES, Streams
 
-# Seconds until a connection is there, and between two pieces of what is sent or comes.
-CONNECT_S, PIECE_S = 10.0, 120.0
+# The seconds that a whole exchange may take, also with a server that sends a byte now and then: one
+# of a few words, and one of a file.
+EXCHANGE_S, FILE_S = 120.0, 3_600.0
 
 # More pages of a list are not read: whoever has more batches than this cannot find one again.
 PAGES = 1_000
@@ -31,32 +28,29 @@ PAGES = 1_000
 # The longest reply but a file of results, in bytes. Lists of files have no pages everywhere.
 _LIST_BYTES = 64 * 1024 * 1024
 
-_CHUNK_BYTES = 256 * 1024
-
 _log = logging.getLogger(__name__)
 
 
 class BatchClient:
     """The Batch API of one provider; all methods raise a `ProviderError`."""
 
-    def __init__(self, provider: Provider, now: Callable[[], float] = time.time) -> None:
-        """`now` is in seconds since the epoch."""
+    def __init__(
+        self,
+        provider: Provider,
+        now: Callable[[], float] = time.time,
+        exchange_s: float = EXCHANGE_S,
+    ) -> None:
+        """`now` is in seconds since the epoch; an exchange without a file has `exchange_s`."""
         self.terms = provider.batch or BatchTerms()
         self.protocol = BATCH_PROTOCOLS[self.terms.protocol]
-        self._name, self._url, self._now = provider.name, provider.url, now
+        self._name, self._now = provider.name, now
+        self._exchange_s = exchange_s
         self._redactor = Redactor(UNTOLD_CALL, provider.key)
-        self._session = requests.Session()
-        self._session.trust_env = False
-        self._session.proxies = {} if provider.local else get_environ_proxies(provider.url)
-        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-        self._session.verify = bundle or True
-        self._session.headers.update({"User-Agent": f"svc/{__version__}"})
-        if provider.key is not None:
-            self._session.headers["Authorization"] = f"Bearer {provider.key}"
+        self._streams = Streams(provider.url, provider.key, provider.local)
 
-    def upload(self, name: str, path: Path) -> str:
-        """Upload a file of calls under this name; its id."""
-        form = _Form(name, path)
+    def upload(self, name: str, size: int, pieces: Iterable[bytes]) -> str:
+        """Upload a file of calls under this name; its id. The `pieces` have `size` bytes."""
+        form = _Form(name, size, pieces)
         payload = self._json("POST", "/files", form, {"Content-Type": form.content_type})
         found = found_id(payload)
         if found is None:
@@ -98,14 +92,14 @@ class BatchClient:
         """Ask the provider to carry out no more of a batch."""
         self._json("POST", f"{self.protocol.path}/{batch_id}/cancel", b"")
 
-    def download(self, file_id: str, target: BinaryIO) -> None:
-        """Write a file of results into `target`."""
+    def download(self, file_id: str) -> Iterator[bytes]:
+        """The bytes of a file of results, piece by piece."""
         size = 0
-        for chunk in self._pieces("GET", f"/files/{file_id}/content"):
+        for chunk in self._pieces("GET", f"/files/{file_id}/content", seconds=FILE_S):
             size += len(chunk)
             if size > limits.BATCH_OUTPUT_BYTES:
                 raise BadReply("the file of results is too long")
-            target.write(chunk)
+            yield chunk
 
     def delete(self, file_id: str) -> None:
         """Delete a file at the provider."""
@@ -116,8 +110,8 @@ class BatchClient:
         return self._redactor.code(code)
 
     def close(self) -> None:
-        """Close the idle connections."""
-        self._session.close()
+        """End what is under way, and close the connections."""
+        self._streams.close()
 
     def _batch(self, method: str, path: str, body: bytes | None = None) -> RemoteBatch:
         payload = self._json(method, self.protocol.path + path, body)
@@ -143,8 +137,8 @@ class BatchClient:
         body: bytes | _Form | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        data = b""
-        for piece in self._pieces(method, path, body, headers):
+        data, seconds = bytearray(), FILE_S if isinstance(body, _Form) else self._exchange_s
+        for piece in self._pieces(method, path, body, headers, seconds):
             data += piece
             if len(data) > _LIST_BYTES:
                 raise BadReply("the reply is too long")
@@ -159,56 +153,28 @@ class BatchClient:
         path: str,
         body: bytes | _Form | None = None,
         headers: Mapping[str, str] | None = None,
+        seconds: float = EXCHANGE_S,
     ) -> Iterator[bytes]:
-        """The body of a reply that is no error."""
+        """The body of a reply that is no error; all of it comes within so many `seconds`."""
+        given = headers or {"Content-Type": "application/json"}
         try:
-            yield from self._exchange(method, path, body, headers)
+            yield from self._streams.pieces(method, path, body, given, seconds, self._refusal)
         except ProviderError as error:
             kind = type(error).__name__
             _log.warning("batches of %s: %s %s: %s: %s", self._name, method, path, kind, error)
             raise
 
-    def _exchange(
-        self,
-        method: str,
-        path: str,
-        body: bytes | _Form | None,
-        headers: Mapping[str, str] | None,
-    ) -> Iterator[bytes]:
-        try:
-            with self._session.request(
-                method,
-                self._url + path,
-                data=body,
-                headers=headers or {"Content-Type": "application/json"},
-                timeout=(CONNECT_S, PIECE_S),
-                allow_redirects=False,
-                stream=True,
-            ) as response:
-                if response.status_code >= 300:
-                    raise self._refusal(response)
-                while chunk := response.raw.read(_CHUNK_BYTES, decode_content=True):
-                    yield chunk
-        except ProviderError:
-            raise
-        except requests.Timeout:
-            raise CallTimedOut("the call took too long") from None
-        except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
-            raise broken(error) from None
-
-    def _refusal(self, response: requests.Response) -> ProviderError:
-        data = response.raw.read(limits.REPLY_BYTES, decode_content=True)
-        reply = Reply(response.status_code, response.headers, data)
+    def _refusal(self, reply: Reply) -> ProviderError:
         return refusal(reply, self._redactor, self._now())
 
 
 class _Form:
     """A file as a form that is sent piece by piece (RFC 7578)."""
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
         boundary = secrets.token_hex(16)
         self.content_type = f"multipart/form-data; boundary={boundary}"
-        self._path = path
+        self._size, self._pieces = size, pieces
         self._head = (
             f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
             f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
@@ -217,11 +183,15 @@ class _Form:
         self._tail = f"\r\n--{boundary}--\r\n".encode()
 
     def __len__(self) -> int:
-        return len(self._head) + self._path.stat().st_size + len(self._tail)
+        return len(self._head) + self._size + len(self._tail)
 
     def __iter__(self) -> Iterator[bytes]:
-        yield self._head
-        with self._path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                yield chunk
+        """Raises `OSError` and what reading the pieces raises."""
+        waiting = bytearray(self._head)
+        for piece in self._pieces:
+            waiting += piece
+            if len(waiting) >= CHUNK_BYTES:
+                yield bytes(waiting)
+                waiting.clear()
+        yield bytes(waiting)
         yield self._tail

@@ -236,6 +236,16 @@ def how_to_configure(name: str) -> str:
     return "a provider's name has only the characters a-z, 0-9 and _"
 
 
+def without_batches(provider: Provider) -> str:
+    """Why a provider cannot be asked in batches, and what to set; empty where it can."""
+    if provider.batch is not None and provider.kind == CHAT:
+        return ""
+    return (
+        f"no Batch API of provider {provider.name!r} is known; where it has OpenAI's, set "
+        f"SVC_PROVIDER_{provider.name.upper()}_BATCH=1"
+    )
+
+
 def is_local(url: str) -> bool:
     """Whether the URL's host is this machine by its name or address, without asking a resolver."""
     host = (urlsplit(url).hostname or "").rstrip(".")

@@ -240,6 +240,10 @@ class TraitMemory:
         offset, known = self._find(_digest(model_id))
         return self._read(offset) if known else UNKNOWN
 
+    def is_known(self, model_id: str) -> bool:
+        """Whether anything is known of the model."""
+        return self.of(model_id) != UNKNOWN
+
     def change(self, model_id: str, change: Callable[[Traits], Traits]) -> None:
         """Replace what is known of the model; `change` makes the new traits from the old ones."""
         digest = _digest(model_id)

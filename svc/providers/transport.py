@@ -9,6 +9,7 @@ speed alone; each states the processor time that it saves of a call's 395 micros
 
 from __future__ import annotations
 
+import http.client
 import os
 import socket
 import ssl
@@ -46,10 +47,10 @@ class Encoded(Exception):
     """The reply is compressed in a way that was not requested, or is damaged."""
 
 
-class _Watched(HTTPConnection):
+class Watched(HTTPConnection):
     """A connection whose socket is known to the watch of the call that uses it."""
 
-    response_class = BoundedResponse
+    response_class: type[http.client.HTTPResponse] = BoundedResponse
 
     # The parts of the request that is being put together; None while there is none.
     _parts: list[bytes] | None = None
@@ -114,12 +115,12 @@ class _Watched(HTTPConnection):
             self._parts.append(data)
 
 
-class _WatchedTLS(_Watched, HTTPSConnection):
+class _WatchedTLS(Watched, HTTPSConnection):
     """The same over TLS; the handshake is watched through `_new_conn`."""
 
 
 class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Watched
+    ConnectionCls = Watched
 
 
 class _TLSPool(HTTPSConnectionPool):

@@ -36,8 +36,11 @@ from svc.schemas.feedback import (
 )
 from svc.schemas.images import ImageField
 from svc.schemas.jobs import (
+    BATCH,
+    PROVIDER,
     JobRequest,
     JobRequestSchema,
+    is_batched,
     load_template,
     parsed_row,
     with_row,
@@ -60,9 +63,11 @@ from svc.schemas.responses import (
 )
 
 __all__ = [
+    "BATCH",
     "DECISION_ID",
     "DEFAULT_PROJECT",
     "MODES",
+    "PROVIDER",
     "REFUSED",
     "BulkFeedback",
     "BulkFeedbackSchema",
@@ -94,6 +99,7 @@ __all__ = [
     "check_conditions",
     "check_size",
     "columns",
+    "is_batched",
     "listed",
     "load",
     "load_decision",

@@ -15,6 +15,7 @@ from svc.questions import Described, Question, WholeField
 from svc.schemas.decision import (
     DecisionRequest,
     DecisionRequestSchema,
+    OneOf,
     State,
     load_decision,
     with_state,
@@ -23,22 +24,30 @@ from svc.schemas.job_rows import CheckedRows, JobRowSchema, checked
 from svc.shapes import array
 from svc.terms import Privacy
 
+# The field that has rows answered in batches, and its only value.
+BATCH = "batch"
+PROVIDER = "provider"
+
 # A state that every question can be asked about, in place of those of the rows.
 _ANY_STATE = State("{}", {})
 
 # What belongs to a row or to the job, and not to what all rows share.
-_OF_THE_JOB = ("rows", "expires_after_hours")
+_OF_THE_JOB = ("rows", "expires_after_hours", BATCH)
 _REFERENCES = ("ref", "tags")
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A checked job: what all rows share, as it was sent and as it was read, and the rows' JSON."""
+    """A checked job: what all rows share, as it was sent and as it was read, and the rows' JSON.
+
+    It is `batched` where its rows are to be answered in batches of the models' providers.
+    """
 
     shared: JsonObject
     template: DecisionRequest
     rows: Sequence[str]
     expires_after_hours: int
+    batched: bool = False
 
 
 class RowsField(Described[CheckedRows]):
@@ -68,6 +77,12 @@ class JobRequestSchema(DecisionRequestSchema):
         default=limits.JOB_HOURS_DEFAULT,
     )
 
+    batch = OneOf(
+        (PROVIDER,),
+        description="With `provider`, rows are answered in batches of the models' providers: at "
+        "the price of batches, mostly half, and within a day for each round of calls.",
+    )
+
     def _conditions_have_an_object(self, data: Mapping[str, Any], **_: Any) -> None:
         """The rows have the states, see `_freeze`."""
 
@@ -75,6 +90,7 @@ class JobRequestSchema(DecisionRequestSchema):
     def _freeze(self, data: JsonObject, original: JsonObject, **_: Any) -> JobRequest:
         rows = data.pop("rows")
         hours = data.pop("expires_after_hours", limits.JOB_HOURS_DEFAULT)
+        batched = data.pop(BATCH, None) is not None
         template = super()._freeze({**data, "state": _ANY_STATE})
         _check_states(rows, template.questions)
         if template.privacy is Privacy.STRICT and _extracting(template.questions):
@@ -83,8 +99,14 @@ class JobRequestSchema(DecisionRequestSchema):
                 "keeps its answers until they are fetched",
                 "privacy",
             )
+        if template.privacy is Privacy.STRICT and batched:
+            raise ValidationError(
+                "strict cannot be used with a batch: what is asked lies at the provider as a file "
+                "until its batch has ended",
+                "privacy",
+            )
         shared = {name: given for name, given in original.items() if name not in _OF_THE_JOB}
-        return JobRequest(shared, template, rows.texts, hours)
+        return JobRequest(shared, template, rows.texts, hours, batched)
 
 
 def load_template(shared: JsonObject) -> DecisionRequest:
@@ -92,7 +114,13 @@ def load_template(shared: JsonObject) -> DecisionRequest:
 
     Raises `InvalidJson` or `InvalidRequest`.
     """
-    return load_decision({**shared, "state": {}})
+    of_decision = {name: given for name, given in shared.items() if name != BATCH}
+    return load_decision({**of_decision, "state": {}})
+
+
+def is_batched(shared: JsonObject) -> bool:
+    """Whether the rows of a job are answered in batches of the models' providers."""
+    return BATCH in shared
 
 
 def parsed_row(text: str) -> JsonObject:

@@ -24,6 +24,7 @@ from typing import BinaryIO
 from svc.files import make_private, sync_folder
 from svc.store.database import Database
 from svc.store.errors import SpoolLost, StorageError, WriteTimedOut
+from svc.store.job_sealing import JobSealing
 from svc.store.jobs import ID_PREFIX
 from svc.store.sealing import GET_SALT, Sealer, made_salt
 
@@ -35,6 +36,9 @@ BLOCK_CHARS = 262_144
 # Before each sealed block: the number of its first row, 0 for the request; how many rows it has;
 # and its bytes.
 _HEAD = struct.Struct(">III")
+
+# The folder for batches of a job has this before the job's id.
+_BOOK = "book_"
 
 # The lock of the one process that runs the jobs of this database.
 _RUNNER = "runner.lock"
@@ -94,17 +98,26 @@ class Spool:
 
         Raises `SpoolLost` where it is gone, damaged or sealed with another key; `StorageError`.
         """
-        sealer = self._require_key()
-        rows = self._database.rows(GET_SALT, _SALT)
-        if not rows:
-            raise SpoolLost("the salt of the spool is gone from the database")
+        sealer, salt = self._require_key(), self._salt()
         try:
             file = (self.folder / job_id).open("rb")
         except FileNotFoundError:
             raise SpoolLost("its rows are gone from the folder beside the database") from None
         except OSError as error:
             raise StorageError(f"the spool cannot be read ({error.strerror})") from error
-        return SpoolFile(file, job_id, sealer, rows[0]["value"])
+        return SpoolFile(file, job_id, sealer, salt)
+
+    def sealing(self, job_id: str) -> JobSealing:
+        """Seals further files of a job. Raises `SpoolLost` and `StorageError`."""
+        return JobSealing(job_id, self._require_key(), self._salt())
+
+    def book(self, job_id: str) -> Path:
+        """The folder for what a job asks of providers in batches."""
+        return self.folder / f"{_BOOK}{job_id}"
+
+    def books(self) -> list[str]:
+        """The ids of the jobs that have such a folder."""
+        return [path.name.removeprefix(_BOOK) for path in self.folder.glob(f"{_BOOK}{ID_PREFIX}*")]
 
     def delete(self, job_id: str) -> None:
         """Delete the file of a job, if it is there."""
@@ -136,6 +149,12 @@ class Spool:
             raise StorageError(f"the spool cannot be used ({error.strerror})") from error
         with file:
             yield _try_lock(file)
+
+    def _salt(self) -> bytes:
+        rows = self._database.rows(GET_SALT, _SALT)
+        if not rows:
+            raise SpoolLost("the salt of the spool is gone from the database")
+        return bytes(rows[0]["value"])
 
     def _require_key(self) -> Sealer:
         if self._sealer is None:

@@ -12,7 +12,7 @@ from svc import jsontext, limits
 from svc.deadline import Deadline
 from svc.errors import InvalidRequest, NotFound, RateLimited
 from svc.jsontext import JsonObject
-from svc.schemas import DecisionRequest, JobRequest
+from svc.schemas import BATCH, PROVIDER, DecisionRequest, JobRequest
 from svc.store import (
     MASTER_KEY,
     Job,
@@ -44,9 +44,20 @@ Check = Callable[[DecisionRequest, Deadline], None]
 class JobDesk:
     """Takes jobs in, and gives out what became of them."""
 
-    def __init__(self, jobs: Jobs, spool: Spool, ring: Callable[[], None], check: Check) -> None:
-        """`ring` is called when a job has come; `check` refuses what no row could be asked."""
-        self._jobs, self._spool, self._ring, self._check = jobs, spool, ring, check
+    def __init__(
+        self,
+        jobs: Jobs,
+        spool: Spool,
+        ring: Callable[[], None],
+        check: Check,
+        settle: Callable[[DecisionRequest, object], JsonObject],
+    ) -> None:
+        """`ring` is called when a job has come; `check` refuses what no row could be asked.
+
+        `settle` gives the fields that hold for all rows of a job in batches, see `BatchPlanner`.
+        """
+        self._jobs, self._spool, self._ring = jobs, spool, ring
+        self._check, self._settle = check, settle
 
     def submit(
         self, given: JobRequest, project: str, key_id: str | None, deadline: Deadline
@@ -54,7 +65,7 @@ class JobDesk:
         """Take a job in; it is durable on return.
 
         Raises `InvalidRequest` without a master key, `RateLimited` where there are too many jobs,
-        what `check` raises, and `StorageError`.
+        what `check` and `settle` raise, and `StorageError`.
         """
         if not self._spool.has_key:
             raise InvalidRequest(
@@ -64,7 +75,7 @@ class JobDesk:
         self._check(replace(given.template, project=project), deadline)
         job = _new(given, project, key_id)
         shown = shown_job(job)
-        request = jsontext.dumps(given.shared)
+        request = jsontext.dumps(self._shared(given))
         try:
             # Before the rows are sealed, which costs far more; and once more with the job.
             self._jobs.check_room(key_id)
@@ -74,6 +85,13 @@ class JobDesk:
             raise RateLimited(error.message, TRY_AGAIN_S) from None
         self._ring()
         return shown
+
+    def _shared(self, given: JobRequest) -> JsonObject:
+        """What is kept of a job for all its rows."""
+        if not given.batched:
+            return given.shared
+        settled = self._settle(given.template, given.shared.get("model"))
+        return {**given.shared, **settled, BATCH: PROVIDER}
 
     def get(self, job_id: str) -> Job:
         """A job that the caller may see. Raises `NotFound`."""

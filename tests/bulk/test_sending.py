@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from svc import limits
-from svc.bulk.sending import PATIENCE_S, RoundsEnd, Sending
+from svc.bulk.sending import LOOKS, PATIENCE_S, RoundsEnd, Sending
 from svc.bulk.wanted import BatchFile
 from svc.providers import (
     ProviderError,
@@ -41,6 +42,9 @@ class Api:
     codes: tuple[str, ...] = ()
     output: tuple[bytes, ...] = ()
     deleted: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    # Whether a batch that is cancelled ends by that.
+    obedient: bool = True
     fails: Callable[[str], None] = lambda _method: None
 
     def tick(self) -> None:
@@ -56,8 +60,8 @@ class Api:
         self.tick()
         return result
 
-    def upload(self, name: str, path: Path) -> str:
-        assert path.stat().st_size
+    def upload(self, name: str, size: int, pieces: Iterable[bytes]) -> str:
+        assert b"".join(pieces)
         number = f"file-{len(self.files)}"
         return str(self.did("upload", lambda: self.files.setdefault(name, number)))
 
@@ -87,15 +91,25 @@ class Api:
         files = () if self.state is State.FAILED else ("out",)
         return RemoteBatch(batch_id, self.state, done=3, files=files, codes=self.codes)
 
-    def download(self, file_id: str, target: Any) -> None:
+    def cancel(self, batch_id: str) -> None:
+        self.tick()
+        self.cancelled.append(batch_id)
+        if self.obedient:
+            self.state = State.CANCELLED
+
+    def download(self, file_id: str) -> Iterator[bytes]:
         self.tick()
         self.fails("download")
-        target.write(b"".join(self.output))
+        data = b"".join(self.output)
+        yield data[:7]
+        yield data[7:]
         self.tick()
 
     def delete(self, file_id: str) -> None:
         self.tick()
+        self.fails("delete")
         self.deleted.append(file_id)
+        self.tick()
 
     def code(self, code: str) -> str:
         return code
@@ -117,7 +131,9 @@ def result(call: str, status: int = 200, **body: Any) -> bytes:
 
 @pytest.fixture
 def file(tmp_path: Path) -> BatchFile:
-    made = BatchFile(tmp_path, "0001-000", "svc-run-000000-0001-000", "own", "m", len(CALLS))
+    made = BatchFile(
+        tmp_path, "0001-000", "svc-run-000000-0001-000", "own", "m", len(CALLS), size=1
+    )
     lines = [f'{{"custom_id":"{call}","body":{{}}}}\n' for call in CALLS]
     made.calls.write_text("".join(lines))
     return made
@@ -125,11 +141,11 @@ def file(tmp_path: Path) -> BatchFile:
 
 def run(file: BatchFile, api: Any, clock: Clock, seconds: float = 1_000.0) -> Sending:
     """A process that brings a batch on its way until it is over, or its time is."""
-    sending = Sending(file, api, 1.0, clock)
+    sending = Sending(file, api, 1.0, clock, now=clock)
     end = clock.now + seconds
-    while not sending.over and clock.now < end:
+    while not sending.cleared and clock.now < end:
         sending.step()
-        clock.now += 0.5
+        clock.now += max(0.5, seconds / 2_000)
     return sending
 
 
@@ -180,6 +196,8 @@ def test_a_process_that_ends_at_any_instant_creates_no_batch_twice(
             run(file, api, clock)
         assert run(file, api, clock).over
         assert len(api.batches) == len(api.files) == 1
+        # Also of one that ended between its results and its last word to the provider.
+        assert set(api.deleted) == {"file-0", "out"} and not file.calls.exists()
         assert replies(file) == {call: (200, {}) for call in CALLS}
 
 
@@ -220,6 +238,8 @@ def test_a_provider_that_is_down_is_waited_for_but_not_for_ever(file: BatchFile)
     assert run(file, api, clock).over
     file.replies.unlink()
     file.calls.write_text("{}\n")
+    api.files.clear()
+    api.batches.clear()
     down_until[0] = 1e9
     with pytest.raises(RoundsEnd, match="could not be reached"):
         run(file, api, clock, 2 * PATIENCE_S)
@@ -254,3 +274,61 @@ def test_a_batch_that_was_cancelled_elsewhere_ends_the_rounds_with_its_results(
     with pytest.raises(RoundsEnd, match="batch batch_0 was cancelled at provider own"):
         run(file, api, Clock())
     assert replies(file)[CALLS[0]] == (200, {}) and replies(file)[CALLS[1]] == (0, {})
+
+
+def test_files_that_the_provider_does_not_delete_at_once_are_deleted_later(file: BatchFile) -> None:
+    failing = [True]
+
+    def fails(method: str) -> None:
+        if method == "delete" and failing[0]:
+            raise ServerTrouble("down")
+
+    api, clock = Api(output=tuple(map(result, CALLS)), fails=fails), Clock()
+    sending = run(file, api, clock, 30.0)
+    assert sending.over and not sending.cleared and not file.calls.exists()
+    failing[0] = False
+    assert run(file, api, clock).cleared
+    assert api.deleted == ["file-0", "out"]
+
+
+@pytest.mark.parametrize("obedient", [True, False])
+def test_a_batch_long_after_its_window_is_cancelled_and_not_waited_for(
+    file: BatchFile, obedient: bool
+) -> None:
+    api, clock = Api(state=State.RUNNING, output=(result(CALLS[0]),), obedient=obedient), Clock()
+    run(file, api, clock, 25 * 3_600)
+    assert api.cancelled == []
+    if obedient:
+        assert run(file, api, clock, 2 * 3_600).over
+        # The others are asked again.
+        assert [status for status, _ in replies(file).values()] == [200, 0, 0]
+    else:
+        with pytest.raises(RoundsEnd, match="has not ended batch batch_0"):
+            run(file, api, clock, 4 * 3_600)
+    assert set(api.cancelled) == {"batch_0"}
+
+
+def test_a_queue_that_is_full_for_a_day_ends_the_rounds(file: BatchFile) -> None:
+    api = Api(state=State.FAILED, codes=("token_limit_exceeded",))
+    with pytest.raises(RoundsEnd, match="queue of provider own was full for 24 hours"):
+        run(file, api, Clock(), 25 * 3_600)
+
+
+def test_wherever_a_batch_is_on_its_way_nothing_of_it_is_left_once_it_is_given_up(
+    file: BatchFile, tmp_path: Path
+) -> None:
+    output = tuple(result(call) for call in CALLS)
+    whole = file.calls.read_text()
+    for instant in range(30):
+        for path in tmp_path.iterdir():
+            path.unlink()
+        file.calls.write_text(whole)
+        api, clock = Api(killed_at=instant, output=output, state=State.RUNNING), Clock()
+        with suppress(Killed):
+            run(file, api, clock, 20.0)
+        api.killed_at = -1
+        sending = Sending(file, api, 1.0, clock, now=clock)
+        assert any(sending.give_up() for _ in range(LOOKS))
+        assert set(api.files.values()) <= set(api.deleted)
+        assert api.state is State.CANCELLED or not api.batches
+        assert list(tmp_path.iterdir()) == []

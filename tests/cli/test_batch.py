@@ -386,3 +386,10 @@ def test_the_rows_go_as_lines_behind_what_they_share(questions: Path, tmp_path: 
         "expires_after_hours": 48,
     }
     assert rows == [{"id": "a", "state": "x", "ref": "a"}, {"id": "2", "state": "y"}]
+
+
+def test_a_job_in_batches_of_the_provider_says_so(questions: Path, texts: Path) -> None:
+    with Answers(Reply(JOB, 202)) as answers:
+        inside("batch", "submit", "-q", questions, texts, "--provider-batch", "--url", answers.url)
+    shared = json.loads(answers.asked[0].body.splitlines()[0])
+    assert shared["batch"] == "provider"

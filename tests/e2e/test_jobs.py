@@ -48,8 +48,8 @@ def results(server: Server, job_id: str) -> list[Any]:
     return lines
 
 
-def done(server: Server, job_id: str) -> Any:
-    give_up_at = time.monotonic() + END_S
+def done(server: Server, job_id: str, end_s: float = END_S) -> Any:
+    give_up_at = time.monotonic() + end_s
     while (found := job(server, job_id))["status"] != "done":
         assert time.monotonic() < give_up_at, f"{found}\n{server.log}"
         time.sleep(0.05)

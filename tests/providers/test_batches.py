@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ import responses
 
 from svc.providers import BatchClient, BatchTerms, Provider, ProviderError, State
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, MistralBatches, OpenAIBatches
-from svc.providers.failures import BadReply, Gone, KeyRefused, Refused, ServerTrouble
+from svc.providers.failures import BadReply, CallTimedOut, Gone, KeyRefused, Refused, ServerTrouble
 from tests.batching import BatchDouble
-from tests.scripted import Raw, Reply, ScriptedProvider, always, completion, error, redirect
+from tests.scripted import Drip, Raw, Reply, ScriptedProvider, always, completion, error, redirect
 
 CALL = b'{"model":"m","messages":[]}'
 
@@ -44,27 +44,31 @@ def calls(folder: Path, number: int = 3) -> Path:
     return path
 
 
+def upload(client: BatchClient, path: Path) -> str:
+    data = path.read_bytes()
+    return client.upload("calls.jsonl", len(data), data.splitlines(keepends=True))
+
+
 def test_calls_go_there_and_results_come_back(
     client: BatchClient, double: BatchDouble, tmp_path: Path
 ) -> None:
-    file = client.upload("calls.jsonl", calls(tmp_path))
+    file = upload(client, calls(tmp_path))
     assert client.find_file("calls.jsonl") == file and client.find_file("other.jsonl") is None
     made = client.create(file, "svc-1", "m")
     batch = client.look(made.id)
     assert (batch.state, batch.done, batch.name) == (State.ENDED, 3, "svc-1")
-    results = io.BytesIO()
-    client.download(batch.files[0], results)
-    lines = [json.loads(line) for line in results.getvalue().splitlines()]
+    results = b"".join(client.download(batch.files[0]))
+    lines = [json.loads(line) for line in results.splitlines()]
     assert {line["custom_id"] for line in lines} == {f"{place:032x}" for place in range(3)}
     client.delete(file)
     with pytest.raises(ProviderError):
-        client.download(file, io.BytesIO())
+        list(client.download(file))
 
 
 def test_a_batch_is_found_by_its_name_on_any_page(
     client: BatchClient, double: BatchDouble, tmp_path: Path
 ) -> None:
-    file = client.upload("calls.jsonl", calls(tmp_path, 1))
+    file = upload(client, calls(tmp_path, 1))
     ids = [client.create(file, f"svc-{number}", "m").id for number in range(250)]
     found = client.find("svc-3")
     assert found is not None and found.id == ids[3]
@@ -75,7 +79,7 @@ def test_a_large_file_is_sent_as_it_is(
     client: BatchClient, double: BatchDouble, tmp_path: Path
 ) -> None:
     path = calls(tmp_path, 20_000)
-    file = client.upload("calls.jsonl", path)
+    file = upload(client, path)
     assert double.files[file].data == path.read_bytes()
 
 
@@ -83,7 +87,7 @@ def test_a_cancelled_batch_and_one_that_failed_say_so(
     client: BatchClient, double: BatchDouble, tmp_path: Path
 ) -> None:
     double.takes_s, double.failing = 3_600, {1: "model_not_found"}
-    file = client.upload("calls.jsonl", calls(tmp_path))
+    file = upload(client, calls(tmp_path))
     first, second = (client.create(file, name, "m") for name in ("a", "b"))
     assert client.look(first.id).state is State.RUNNING
     client.cancel(first.id)
@@ -122,6 +126,19 @@ def test_nobody_there_is_trouble_of_the_server() -> None:
     with pytest.raises(ServerTrouble):
         client.look("b")
     client.close()
+
+
+@pytest.mark.parametrize("from_header", [False, True])
+def test_a_server_that_sends_a_byte_now_and_then_holds_nobody(from_header: bool) -> None:
+    dripping = Drip(Reply({"id": "b"}), 0.1, from_header)
+    with ScriptedProvider(always(dripping)) as provider:
+        given = Provider("own", provider.url, local=True, batch=BatchTerms())
+        client = BatchClient(given, exchange_s=0.5)
+        began = time.monotonic()
+        with pytest.raises(CallTimedOut):
+            client.look("b")
+        assert time.monotonic() - began < 5
+        client.close()
 
 
 def test_the_protocol_of_mistral_names_the_model_once_for_the_batch() -> None:

@@ -1,0 +1,42 @@
+"""The Batch APIs of providers, with the keys that a project asks them with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+
+from svc.bootstrap import Services
+from svc.providers import BatchClient, Provider
+from svc.store import ProjectKeys, UnreadableKey
+
+
+class BatchApis:
+    """Opens them, and closes them together."""
+
+    def __init__(self, services: Services) -> None:
+        self._catalog = services.core.catalog
+        self._keys = ProjectKeys(services.database, services.settings.master_key)
+        self._open: list[BatchClient] = []
+
+    def of(self, providers: Iterable[Provider], project: str) -> dict[str, BatchClient]:
+        """Those of the providers, by name. Raises `UnreadableKey` and `StorageError`."""
+        return {provider.name: self._opened(provider, project) for provider in providers}
+
+    def still_there(self, names: Iterable[str], project: str) -> dict[str, BatchClient]:
+        """Those of the providers that are still configured. Raises `StorageError`."""
+        apis: dict[str, BatchClient] = {}
+        for name in names:
+            with suppress(KeyError, UnreadableKey):
+                apis[name] = self._opened(self._catalog[name], project)
+        return apis
+
+    def close(self) -> None:
+        """Cut off what is under way, from any thread, and close them."""
+        for api in self._open:
+            api.close()
+
+    def _opened(self, provider: Provider, project: str) -> BatchClient:
+        own = self._keys.get(project) if provider.aggregator else None
+        self._open.append(BatchClient(provider if own is None else replace(provider, key=own)))
+        return self._open[-1]

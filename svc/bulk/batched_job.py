@@ -1,0 +1,134 @@
+"""A job whose rows are answered in batches of providers, from its first step to its last."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+from svc.bootstrap import Services
+from svc.bulk.answering import Answering, JobEnded
+from svc.bulk.batch_apis import BatchApis
+from svc.bulk.book import Book, rows_of_block
+from svc.bulk.first_rows import ask_first
+from svc.bulk.job_rounds import JobRounds, RowsOf, unsettled
+from svc.schemas import DecisionRequest
+from svc.store import Job
+
+LEARNING = "the answer to its first row"
+
+
+class BatchedJob:
+    """Answers the rows of one job, in whichever thread calls `run`."""
+
+    def __init__(
+        self,
+        services: Services,
+        job: Job,
+        template: DecisionRequest,
+        answering: Answering,
+        rows_of: RowsOf,
+        turn: threading.Lock,
+    ) -> None:
+        """`answering` asks about single rows; rows are decided about while `turn` is held."""
+        self.job = job
+        self.waiting_for: str | None = LEARNING
+        self._services, self._template, self._answering = services, template, answering
+        self._rows_of, self._turn = rows_of, turn
+        self._over = threading.Event()
+        self._apis = BatchApis(services)
+
+    def end(self) -> None:
+        """Have `run` end before its next row."""
+        self._over.set()
+
+    def cut(self) -> None:
+        """The same, and end what is under way at its provider."""
+        self._over.set()
+        self._apis.close()
+
+    def wait(self, seconds: float) -> None:
+        """Wait so long, unless it has to end."""
+        self._over.wait(seconds)
+
+    def run(self) -> None:
+        """Answer every row that is not settled.
+
+        Raises `JobEnded` where it has to end, `JobFails`, `RoundsEnd`, `SpoolLost`, `ApiError` and
+        `SettingsError` where the job cannot go on, and `StorageError`.
+        """
+        with ExitStack() as stack:
+            stack.callback(self._apis.close)
+            self._run(stack)
+
+    def _run(self, stack: ExitStack) -> None:
+        services, job, template = self._services, self.job, self._template
+        assert template.plan is not None and template.config is not None
+        plan = services.batches.plan(template, template.plan, template.config)
+        apis = self._apis.of(plan.providers.values(), job.project)
+        sealing = services.spool.sealing(job.id)
+        book = Book(services.spool.book(job.id), apis, job.id.encode(), sealing)
+        book.check()
+        if book.known is None:
+            self._learn(plan.models)
+            traits = services.core.client.traits
+            known = {model: traits.of(model) for model in plan.models}
+            book.know(known, rows_of_block(plan.calls))
+        core = stack.enter_context(closing(services.replaying(book, book.known or {})))
+        poll_s = services.settings.batch_poll_s
+        rounds = JobRounds(
+            job,
+            book,
+            self._rows_of(core),
+            lambda: services.spool.opened(job.id),
+            lambda: services.jobs.settled(job),
+            self._check,
+            self._turn,
+            poll_s,
+        )
+        self._go(rounds, poll_s)
+        services.spool.delete(job.id)
+        book.remove()
+
+    def _go(self, rounds: JobRounds, poll_s: float) -> None:
+        while True:
+            rounds.step()
+            if rounds.finished:
+                return
+            self.waiting_for = rounds.waiting_for
+            self.wait(poll_s)
+            self._check()
+
+    def _check(self) -> None:
+        """Raise `JobEnded` where no row of the job is to be asked, or none now."""
+        if self._over.is_set() or not self._services.jobs.is_open(self.job.seq):
+            raise JobEnded
+
+    def _learn(self, models: tuple[str, ...]) -> None:
+        """Ask about a row directly where it is not known how its models can be asked."""
+        traits, job = self._services.core.client.traits, self.job
+        if all(traits.is_known(model) for model in models):
+            return
+
+        def rows() -> Iterator[tuple[int, str]]:
+            self._check()
+            settled = self._services.jobs.settled(job)
+            return unsettled(lambda: self._services.spool.opened(job.id), settled, _all(job))
+
+        def wait(seconds: float) -> None:
+            self.waiting_for = f"{LEARNING}: the models fail"
+            self.wait(seconds)
+            self._check()
+
+        ask_first(
+            rows,
+            lambda number, text: self._answering.answer(
+                job.seq, number, text, self._template, job.api_key
+            ),
+            lambda: any(traits.is_known(model) for model in models),
+            wait,
+        )
+
+
+def _all(job: Job) -> range:
+    return range(1, job.rows + 1)

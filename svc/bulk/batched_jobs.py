@@ -1,0 +1,143 @@
+"""Jobs whose rows are answered in batches of providers: each waits in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from svc.bootstrap import Core, Services
+from svc.bulk.answering import Answering, JobEnded, JobFails
+from svc.bulk.batched_job import BatchedJob
+from svc.bulk.leaving import leave
+from svc.bulk.replayed_rows import ReplayedRows
+from svc.errors import SettingsError, SvcError
+from svc.schemas import DecisionRequest
+from svc.store import Job, StorageError
+
+# The threads that store decisions, which so come into one transaction.
+_STORING = 16
+
+# The pause before a job goes on that met an error which may pass, in seconds.
+_AGAIN_S = 10.0
+
+# How long threads have to end when the process does.
+_CLOSING_S = 10.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Running:
+    """A job, the thread that runs it, and why it cannot go on."""
+
+    job: BatchedJob
+    thread: threading.Thread | None = None
+    failure: str | None = None
+
+
+class BatchedJobs:
+    """Runs such jobs; the runner says which begin and which have ended."""
+
+    def __init__(self, services: Services, answering: Answering) -> None:
+        """`answering` asks about single rows, and stores what became of any."""
+        self._services, self._answering = services, answering
+        self._pool = ThreadPoolExecutor(_STORING, thread_name_prefix="svc-store")
+        self._running: dict[str, _Running] = {}
+        self._leaving: dict[str, threading.Thread] = {}
+        # Held by the one job that decides about rows, so that memory holds the replies of one.
+        self._turn = threading.Lock()
+        self._closed = threading.Event()
+
+    @property
+    def ids(self) -> set[str]:
+        """The ids of the jobs that were begun here."""
+        return set(self._running)
+
+    def begin(self, job: Job, template: DecisionRequest) -> None:
+        """Run a job, or go on with it."""
+
+        def rows_of(core: Core) -> ReplayedRows:
+            return ReplayedRows(job, template, core.engine, self._answering, self._pool)
+
+        parts = (self._answering, rows_of, self._turn)
+        one = _Running(BatchedJob(self._services, job, template, *parts))
+        one.thread = threading.Thread(target=self._work, args=(one,), name="svc-batch", daemon=True)
+        self._running[job.id] = one
+        one.thread.start()
+
+    def has(self, job_id: str) -> bool:
+        """Whether the job runs, or has failed."""
+        one = self._running.get(job_id)
+        if one is None or one.thread is None:
+            return False
+        return one.failure is not None or one.thread.is_alive()
+
+    def failure(self, job_id: str) -> str | None:
+        """Why the job cannot go on, None where it can."""
+        return self._running[job_id].failure
+
+    def waiting_for(self, job_id: str) -> str | None:
+        """What the job waits for."""
+        return self._running[job_id].job.waiting_for
+
+    def end(self, job_id: str) -> None:
+        """Have nothing left of a job that has ended, neither here nor at its providers."""
+        one = self._running.pop(job_id, None)
+        if one is not None:
+            one.job.end()
+        book = self._services.spool.book(job_id)
+        if job_id not in self._leaving and (one is not None or book.exists()):
+            thread = threading.Thread(target=self._leave, args=(job_id, one), daemon=True)
+            self._leaving[job_id] = thread
+            thread.start()
+
+    def sweep(self, is_open: Callable[[str], bool]) -> None:
+        """The same for all jobs that are not open any more."""
+        for job_id in self._services.spool.books():
+            if not is_open(job_id):
+                self.end(job_id)
+
+    def close(self) -> None:
+        """End all threads; what is under way is cut off, and goes on with the next start."""
+        self._closed.set()
+        running = list(self._running.values())
+        for one in running:
+            one.job.cut()
+        give_up_at = time.monotonic() + _CLOSING_S
+        for thread in [*(one.thread for one in running), *self._leaving.values()]:
+            if thread is not None:
+                thread.join(max(0.0, give_up_at - time.monotonic()))
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self, one: _Running) -> None:
+        """In the job's thread: all that is to be done for it."""
+        try:
+            one.job.run()
+        except JobEnded:
+            pass
+        except StorageError as error:
+            self._later(one, error.message)
+        except (JobFails, SettingsError, SvcError) as error:
+            one.failure = str(error)
+        except Exception as error:  # noqa: BLE001 - the others go on, and this one later
+            self._later(one, type(error).__name__)
+
+    def _later(self, one: _Running, why: str) -> None:
+        log.error("job %s goes on later: %s", one.job.job.id, why)
+        one.job.wait(_AGAIN_S)
+
+    def _leave(self, job_id: str, one: _Running | None) -> None:
+        """In a thread: delete what is left of an ended job."""
+        if one is not None and one.thread is not None:
+            one.thread.join()
+        try:
+            if self._services.spool.book(job_id).exists() and not self._closed.is_set():
+                leave(self._services, job_id, self._closed)
+        except Exception as error:  # noqa: BLE001 - it is tried again with the next start
+            log.error("what is left of %s is deleted later: %s", job_id, type(error).__name__)
+        finally:
+            self._leaving.pop(job_id, None)

@@ -1,0 +1,41 @@
+"""The first rows of a job in batches, asked directly until it is known how its models are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
+from svc.errors import ApiError, RateLimited
+
+# So many rows are tried until one was answered by a model.
+TRIED = 10
+
+
+def ask_first(
+    rows: Callable[[], Iterable[tuple[int, str]]],
+    ask: Callable[[int, str], ApiError | None],
+    learnt: Callable[[], bool],
+    wait: Callable[[float], None],
+) -> None:
+    """Ask about rows one by one until a model is known, or a few have needed none.
+
+    Otherwise each row would find out by itself, in rounds of its own. `rows` gives those that are
+    not settled; `ask` says why no model answered one; `wait` waits for so many seconds while the
+    models fail, and may raise.
+    """
+    pause_s, answered = OUTAGE_PAUSE_S, 0
+    while answered < TRIED:
+        tried = list(islice(rows(), TRIED))
+        if not tried:
+            return
+        for number, text in tried:
+            error = ask(number, text)
+            if error is None:
+                answered += 1
+                if learnt():
+                    return
+                continue
+            rate_s = error.retry_after if isinstance(error, RateLimited) else 0.0
+            wait(min(LONGEST_PAUSE_S, max(pause_s, rate_s)))
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)

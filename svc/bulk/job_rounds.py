@@ -1,0 +1,138 @@
+"""The rows of a job, answered in rounds of batches.
+
+A row is settled in the database, in one transaction with its decision, so that nothing is kept here
+of what was answered. What has no reply yet is in the job's book.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from svc.bootstrap import Core
+from svc.bulk.block_rounds import BlockRounds, how_far, under_way
+from svc.bulk.book import Book
+from svc.bulk.replayed_rows import ReplayedRows
+from svc.bulk.sending import RoundsEnd
+from svc.errors import Pending
+from svc.store import Job, SpoolFile
+
+# Makes what decides about rows with an engine.
+RowsOf = Callable[[Core], ReplayedRows]
+
+
+class JobRounds:
+    """Brings the rows of one job through their rounds, by small steps."""
+
+    def __init__(
+        self,
+        job: Job,
+        book: Book,
+        rows: ReplayedRows,
+        opened: Callable[[], SpoolFile],
+        settled: Callable[[], bytearray],
+        check: Callable[[], None],
+        turn: threading.Lock,
+        poll_s: float,
+    ) -> None:
+        """`opened` gives the job's inputs, `settled` has 1 at the number of each settled row.
+
+        `check` is called between any two rows and may raise to end the rounds. Rows are decided
+        about while `turn` is held. Batches are looked after every `poll_s` seconds.
+        """
+        self._job, self._book, self._rows = job, book, rows
+        self._opened, self._settled, self._check = opened, settled, check
+        self._turn, self._poll_s = turn, poll_s
+        size = book.block_rows or 1
+        self._block_rows = size
+        blocks = [book.block(number) for number in range(-(-job.rows // size))]
+        self._running = [BlockRounds(block) for block in blocks]
+        for running in self._running:
+            running.open(poll_s, math.inf)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every row is settled, and the provider has nothing left of them."""
+        return all(one.answered and not one.sendings for one in self._running)
+
+    @property
+    def waiting_for(self) -> str | None:
+        """Who is at work, and how far; None where that is nobody."""
+        batches = under_way(self._running)
+        if not batches:
+            return None
+        failing = sorted({one.file.provider for one in batches if one.fails})
+        if failing:
+            return f"provider {', '.join(failing)}, which does not take or show batches just now"
+        names = ", ".join(sorted({one.file.provider for one in batches}))
+        last = max(running.round for running in self._running)
+        return f"provider {names}, which is at work: {how_far(batches)}, round {last}"
+
+    def step(self) -> None:
+        """Do what is due for each block. Raises `RoundsEnd`, `SpoolLost` and what rows raise."""
+        refused: RoundsEnd | None = None
+        for running in self._running:
+            try:
+                self._advance(running)
+            except RoundsEnd as error:
+                # What was paid already is not lost with the others.
+                refused = error
+        if refused is not None:
+            raise refused
+
+    def _advance(self, running: BlockRounds) -> None:
+        self._check()
+        try:
+            for sending in running.sendings:
+                sending.step()
+        finally:
+            # Results that are there count also where another batch is refused.
+            while running.due:
+                self._replay(running)
+        for sending in running.sendings:
+            sending.step()
+        running.sendings = [one for one in running.sendings if not one.cleared]
+
+    def _replay(self, running: BlockRounds) -> None:
+        """Decide about the rows that lacked replies; what they want further is the next round."""
+        pending = 0
+        rows = list(self._unsettled(running.block.number))
+        if rows:
+            with self._turn, running.block.replay() as replay:
+                for number, text in rows:
+                    self._check()
+                    replay.begin(number)
+                    try:
+                        self._rows.answer(number, text)
+                    except Pending:
+                        pending += 1
+                self._rows.stored()
+        running.answered = not pending
+        if pending:
+            running.open(self._poll_s, math.inf)
+
+    def _unsettled(self, block: int) -> Iterator[tuple[int, str]]:
+        """The rows of a block that have neither decision nor error, with their JSON."""
+        first = block * self._block_rows + 1
+        end = min(first + self._block_rows, self._job.rows + 1)
+        return unsettled(self._opened, self._settled(), range(first, end))
+
+
+def unsettled(
+    opened: Callable[[], SpoolFile], settled: bytearray, among: range
+) -> Iterator[tuple[int, str]]:
+    """The rows among these numbers that are not settled, with their JSON. Raises `SpoolLost`."""
+
+    def wanted(numbers: range) -> bool:
+        start, stop = max(among.start, numbers.start), min(among.stop, numbers.stop)
+        return start < stop and 0 in settled[start:stop]
+
+    if 0 not in settled[among.start : among.stop]:
+        return
+    with closing(opened()) as file:
+        while (found := file.rows(wanted)) is not None:
+            for number, text in enumerate(found[1], found[0]):
+                if number in among and not settled[number]:
+                    yield number, text

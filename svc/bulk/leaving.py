@@ -1,0 +1,60 @@
+"""Deletes what an ended job has left: calls and replies here, files and batches at providers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+from svc.bootstrap import Services
+from svc.bulk.batch_apis import BatchApis
+from svc.bulk.book import Book
+from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
+from svc.bulk.sending import Sending
+from svc.store import UnknownJob
+
+# What is left at a provider is tried to be deleted for so long, in seconds.
+LEAVING_S = 86_400.0
+
+log = logging.getLogger(__name__)
+
+
+def leave(services: Services, job_id: str, closed: threading.Event) -> None:
+    """Delete what the book of an ended job holds at once, and what its providers have of it.
+
+    Returns before that is done when the process is `closed`; the next one goes on.
+    """
+    folder = services.spool.book(job_id)
+    book = Book(folder, {}, b"")
+    book.strip()
+    files = [file for block in book.blocks() for file in block.batches]
+    names = {file.provider for file in files}
+    with closing(BatchApis(services)) as opened:
+        apis = opened.still_there(names, _project(services, job_id))
+        left = [Sending(one, apis[one.provider], 0.0) for one in files if one.provider in apis]
+        give_up_at, pause_s = _begun_at(folder) + LEAVING_S, OUTAGE_PAUSE_S
+        while left := [one for one in left if not one.give_up()]:
+            if time.time() > give_up_at:
+                log.warning("what an ended job left at its provider stays there: svc-%s", book.run)
+                break
+            if closed.wait(pause_s):
+                return
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+    book.remove()
+
+
+def _project(services: Services, job_id: str) -> str:
+    try:
+        return services.jobs.get(job_id).project
+    except UnknownJob:
+        return ""
+
+
+def _begun_at(folder: Path) -> float:
+    """When it was begun to delete it, in seconds since the epoch."""
+    marker = folder / "ended"
+    if not marker.exists():
+        marker.touch()
+    return marker.stat().st_mtime

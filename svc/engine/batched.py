@@ -1,0 +1,64 @@
+"""Which providers answer a request in batches, where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from svc.engine.forecast import of_model
+from svc.engine.plans import Plan
+from svc.errors import InvalidRequest
+from svc.jsontext import JsonObject
+from svc.pins import LATEST, PINS
+from svc.providers import Provider, Router, without_batches
+from svc.schemas import DecisionRequest, PlanField
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """The full ids of the models of a request, their providers by name, and a decision's calls."""
+
+    models: tuple[str, ...]
+    providers: Mapping[str, Provider]
+    calls: int
+
+
+class BatchPlanner:
+    """Says who answers the rows of a job in batches."""
+
+    def __init__(self, router: Router, latest: str, daily_limit: int | None) -> None:
+        """`latest` is the config that `svc-latest` stands for."""
+        self._router, self._latest, self._daily_limit = router, latest, daily_limit
+
+    def settled(self, request: DecisionRequest, model: object = None) -> JsonObject:
+        """The config and the model that hold for all rows, whatever becomes of the settings.
+
+        `model` is what the request has, if anything. Raises `InvalidRequest` where a provider has
+        no Batch API, and `ModelUnavailable`.
+        """
+        name = request.config or LATEST
+        config = self._latest if name == LATEST else name
+        if model is None:
+            model = self._router.default(PINS[config], named=request.config is not None)
+        self.plan(request, PlanField().deserialize(model), config)
+        return {"model": model, "config": config}
+
+    def plan(self, request: DecisionRequest, plan: Plan, config: str) -> BatchPlan:
+        """Who answers a request by a plan. Raises `InvalidRequest` as `settled` does."""
+        models = [self._router.resolve(model_id) for model_id in plan.models]
+        providers = {one.provider: self._router.provider(one) for one in models}
+        for provider in providers.values():
+            self._check(provider)
+        pin = PINS[config]
+        forecasts = [of_model(request, pin, one, providers[one.provider]) for one in models]
+        calls = sum(one.calls for one in forecasts)
+        return BatchPlan(tuple(one.id for one in models), providers, calls)
+
+    def _check(self, provider: Provider) -> None:
+        if trouble := without_batches(provider):
+            raise InvalidRequest(f"batch: {trouble}, on the server")
+        if provider.aggregator and self._daily_limit is not None:
+            raise InvalidRequest(
+                f"batch: SVC_DAILY_LIMIT counts calls to provider {provider.name!r} one by one, "
+                "and a batch is many at once; use another provider, or no batch"
+            )

@@ -1,0 +1,345 @@
+"""Jobs whose rows are answered in batches, against the double of a Batch API."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.app import create_app
+from svc.bootstrap import build
+from svc.settings import load
+from tests.batching import BatchDouble
+from tests.bulk.conftest import World, until
+from tests.scripted import Json, Reply, ScriptedProvider, completion, error
+
+# Ids, times and prices differ between a job that asks directly and one that does not.
+CHANGING = {"id", "latency_ms", "cost_usd", "cached"}
+URL = "http://127.0.0.1:1/v1"
+NOUL = {"late": {"type": "noul", "instructions": "Is the parcel late?"}}
+
+
+def said(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+    """A reply that depends on the parcel and the order of the options."""
+    text = json.dumps(body)
+    number = re.search(r"Parcel (\d+)", text)
+    seed = hash((number and number[1], text.find("yes") < text.find("no"), body["model"]))
+    p = 0.5 + seed % 499 / 1_000
+    return Reply(completion("yes", [{"yes": p, "no": 1 - p}]))
+
+
+Make = Callable[..., World]
+
+
+@pytest.fixture
+def double() -> Iterator[BatchDouble]:
+    with BatchDouble(said) as made:
+        yield made
+
+
+@pytest.fixture
+def world(tmp_path: Path, double: BatchDouble) -> Iterator[Make]:
+    with ExitStack() as stack:
+
+        def make(**environ: str) -> World:
+            settings = load(
+                {
+                    "SVC_DB": str(tmp_path / "svc.db"),
+                    "SVC_MODEL": "@own/m",
+                    "SVC_PROVIDER_OWN_URL": double.url,
+                    "SVC_PROVIDER_OWN_PRICE": "2,4",
+                    "SVC_PROVIDER_OWN_BATCH": "1",
+                    "SVC_BATCH_POLL_S": "0.1",
+                    "SVC_MASTER_KEY": "master",
+                    **environ,
+                }
+            )
+            services = build(settings)
+            stack.callback(services.close)
+            provider = stack.enter_context(ScriptedProvider(said))
+            return World(create_app(services), settings, provider)
+
+        yield make
+
+
+def submit(one: World, count: int = 40, **fields: Any) -> str:
+    given = {"batch": "provider", "questions": NOUL, "debias": True, **fields}
+    return one.submit(count, about="Parcel", **given)
+
+
+def steady(lines: list[Json], *also: str) -> list[Json]:
+    left_out = CHANGING | set(also)
+    return [
+        {**line, "decision": {k: v for k, v in line["decision"].items() if k not in left_out}}
+        for line in lines
+    ]
+
+
+def books(one: World) -> list[Path]:
+    return list(one.services.spool.folder.glob("book_*"))
+
+
+def test_batches_give_the_answers_of_direct_calls_at_half_the_price(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world(SVC_CACHE_SIZE="0")
+    batched = submit(one)
+    with one.running():
+        found = one.ended(batched)
+        until(lambda: not books(one))
+    assert (found["answered"], found["failed"]) == (40, 0)
+    # One row was asked directly, to learn how the model can be asked.
+    assert double.direct == 2 and len(double.carried_out) == 2 * 39
+    assert double.creations == 1 and set(double.carried_out.values()) == {1}
+    assert not double.files and one.spooled() == []
+    directly = one.submit(40, about="Parcel", questions=NOUL, debias=True)
+    with one.running():
+        asked = one.ended(directly)
+    assert steady(one.results(batched)) == steady(one.results(directly))
+    assert found["cost_usd"] == pytest.approx(asked["cost_usd"] * (39 / 2 + 1) / 40)
+
+
+def test_a_model_that_the_server_knows_is_not_asked_directly_again(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world()
+    with one.running():
+        one.ended(submit(one, 3))
+        asked = double.direct
+        one.ended(submit(one, 3, project="other"))
+    assert double.direct == asked and double.creations == 2
+
+
+def test_expired_calls_lost_responses_and_an_errors_file_cost_no_row_and_nothing_twice(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world()
+    failing = {"Parcel 7 ", "Parcel 8."}
+
+    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+        if any(text in json.dumps(body) for text in failing):
+            return Reply(error("it broke", code="server_error"), status=400)
+        return said(body, n, headers)
+
+    double.handler = answers
+    double.expiring = {0: 0.4, 1: 0.3}
+    double.lost_uploads, double.lost_creations = {0, 1}, {0, 2}
+    job_id = submit(one)
+    with one.running():
+        found = one.ended(job_id)
+        until(lambda: not books(one))
+    assert (found["answered"], found["failed"]) == (39, 1)
+    lines = one.results(job_id)
+    assert [line["row"] for line in lines if "error" in line] == [8]
+    assert lines[7]["error"]["type"] == "model_error"
+    # Ways of asking that the provider refuses for one row are rounds of their own.
+    assert set(double.carried_out.values()) == {1} and double.creations >= 3
+    until(lambda: not double.files)
+
+
+def test_a_cascade_goes_its_rounds(world: Make, double: BatchDouble) -> None:
+    one = world(SVC_CACHE_SIZE="0")
+    plan = {"cascade": ["@own/m", "@own/large"], "escalate_below": 0.8}
+    batched = submit(one, model=plan)
+    with one.running():
+        one.ended(batched)
+        directly = one.submit(40, about="Parcel", questions=NOUL, debias=True, model=plan)
+        one.ended(directly)
+    lines = one.results(batched)
+    assert steady(lines) == steady(one.results(directly))
+    assert {line["decision"]["model"] for line in lines} == {"@own/m", "@own/large"}
+    assert set(double.carried_out.values()) == {1} and double.creations == 2
+
+
+def test_it_is_shown_who_is_at_work_and_how_far(world: Make, double: BatchDouble) -> None:
+    double.takes_s = 3.0
+    one = world()
+    job_id = submit(one)
+    told = re.compile(
+        r"provider own, which is at work: [\d,]+ of 78 requests done in 1 batch, round 1"
+    )
+    with one.running():
+        until(lambda: bool(told.fullmatch(one.job(job_id)["waiting_for"] or "")))
+        found = one.job(job_id)
+        assert (found["status"], found["answered"], found["ends_at"]) == ("running", 1, None)
+        assert one.ended(job_id)["waiting_for"] is None
+
+
+def test_another_job_goes_on_beside_one_that_waits_for_a_provider(
+    world: Make, double: BatchDouble
+) -> None:
+    double.takes_s = 3_600.0
+    one = world()
+    waiting = submit(one)
+    with one.running():
+        until(lambda: double.creations == 1)
+        directly = one.submit(40, about="Parcel", questions=NOUL, debias=True)
+        one.ended(directly)
+        assert one.job(waiting)["status"] == "running"
+
+
+def test_a_cancelled_job_leaves_nothing_here_or_at_its_provider(
+    world: Make, double: BatchDouble
+) -> None:
+    double.takes_s = 3_600.0
+    one = world()
+    job_id = submit(one)
+    with one.running():
+        until(lambda: double.creations == 1)
+        one.client.post(f"/v1/batch/{job_id}/cancel")
+        until(lambda: not books(one) and not double.files)
+    assert [batch.cancelled for batch in double.batches.values()] == [True]
+    found = one.job(job_id)
+    assert (found["status"], found["answered"]) == ("cancelled", 1) and not double.carried_out
+
+
+def test_a_job_that_was_cancelled_while_nothing_ran_leaves_nothing_after_the_next_start(
+    world: Make, double: BatchDouble
+) -> None:
+    double.takes_s = 3_600.0
+    one = world()
+    job_id = submit(one)
+    with one.running():
+        until(lambda: double.creations == 1)
+    one.client.post(f"/v1/batch/{job_id}/cancel")
+    assert books(one) and double.files
+    with one.running(idle_s=2.0):
+        until(lambda: not books(one) and not double.files)
+    assert [batch.cancelled for batch in double.batches.values()] == [True]
+
+
+def test_a_job_that_expires_at_its_provider_is_cancelled_there(
+    world: Make, double: BatchDouble
+) -> None:
+    double.takes_s = 3_600.0
+    one = world()
+    job_id = submit(one)
+    with one.running():
+        until(lambda: double.creations == 1)
+        with sqlite3.connect(one.settings.db) as connection:
+            connection.execute("UPDATE jobs SET expires_at = 1")
+        connection.close()
+        one.ended(job_id, "expired")
+        until(lambda: not books(one) and not double.files)
+    assert [batch.cancelled for batch in double.batches.values()] == [True]
+
+
+def test_a_batch_that_is_cancelled_at_the_provider_fails_the_job_with_its_answers(
+    world: Make, double: BatchDouble
+) -> None:
+    double.takes_s = 3_600.0
+    one = world()
+    job_id = submit(one)
+    with one.running():
+        until(lambda: double.creations == 1)
+        double.batches["batch_0"].cancelled = True
+        found = one.ended(job_id, "failed")
+        until(lambda: not books(one) and not double.files)
+    assert found["reason"] == "batch batch_0 was cancelled at provider own"
+    assert found["answered"] == 1 and double.creations == 1
+
+
+def test_a_job_goes_on_where_it_was_stopped_and_pays_nothing_twice(
+    world: Make, double: BatchDouble
+) -> None:
+    double.takes_s = 2.0
+    double.expiring = {0: 0.3}
+    one = world()
+    job_id = submit(one, 300)
+    with one.running():
+        until(lambda: double.creations == 1)
+    with one.running():
+        until(lambda: double.creations == 2)
+    with one.running():
+        one.ended(job_id)
+    assert set(double.carried_out.values()) == {1} and len(double.carried_out) == 2 * 299
+    assert [line["row"] for line in one.results(job_id)] == list(range(1, 301))
+
+
+def test_what_waits_in_the_book_can_be_read_with_the_master_key_alone(
+    world: Make, double: BatchDouble
+) -> None:
+    double.takes_s = 3_600.0
+    one = world()
+    submit(one, 5)
+    with one.running():
+        until(lambda: double.creations == 1)
+    files = [path for path in one.services.spool.folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} >= {".calls", ".round", ".json"}
+    assert not any(b"Parcel" in path.read_bytes() for path in files)
+    one.settings = replace(one.settings, master_key="another")
+    with one.running():
+        found = one.ended(one.client.get("/v1/batch").get_json()["jobs"][0]["id"], "failed")
+        until(lambda: not books(one))
+    assert "another master key" in found["reason"]
+
+
+def test_replies_are_sealed_too(world: Make, double: BatchDouble) -> None:
+    one = world()
+    plan = ["@own/m"]
+    seen: list[bytes] = []
+
+    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+        for path in one.services.spool.folder.rglob("*.replies*"):
+            seen.append(path.read_bytes())
+        return Reply(completion('{"q1": "the secret answer"}'))
+
+    questions = {"name": {"type": "text", "instructions": "Which name?"}}
+    double.handler = answers
+    double.expiring = {0: 0.5}
+    job_id = submit(one, 20, questions=questions, model=plan)
+    with one.running():
+        one.ended(job_id)
+    assert seen and not any(b"secret answer" in data for data in seen)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fields", "told"),
+    [
+        ({"SVC_PROVIDER_OWN_BATCH": "0"}, {}, "SVC_PROVIDER_OWN_BATCH=1"),
+        ({}, {"privacy": "strict"}, "privacy: strict cannot be used with a batch"),
+        ({}, {"batch": "mine"}, "unknown batch"),
+        ({}, {"model": "@other/m"}, "provider 'other' is not configured"),
+        (
+            {
+                "OPENROUTER_API_KEY": "k",
+                "SVC_DAILY_LIMIT": "9",
+                "SVC_PROVIDER_OPENROUTER_BATCH": "1",
+            },
+            {"model": "a/b"},
+            "SVC_DAILY_LIMIT counts calls",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_in_batches_is_refused(
+    world: Make, settings: dict[str, str], fields: Json, told: str
+) -> None:
+    one = world(**settings)
+    rows = [{"id": "a", "state": "Parcel 1."}]
+    body = {"questions": NOUL, "rows": rows, "batch": "provider", **fields}
+    answer = one.client.post("/v1/batch", json=body)
+    assert answer.status_code == 422 and told in answer.text
+    assert one.spooled() == []
+
+
+def test_without_the_master_key_there_is_no_job(world: Make) -> None:
+    one = world(SVC_MASTER_KEY="")
+    body = {"questions": NOUL, "rows": [{"id": "a", "state": "x"}], "batch": "provider"}
+    answer = one.client.post("/v1/batch", json=body)
+    assert answer.status_code == 422 and "SVC_MASTER_KEY" in answer.text
+
+
+def test_a_job_keeps_the_model_that_it_was_handed_in_with(world: Make, double: BatchDouble) -> None:
+    one = world()
+    job_id = submit(one, 3)
+    one.settings = replace(one.settings, model="@own/other")
+    with one.running():
+        one.ended(job_id)
+    assert {line["decision"]["model"] for line in one.results(job_id)} == {"@own/m"}
