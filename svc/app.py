@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from flask import Flask
 
 from svc import limits
 from svc.bootstrap import Services
+from svc.engine.forecast import forecaster
 from svc.store import Overview
 from svc.web import (
     activity,
@@ -24,6 +26,7 @@ from svc.web import (
     error_handlers,
     export,
     feedback,
+    forecast,
     hooks,
     job_desk,
     keys,
@@ -82,6 +85,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
         services.batches.settled,
     )
     app.register_blueprint(batch.blueprint(jobs, repeated))
+    asked = partial(forecaster, services.core.router, settings.latest_config)
+    app.register_blueprint(forecast.blueprint(asked))
     app.register_blueprint(feedback.blueprint(services.learner, repeated))
     app.register_blueprint(calibration.blueprint(services.reporter))
     app.register_blueprint(drift.blueprint(services.reporter))

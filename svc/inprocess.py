@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from svc import limits, logs
@@ -20,7 +20,7 @@ from svc.deadline import Deadline
 from svc.demo import DemoServer
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger, ModelRequest
-from svc.engine.forecast import ModelForecast, of_model
+from svc.engine.forecast import Forecaster, forecaster
 from svc.engine.plans import ModelResult, Plan
 from svc.engine.prompt import PromptInput
 from svc.errors import InvalidRequest, QuotaSpent
@@ -44,6 +44,9 @@ LOG_LEVEL = "error"
 SALT = b"svc in process"
 
 _DAY_S = 86_400
+
+# What so many rows take by a sample of their states, as `POST /v1/batch/forecast` answers it.
+Forecast = Callable[[Sequence[Any], int], JsonObject]
 
 # A debiased question is asked in so many option orders.
 _ORDERS = 2
@@ -139,18 +142,9 @@ class InProcess:
                 wanted = min(wanted, max(1, provider.rpm // max(1, calls)))
         return wanted
 
-    def forecast(
-        self, request: DecisionRequest, batched: bool = False
-    ) -> tuple[ModelForecast, ...]:
-        """What a decision on the request takes of each of its models, asked in batches or not."""
-        models = [
-            self._router.resolve(one) for one in (request.plan.models if request.plan else ())
-        ]
-        pin = PINS[self.config]
-        providers = [self._router.provider(one) for one in models]
-        if batched:
-            providers = [one.batched() for one in providers]
-        return tuple(of_model(request, pin, *one) for one in zip(models, providers, strict=True))
+    def forecaster(self, request: DecisionRequest, batched: bool = False) -> Forecaster:
+        """Who says what rows take that are asked alike, in batches or not. Raises `ApiError`."""
+        return forecaster(self._router, self.config, request, batched)
 
     def decide(self, request: DecisionRequest) -> Decision:
         """The decision on a request.
@@ -197,6 +191,15 @@ class InProcess:
         finally:
             with self._lock:
                 self._under_way.discard(deadline)
+
+
+def forecast_by(forecaster: Forecaster) -> Forecast:
+    """What a forecaster says of a sample of states and the number of all."""
+
+    def forecast(sample: Sequence[Any], rows: int) -> JsonObject:
+        return asdict(forecaster.forecast(sample, rows, Deadline(limits.REQUEST_DEADLINE_S)))
+
+    return forecast
 
 
 @contextmanager

@@ -195,6 +195,10 @@ JOB_KEPT_DAYS = 30
 JOB_THREADS = 16
 JOB_PARTS = 500_000
 
+# The rows that are looked at to say what many will take, and how many those may be.
+FORECAST_SAMPLE = 100
+FORECAST_ROWS = 10_000_000_000
+
 # The jobs of a page of their list.
 JOBS_PAGE = (1, 100)
 JOBS_PAGE_DEFAULT = 20

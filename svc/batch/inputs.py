@@ -46,6 +46,10 @@ class InputLine:
             raise InvalidRequest(self.error)
         return self.form.record(self.parse())
 
+    def row_id(self, record: Record) -> str:
+        """The caller's own id of what the line holds, or the line's number."""
+        return str(self.number) if record.ref is None else record.ref
+
     def parse(self) -> Any:
         """The JSON value of the line. Raises `InvalidJson` or `TooLarge`."""
         if self.data is None:

@@ -13,13 +13,15 @@ decided.write_parquet("decided")
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from ray.data import ActorPoolStrategy, Dataset
 
 from svc.bulk.rows import FIELDS, OF_ROWS, Asking, Kind, Rows, asking, check_columns
-from svc.client import Question
+from svc.bulk.survey import forecast_of, surveyed
+from svc.client import Forecast, Question
 
 # Rows that an actor is given at once. Its threads wait for the last of them, so there are many.
 BATCH_ROWS = 1_024
@@ -27,6 +29,9 @@ BATCH_ROWS = 1_024
 # An actor waits for the service most of the time. Two of them leave half of two cores to Ray's
 # own tasks, which would otherwise never come to read the rows that the actors wait for.
 _CORES = 0.5
+
+# The column of what is known of a part of a dataset.
+_SURVEY = "survey"
 
 _TYPES: Mapping[Kind, pa.DataType] = {
     "text": pa.string(),
@@ -77,6 +82,31 @@ def decide(
     )
 
 
+def forecast(dataset: Dataset, questions: Mapping[str, Question], **options: Any) -> Forecast:
+    """What `decide` would take: calls, minutes and dollars; no model is asked.
+
+    The options are those of `decide` without `actors` and `batch_rows`. The columns that they name
+    are read once: rows that can be sent are counted, and a hundred, drawn by their ids, are shown
+    to the first of the services. Raises `ValueError`, and `svc.client.ServiceError` where that does
+    not answer.
+    """
+    asked = asking(questions, **options)
+    if (known := dataset.columns(fetch_if_missing=False)) is not None:
+        check_columns(known, asked)
+    parts = dataset.map_batches(partial(_survey, asked), batch_format="pyarrow")
+    return forecast_of(asked, (row[_SURVEY] for row in parts.iter_rows()))
+
+
+def _survey(asked: Asking, batch: pa.Table) -> pa.Table:
+    check_columns(batch.column_names, asked)
+    return pa.table({_SURVEY: [surveyed(asked, _read(asked, batch))]})
+
+
+def _read(asked: Asking, batch: pa.Table) -> dict[str, list[Any]]:
+    """The values of the columns that are read."""
+    return {name: batch.column(name).to_pylist() for name in asked.read}
+
+
 class DecidingActor:
     """What Ray runs: it has no state that a restart could lose."""
 
@@ -87,8 +117,7 @@ class DecidingActor:
     def __call__(self, batch: pa.Table) -> pa.Table:
         """The batch with its new columns."""
         check_columns(batch.column_names, self._asked)
-        read = {name: batch.column(name).to_pylist() for name in self._asked.read}
-        decided = self._rows.decide(read)
+        decided = self._rows.decide(_read(self._asked, batch))
         for name, kind in column_types(self._asked.questions).items():
             batch = batch.append_column(name, pa.array([row[name] for row in decided], kind))
         return batch

@@ -149,6 +149,16 @@ def check_columns(given: Sequence[str], asked: Asking) -> None:
         raise ValueError(f"there is already a column {listed(taken)}; rename it, or the question")
 
 
+def read_row(asked: Asking, row: Sequence[Any]) -> tuple[str, Any]:
+    """The id of a row as JSON, and its state; `row` has what `Asking.read` names.
+
+    Raises `BadRow` for what cannot be sent.
+    """
+    values = dict(zip(asked.read, row, strict=True))
+    state = _state(asked, values)
+    return _json(values[asked.row_id], "row_id", asked.row_id), state
+
+
 class Rows:
     """Decides rows, some at a time; a context manager that closes its connections."""
 
@@ -186,10 +196,8 @@ class Rows:
 
     def _request(self, row: Sequence[Any]) -> tuple[str, Any] | BadRow:
         """The key and the state of a row, or what is wrong with it."""
-        values = dict(zip(self._asked.read, row, strict=True))
         try:
-            state = self._state(values)
-            row_id = _json(values[self._asked.row_id], "row_id", self._asked.row_id)
+            row_id, state = read_row(self._asked, row)
         except BadRow as bad:
             return bad
         parts = (self._same, row_id.encode(), json.dumps(state).encode())
@@ -198,17 +206,6 @@ class Rows:
             digest.update(len(part).to_bytes(8, "big"))
             digest.update(part)
         return digest.hexdigest(), state
-
-    def _state(self, values: Mapping[str, Any]) -> Any:
-        if isinstance(self._asked.state, str):
-            _json(values[self._asked.state], "state", self._asked.state)
-            return values[self._asked.state]
-        state = {name: values[name] for name in self._asked.state}
-        for name, value in state.items():
-            # Beside other columns, one may be empty.
-            if value is not None:
-                _json(value, "state", name)
-        return state
 
     def _answer(
         self, request: tuple[str, Any] | BadRow, kept: Mapping[str, Any]
@@ -255,6 +252,18 @@ def _same(asked: Asking) -> bytes:
     bodies = {key: question.body() for key, question in asked.questions.items()}
     same = [asked.job, asked.project, bodies, dict(asked.options)]
     return json.dumps(same, allow_nan=False).encode()
+
+
+def _state(asked: Asking, values: Mapping[str, Any]) -> Any:
+    if isinstance(asked.state, str):
+        _json(values[asked.state], "state", asked.state)
+        return values[asked.state]
+    state = {name: values[name] for name in asked.state}
+    for name, value in state.items():
+        # Beside other columns, one may be empty.
+        if value is not None:
+            _json(value, "state", name)
+    return state
 
 
 def _connected(asked: Asking) -> Services:

@@ -31,13 +31,17 @@ from pyspark.sql.types import (
 )
 
 from svc.bulk.rows import ERROR, FIELDS, OF_ROWS, Asking, Kind, Rows, asking, check_columns
-from svc.client import Choice, Question
+from svc.bulk.survey import forecast_of, surveyed
+from svc.client import Choice, Forecast, Question
 
 # What `svc_classify` asks unless told otherwise.
 INSTRUCTIONS = "Which of these labels fits the text best?"
 
 # The columns of the question and of the text that `svc_classify` asks by.
 _LABEL, _CONTENT = "label", "content"
+
+# The column of what is known of a part of a frame.
+_SURVEY = "survey"
 
 _TYPES: Mapping[Kind, DataType] = {
     "text": StringType(),
@@ -67,6 +71,25 @@ def decide(frame: DataFrame, questions: Mapping[str, Question], **options: Any) 
     """
     check_columns(frame.columns, asking(questions, **options))
     return frame.mapInPandas(deciding(questions, **options), schema(frame.schema, questions))
+
+
+def forecast(frame: DataFrame, questions: Mapping[str, Question], **options: Any) -> Forecast:
+    """What `decide` would take: calls, minutes and dollars; no model is asked.
+
+    The options are those of `decide`. The columns that they name are read once: rows that can be
+    sent are counted, and a hundred, drawn by their ids, are shown to the first of the services.
+    Raises `ValueError`, and `svc.client.ServiceError` where that does not answer.
+    """
+    asked = asking(questions, **options)
+    check_columns(frame.columns, asked)
+
+    def looked_at(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for one in frames:
+            columns = {name: values(one[name]) for name in asked.read}
+            yield pd.DataFrame({_SURVEY: [surveyed(asked, columns)]})
+
+    parts = frame.select(*asked.read).mapInPandas(looked_at, f"{_SURVEY} string")
+    return forecast_of(asked, (row[_SURVEY] for row in parts.collect()))
 
 
 def deciding(questions: Mapping[str, Question], **options: Any) -> Deciding:

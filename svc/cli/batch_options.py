@@ -31,6 +31,11 @@ questions_option = click.option(
 limit_option = click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Stop after the first N lines."
 )
+dry_run_option = click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Say how many calls, minutes and dollars it may take, and ask nothing.",
+)
 
 _OPTIONS = (
     questions_option,
@@ -55,11 +60,7 @@ _OPTIONS = (
         "--retry-failed", is_flag=True, help="Ask again only the lines of the output with an error."
     ),
     limit_option,
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Say how many calls, minutes and dollars it may take, and ask nothing.",
-    ),
+    dry_run_option,
 )
 _INPUT = (
     click.option(

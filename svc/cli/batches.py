@@ -64,7 +64,8 @@ def _run(
         settled = answerer.settle(questions, batch.concurrency)
         if batch.dry_run:
             counted = dry_run.count(itertools.islice(source.lines, batch.limit))
-            click.echo("\n".join(dry_run.told(counted, settled.models)))
+            forecast = settled.forecast(counted.sample, counted.lines)
+            click.echo("\n".join(dry_run.told(forecast, counted)))
             return 0
         answering = stack.enter_context(settled.start())
         output = output_of(batch, questions, source, {**settled.identity, **record})

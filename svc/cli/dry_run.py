@@ -2,83 +2,114 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from svc import jsontext
 from svc.batch import InputLine, duration
+from svc.bulk.sampling import sample
+from svc.cli.asking import answered
+from svc.cli.server import Server
 from svc.cli.tables import dollars, table
-from svc.engine.forecast import ModelForecast
-from svc.errors import ApiError
+from svc.errors import ApiError, SvcError
+from svc.jsontext import JsonObject
 
+PATH = "/v1/batch/forecast"
 _HEAD = ("model", "calls", "a minute", "time", "dollars")
 _NOTE = (
     "Each row is what a model takes that is asked about every line in one attempt. Dollars are "
     "estimated at 4 characters a token."
 )
+_OF_JOBS = "A job takes half of a provider's rate, so that it takes {} at least."
 
 
 @dataclass(slots=True)
 class Counted:
-    """The lines that can be asked, the characters of their states, and the others."""
+    """The lines that can be asked, the states of some of them, and the lines that cannot."""
 
     lines: int = 0
-    chars: int = 0
     refused: int = 0
     first: str = ""
+    sample: Sequence[Any] = ()
 
 
 def count(lines: Iterable[InputLine]) -> Counted:
     """What is in some lines of an input."""
     counted = Counted()
+    counted.sample = sample(_read(lines, counted))
+    return counted
+
+
+def _read(lines: Iterable[InputLine], counted: Counted) -> Iterator[tuple[str, Any]]:
+    """The id and the state of each line that can be asked."""
     for line in lines:
         try:
-            state = line.read().value
+            record = line.read()
         except ApiError as error:
             counted.refused += 1
             counted.first = counted.first or f"the first, line {line.number:,}: {error.message}"
         else:
             counted.lines += 1
-            counted.chars += len(jsontext.as_text(state))
-    return counted
+            yield line.row_id(record), record.value
 
 
-def told(counted: Counted, models: Sequence[ModelForecast]) -> list[str]:
-    """The lines that say it; a server alone knows its `models`."""
-    each = counted.chars // max(1, counted.lines)
-    lines = [f"{counted.lines:,} lines to ask, about {each:,} characters each"]
-    if counted.refused:
-        lines.append(f"{counted.refused:,} lines that cannot be asked; {counted.first}")
-    if not models:
-        return [*lines, "Calls, time and dollars depend on the models of the server."]
-    rows = [_row(counted, one) for one in models]
-    return [*lines, "", *table(_HEAD, rows), "", *_missing(models), *_together(counted, models)]
+def forecast(server: Server, shared: JsonObject, sample: Sequence[Any], rows: int) -> JsonObject:
+    """What a running server says that so many rows take, which are asked alike.
+
+    Raises `SvcError`.
+    """
+    body = {**shared, "sample": sample, "rows": rows}
+    sent = jsontext.dumps(body).encode("utf-8", "replace")
+    answer = answered(server, "POST", PATH, sent).value
+    if not isinstance(answer, dict) or "models" not in answer:
+        raise SvcError("the server answered with something that is no forecast; see --url")
+    return answer
 
 
-def _row(counted: Counted, one: ModelForecast) -> tuple[str, ...]:
-    calls, cost = counted.lines * one.calls, one.dollars(counted.lines, counted.chars)
-    rate = "-" if one.rpm is None else f"{one.rpm:,}"
-    time = "-" if one.rpm is None else duration(60 * calls / one.rpm)
-    return one.model, f"{calls:,}", rate, time, "-" if cost is None else dollars(cost)
+def told(forecast: JsonObject, counted: Counted | None = None, job: bool = False) -> list[str]:
+    """The lines that say what `POST /v1/batch/forecast` answers, by the names that it has there.
+
+    `counted` has lines that were left out before. A `job` leaves rates to others.
+    """
+    rows = [_row(one) for one in forecast["models"]]
+    lines = [*_asked(forecast, counted), "", *table(_HEAD, rows), "", *_missing(forecast)]
+    if len(rows) > 1:
+        lines.append(_together(forecast))
+    if job and forecast["job_minutes"] is not None:
+        lines.append(_OF_JOBS.format(duration(60 * forecast["job_minutes"])))
+    return [*lines, _NOTE]
 
 
-def _missing(models: Sequence[ModelForecast]) -> list[str]:
-    unknown = {one.provider for one in models if one.price is None}
+def _asked(forecast: JsonObject, counted: Counted | None) -> Iterator[str]:
+    by = "" if forecast["sampled"] == forecast["rows"] else f", by {forecast['sampled']} of them"
+    each = f"about {forecast['state_chars']:,} characters each{by}"
+    yield f"{forecast['asked']:,} lines to ask, {each}"
+    if counted is not None and counted.refused:
+        yield f"{counted.refused:,} lines that cannot be asked; {counted.first}"
+    if forecast["refused"]:
+        share = f"{forecast['refused']} of the {forecast['sampled']} looked at"
+        yield f"{share} cannot be asked; the first of them: {forecast['refused_because']}"
+
+
+def _row(one: JsonObject) -> tuple[str, ...]:
+    rate = "-" if one["calls_a_minute"] is None else f"{one['calls_a_minute']:,}"
+    time = "-" if one["minutes"] is None else duration(60 * one["minutes"])
+    return one["model"], f"{one['calls']:,}", rate, time, _dollars(one["cost_usd"])
+
+
+def _together(forecast: JsonObject) -> str:
+    """What all models take, where there are several; those of a provider share a rate."""
+    minutes, cost = duration(60 * (forecast["minutes"] or 0)), _dollars(forecast["cost_usd"])
+    return f"All of them together: at most {forecast['calls']:,} calls, {minutes}, {cost}."
+
+
+def _dollars(cost_usd: float | None) -> str:
+    return "-" if cost_usd is None else dollars(cost_usd)
+
+
+def _missing(forecast: JsonObject) -> list[str]:
     return [
         f"No price is known at {name}; SVC_PROVIDER_{name.upper()}_PRICE sets it."
-        for name in sorted(unknown)
+        for name in forecast["without_price"]
     ]
-
-
-def _together(counted: Counted, models: Sequence[ModelForecast]) -> list[str]:
-    """What all models take together, where there are several; those of a provider share a rate."""
-    if len(models) == 1:
-        return [_NOTE]
-    minutes: dict[str, float] = defaultdict(float)
-    for one in models:
-        minutes[one.provider] += counted.lines * one.calls / (one.rpm or float("inf"))
-    calls = sum(counted.lines * one.calls for one in models)
-    cost = sum(one.dollars(counted.lines, counted.chars) or 0.0 for one in models)
-    most = f"{calls:,} calls, {duration(60 * max(minutes.values()))}, {dollars(cost)}"
-    return [f"All of them together: at most {most}.", _NOTE]

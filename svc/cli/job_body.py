@@ -16,8 +16,9 @@ from svc.schemas import BATCH, load_decision
 
 # So many lines that cannot be asked about are told, because many are wrong in the same way.
 _TOLD = 10
-# What no decision has.
-_OF_THE_JOB = ("expires_after_hours", BATCH)
+# What a forecast does not have, and what no decision has.
+EXPIRES = "expires_after_hours"
+_OF_THE_JOB = (EXPIRES, BATCH)
 
 
 def body_of_input(
@@ -78,7 +79,7 @@ def _check_count(rows: int) -> None:
 def _row(line: InputLine, numbers: dict[str, int]) -> JsonObject:
     """A row of the job; `numbers` are those of the lines so far, by id. Raises `ApiError`."""
     record = line.read()
-    name = str(line.number) if record.ref is None else record.ref
+    name = line.row_id(record)
     first = numbers.setdefault(name, line.number)
     if first != line.number:
         raise InvalidRequest(f"{quoted(name)} is the id of line {first:,} too")

@@ -9,8 +9,13 @@ from typing import Any
 import click
 
 from svc.batch import Form
-from svc.cli import job_following
-from svc.cli.batch_options import input_options, limit_option, questions_option
+from svc.cli import job_following, job_forecast
+from svc.cli.batch_options import (
+    dry_run_option,
+    input_options,
+    limit_option,
+    questions_option,
+)
 from svc.cli.job_body import body_of_input
 from svc.cli.job_options import (
     expires_option,
@@ -38,6 +43,7 @@ Examples:
 @expires_option
 @provider_batch_option
 @limit_option
+@dry_run_option
 @input_options
 @plan_options
 @remote_options
@@ -49,6 +55,7 @@ def submit(
     expires_after: int,
     batch: str | None,
     limit: int | None,
+    dry_run: bool,
     source: str,
     form: Form,
     fields: Mapping[str, Any],
@@ -68,6 +75,8 @@ def submit(
     Prints the id of the job. The same command within 24 hours finds the same job, so that it can be
     repeated when no answer came; where that job was cancelled, expired or failed, it makes another.
 
+    With --dry-run nothing is handed in: the server says what the job may take, by 100 of its rows.
+
     With --wait the exit status is 0 when every row was answered, and 1 when not. Ctrl-C ends the
     command, not the job.
     """
@@ -79,6 +88,9 @@ def submit(
     batched = {} if batch is None else {"batch": batch}
     given = {**fields, **of_project, **batched, "expires_after_hours": expires_after}
     body = body_of_input(questions, given, source, form, limit)
+    if dry_run:
+        click.echo("\n".join(job_forecast.lines(body, remote)))
+        return
     with closing(JobServer(remote)) as server:
         handed = server.submit(body)
         job_following.tell_handed(handed)

@@ -22,8 +22,7 @@ from svc.batch import (
 )
 from svc.bootstrap import SharedCalls
 from svc.cli.plans import ModelOptions
-from svc.engine.forecast import ModelForecast
-from svc.inprocess import InProcess
+from svc.inprocess import Forecast, InProcess, forecast_by
 from svc.jsontext import JsonObject
 from svc.schemas import DecisionRequest, load_decision
 
@@ -79,15 +78,15 @@ class Settled:
 
     `identity` holds what a run must have in common with the one that it continues, and `request`
     has an empty state in place of one of the input. `at_once` lines are answered at a time, while
-    the block of `start()` lasts. `models` say what a line takes of each, as far as that is known
-    here.
+    the block of `start()` lasts. `forecast` says what so many lines take by a sample of their
+    states, as `POST /v1/batch/forecast` answers it.
     """
 
     identity: JsonObject
     request: DecisionRequest
-    models: tuple[ModelForecast, ...]
     at_once: int
     start: Callable[[], AbstractContextManager[LineWork]]
+    forecast: Forecast
 
 
 class Answerer(Protocol):
@@ -113,7 +112,8 @@ class InProcessAnswerer:
             threads = [len(range(first, at_once, processes)) for first in range(processes)]
             identity = {"config": engine.config, **fields}
             start = partial(self._start, request, threads)
-            return Settled(identity, request, engine.forecast(request), at_once, start)
+            forecast = forecast_by(engine.forecaster(request))
+            return Settled(identity, request, at_once, start, forecast)
 
     @contextmanager
     def _start(self, request: DecisionRequest, threads: list[int]) -> Iterator[LineWork]:

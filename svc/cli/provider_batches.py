@@ -13,8 +13,9 @@ from svc.cli.batch_options import Batch
 from svc.cli.lines import Answering, LineWork, Settled
 from svc.cli.plans import ModelOptions
 from svc.cli.round_lines import RoundWork
+from svc.inprocess import forecast_by
 from svc.jsontext import JsonObject
-from svc.providers import BatchClient, Provider, without_batches
+from svc.providers import BatchClient, Provider
 from svc.schemas import load_decision
 
 
@@ -29,20 +30,20 @@ class ProviderBatchAnswerer:
         with inprocess.engine(False, 1) as engine:
             fields = engine.settle(self._asking.fields)
             request = load_decision({**fields, "questions": questions, "state": {}})
-            forecasts = engine.forecast(request, batched=True)
-            providers = {one.provider: engine.catalog[one.provider] for one in forecasts}
-            for provider in providers.values():
+            for provider in engine.forecaster(request).providers:
                 _check(provider)
+            forecaster = engine.forecaster(request, batched=True)
             work = partial(
                 RoundWork,
                 self._batch,
                 lambda asked: self._answering(asked, request),
-                [one.model for one in forecasts],
-                sum(one.calls for one in forecasts),
+                [model.id for model, _ in forecaster.models],
+                forecaster.calls,
             )
             identity = {"config": engine.config, "provider_batch": True, **fields}
+            providers = {one.name: engine.catalog[one.name] for one in forecaster.providers}
             start = partial(_start, work, list(providers.values()))
-            return Settled(identity, request, forecasts, 1, start)
+            return Settled(identity, request, 1, start, forecast_by(forecaster))
 
 
 @contextmanager
@@ -57,5 +58,5 @@ def _start(work: partial[RoundWork], providers: Sequence[Provider]) -> Iterator[
 
 def _check(provider: Provider) -> None:
     """Raise `UsageError` where the provider has no Batch API that is known here."""
-    if trouble := without_batches(provider):
-        raise click.UsageError(f"--provider-batch: {trouble}")
+    if provider.no_batches:
+        raise click.UsageError(f"--provider-batch: {provider.no_batches}")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from typing import Any
 
 import click
 
 from svc import jsontext
 from svc.batch import STANDARD, InputLine, LineAnswer, Record, Result, RunEnds, answer_line
 from svc.cli.batch_options import Batch
+from svc.cli.dry_run import forecast
 from svc.cli.lines import Answerer, Answering, InProcessAnswerer, Settled, ThreadedWork
 from svc.cli.plans import ModelOptions
 from svc.cli.provider_batches import ProviderBatchAnswerer
@@ -84,7 +86,13 @@ class ServerAnswerer:
         identity = {"url": self._url, **self._fields}
         # The state of each line stands before this.
         rest = jsontext.dumps({"questions": questions, **self._fields})[1:]
-        return Settled(identity, request, (), at_once, partial(self._start, rest, at_once))
+        start = partial(self._start, rest, at_once)
+        shared = {"questions": questions, **self._fields}
+        return Settled(identity, request, at_once, start, partial(self._forecast, shared))
+
+    def _forecast(self, shared: JsonObject, sample: Sequence[Any], rows: int) -> JsonObject:
+        with closing(self._server(1)) as server:
+            return forecast(server, shared, sample, rows)
 
     def _look(self) -> None:
         """Raise `SettingsError` where there is no server; later it may be starting again."""

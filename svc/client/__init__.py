@@ -26,6 +26,7 @@ from svc.client.errors import (
     ServiceError,
     Unauthorized,
 )
+from svc.client.forecasts import Forecast
 from svc.client.questions import Choice, Integer, Multi, Number, Question, Score, Text, YesNo
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Client",
     "Decision",
     "Forbidden",
+    "Forecast",
     "Integer",
     "InvalidRequest",
     "Label",

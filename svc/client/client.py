@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -19,6 +19,7 @@ from requests.adapters import HTTPAdapter
 from svc.client import pauses
 from svc.client.decisions import Decision, Label
 from svc.client.errors import InvalidRequest, NoAnswer, ServiceError, refused
+from svc.client.forecasts import Forecast
 from svc.client.questions import JsonObject, Question
 
 ResultT = TypeVar("ResultT")
@@ -90,14 +91,8 @@ class Client:
         of a call with the same `idempotency_key` gets its decision; without one, each call has a
         key of its own. Raises `ServiceError`.
         """
-        named = {**(questions or {}), **by_key}
-        options = {"project": self._project, "model": model, "ref": ref, "tags": tags}
-        body = {
-            "state": state,
-            "questions": {key: question.body() for key, question in named.items()},
-            **{name: value for name, value in options.items() if value is not None},
-            **(more or {}),
-        }
+        options = {"state": state, **_given(model=model, ref=ref, tags=tags)}
+        body = self._body({**(questions or {}), **by_key}, options, more)
         return Decision(self._post("/v1/decide", body, idempotency_key), self.feedback)
 
     @overload
@@ -149,6 +144,24 @@ class Client:
                 progress(number)
             yield result
 
+    def forecast(
+        self,
+        sample: Sequence[Any],
+        questions: Mapping[str, Question],
+        *,
+        rows: int | None = None,
+        model: Any = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> Forecast:
+        """What it takes to decide `rows` states, by up to 100 of them; no model is asked.
+
+        The states of the sample are best drawn by chance, as by `random.sample(states, 100)`.
+        Without `rows` there are no others. `model` and `more` are those of `decide`. Raises
+        `ServiceError`.
+        """
+        options = {"sample": list(sample), **_given(rows=rows, model=model)}
+        return Forecast(self._post("/v1/batch/forecast", self._body(questions, options, more)))
+
     def feedback(self, decision_id: str, labels: Mapping[str, Label]) -> None:
         """Tell the true answers to questions of a decision, all or none. Raises `ServiceError`."""
         line = {"id": decision_id, "labels": dict(labels)}
@@ -184,6 +197,16 @@ class Client:
             return self.decide(state, questions, **options)
         except ServiceError as error:
             return error
+
+    def _body(
+        self,
+        questions: Mapping[str, Question],
+        options: Mapping[str, Any],
+        more: Mapping[str, Any] | None,
+    ) -> JsonObject:
+        bodies = {key: question.body() for key, question in questions.items()}
+        of_all = {"questions": bodies, **_given(project=self._project)}
+        return {**options, **of_all, **(more or {})}
 
     def _post(
         self, path: str, body: Mapping[str, Any], idempotency_key: str | None = None
@@ -224,6 +247,11 @@ class Client:
         if response.status_code == 200 and isinstance(body, dict):
             return body
         raise refused(response.status_code, response.headers, body)
+
+
+def _given(**options: Any) -> JsonObject:
+    """The options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _in_order(

@@ -10,7 +10,7 @@ from svc.engine.plans import Plan
 from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
 from svc.pins import LATEST, PINS
-from svc.providers import Provider, Router, without_batches
+from svc.providers import Provider, Router
 from svc.schemas import DecisionRequest, PlanField
 
 
@@ -55,8 +55,8 @@ class BatchPlanner:
         return BatchPlan(tuple(one.id for one in models), providers, calls)
 
     def _check(self, provider: Provider) -> None:
-        if trouble := without_batches(provider):
-            raise InvalidRequest(f"batch: {trouble}, on the server")
+        if provider.no_batches:
+            raise InvalidRequest(f"batch: {provider.no_batches}, on the server")
         if provider.aggregator and self._daily_limit is not None:
             raise InvalidRequest(
                 f"batch: SVC_DAILY_LIMIT counts calls to provider {provider.name!r} one by one, "

@@ -1,85 +1,171 @@
-"""What it will take to ask models, before any is asked."""
+"""What it will take to ask models about many rows, told before any of them is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from svc.engine.plans import Group, grouped
-from svc.engine.prompt import PromptInput, build
+from svc.deadline import Deadline
+from svc.engine.load import Load, at_most, of_row
+from svc.engine.setup import chosen
+from svc.errors import InvalidRequest
 from svc.pins import Pin
-from svc.providers import Provider, Way, price_of
+from svc.providers import Provider, Router, price_of
 from svc.records import Model
-from svc.schemas import DecisionRequest
-from svc.terms import Mode
+from svc.schemas import DecisionRequest, with_state
 
 # About so many characters of a Latin script are a token
 # (https://help.openai.com/en/articles/4936856-what-are-tokens-and-how-to-count-them).
 TOKEN_CHARS = 4
-# The usual output of a question in tokens: of a label, of its part in JSON, and of thought.
-_LABEL_TOKENS, _JSON_TOKENS, _THOUGHT_TOKENS = 2, 24, 300
+
+# A job leaves half of a provider's rate to others, see `HalfOf`.
+_OF_THE_RATE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ModelForecast:
-    """What a decision takes of one model that is asked all its questions, each in one attempt.
+    """What rows take of one model that is asked about each of them, every question in one attempt.
 
-    `prompt_chars` are those of all its calls without the state, `rpm` is in calls a minute, None
-    without a limit, and `price` in dollars per million tokens of input and output, None where it is
-    not known.
+    `calls_a_minute` are those that its provider allows, None without a limit, and `minutes` how
+    long the calls take at that rate. `price` is in dollars per million tokens of input and output.
+    It and `cost_usd` are None where no price is known.
     """
 
     model: str
     provider: str
     calls: int
-    prompt_chars: int
+    calls_a_minute: int | None
+    minutes: float | None
+    input_tokens: int
     output_tokens: int
-    rpm: int | None
     price: tuple[float, float] | None
-
-    def dollars(self, decisions: int, state_chars: int) -> float | None:
-        """Dollars for so many decisions about states of so many characters together."""
-        if self.price is None:
-            return None
-        chars = decisions * self.prompt_chars + self.calls * state_chars
-        tokens = (chars / TOKEN_CHARS, decisions * self.output_tokens)
-        return sum(count * price for count, price in zip(tokens, self.price, strict=True)) / 1e6
+    cost_usd: float | None
 
 
-def of_model(request: DecisionRequest, pin: Pin, model: Model, provider: Provider) -> ModelForecast:
-    """What a decision on the request takes of one of its models."""
-    calls = prompt_chars = output_tokens = 0
-    for group in _groups(request):
-        questions = tuple(group.questions.values())
-        both = request.debias is not False and any(one.reversible for one in questions)
-        orders = 2 if both else 1
-        calls += orders
-        prompt_chars += orders * _prompt_chars(request, pin, group)
-        output_tokens += orders * len(questions) * _output_tokens(request, group)
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run takes at most, and what this was computed from.
+
+    Of its `rows`, `sampled` were looked at. `refused` of these cannot be asked, the first of them
+    because of `refused_because`; `asked` is how many of all rows are left by that share. A sampled
+    row has `state_chars` characters on average. `minutes` is None where no provider has a rate, and
+    `job_minutes` is the same for a job, which takes half of it. `cost_usd` is None where a price
+    is not known; `without_price` names the providers.
+    """
+
+    rows: int
+    sampled: int
+    refused: int
+    refused_because: str | None
+    asked: int
+    state_chars: int
+    calls: int
+    minutes: float | None
+    job_minutes: float | None
+    cost_usd: float | None
+    without_price: tuple[str, ...]
+    models: tuple[ModelForecast, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecaster:
+    """Says what rows take that are asked alike; `request` is about none of them."""
+
+    request: DecisionRequest
+    pin: Pin
+    debias: bool | str
+    models: tuple[tuple[Model, Provider], ...]
+
+    @property
+    def providers(self) -> tuple[Provider, ...]:
+        """The provider of each model."""
+        return tuple(provider for _, provider in self.models)
+
+    @property
+    def _orders(self) -> int:
+        return 1 if self.debias is False else 2
+
+    @property
+    def calls(self) -> int:
+        """The calls of a row of which nothing is skipped or answered by a rule."""
+        most = at_most(self.request, self.pin, self._orders)
+        return int(most.calls) * len(self.models)
+
+    def forecast(self, sample: Sequence[Any], rows: int, deadline: Deadline) -> Forecast:
+        """What so many rows take, by a sample of their states; without one, by the questions alone.
+
+        Raises `Timeout`.
+        """
+        sampled: list[DecisionRequest] = []
+        reasons: list[str] = []
+        for state in sample:
+            try:
+                sampled.append(with_state(self.request, state))
+            except InvalidRequest as error:
+                reasons.append(error.message)
+        asked = round(rows * len(sampled) / len(sample)) if sample else rows
+        loads = [of_row(row, self.pin, self._orders, deadline) for row in sampled]
+        if not sample:
+            loads = [at_most(self.request, self.pin, self._orders)]
+        total = sum(loads, Load()).times(asked / max(1, len(loads)))
+        models = tuple(_of_model(total, *one) for one in self.models)
+        minutes = _minutes(models)
+        unknown = sorted({one.provider for one in models if one.price is None})
+        return Forecast(
+            rows=rows,
+            sampled=len(sample),
+            refused=len(reasons),
+            refused_because=reasons[0] if reasons else None,
+            asked=asked,
+            state_chars=sum(len(one.state.text) for one in sampled) // max(1, len(sampled)),
+            calls=sum(one.calls for one in models),
+            minutes=minutes,
+            job_minutes=None if minutes is None else _OF_THE_RATE * minutes,
+            cost_usd=None if unknown else sum(one.cost_usd or 0.0 for one in models),
+            without_price=tuple(unknown),
+            models=models,
+        )
+
+
+def forecaster(
+    router: Router, latest: str, request: DecisionRequest, batched: bool = False
+) -> Forecaster:
+    """Who says what rows take of the models of a request, in batches of the providers or not.
+
+    `latest` is the config that `svc-latest` stands for. Raises `ApiError` for what could not be
+    asked about any row.
+    """
+    choice = chosen(router, latest, request)
+    providers = [router.provider(model) for model in choice.models]
+    if batched:
+        providers = [_batched(one) for one in providers]
+    models = tuple(zip(choice.models, providers, strict=True))
+    return Forecaster(request, choice.pin, choice.debias, models)
+
+
+def _batched(provider: Provider) -> Provider:
+    if provider.no_batches:
+        raise InvalidRequest(f"batch: {provider.no_batches}")
+    return provider.batched()
+
+
+def _of_model(total: Load, model: Model, provider: Provider) -> ModelForecast:
+    calls, rpm = round(total.calls), provider.rpm
+    tokens = round(total.chars / TOKEN_CHARS), round(total.output_tokens)
     price = price_of(provider, model.name)
-    return ModelForecast(
-        model.id, provider.name, calls, prompt_chars, output_tokens, provider.rpm, price
-    )
+    cost = None
+    if price is not None:
+        cost = sum(count * each for count, each in zip(tokens, price, strict=True)) / 1e6
+    minutes = None if rpm is None else calls / rpm
+    return ModelForecast(model.id, provider.name, calls, rpm, minutes, *tokens, price, cost)
 
 
-def _groups(request: DecisionRequest) -> Iterator[Group]:
-    for keys in request.stages:
-        yield from grouped({key: request.questions[key] for key in keys})
-
-
-def _is_verbal(request: DecisionRequest, group: Group) -> bool:
-    reasons = (one.verbal_reason for one in group.questions.values())
-    return group.think or request.mode is Mode.VERBAL or any(reasons)
-
-
-def _prompt_chars(request: DecisionRequest, pin: Pin, group: Group) -> int:
-    way = Way.SCHEMA if _is_verbal(request, group) else Way.LINES
-    material = PromptInput(pin, tuple(group.questions.values()), "", think=group.think)
-    prompt = build(material, way, backwards=False)
-    return sum(len(message["content"]) for message in prompt.messages)
-
-
-def _output_tokens(request: DecisionRequest, group: Group) -> int:
-    if group.think:
-        return _THOUGHT_TOKENS
-    return _JSON_TOKENS if _is_verbal(request, group) else _LABEL_TOKENS
+def _minutes(models: Iterable[ModelForecast]) -> float | None:
+    """How long all of them take side by side; those of a provider share its rate."""
+    minutes: dict[str, float] = defaultdict(float)
+    for one in models:
+        if one.minutes is not None:
+            minutes[one.provider] += one.minutes
+    return max(minutes.values(), default=None)

@@ -45,6 +45,35 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """The config and the models that answer a request, and in which option orders."""
+
+    pin: Pin
+    plan: Plan
+    models: tuple[Model, ...]
+    debias: bool | str
+
+
+def chosen(router: Router, latest: str, request: DecisionRequest) -> Choice:
+    """What a request names, and the rest by the config and the server's default model.
+
+    `latest` is the config that `svc-latest` stands for. Raises `ApiError` for a request that
+    cannot be carried out.
+    """
+    name = request.config or LATEST
+    pin = PINS[latest if name == LATEST else name]
+    named = request.config is not None
+    plan = request.plan or Plan(CHAIN, (router.default(pin, named=named),))
+    models = tuple(router.resolve(model_id) for model_id in plan.models)
+    if request.privacy is Privacy.STRICT:
+        for model in models:
+            router.check_strict(model)
+    debias = pin.debias if request.debias is None else request.debias
+    planned_calls.check(request, len(models), 2 if debias else 1)
+    return Choice(pin, plan, models, debias)
+
+
+@dataclass(frozen=True, slots=True)
 class SetupMaker:
     """Fills in requests from their config, the server's default model and the project's labels.
 
@@ -61,29 +90,20 @@ class SetupMaker:
 
     def make(self, request: DecisionRequest, deadline: Deadline) -> Setup:
         """The setup of a request. Raises `ApiError` for one that cannot be carried out."""
-        name = request.config or LATEST
-        pin = PINS[self.latest if name == LATEST else name]
-        named = request.config is not None
-        plan = request.plan or Plan(CHAIN, (self.router.default(pin, named=named),))
-        models = tuple(self.router.resolve(model_id) for model_id in plan.models)
-        if request.privacy is Privacy.STRICT:
-            for model in models:
-                self.router.check_strict(model)
-        debias = pin.debias if request.debias is None else request.debias
-        planned_calls.check(request, len(models), 2 if debias else 1)
+        choice = chosen(self.router, self.latest, request)
         project = request.project or DEFAULT_PROJECT
-        aggregated = any(self.router.provider(model).aggregator for model in models)
+        aggregated = any(self.router.provider(model).aggregator for model in choice.models)
         return Setup(
             request,
             project,
-            pin,
-            plan,
-            models,
-            mode=request.mode or pin.mode,
-            debias=debias,
+            choice.pin,
+            choice.plan,
+            choice.models,
+            mode=request.mode or choice.pin.mode,
+            debias=choice.debias,
             deadline=deadline,
             knowledge=self.knowledge(project, request.questions.values()),
-            ledger=Ledger(limits.MODEL_CALLS, len(models)),
+            ledger=Ledger(limits.MODEL_CALLS, len(choice.models)),
             salt=self.salt,
             project_key=self.project_key(project) if aggregated else None,
         )

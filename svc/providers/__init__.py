@@ -12,7 +12,6 @@ from svc.providers.catalog import (
     Provider,
     build_catalog,
     exposed_keys,
-    without_batches,
 )
 from svc.providers.client import Client
 from svc.providers.failures import (
@@ -107,5 +106,4 @@ __all__ = [
     "from_text",
     "price_of",
     "trusted",
-    "without_batches",
 ]

@@ -64,6 +64,16 @@ class Provider:
     batch: BatchTerms | None = None
     price_share: float = 1.0
 
+    @property
+    def no_batches(self) -> str:
+        """Why calls cannot be sent in batches, and what to set; empty where they can."""
+        if self.batch is not None and self.kind == CHAT:
+            return ""
+        return (
+            f"no Batch API of provider {self.name!r} is known; where it has OpenAI's, set "
+            f"SVC_PROVIDER_{self.name.upper()}_BATCH=1"
+        )
+
     def batched(self) -> Provider:
         """The same provider as it is for batches: at their price, and without a rate."""
         return replace(self, rpm=None, price_share=self.batch.price if self.batch else 1.0)
@@ -234,16 +244,6 @@ def how_to_configure(name: str) -> str:
     if re.fullmatch(r"[a-z0-9_]+", name):
         return f"set SVC_PROVIDER_{name.upper()}_URL"
     return "a provider's name has only the characters a-z, 0-9 and _"
-
-
-def without_batches(provider: Provider) -> str:
-    """Why a provider cannot be asked in batches, and what to set; empty where it can."""
-    if provider.batch is not None and provider.kind == CHAT:
-        return ""
-    return (
-        f"no Batch API of provider {provider.name!r} is known; where it has OpenAI's, set "
-        f"SVC_PROVIDER_{provider.name.upper()}_BATCH=1"
-    )
 
 
 def is_local(url: str) -> bool:

@@ -34,6 +34,7 @@ from svc.schemas.feedback import (
     NumberedLine,
     any_label,
 )
+from svc.schemas.forecasts import ForecastRequest, ForecastRequestSchema
 from svc.schemas.images import ImageField
 from svc.schemas.jobs import (
     BATCH,
@@ -77,6 +78,8 @@ __all__ = [
     "DecisionResponseSchema",
     "Feedback",
     "FeedbackRequestSchema",
+    "ForecastRequest",
+    "ForecastRequestSchema",
     "ImageField",
     "JobRequest",
     "JobRequestSchema",

@@ -41,6 +41,11 @@ def job(project: str) -> Json:
     return {"questions": decision()["questions"], "rows": [row], "project": project}
 
 
+def forecast(project: str) -> Json:
+    """What many rows would take."""
+    return {"questions": decision()["questions"], "sample": ["The cat sat."], "project": project}
+
+
 def told(answer: TestResponse) -> str:
     """The kind of an error; in a dialect it stands under another name, or as the status alone."""
     error = answer.get_json()["error"]
@@ -85,6 +90,7 @@ ROUTES = {
     "a job": Row(
         lambda project, _: ("POST", "/v1/batch", job(project)),
     ),
+    "a forecast": Row(lambda project, _: ("POST", "/v1/batch/forecast", forecast(project))),
     "jobs": Row(lambda project, _: ("GET", f"/v1/batch?project={project}", None)),
     "one job": Row(lambda project, _: ("GET", f"/v1/batch/{JOBS[project]}", None), other=404),
     "results": Row(

@@ -12,7 +12,7 @@ import pyarrow as pa
 import ray
 from pyarrow import parquet
 
-from svc.bulk.ray import DecidingActor, column_types, decide
+from svc.bulk.ray import DecidingActor, column_types, decide, forecast
 from svc.bulk.rows import asking
 from svc.client import Choice, Client, Integer, Multi, Number, Question, Score, Text, YesNo
 from tests.engines.playing import Found, play
@@ -149,6 +149,30 @@ def page(files: str, code: str) -> Found:
         return summary(ray.data.read_parquet("decided").take_all())
 
 
+def forecasts(files: str, url: str, count: int) -> Found:
+    """What so many rows of many lengths would take, in few parts and in many."""
+    rows = [{"id": n, "text": None if n == 7 else "word " * (n % 97)} for n in range(count)]
+    with started(files):
+        said = [
+            forecast(
+                ray.data.from_items(rows, override_num_blocks=blocks),
+                QUESTION,
+                state="text",
+                row_id="id",
+                url=url,
+            )
+            for blocks in (1, BLOCKS)
+        ]
+        nothing = forecast(
+            ray.data.from_items(rows).filter(lambda row: row["id"] < 0),
+            QUESTION,
+            state="text",
+            row_id="id",
+            url=url,
+        )
+    return {"said": [one.fields for one in said], "of nothing": nothing.calls}
+
+
 def same_as_client(files: str, url: str) -> Found:
     """The answers of this door and of the client, to the same rows."""
     with started(files):
@@ -185,6 +209,7 @@ if __name__ == "__main__":
             "schemas": schemas,
             "checkpointed": checkpointed,
             "page": page,
+            "forecasts": forecasts,
             "same_as_client": same_as_client,
         }
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from svc.bulk.spark import decide, deciding, schema, svc_classify
+from svc.bulk.spark import decide, deciding, forecast, schema, svc_classify
 from svc.client import Choice, Integer, Multi, Number, Question, Score, Text, YesNo
 from tests.engines.playing import Found, play
 
@@ -60,6 +60,18 @@ def summary(rows: list[Row]) -> Found:
 def texts(session: SparkSession, count: int, special: dict[int, Any] | None = None) -> DataFrame:
     rows = [(n, (special or {}).get(n, f"Row {n} is about cats.")) for n in range(count)]
     return session.createDataFrame(rows, "id long, text string").repartition(4)
+
+
+def forecasts(files: str, url: str, count: int) -> Found:
+    """What so many rows of many lengths would take, in few parts and in many."""
+    rows = [(n, None if n == 7 else "word " * (n % 97)) for n in range(count)]
+    with started(files) as session:
+        frame = session.createDataFrame(rows, "id long, text string")
+        said = [
+            forecast(frame.repartition(parts), QUESTION, state="text", row_id="id", url=url)
+            for parts in (1, 4)
+        ]
+    return {"said": [one.fields for one in said]}
 
 
 def run(files: str, count: int, api_key: str | None = None, **options: Any) -> Found:
@@ -169,5 +181,6 @@ if __name__ == "__main__":
             "schemas": schemas,
             "classified": classified,
             "page": page,
+            "forecasts": forecasts,
         }
     )

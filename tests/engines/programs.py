@@ -19,6 +19,7 @@ from typing import Any
 
 import requests
 
+from tests.cli.processes import svc
 from tests.docs.pages import ENGINES, blocks
 from tests.e2e.serving import ROOT, WAIT_S, environment
 from tests.engines.playing import Found
@@ -87,6 +88,20 @@ def example(module: str, url: str) -> str:
     found = [one.text for one in blocks(ROOT / "docs/bulk.md") if one.language == ENGINES]
     (text,) = [text for text in found if f"from {module} import" in text]
     return text.replace("http://127.0.0.1:7777", url)
+
+
+def forecast_of_map(folder: Path, url: str, count: int, missing: int) -> str:
+    """What `svc map --dry-run` says of the rows of the scenario `forecasts`."""
+    questions, table = folder / "questions.json", folder / "rows.jsonl"
+    questions.write_text(
+        json.dumps({"cats": {"type": "noul", "instructions": "Is it about cats?"}})
+    )
+    rows = ({"id": str(n), "text": "word " * (n % 97)} for n in range(count) if n != missing)
+    table.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    given = ("--column", "text", "--ref-column", "id", "-q", questions, "-o", folder / "out", table)
+    ended = svc("map", "--dry-run", "--url", url, *given)
+    assert ended.returncode == 0, ended.stderr
+    return str(ended.stdout)
 
 
 def refusals(url: str, key: str) -> int:

@@ -18,7 +18,7 @@ from svc import limits
 from tests.e2e.serving import Server, stored
 from tests.e2e.test_access import make_key
 from tests.engines.playing import Found
-from tests.engines.programs import Program, example, refusals
+from tests.engines.programs import Program, example, forecast_of_map, refusals
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
 from tests.web.models import PREFERS_CATS, reply_to
 
@@ -113,6 +113,21 @@ def test_the_schema_is_the_same_for_good_and_bad_rows_and_for_none(
 
 def test_the_answers_are_those_of_the_client(folder: Path, demo: Server) -> None:
     assert on_ray("same_as_client", folder, url=demo.url) == {"differing": []}
+
+
+def test_a_forecast_is_what_the_command_line_says_of_the_same_rows_and_asks_nothing(
+    folder: Path, provider: ScriptedProvider
+) -> None:
+    count = 500
+    with service(folder / "svc.db", provider) as server:
+        found = on_ray("forecasts", folder, url=server.url, count=count)
+        said = forecast_of_map(folder, server.url, count, missing=7)
+    one_part, many = found["said"]
+    assert one_part == many
+    assert (many["rows"], many["sampled"], many["calls"]) == (count - 1, 100, 2 * (count - 1))
+    assert f"about {many['state_chars']} characters each, by 100 of them" in said
+    assert found["of nothing"] == 0
+    assert provider.bodies == []
 
 
 def test_a_worker_that_is_killed_three_times_costs_hardly_a_call(

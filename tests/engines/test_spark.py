@@ -12,7 +12,7 @@ from svc import limits
 from tests.e2e.serving import Server, stored
 from tests.e2e.test_access import make_key
 from tests.engines.playing import Found
-from tests.engines.programs import Program, example, refusals
+from tests.engines.programs import Program, example, forecast_of_map, refusals
 from tests.scripted import Reply, ScriptedProvider
 from tests.web.models import PREFERS_CATS, reply_to
 
@@ -62,6 +62,18 @@ def test_the_schema_is_the_same_for_good_and_bad_rows_and_for_none(
     assert found["big"] == [None, 2**60 + 1] * 3
     assert sum(found["choice"]["probabilities"].values()) == pytest.approx(1)
     assert found["refused"] == 'no column "nowhere"; there are "id", "text", "big"'
+
+
+def test_a_forecast_is_what_the_command_line_says_of_the_same_rows(
+    folder: Path, demo: Server
+) -> None:
+    count = 2_000
+    one_part, many = on_spark("forecasts", folder, url=demo.url, count=count)["said"]
+    assert one_part == many
+    assert (many["rows"], many["sampled"], many["calls"]) == (count - 1, 100, 2 * (count - 1))
+    said = forecast_of_map(folder, demo.url, count, missing=7)
+    assert f"about {many['state_chars']} characters each, by 100 of them" in said
+    assert stored(folder / "demo.db") == {}
 
 
 def test_labels_come_in_the_shape_of_ai_classify(folder: Path, demo: Server) -> None:
