@@ -58,7 +58,8 @@ def decide(
     rows apart: a row that Ray gives to another actor, or that a second run within 24 hours asks
     again, gets the same decision. Further `options`, all by name:
 
-    - `url`, one or several base URLs, over which rows are spread; `api_key`; `project`.
+    - `url`, one or several base URLs, over which rows are spread; `api_key`, one for all or a list
+      of one for each; `project`.
     - `job`: rows of jobs with other names are decided anew.
     - `model`, and `more` for all other fields of a request, such as `{"mode": "verbal"}`.
     - `checkpoint`: a folder that all machines see. A row that it has is not asked again.

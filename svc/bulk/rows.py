@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from svc.bulk.checkpoints import KEY_CHARS, Checkpoint
-from svc.bulk.services import Secret, Services, addresses
+from svc.bulk.services import Secret, Services, addresses, keys
 from svc.client import (
     Choice,
     Client,
@@ -82,7 +82,7 @@ class Asking:
     state: str | tuple[str, ...]
     row_id: str
     urls: tuple[str, ...]
-    api_key: Secret = field(default_factory=lambda: Secret(None))
+    api_keys: tuple[Secret, ...]
     project: str | None = None
     job: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -107,7 +107,7 @@ def asking(
     state: str | Iterable[str],
     row_id: str,
     url: str | Sequence[str] = URL,
-    api_key: str | None = None,
+    api_key: str | Sequence[str] | None = None,
     project: str | None = None,
     job: str = "",
     model: Any = None,
@@ -121,12 +121,13 @@ def asking(
     given = {"model": model, "more": more}
     if threads < 1:
         raise ValueError("threads: must be at least 1")
+    urls = addresses(url)
     asked = Asking(
         questions=dict(questions),
         state=state if isinstance(state, str) else tuple(state),
         row_id=row_id,
-        urls=addresses(url),
-        api_key=Secret(api_key),
+        urls=urls,
+        api_keys=keys(api_key, len(urls)),
         project=project,
         job=job,
         options={name: value for name, value in given.items() if value is not None},
@@ -270,13 +271,13 @@ def _connected(asked: Asking) -> Services:
     clients = [
         Client(
             url,
-            asked.api_key.reveal(),
+            key.reveal(),
             asked.project,
             # `Services` tries again, where it knows of the other services.
             retries=0,
             connections=asked.threads,
         )
-        for url in asked.urls
+        for url, key in zip(asked.urls, asked.api_keys, strict=True)
     ]
     return Services(asked.urls, clients, asked.patience_s)
 

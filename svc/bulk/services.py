@@ -52,6 +52,18 @@ def addresses(url: str | Sequence[str]) -> tuple[str, ...]:
     return urls
 
 
+def keys(api_key: str | Sequence[str] | None, services: int) -> tuple[Secret, ...]:
+    """The key of each of so many services, given as one for all or as one for each.
+
+    Raises `ValueError` for another number of them.
+    """
+    if api_key is None or isinstance(api_key, str):
+        return (Secret(api_key),) * services
+    if len(api_key) != services:
+        raise ValueError("api_key: give one key, or one for each address of url, in their order")
+    return tuple(map(Secret, api_key))
+
+
 class Services:
     """Asks whichever of some services has a row; any number of threads may ask at once.
 

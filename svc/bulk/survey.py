@@ -35,5 +35,5 @@ def forecast_of(asked: Asking, parts: Iterable[str]) -> Forecast:
         count, some = json.loads(part)
         rows += count
         found = drawn([*found, *some])
-    with Client(asked.urls[0], asked.api_key.reveal(), asked.project) as client:
+    with Client(asked.urls[0], asked.api_keys[0].reveal(), asked.project) as client:
         return client.forecast(sample(found), asked.questions, rows=rows, **asked.options)

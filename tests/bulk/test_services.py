@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from svc.bulk.services import REST_S, RETRIES, Secret, Services, addresses
+from svc.bulk.services import REST_S, RETRIES, Secret, Services, addresses, keys
 from svc.client import (
     Client,
     Decision,
@@ -233,3 +233,11 @@ def test_an_address_that_is_none_is_refused_without_its_password(url: Any, said:
     with pytest.raises(ValueError, match=said) as caught:
         addresses(url)
     assert "secret" not in str(caught.value)
+
+
+def test_a_key_is_for_all_services_or_each_has_its_own() -> None:
+    assert [one.reveal() for one in keys("a", 2)] == ["a", "a"]
+    assert [one.reveal() for one in keys(None, 2)] == [None, None]
+    assert [one.reveal() for one in keys(["a", "b"], 2)] == ["a", "b"]
+    with pytest.raises(ValueError, match="one for each address"):
+        keys(["a"], 2)

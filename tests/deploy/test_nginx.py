@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import socket
 import socketserver
@@ -104,34 +105,56 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def configuration(folder: Path, port: int, servers: Sequence[Instance]) -> str:
-    """The configuration as it is deployed, with this test's files and addresses in it."""
+def configuration(
+    folder: Path,
+    port: int,
+    instances: Mapping[str, Sequence[Instance]],
+    address: str = "127.0.0.1",
+) -> str:
+    """The configuration as it is deployed, with this test's files, names and instances in it."""
     text = (ROOT / "deploy/nginx.conf").read_text()
     changes = {
-        "listen 443 ssl;": f"listen 127.0.0.1:{port} ssl;",
+        "listen 443 ssl;": f"listen {address}:{port} ssl;",
         "/etc/svc/tls.crt": str(folder / "tls.pem"),
         "/etc/svc/tls.key": str(folder / "tls.pem"),
-        "127.0.0.1:7781": servers[0].url.removeprefix("http://"),
-        "127.0.0.1:7782": servers[1].url.removeprefix("http://"),
     }
     for old, new in changes.items():
         assert text.count(old) == 1
         text = text.replace(old, new)
+    text = _replaced(r"( +\S+\.example +\w+;\n)+", "{name} {key};\n", text, instances)
+    upstream = "upstream {key} {{ {servers} keepalive 64; }}\n"
+    text = _replaced(r"( +upstream .*\n)+", upstream, text, instances)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
     text = text.replace("http {\n", "http {\n" + paths)
     return f"user root;\ndaemon off;\npid {folder}/nginx.pid;\n{text}"
 
 
+def _replaced(lines: str, line: str, text: str, instances: Mapping[str, Sequence[Instance]]) -> str:
+    """The text with a line for each name in place of the lines of the deployed names."""
+    own = ""
+    for number, (name, servers) in enumerate(instances.items()):
+        addresses = (f"server {one.url.removeprefix('http://')};" for one in servers)
+        own += line.format(name=name, key=f"instance{number}", servers=" ".join(addresses))
+    changed, count = re.subn(lines, own, text)
+    assert count == 1
+    return changed
+
+
+def each(servers: Sequence[Instance]) -> dict[str, Sequence[Instance]]:
+    """An instance for each of the names."""
+    return {host: [server] for host, server in zip(HOSTS, servers, strict=True)}
+
+
 @contextmanager
-def running(folder: Path, port: int) -> Iterator[None]:
+def running(folder: Path, port: int, address: str = "127.0.0.1") -> Iterator[None]:
     command = [str(NGINX), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
     with subprocess.Popen(command) as process:
         try:
             until = time.monotonic() + WAIT_S
             while True:
                 try:
-                    socket.create_connection(("127.0.0.1", port), 5).close()
+                    socket.create_connection((address, port), 5).close()
                     break
                 except ConnectionRefusedError:
                     assert process.poll() is None and time.monotonic() < until
@@ -150,7 +173,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
         Server(folder / HOSTS[0], "--demo") as one,
         Server(folder / HOSTS[1], "--demo") as other,
     ):
-        (folder / "nginx.conf").write_text(configuration(folder, port, [one, other]))
+        (folder / "nginx.conf").write_text(configuration(folder, port, each([one, other])))
         with running(folder, port):
             yield Front(port, certificate, keys)
 
@@ -281,7 +304,9 @@ class Exchange(socketserver.BaseRequestHandler):
 def test_a_decision_is_never_sent_twice(tmp_path: Path) -> None:
     certificate, port = write_certificate(tmp_path / "tls.pem"), free_port()
     with Closing() as instance:
-        (tmp_path / "nginx.conf").write_text(configuration(tmp_path, port, [instance, instance]))
+        (tmp_path / "nginx.conf").write_text(
+            configuration(tmp_path, port, each([instance, instance]))
+        )
         with running(tmp_path, port):
             front = Front(port, certificate, {})
             assert front.ask(HOSTS[0], "GET", "/health").status_code == 200
@@ -293,7 +318,7 @@ def test_a_decision_is_never_sent_twice(tmp_path: Path) -> None:
 def test_a_front_does_not_open_an_instance_without_keys(tmp_path: Path, written_as: str) -> None:
     certificate, port = write_certificate(tmp_path / "tls.pem"), free_port()
     with Server(tmp_path / "svc.db", "--demo") as server:
-        text = configuration(tmp_path, port, [server, server])
+        text = configuration(tmp_path, port, each([server, server]))
         if written_as == "an address":
             text = text.replace("proxy_pass http://$instance;", f"proxy_pass {server.url};")
             assert server.url + ";" in text

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from svc import limits
+from tests.deploy.test_nginx import NGINX, configuration, free_port, running
 from tests.e2e.serving import Server, stored
 from tests.e2e.test_access import make_key
+from tests.e2e.tls import write_certificate
 from tests.engines.playing import Found
 from tests.engines.programs import Program, example, forecast_of_map, refusals
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
@@ -179,6 +181,47 @@ def test_rows_of_a_service_that_is_gone_are_answered_by_the_others(
     counts = [len(stored(db)) for db in dbs]
     assert all(count > rows / 20 for count in counts)
     assert counts[0] < counts[1]
+
+
+@pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+@pytest.mark.parametrize("instances", [2, 3])
+def test_an_instance_behind_nginx_that_is_killed_loses_no_row(
+    folder: Path, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch, instances: int
+) -> None:
+    # Two actors with eight threads: what is under way is at most 1% of the rows.
+    rows, threads, port = 1_600, 8, free_port()
+    # Addresses of this machine for which clients take the certificates of their environment.
+    names = [f"127.0.0.{number}" for number in range(2, 2 + instances)]
+    certificate = write_certificate(folder / "tls.pem", *names)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    dbs = [folder / f"{name}.db" for name in names]
+    keys = [make_key(db, "bulk", "--rpm", "1000000")[1] for db in dbs]
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(service(db, provider)) for db in dbs]
+        by_name = {name: [server] for name, server in zip(names, servers, strict=True)}
+        (folder / "nginx.conf").write_text(configuration(folder, port, by_name, "0.0.0.0"))
+        stack.enter_context(running(folder, port))
+        program = started(
+            "run",
+            folder,
+            url=[f"https://{name}:{port}" for name in names],
+            api_key=keys,
+            count=rows,
+            threads=threads,
+            more={"debias": False},
+        )
+        until(lambda: len(provider.bodies) > rows / 3)
+        servers[0].kill()
+        found = program.found()
+    assert (found["rows"], found["errors"]) == (rows, {})
+    assert len(found["decisions"]) == rows
+    kept = [stored(db) for db in dbs]
+    assert all(len(one) > rows / 20 for one in kept)
+    # Each answer is that of one instance, and all of them answer alike.
+    answers = [[one[made] for one in kept if made in one] for made in found["decisions"]]
+    assert {len(of_row) for of_row in answers} == {1}
+    assert len({of_row[0] for of_row in answers}) == 1
+    assert rows <= len(provider.bodies) <= rows * 1.01
 
 
 def test_limits_are_waited_for_and_the_key_is_in_no_log(
