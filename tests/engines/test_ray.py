@@ -210,7 +210,7 @@ def test_an_instance_behind_nginx_that_is_killed_loses_no_row(
             threads=threads,
             more={"debias": False},
         )
-        until(lambda: len(provider.bodies) > rows / 3)
+        until(lambda: len(provider.bodies) > rows / 8)
         servers[0].kill()
         found = program.found()
     assert (found["rows"], found["errors"]) == (rows, {})
