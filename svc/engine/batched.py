@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from svc.engine.forecast import of_model
+from svc.engine.load import at_most, orders_of
 from svc.engine.plans import Plan
 from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
@@ -49,10 +49,8 @@ class BatchPlanner:
         providers = {one.provider: self._router.provider(one) for one in models}
         for provider in providers.values():
             self._check(provider)
-        pin = PINS[config]
-        forecasts = [of_model(request, pin, one, providers[one.provider]) for one in models]
-        calls = sum(one.calls for one in forecasts)
-        return BatchPlan(tuple(one.id for one in models), providers, calls)
+        calls = at_most(request, PINS[config], orders_of(request.debias)).calls
+        return BatchPlan(tuple(one.id for one in models), providers, int(calls) * len(models))
 
     def _check(self, provider: Provider) -> None:
         if provider.no_batches:

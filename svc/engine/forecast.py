@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc.deadline import Deadline
-from svc.engine.load import Load, at_most, of_row
+from svc.engine.load import Load, at_most, of_row, orders_of
 from svc.engine.setup import chosen
 from svc.errors import InvalidRequest
 from svc.pins import Pin
@@ -85,7 +85,7 @@ class Forecaster:
 
     @property
     def _orders(self) -> int:
-        return 1 if self.debias is False else 2
+        return orders_of(self.debias)
 
     @property
     def calls(self) -> int:
