@@ -46,9 +46,11 @@ from svc.questions import Question
 from svc.ratelimit import Buckets, HalfOf, Pauses
 from svc.settings import Settings
 from svc.sharing import Bell, FairLock, NamedLocks, WorkerLoads
+from svc.spending import PurseOf, Purses, Slices, nobody_pays
 from svc.store import (
     Activity,
     ApiKeys,
+    Budgets,
     CallBudget,
     Database,
     Jobs,
@@ -157,6 +159,8 @@ class Services:
     kept: KeptAnswers
     jobs: Jobs
     spool: Spool
+    budgets: Budgets
+    slices: Slices
     core: Core
     metrics: Metrics
 
@@ -194,8 +198,11 @@ class Services:
         )
 
     def close(self) -> None:
-        """Stop in order: the calls under way, what waits for them, the writer with its queue."""
+        """Stop in order: the calls under way, what waits for them, what they did not spend of
+        budgets, the writer with its queue.
+        """
         self.core.close()
+        self.slices.close()
         self.learner.close()
         self.database.close()
         self.shared.close()
@@ -213,6 +220,7 @@ def assemble(
     usage: Usage | None = None,
     knowledge: Know = nothing_known,
     project_key: KeyOf = lambda _project: None,
+    purse_of: PurseOf = nobody_pays,
     gives_way: bool = False,
 ) -> Core:
     """The engine and the parts it needs to ask models, for a server and for a command alike.
@@ -240,7 +248,7 @@ def assemble(
     )
     asker = Asker(client, calls, cache, DebiasMemory(), usage)
     latest = settings.latest_config
-    engine = Engine(router, asker, flows, journal, salt, latest, knowledge, project_key)
+    engine = Engine(router, asker, flows, journal, salt, latest, knowledge, project_key, purse_of)
     return Core(catalog, client, calls, flows, router, asker, engine)
 
 
@@ -279,6 +287,8 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
     database = Database.open(settings.db, turn=shared.write_lock, served=shared.file)
     decisions, labels, versions = Decisions(database), Labels(database), QuestionVersions(database)
     budget, judgements = CallBudget(database), Judgements(database)
+    budgets = Budgets(database)
+    slices = Slices(budgets.claim)
     core = assemble(
         settings,
         shared,
@@ -290,6 +300,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         usage=shared.usage.open(),
         knowledge=_with_room(ProjectSizes(database), Library(labels).knowledge),
         project_key=ProjectKeys(database, settings.master_key).get,
+        purse_of=Purses(budgets.in_force, slices).of,
         gives_way=gives_way,
     )
     if trouble := core.router.trouble(PINS[settings.latest_config]):
@@ -313,6 +324,8 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         kept=KeptAnswers(database),
         jobs=jobs,
         spool=Spool(database, settings.db, settings.master_key),
+        budgets=budgets,
+        slices=slices,
         core=core,
         metrics=Metrics(shared.board, quota, shared.usage.sums, jobs.backlog),
     )

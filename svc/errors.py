@@ -17,7 +17,9 @@
         ├── InvalidRequest       422  invalid_request
         ├── RateLimited          429  rate_limited, always with `retry_after`
         │   ├── BudgetSpent           the daily budget of the aggregator's calls is spent
-        │   └── QuotaSpent            the daily budget of calls is spent, and the decision ends
+        │   ├── QuotaSpent            the daily budget of calls is spent, and the decision ends
+        │   └── DollarsSpent          a budget in dollars is spent; a cheaper model may answer
+        │       └── JobSpent          it is that of a job, which never renews
         ├── InternalError        500  internal_error
         ├── ModelError           502  model_error
         │   ├── OutOfCalls            the request has made all the model calls it may
@@ -163,6 +165,24 @@ class BudgetSpent(RateLimited):
 
 class QuotaSpent(RateLimited):
     """The daily budget of calls is spent, which ends the decision."""
+
+
+class DollarsSpent(RateLimited):
+    """A budget in dollars has no room for a call; a model that costs less may answer.
+
+    `budget` names it. `calls_under_way` says that others have reserved a part of it.
+    """
+
+    def __init__(
+        self, message: str, retry_after: float, budget: str = "", calls_under_way: bool = False
+    ) -> None:
+        """`retry_after` is in seconds, until the budget renews."""
+        super().__init__(message, retry_after)
+        self.budget, self.calls_under_way = budget, calls_under_way
+
+
+class JobSpent(DollarsSpent):
+    """The budget of a job has no room for a call."""
 
 
 class InternalError(ApiError):

@@ -199,6 +199,12 @@ JOB_PARTS = 500_000
 FORECAST_SAMPLE = 100
 FORECAST_ROWS = 10_000_000_000
 
+# The budgets of a database, those of jobs not counted, which are also those that `/v1/budgets` and
+# the metrics show; the dollars of one, and the share of them at which it warns by default.
+BUDGETS = 1_000
+BUDGET_USD = (0.000_001, 1_000_000_000.0)
+BUDGET_WARNS_AT = 0.8
+
 # The jobs of a page of their list.
 JOBS_PAGE = (1, 100)
 JOBS_PAGE_DEFAULT = 20

@@ -6,15 +6,17 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from svc.deadline import Deadline
 from svc.engine import ladder, prompt
 from svc.engine.attempt import Attempt, CallTarget, Runner, calls_needed
 from svc.engine.cache import DecisionCache, cache_key
-from svc.engine.calls import Calls, Outcome
+from svc.engine.calls import Call, Calls, Outcome
 from svc.engine.debias import AUTO, DebiasMemory
 from svc.engine.ladder import Climb, moves_on
+from svc.engine.payment import paid
 from svc.engine.plans import ModelResult
 from svc.engine.prompt import PromptInput
 from svc.errors import ApiError, ModelError, OutOfCalls
@@ -31,6 +33,7 @@ from svc.providers import (
     api_error_of,
 )
 from svc.records import Model
+from svc.spending import Purse
 from svc.terms import Mode
 from svc.usage import Counts, TokenDetails, Usage
 
@@ -38,11 +41,12 @@ from svc.usage import Counts, TokenDetails, Usage
 class Ledger:
     """How many calls one request has left, and what its calls cost, also those that failed.
 
-    Retries of the same call are free.
+    Retries of the same call are free. `purse` is what bounds their cost, if anything does.
     """
 
-    def __init__(self, calls: int, models: int = 1) -> None:
+    def __init__(self, calls: int, models: int = 1, purse: Purse | None = None) -> None:
         """`models` share the calls; none may take more than its share for a call a label."""
+        self.purse = purse
         self.left = calls
         self.share = calls // max(1, models)
         self.cost_usd = 0.0
@@ -137,10 +141,10 @@ class Asker:
         return replace(result, cached=True) if cached else result
 
     def _ask_now(self, request: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
-        def book(outcomes: Sequence[Outcome]) -> None:
-            self._book(request.model, outcomes, ledger)
+        def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
+            return self._carry_out(request.model, calls, ledger, deadline)
 
-        runner = Runner(self._calls, ledger.spend, book, deadline)
+        runner = Runner(carry_out)
         traits = self._facts.traits.of(request.model.id)
         orders, climb = self._orders(request), Climb(traits)
         failures: list[ProviderError | ApiError] = []
@@ -162,6 +166,20 @@ class Asker:
                 break
             climb.note_failure(way, failures)
         raise api_error_of(failures).about(_named(request.model))
+
+    def _carry_out(
+        self, model: Model, calls: Sequence[Call], ledger: Ledger, deadline: Deadline
+    ) -> Sequence[Outcome]:
+        """Make calls that the request has left, and pay and count them."""
+        ledger.spend(len(calls))
+        run = partial(self._calls.run, calls, deadline)
+        outcomes: Sequence[Outcome]
+        if ledger.purse is None:
+            outcomes = run()
+        else:
+            outcomes = paid(run, calls, ledger.purse, self._facts.provider(model))
+        self._book(model, outcomes, ledger)
+        return outcomes
 
     def _book(self, model: Model, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
         """Count calls with what they took, for the request and for the model."""

@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from svc.deadline import Deadline
 from svc.engine import prompt, reply
-from svc.engine.calls import Call, Calls, Outcome
+from svc.engine.calls import Call, Outcome
 from svc.engine.label_reading import (
     answer_tokens,
     read_lines,
@@ -75,12 +74,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Carries out attempts; `spend` takes calls from the request's, `book` notes their outcomes."""
+    """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each."""
 
-    calls: Calls
-    spend: Callable[[int], None]
-    book: Callable[[Sequence[Outcome]], None]
-    deadline: Deadline
+    carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
 
     def attempt(
         self,
@@ -99,10 +95,7 @@ class Runner:
         except Unanswerable as error:
             attempt.failures.append(error)
             return attempt
-        self.spend(sum(map(len, calls_by_order)))
-        calls = [call for order_calls in calls_by_order for call in order_calls]
-        outcomes = self.calls.run(calls, self.deadline)
-        self.book(outcomes)
+        outcomes = self.carry_out([call for order_calls in calls_by_order for call in order_calls])
         remaining = iter(outcomes)
         for order, order_calls in zip(orders, calls_by_order, strict=True):
             order_outcomes = [next(remaining) for _ in order_calls]

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from svc.deadline import Deadline
-from svc.errors import OutOfCalls, Timeout
+from svc.errors import DollarsSpent, OutOfCalls, Timeout
 
 T = TypeVar("T")
 
@@ -37,7 +37,8 @@ class DecisionCache(Generic[T]):
         """The value for `key`, and whether it came without this caller making it.
 
         Of several callers at the same time one makes the value, and the others get its failure too,
-        unless it ran out of its own time or calls. Raises what `make` raises, and `Timeout`.
+        unless it ran out of its own time, calls or budget. Raises what `make` raises, and
+        `Timeout`.
         """
         if self._size == 0:
             return make(), False
@@ -54,8 +55,9 @@ class DecisionCache(Generic[T]):
             _wait(shared, deadline)
             try:
                 return shared.result(), True
-            except (Timeout, OutOfCalls):
-                # Who made the value ran out of its own time or calls: another caller makes it now.
+            except (Timeout, OutOfCalls, DollarsSpent):
+                # Who made the value ran out of its own time, calls or budget: another caller makes
+                # it now.
                 deadline.check()
         return self._make(mode, key, own, make), False
 

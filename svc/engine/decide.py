@@ -22,6 +22,7 @@ from svc.learning import nothing_known
 from svc.providers import Router
 from svc.records import Answer, Decision
 from svc.schemas import DecisionRequest
+from svc.spending import PurseOf, nobody_pays
 
 # Characters that rules look through in less time than anybody notices.
 SMALL_CHARS = 5_000_000
@@ -53,13 +54,15 @@ class Engine:
         latest: str,
         knowledge: Know = nothing_known,
         project_key: KeyOf = lambda _project: None,
+        purse_of: PurseOf = nobody_pays,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`knowledge` gives what was learned from a project's labels about questions.
 
         `project_key` gives the project's own key for the aggregator, and may raise `ApiError`.
+        `purse_of` gives what pays the calls of a request, None where nothing bounds them.
         """
-        self._setups = SetupMaker(router, latest, knowledge, salt, project_key)
+        self._setups = SetupMaker(router, latest, knowledge, salt, project_key, purse_of)
         self._asker, self._flows, self._journal = asker, flows, journal
         self._clock = clock
         self._rules = CostlyWork(SMALL_CHARS)
@@ -71,14 +74,16 @@ class Engine:
         api_key: str | None = None,
         present: Present = lambda _key, answer: answer,
         keep: Keep | None = None,
+        job: int | None = None,
     ) -> Decision:
         """Answer every question of `request` and store the decision.
 
         `api_key` is the id of the caller's key; `present` shapes each answer for the caller.
-        `keep` stores the decision in place of the journal, and returns its id.
+        `keep` stores the decision in place of the journal, and returns its id. `job` is the row of
+        the job of which the request is a part.
         Raises `ApiError`.
         """
-        setup = self._setups.make(request, deadline)
+        setup = self._setups.make(request, deadline, api_key, job)
         try:
             decision = self._decide(setup, deadline, api_key, present)
         except MODELS_FAULT:

@@ -9,6 +9,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger
+from svc.engine.payment import check_price
 from svc.engine.plans import CHAIN, Plan
 from svc.learning import Knowledge
 from svc.pins import LATEST, PINS, Pin
@@ -16,6 +17,7 @@ from svc.providers import Router
 from svc.questions import Question
 from svc.records import Model
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
+from svc.spending import PurseOf, nobody_pays
 from svc.terms import Mode, Privacy
 
 Know = Callable[[str, Iterable[Question]], Knowledge]
@@ -87,11 +89,25 @@ class SetupMaker:
     knowledge: Know
     salt: bytes = field(repr=False)
     project_key: KeyOf
+    purse_of: PurseOf = nobody_pays
 
-    def make(self, request: DecisionRequest, deadline: Deadline) -> Setup:
-        """The setup of a request. Raises `ApiError` for one that cannot be carried out."""
+    def make(
+        self,
+        request: DecisionRequest,
+        deadline: Deadline,
+        api_key: str | None = None,
+        job: int | None = None,
+    ) -> Setup:
+        """The setup of a request with the key of that id, as a row of a job where it is one.
+
+        Raises `ApiError` for one that cannot be carried out.
+        """
         choice = chosen(self.router, self.latest, request)
         project = request.project or DEFAULT_PROJECT
+        purse = self.purse_of(project, api_key, job)
+        if purse is not None:
+            for model in choice.models:
+                check_price(purse, self.router.provider(model), model)
         aggregated = any(self.router.provider(model).aggregator for model in choice.models)
         return Setup(
             request,
@@ -103,7 +119,7 @@ class SetupMaker:
             debias=choice.debias,
             deadline=deadline,
             knowledge=self.knowledge(project, request.questions.values()),
-            ledger=Ledger(limits.MODEL_CALLS, len(choice.models)),
+            ledger=Ledger(limits.MODEL_CALLS, len(choice.models), purse),
             salt=self.salt,
             project_key=self.project_key(project) if aggregated else None,
         )

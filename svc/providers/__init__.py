@@ -14,6 +14,7 @@ from svc.providers.catalog import (
     exposed_keys,
 )
 from svc.providers.client import Client
+from svc.providers.estimates import charged_usd, most_usd, price_variable
 from svc.providers.failures import (
     BadReply,
     CallTimedOut,
@@ -102,8 +103,11 @@ __all__ = [
     "api_error_of",
     "as_text",
     "build_catalog",
+    "charged_usd",
     "exposed_keys",
     "from_text",
+    "most_usd",
     "price_of",
+    "price_variable",
     "trusted",
 ]

@@ -17,16 +17,19 @@ from svc.store.activity import (
     Sums,
 )
 from svc.store.budget import CallBudget
+from svc.store.budgets import NANO, Account, Budget, Budgets, BudgetState, Claim, Grant, Per, Scope
 from svc.store.database import Database
 from svc.store.errors import (
     ApiKeyRefused,
     ProjectFull,
     SpoolLost,
     StorageError,
+    TooManyBudgets,
     TooManyJobs,
     UnknownDecision,
     UnknownJob,
     UnreadableKey,
+    WriteTimedOut,
 )
 from svc.store.job_results import RowResult
 from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, new_id
@@ -61,19 +64,26 @@ __all__ = [
     "KEPT_NAMES",
     "MASTER_KEY",
     "NAME_CHARS",
+    "NANO",
     "OTHERS",
     "PREFIX",
+    "Account",
     "Activity",
     "ApiKey",
     "ApiKeyRefused",
     "ApiKeys",
+    "Budget",
+    "BudgetState",
+    "Budgets",
     "By",
     "CalibrationState",
     "CallBudget",
+    "Claim",
     "Database",
     "Drawn",
     "Entry",
     "GivenLabel",
+    "Grant",
     "Job",
     "JobPage",
     "JobRow",
@@ -90,6 +100,7 @@ __all__ = [
     "NewLabel",
     "NewerLabels",
     "Overview",
+    "Per",
     "Period",
     "Periods",
     "Place",
@@ -104,6 +115,7 @@ __all__ = [
     "ReviewItem",
     "ReviewQueue",
     "RowResult",
+    "Scope",
     "ServedFile",
     "Spans",
     "Spool",
@@ -111,6 +123,7 @@ __all__ = [
     "SpoolLost",
     "StorageError",
     "Sums",
+    "TooManyBudgets",
     "TooManyJobs",
     "TrainingData",
     "UnknownDecision",
@@ -122,5 +135,6 @@ __all__ = [
     "WeighedLabel",
     "Wording",
     "Worth",
+    "WriteTimedOut",
     "new_id",
 ]

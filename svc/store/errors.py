@@ -33,6 +33,10 @@ class TooManyJobs(SvcError):
     """The key has as many jobs that have not ended as it may."""
 
 
+class TooManyBudgets(SvcError):
+    """There are as many budgets as there may be."""
+
+
 class SpoolLost(SvcError):
     """The inputs of a job cannot be had any more; the message says why."""
 

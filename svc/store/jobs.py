@@ -47,7 +47,7 @@ class Job:
     """A job in the row `seq`, which is 0 before it is stored. Times are in unix milliseconds.
 
     `reason` says why it failed, `waiting_for` why nothing moves; `ends_at` is an estimate. Of its
-    `rows`, `answered` have a decision and `failed` an error.
+    `rows`, `answered` have a decision and `failed` an error. `budget_usd` bounds its cost in dollars.
     """
 
     seq: int = 0
@@ -65,6 +65,7 @@ class Job:
     answered: int = 0
     failed: int = 0
     cost_usd: float = 0.0
+    budget_usd: float | None = None
 
     @property
     def is_open(self) -> bool:
@@ -91,12 +92,12 @@ class JobPage:
 
 _COLUMNS = (
     "seq, id, project, api_key, status, reason, waiting_for, created_at, expires_at, ended_at, "
-    "ends_at, rows, answered, failed, cost_usd"
+    "ends_at, rows, answered, failed, cost_usd, nanodollars / 1e9 AS budget_usd"
 )
 _OPEN = "status IN ('waiting', 'running')"
 _ADD = (
-    "INSERT INTO jobs (id, project, api_key, status, created_at, expires_at, rows) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO jobs (id, project, api_key, status, created_at, expires_at, rows, nanodollars) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, CAST(round(? * 1e9) AS INTEGER))"
 )
 _COUNT_OPEN = f"SELECT count(*), coalesce(sum(api_key IS ?), 0) FROM jobs WHERE {_OPEN}"
 # A job that ended before a given time is not there any more, also where it is not deleted yet.
@@ -186,7 +187,15 @@ class Jobs:
         def write(connection: sqlite3.Connection) -> None:
             self._check_room(connection, job.api_key)
             times = (job.created_at, job.expires_at)
-            values = (job.id, job.project, job.api_key, job.status.value, *times, job.rows)
+            values = (
+                job.id,
+                job.project,
+                job.api_key,
+                job.status.value,
+                *times,
+                job.rows,
+                job.budget_usd,
+            )
             connection.execute(_ADD, values)
             if kept is not None:
                 keep(connection, [kept], self._now())

@@ -233,6 +233,32 @@ _ENDED_JOBS = """
 CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at IS NOT NULL;
 """
 
+# Limits in nanodollars of projects by name and of keys by id, what of each is spent or reserved in
+# a period, and whether its warning level was reached; a job has one limit or none, and the spending
+# of a job stands under its row.
+_BUDGETS = """
+CREATE TABLE budgets (
+    scope       TEXT NOT NULL,
+    subject     TEXT NOT NULL,
+    per         TEXT NOT NULL,
+    nanodollars INTEGER NOT NULL,
+    hard        INTEGER NOT NULL,
+    warn_at     REAL NOT NULL,
+    PRIMARY KEY (scope, subject, per)
+) WITHOUT ROWID;
+CREATE TABLE budget_spending (
+    scope    TEXT NOT NULL,
+    subject  TEXT NOT NULL,
+    per      TEXT NOT NULL,
+    period   TEXT NOT NULL,
+    spent    INTEGER NOT NULL DEFAULT 0,
+    reserved INTEGER NOT NULL DEFAULT 0,
+    warned   INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (scope, subject, per, period)
+) WITHOUT ROWID;
+ALTER TABLE jobs ADD COLUMN nanodollars INTEGER;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -243,6 +269,7 @@ def shipped() -> tuple[Migration, ...]:
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
+    added += [_BUDGETS]
     return (schema, *added)
 
 

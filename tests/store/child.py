@@ -3,8 +3,10 @@
 import resource
 import sys
 import threading
+import time
 
-from svc.store import StorageError
+from svc.spending import Slices
+from svc.store import NANO, Account, Budgets, Per, Scope, StorageError
 from svc.store.budget import CallBudget
 from svc.store.database import Database
 from svc.store.decisions import Decisions
@@ -54,6 +56,27 @@ def take(path: str, limit: str) -> None:
     say(str(taken))
 
 
+def spend(path: str, threads: str) -> None:
+    """Spend a day's budget of a project by calls of 2 ms; a line for each that was admitted."""
+    database = Database.open(path)
+    slices = Slices(Budgets(database).claim)
+    account = Account(Scope.PROJECT, "shop", Per.DAY, "2026-11-22")
+
+    def call() -> None:
+        while slices.reserve([account], NANO // 500) is None:
+            say("admitted")
+            time.sleep(0.002)
+            slices.settle([account], NANO // 500, NANO // 500)
+
+    running = [threading.Thread(target=call) for _ in range(int(threads))]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    slices.close()
+    database.close()
+
+
 def open_at_once(path: str) -> None:
     """Open when the parent says so; print the salt."""
     say("ready")
@@ -100,7 +123,7 @@ def revoke_keys(path: str) -> None:
 
 COMMANDS = {
     command.__name__: command
-    for command in (add_for_ever, add, take, open_at_once, fill, make_keys, revoke_keys)
+    for command in (add_for_ever, add, take, spend, open_at_once, fill, make_keys, revoke_keys)
 }
 
 if __name__ == "__main__":

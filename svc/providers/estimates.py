@@ -1,0 +1,74 @@
+"""What a call may cost at most, before it is made, in dollars."""
+
+from __future__ import annotations
+
+from svc.jsontext import dumps
+from svc.providers.bodies import LEAST_TOKENS, ChatCall
+from svc.providers.catalog import Provider
+from svc.providers.failures import BadReply, CallTimedOut, Cancelled, NoLogprobs, ProviderError
+from svc.providers.prices import cost_usd, price_of
+from svc.providers.protocol import DecisionCall
+from svc.providers.replies import Completion
+
+# Tokenizers make about four bytes of a Latin script a token, and fewer of numbers and code.
+TOKEN_BYTES = 3
+
+# What providers count for a picture in full detail, and what a decision server may write.
+IMAGE_TOKENS = 2_000
+DECISION_TOKENS = 512
+
+# Of calls that ended like this nobody knows what the provider charges.
+_MAY_BE_CHARGED = (BadReply, NoLogprobs, CallTimedOut, Cancelled)
+
+
+def price_variable(provider: Provider) -> str:
+    """The variable that says the price of a provider's models."""
+    return f"SVC_PROVIDER_{provider.name.upper()}_PRICE"
+
+
+def most_usd(provider: Provider, model_name: str, call: ChatCall | DecisionCall) -> float | None:
+    """Dollars of a call whose output limit is used up; None where nobody knows the price."""
+    price = price_of(provider, model_name)
+    if price is None:
+        return None
+    if not any(price):
+        return 0.0
+    tokens_in, tokens_out = _chat(call) if isinstance(call, ChatCall) else _decision(call)
+    return (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+
+
+def charged_usd(
+    provider: Provider, model_name: str, outcome: Completion | Exception, most: float
+) -> float:
+    """Dollars to count for a call: its cost, or what it costs at most where that is not known.
+
+    An error of the provider costs nothing.
+    """
+    if isinstance(outcome, Completion):
+        told = (
+            outcome.reported_cost is not None
+            if provider.aggregator
+            else outcome.input_tokens + outcome.output_tokens > 0
+        )
+        return cost_usd(provider, model_name, outcome) if told else most
+    charged = isinstance(outcome, ProviderError) and isinstance(outcome, _MAY_BE_CHARGED)
+    return most if charged else 0.0
+
+
+def _chat(call: ChatCall) -> tuple[float, float]:
+    size, images = 0, 0
+    for message in call.messages:
+        content = message["content"]
+        parts = [{"text": content}] if isinstance(content, str) else content
+        texts = [part["text"] for part in parts if "text" in part]
+        size += sum(len(text.encode("utf-8", "replace")) for text in texts)
+        images += len(parts) - len(texts)
+    if call.schema is not None:
+        size += len(dumps(call.schema))
+    return size / TOKEN_BYTES + images * IMAGE_TOKENS, max(call.max_tokens, LEAST_TOKENS)
+
+
+def _decision(call: DecisionCall) -> tuple[float, float]:
+    texts = [call.state, *(dumps([one.instructions, *one.options]) for one in call.questions)]
+    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
+    return size / TOKEN_BYTES + len(call.images) * IMAGE_TOKENS, DECISION_TOKENS

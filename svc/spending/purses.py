@@ -1,0 +1,148 @@
+"""Which budgets pay the calls of a request."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from svc.errors import ApiError, DollarsSpent, JobSpent
+from svc.phrases import quoted
+from svc.spending.slices import Slices
+from svc.store import NANO, Account, Budget, Scope
+
+# How old the knowledge may be of which budgets there are.
+LOOKED_AT_EVERY_S = 1.0
+
+# A job has calls under way that may leave room for others when they end.
+JOB_AGAIN_S = 1.0
+
+# Says what calls cost, in dollars; called once.
+Settle = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """The budgets of one request."""
+
+    budgets: Sequence[Budget]
+    slices: Slices
+    now: Callable[[], float]
+    ends: Callable[[str, float], ApiError] | None = None
+
+    @property
+    def hard(self) -> bool:
+        """Whether one of them is, so that no call may be made whose price nobody knows."""
+        return any(budget.hard for budget in self.budgets)
+
+    def reserve(self, dollars: float) -> Settle:
+        """Reserve what calls may cost at most; it is durable on return.
+
+        Raises `DollarsSpent` or what `ends` makes, and `StorageError`.
+        """
+        amount, now = _nano(dollars), self.now()
+        accounts = {
+            Account(one.scope, one.subject, one.per, one.per.period(now)): one
+            for one in self.budgets
+        }
+        # What costs nothing goes on when everything is spent.
+        lacking = self.slices.reserve(accounts, amount) if amount else None
+        if lacking is not None:
+            raise self._refused(accounts[lacking], lacking, now)
+        return partial(self._settle, tuple(accounts), amount)
+
+    def _settle(self, accounts: Sequence[Account], amount: int, dollars: float) -> None:
+        spent = _nano(dollars)
+        if amount or spent:
+            self.slices.settle(accounts, amount, spent)
+
+    def _refused(self, budget: Budget, account: Account, now: float) -> ApiError:
+        named = _named(budget)
+        limit = f"{named}, ${budget.limit / NANO:,.15g}"
+        if budget.scope is Scope.JOB:
+            busy = self.slices.under_way(account)
+            return JobSpent(f"{limit}, is spent", JOB_AGAIN_S, named, busy)
+        renews_at = budget.per.renews_at(now)
+        moment = datetime.fromtimestamp(renews_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        message = f"{limit} a {budget.per}, is spent; it renews at {moment}"
+        if self.ends is not None:
+            return self.ends(message, renews_at - now)
+        return DollarsSpent(message, renews_at - now, named)
+
+
+# The purse of a project, the id of a caller's key and the row of a job; None where nothing is
+# bounded.
+PurseOf = Callable[[str, str | None, int | None], Purse | None]
+
+
+def nobody_pays(_project: str, _key: str | None, _job: int | None) -> None:
+    """Where there are no budgets."""
+
+
+class Purses:
+    """Finds the budgets of requests; without any it costs a look at the clock."""
+
+    def __init__(
+        self,
+        in_force: Callable[[], Iterable[Budget]],
+        slices: Slices,
+        ends: Callable[[str, float], ApiError] | None = None,
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`in_force` reads all budgets, and is called at most once a second.
+
+        `ends` makes the error where a budget is spent, if not `DollarsSpent`, from a message and
+        the seconds until it renews. `now` is in unix seconds, `clock` in seconds.
+        """
+        self._in_force, self._slices, self._ends = in_force, slices, ends
+        self._now, self._clock = now, clock
+        self._budgets: Mapping[tuple[Scope, str], list[Budget]] = {}
+        self._jobs: set[int] = set()
+        self._due = -math.inf
+        self._looking = threading.Lock()
+
+    def of(self, project: str, key: str | None, job: int | None = None) -> Purse | None:
+        """What pays the calls of a request. Raises `StorageError`."""
+        new = job is not None and job not in self._jobs
+        if new or self._clock() >= self._due:
+            self._look(job, at_once=new)
+        if not self._budgets:
+            return None
+        places = [(Scope.PROJECT, project), (Scope.KEY, key), (Scope.JOB, str(job))]
+        found = [budget for place in places for budget in self._budgets.get(place, ())]  # type: ignore[arg-type]
+        return Purse(found, self._slices, self._now, self._ends) if found else None
+
+    def _look(self, job: int | None, at_once: bool) -> None:
+        """Read the budgets, unless another thread does and it is not the first time."""
+        if not self._looking.acquire(blocking=at_once or self._due == -math.inf):
+            return
+        try:
+            due = self._clock() + LOOKED_AT_EVERY_S
+            found = defaultdict(list)
+            for budget in self._in_force():
+                found[budget.scope, budget.subject].append(budget)
+            self._budgets, self._due = dict(found), due
+            if job is not None:
+                # Its budget came with it, and does not change.
+                self._jobs.add(job)
+        finally:
+            self._looking.release()
+
+
+def _named(budget: Budget) -> str:
+    if budget.scope is Scope.JOB:
+        return "the budget of the job"
+    if budget.scope is Scope.KEY:
+        return "the budget of this API key"
+    return f"the budget of project {quoted(budget.subject)}"
+
+
+def _nano(dollars: float) -> int:
+    """Nanodollars, rounded up, so that many small amounts are not counted as none."""
+    return math.ceil(round(dollars * NANO, 3))

@@ -1,0 +1,265 @@
+"""Budgets in dollars: their limits, and what of each is spent or reserved, over all processes.
+
+Amounts are whole nanodollars, so that sums of them are exact. A process reserves an amount here
+before it makes calls, and says later how much of that was spent. What a killed process had reserved
+is never given back, and counts until the budget renews.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from svc import limits
+from svc.store.database import Database
+from svc.store.errors import TooManyBudgets
+
+NANO = 1_000_000_000
+
+# A process reserves this part of what is left at most, but for calls that wait for it.
+PARTS = 100
+
+
+class Scope(StrEnum):
+    """Whose calls a budget bounds."""
+
+    PROJECT = "project"
+    KEY = "key"
+    JOB = "job"
+
+
+class Per(StrEnum):
+    """For how long a budget is; days and months are those of UTC. One of a job never renews."""
+
+    DAY = "day"
+    MONTH = "month"
+    JOB = "job"
+
+    def period(self, now: float) -> str:
+        """The name of the period at a time in unix seconds."""
+        if self is Per.JOB:
+            return ""
+        day = datetime.fromtimestamp(now, UTC).date().isoformat()
+        return day if self is Per.DAY else day[:7]
+
+    def renews_at(self, now: float) -> float:
+        """When the period after that begins, in unix seconds; infinite for a job."""
+        if self is Per.JOB:
+            return math.inf
+        today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        if self is Per.DAY:
+            return (today + timedelta(days=1)).timestamp()
+        # Every month has ended 31 days after its first day.
+        return (today.replace(day=1) + timedelta(days=31)).replace(day=1).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit in nanodollars for a project by its name, a key by its id, or a job by its row.
+
+    One that is not `hard` only warns. `warn_at` is the share of the limit at which it does.
+    """
+
+    scope: Scope
+    subject: str
+    per: Per
+    limit: int
+    hard: bool = True
+    warn_at: float = limits.BUDGET_WARNS_AT
+
+
+class Account(NamedTuple):
+    """A budget in one of its periods."""
+
+    scope: Scope
+    subject: str
+    per: Per
+    period: str
+
+
+class Claim(NamedTuple):
+    """What a process asks of an account; amounts are in nanodollars.
+
+    `spent` counts as spent from now on. `change` is by how much that changes what the process has
+    reserved. It needs `least` more, takes `wish` where there is plenty, and nothing where that is
+    0.
+    """
+
+    account: Account
+    spent: int
+    change: int
+    least: int = 0
+    wish: int = 0
+
+
+class Grant(NamedTuple):
+    """What was reserved for a claim, 0 where the least did not fit.
+
+    `warned` is the budget where this claim was the first to reach its warning level.
+    """
+
+    amount: int
+    warned: Budget | None
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """A budget, and how much of its present period is `spent` and `reserved`, in nanodollars."""
+
+    budget: Budget
+    spent: int
+    reserved: int
+
+
+_OF_BUDGETS = "SELECT scope, subject, per, nanodollars, hard, warn_at FROM budgets"
+_OF_JOBS = (
+    "SELECT 'job', CAST(seq AS TEXT), 'job', nanodollars, 1, 1.0 FROM jobs "
+    "WHERE nanodollars IS NOT NULL"
+)
+_ALL = f"{_OF_BUDGETS} ORDER BY scope, subject, per"
+_IN_FORCE = f"{_OF_BUDGETS} UNION ALL {_OF_JOBS} AND status IN ('waiting', 'running')"
+_ONE = f"{_OF_BUDGETS} WHERE scope = ? AND subject = ? AND per = ?"
+_ONE_OF_A_JOB = f"{_OF_JOBS} AND seq = ?"
+_COUNT = "SELECT count(*) FROM budgets"
+_SET = (
+    "INSERT INTO budgets (scope, subject, per, nanodollars, hard, warn_at) "
+    "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, subject, per) DO UPDATE SET "
+    "nanodollars = excluded.nanodollars, hard = excluded.hard, warn_at = excluded.warn_at"
+)
+_UNWARNED = "UPDATE budget_spending SET warned = 0 WHERE scope = ? AND subject = ? AND per = ?"
+_REMOVE = "DELETE FROM budgets WHERE scope = ? AND subject = ? AND per = ?"
+_SPENDING = (
+    "SELECT spent, reserved, warned FROM budget_spending "
+    "WHERE scope = ? AND subject = ? AND per = ? AND period = ?"
+)
+_BEGIN = "INSERT INTO budget_spending (scope, subject, per, period) VALUES (?, ?, ?, ?)"
+_PUT = (
+    "UPDATE budget_spending SET spent = ?, reserved = ?, warned = ? "
+    "WHERE scope = ? AND subject = ? AND per = ? AND period = ?"
+)
+# Calls that began before a budget renewed may be settled in the period before the present one.
+_FORGET = (
+    "DELETE FROM budget_spending WHERE scope = ?1 AND subject = ?2 AND per = ?3 AND period < ("
+    "SELECT max(period) FROM budget_spending WHERE scope = ?1 AND subject = ?2 AND per = ?3 "
+    "AND period < ?4)"
+)
+_FORGET_JOBS = (
+    "DELETE FROM budget_spending WHERE scope = 'job' AND subject NOT IN ("
+    "SELECT CAST(seq AS TEXT) FROM jobs WHERE status IN ('waiting', 'running'))"
+)
+
+
+class Budgets:
+    """Keeps budgets; changes of another process apply within a second."""
+
+    def __init__(self, database: Database, now: Callable[[], float] = time.time) -> None:
+        """`now` is in unix seconds."""
+        self._database, self._now = database, now
+
+    def set(self, budget: Budget) -> None:
+        """Set a limit, of which what was spent in its period before is a part.
+
+        Raises `TooManyBudgets` and `StorageError`.
+        """
+        place = (budget.scope.value, budget.subject, budget.per.value)
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute(_SET, (*place, budget.limit, budget.hard, budget.warn_at))
+            connection.execute(_UNWARNED, place)
+            (count,) = connection.execute(_COUNT).fetchone()
+            if count > limits.BUDGETS:
+                raise TooManyBudgets(f"there may be {limits.BUDGETS:,} budgets at most")
+
+        self._database.write(write)
+
+    def remove(self, scope: Scope, subject: str, per: Per) -> bool:
+        """Remove a limit; False where there is none. Raises `StorageError`."""
+        place = (scope.value, subject, per.value)
+        return self._database.write(
+            lambda connection: connection.execute(_REMOVE, place).rowcount == 1
+        )
+
+    def in_force(self) -> list[Budget]:
+        """Every budget, those of jobs that have not ended too. Raises `StorageError`."""
+        return [_budget(row) for row in self._database.rows(_IN_FORCE)]
+
+    def states(self) -> list[BudgetState]:
+        """The budgets of projects and keys, and what of them is spent. Raises `StorageError`."""
+        with self._database.read() as connection:
+            found = [_budget(row) for row in connection.execute(_ALL)]
+            return [_state(connection, budget, self._now()) for budget in found]
+
+    def claim(self, claims: Sequence[Claim]) -> list[Grant]:
+        """Note what was spent, and reserve more; it is durable on return.
+
+        Raises `StorageError`, and then nothing is noted unless it is `WriteTimedOut`.
+        """
+        return self._database.write_grouped(_claim_each, claims)
+
+
+def _claim_each(
+    connection: sqlite3.Connection, many: Sequence[Sequence[Claim]]
+) -> list[list[Grant]]:
+    return [[_claim(connection, claim) for claim in claims] for claims in many]
+
+
+def _claim(connection: sqlite3.Connection, claim: Claim) -> Grant:
+    account = tuple(map(str, claim.account))
+    row = connection.execute(_SPENDING, account).fetchone()
+    if row is None:
+        _begin(connection, claim.account)
+    spent, reserved, warned = row or (0, 0, 0)
+    spent, reserved = spent + claim.spent, reserved + claim.change
+    budget = _limit_of(connection, claim.account)
+    amount = _granted(budget, spent + reserved, claim)
+    reserved += amount
+    crossed = budget is not None and spent + reserved >= budget.warn_at * budget.limit
+    connection.execute(_PUT, (spent, reserved, warned or crossed, *account))
+    return Grant(amount, budget if crossed and not warned else None)
+
+
+def _granted(budget: Budget | None, taken: int, claim: Claim) -> int:
+    """How much is reserved where so much of the limit is spent or reserved already."""
+    if budget is None or not budget.hard:
+        return claim.wish
+    left = budget.limit - taken
+    if left < claim.least:
+        return 0
+    return max(claim.least, min(claim.wish, left // PARTS))
+
+
+def _begin(connection: sqlite3.Connection, account: Account) -> None:
+    """A new period; those long past are forgotten."""
+    place = tuple(map(str, account))
+    connection.execute(_BEGIN, place)
+    if account.scope is Scope.JOB:
+        connection.execute(_FORGET_JOBS)
+    else:
+        connection.execute(_FORGET, place)
+
+
+def _limit_of(connection: sqlite3.Connection, account: Account) -> Budget | None:
+    """The budget as it is now; None where it was removed."""
+    if account.scope is Scope.JOB:
+        row = connection.execute(_ONE_OF_A_JOB, (int(account.subject),)).fetchone()
+    else:
+        place = (account.scope.value, account.subject, account.per.value)
+        row = connection.execute(_ONE, place).fetchone()
+    return None if row is None else _budget(row)
+
+
+def _state(connection: sqlite3.Connection, budget: Budget, now: float) -> BudgetState:
+    place = (budget.scope.value, budget.subject, budget.per.value, budget.per.period(now))
+    row = connection.execute(_SPENDING, place).fetchone()
+    return BudgetState(budget, *(row[:2] if row else (0, 0)))
+
+
+def _budget(row: Sequence[Any]) -> Budget:
+    scope, subject, per, limit, hard, warn_at = row
+    return Budget(Scope(scope), subject, Per(per), limit, bool(hard), warn_at)
