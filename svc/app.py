@@ -17,6 +17,7 @@ from svc.web import (
     audit,
     auth,
     batch,
+    budgets,
     calibration,
     dashboard,
     decide,
@@ -100,6 +101,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     app.register_blueprint(projects.blueprint(Overview(services.database)))
     app.register_blueprint(lint.blueprint())
     app.register_blueprint(keys.blueprint(services.keys))
+    app.register_blueprint(budgets.blueprint(services.budgets))
     app.register_blueprint(models.blueprint(settings.latest_config, settings.model))
     app.register_blueprint(dashboard.blueprint())
     app.register_blueprint(openapi.blueprint())

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from svc import limits
 from svc.engine.ask import Asker
@@ -28,7 +29,7 @@ from svc.learning import (
     Reviewers,
     nothing_known,
 )
-from svc.metrics import Board, Metrics
+from svc.metrics import Board, BudgetSeries, Metrics
 from svc.pins import PINS
 from svc.providers import (
     Admission,
@@ -48,6 +49,7 @@ from svc.settings import Settings
 from svc.sharing import Bell, FairLock, NamedLocks, WorkerLoads
 from svc.spending import PurseOf, Purses, Slices, nobody_pays
 from svc.store import (
+    NANO,
     Activity,
     ApiKeys,
     Budgets,
@@ -327,7 +329,9 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         budgets=budgets,
         slices=slices,
         core=core,
-        metrics=Metrics(shared.board, quota, shared.usage.sums, jobs.backlog),
+        metrics=Metrics(
+            shared.board, quota, shared.usage.sums, jobs.backlog, partial(_series, budgets)
+        ),
     )
 
 
@@ -339,6 +343,14 @@ def _with_room(sizes: ProjectSizes, know: Know) -> Know:
         return know(project, questions)
 
     return knowledge
+
+
+def _series(budgets: Budgets) -> Iterable[BudgetSeries]:
+    """The budgets as the metrics show them."""
+    for state in budgets.states():
+        budget, taken = state.budget, state.spent + state.reserved
+        series = (budget.scope.value, budget.subject, budget.per.value)
+        yield series, budget.limit / NANO, taken / NANO
 
 
 def _quota(budget: CallBudget, limit: int | None) -> Callable[[], int] | None:

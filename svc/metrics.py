@@ -11,7 +11,7 @@ import logging
 import mmap
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
@@ -65,6 +65,15 @@ _OF_TYPES = (
     ("svc_project_answers", "Answers, by project, answering models and question type."),
     ("svc_project_abstains", "Those of them below the question's min_confidence."),
 )
+
+# The gauges of each budget: name, and help text. There are at most `limits.BUDGETS` of these.
+_OF_BUDGETS = (
+    ("svc_budget_limit_dollars", "What may be spent in a period of this budget."),
+    ("svc_budget_spent_dollars", "What is spent or reserved in its present period."),
+)
+
+# The scope, the subject and the period of a budget, its limit, and what is spent of it, in dollars.
+BudgetSeries = tuple[tuple[str, str, str], float, float]
 
 # How many projects with their models have series of their own, and how many of these with a
 # question type. All beyond are counted together, so that callers cannot fill a Prometheus server.
@@ -130,14 +139,15 @@ class Metrics:
         quota: Callable[[], int] | None = None,
         models: Callable[[], Mapping[str, Counts]] = dict,
         backlog: Callable[[], tuple[int, int]] = lambda: (0, 0),
+        dollars: Callable[[], Iterable[BudgetSeries]] = tuple,
     ) -> None:
         """`quota` reads how many calls the daily limit still allows, None without a limit.
 
         `backlog` reads how many jobs are open, and how many rows they still have. `models` reads
-        the counts of each model.
+        the counts of each model, `dollars` the budgets.
         """
         self._board, self._row, self._quota = board, board.new_row(), quota
-        self._backlog, self._models = backlog, models
+        self._backlog, self._models, self._dollars = backlog, models, dollars
         self._projects, self._types = board.projects.open(), board.types.open()
         self._lock = threading.Lock()
         registry = CollectorRegistry(auto_describe=True)
@@ -190,6 +200,20 @@ class Metrics:
         if self._quota is not None:
             yield from self._remaining(self._quota)
         yield from self._of_jobs()
+        yield from self._of_budgets()
+
+    def _of_budgets(self) -> Iterator[Metric]:
+        try:
+            budgets = list(self._dollars())
+        except SvcError:
+            log.warning("the budgets could not be read for the metrics")
+            return
+        for column, (name, text) in enumerate(_OF_BUDGETS):
+            family = GaugeMetricFamily(name, text, labels=("scope", "subject", "per"))
+            for series, *amounts in budgets:
+                family.add_metric(series, amounts[column])
+            if budgets:
+                yield family
 
     def _remaining(self, quota: Callable[[], int]) -> Iterator[Metric]:
         try:

@@ -40,7 +40,7 @@ LEVELS = (
     {"questions", "stats", "demo", "client"},
     {"plans", "wording"},
     {"schemas", "store", "providers", "metrics"},
-    {"learning", "openapi"},
+    {"learning", "openapi", "spending"},
     {"engine"},
     {"bootstrap", "web", "batch"},
     {"app", "server", "inprocess", "evals", "bulk"},
@@ -61,6 +61,7 @@ FACES = {
     "questions",
     "schemas",
     "server",
+    "spending",
     "stats",
     "store",
 }

@@ -11,7 +11,7 @@ from functools import partial
 from svc import jsontext, limits
 from svc.deadline import Deadline
 from svc.engine.decide import Engine
-from svc.errors import MODELS_FAULT, ApiError, InternalError, ModelUnavailable
+from svc.errors import MODELS_FAULT, ApiError, InternalError, JobSpent, ModelUnavailable
 from svc.records import Decision
 from svc.schemas import DecisionRequest, parsed_row, with_row
 from svc.store import JobRow, Jobs, ProjectFull, StorageError, UnreadableKey
@@ -67,8 +67,14 @@ class Answering:
                 Deadline(limits.REQUEST_DEADLINE_S),
                 key_id,
                 keep=partial(self._keep, row),
+                job=job,
             )
         except (ProjectFull, UnreadableKey) as error:
+            raise JobFails(error.message) from None
+        except JobSpent as error:
+            if error.calls_under_way:
+                # They may leave room for this row.
+                return error
             raise JobFails(error.message) from None
         except ModelUnavailable as error:
             # To wait for a model that is not there helps no row.

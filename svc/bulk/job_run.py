@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from svc.bulk.pace import Pace
-from svc.errors import ApiError, BudgetSpent, RateLimited
+from svc.errors import ApiError, BudgetSpent, DollarsSpent, RateLimited
 from svc.schemas import DecisionRequest
 from svc.store import Job, SpoolFile, SpoolLost
 
@@ -159,6 +159,9 @@ class JobRun:
     def _wait_for_rate(self, row: WaitingRow, error: RateLimited) -> None:
         is_budget = isinstance(error, BudgetSpent)
         self._reason = DAILY_LIMIT if is_budget else PROVIDER_RATE
+        if isinstance(error, DollarsSpent):
+            # It may be raised before it renews, which is seen with the next try.
+            self._reason = error.budget
         wait_s = error.retry_after if is_budget else min(error.retry_after, LONGEST_PAUSE_S)
         self._paused_until = max(self._paused_until, self._clock() + wait_s)
         self._put_off(row, 0.0)

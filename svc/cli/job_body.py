@@ -16,9 +16,9 @@ from svc.schemas import BATCH, load_decision
 
 # So many lines that cannot be asked about are told, because many are wrong in the same way.
 _TOLD = 10
-# What a forecast does not have, and what no decision has.
-EXPIRES = "expires_after_hours"
-_OF_THE_JOB = (EXPIRES, BATCH)
+# What no decision has, and what of it a forecast does not have either.
+NOT_FORECAST = ("expires_after_hours", "budget_usd")
+_OF_THE_JOB = (*NOT_FORECAST, BATCH)
 
 
 def body_of_input(

@@ -28,3 +28,9 @@ provider_batch_option = click.option(
     flag_value=PROVIDER,
     help="Have the models' providers answer in batches: at half the price, within a day.",
 )
+budget_option = click.option(
+    "--budget-usd",
+    type=click.FloatRange(*limits.BUDGET_USD),
+    metavar="N",
+    help="The job fails where it would cost more dollars.",
+)

@@ -18,6 +18,7 @@ from svc.cli.batch_options import (
 )
 from svc.cli.job_body import body_of_input
 from svc.cli.job_options import (
+    budget_option,
     expires_option,
     output_option,
     provider_batch_option,
@@ -42,6 +43,7 @@ Examples:
 @restart_option
 @expires_option
 @provider_batch_option
+@budget_option
 @limit_option
 @dry_run_option
 @input_options
@@ -54,6 +56,7 @@ def submit(
     restart: bool,
     expires_after: int,
     batch: str | None,
+    budget_usd: float | None,
     limit: int | None,
     dry_run: bool,
     source: str,
@@ -85,8 +88,9 @@ def submit(
     if restart and not output:
         raise click.UsageError("--restart goes with -o only.")
     of_project = {} if remote.project is None else {"project": remote.project}
-    batched = {} if batch is None else {"batch": batch}
-    given = {**fields, **of_project, **batched, "expires_after_hours": expires_after}
+    own = {"batch": batch, "budget_usd": budget_usd, "expires_after_hours": expires_after}
+    of_job = {name: value for name, value in own.items() if value is not None}
+    given = {**fields, **of_project, **of_job}
     body = body_of_input(questions, given, source, form, limit)
     if dry_run:
         click.echo("\n".join(job_forecast.lines(body, remote)))

@@ -11,7 +11,7 @@ from marshmallow import ValidationError, post_load
 from svc import jsontext, limits
 from svc.jsontext import JsonObject
 from svc.phrases import quoted
-from svc.questions import Described, Question, WholeField
+from svc.questions import Described, NumberField, Question, WholeField
 from svc.schemas.decision import (
     DecisionRequest,
     DecisionRequestSchema,
@@ -32,7 +32,7 @@ PROVIDER = "provider"
 _ANY_STATE = State("{}", {})
 
 # What belongs to a row or to the job, and not to what all rows share.
-_OF_THE_JOB = ("rows", "expires_after_hours", BATCH)
+_OF_THE_JOB = ("rows", "expires_after_hours", "budget_usd", BATCH)
 _REFERENCES = ("ref", "tags")
 
 
@@ -47,6 +47,7 @@ class JobRequest:
     template: DecisionRequest
     rows: Sequence[str]
     expires_after_hours: int
+    budget_usd: float | None = None
     batched: bool = False
 
 
@@ -76,6 +77,10 @@ class JobRequestSchema(DecisionRequestSchema):
         description="After so many hours no further row is asked.",
         default=limits.JOB_HOURS_DEFAULT,
     )
+    budget_usd = NumberField(
+        *limits.BUDGET_USD,
+        description="What the job may cost, in dollars; where that is spent, it fails.",
+    )
 
     batch = OneOf(
         (PROVIDER,),
@@ -91,6 +96,7 @@ class JobRequestSchema(DecisionRequestSchema):
         rows = data.pop("rows")
         hours = data.pop("expires_after_hours", limits.JOB_HOURS_DEFAULT)
         batched = data.pop(BATCH, None) is not None
+        budget_usd = data.pop("budget_usd", None)
         template = super()._freeze({**data, "state": _ANY_STATE})
         _check_states(rows, template.questions)
         if template.privacy is Privacy.STRICT and _extracting(template.questions):
@@ -106,7 +112,7 @@ class JobRequestSchema(DecisionRequestSchema):
                 "privacy",
             )
         shared = {name: given for name, given in original.items() if name not in _OF_THE_JOB}
-        return JobRequest(shared, template, rows.texts, hours, batched)
+        return JobRequest(shared, template, rows.texts, hours, budget_usd, batched)
 
 
 def load_template(shared: JsonObject) -> DecisionRequest:

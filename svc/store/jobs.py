@@ -47,7 +47,8 @@ class Job:
     """A job in the row `seq`, which is 0 before it is stored. Times are in unix milliseconds.
 
     `reason` says why it failed, `waiting_for` why nothing moves; `ends_at` is an estimate. Of its
-    `rows`, `answered` have a decision and `failed` an error. `budget_usd` bounds its cost in dollars.
+    `rows`, `answered` have a decision and `failed` an error.
+    `budget_usd` is what it may cost.
     """
 
     seq: int = 0
@@ -186,16 +187,8 @@ class Jobs:
 
         def write(connection: sqlite3.Connection) -> None:
             self._check_room(connection, job.api_key)
-            times = (job.created_at, job.expires_at)
-            values = (
-                job.id,
-                job.project,
-                job.api_key,
-                job.status.value,
-                *times,
-                job.rows,
-                job.budget_usd,
-            )
+            bounds = (job.created_at, job.expires_at, job.rows, job.budget_usd)
+            values = (job.id, job.project, job.api_key, job.status.value, *bounds)
             connection.execute(_ADD, values)
             if kept is not None:
                 keep(connection, [kept], self._now())

@@ -33,6 +33,7 @@ class JobSchema(ResponseSchema):
     answered = Shown(COUNT, "How many of them have a decision.")
     failed = Shown(COUNT, "How many of them have an error.")
     cost_usd = Shown(AMOUNT, "What the decisions so far cost, in dollars.")
+    budget_usd = Shown(nullable(AMOUNT), "What it may cost, in dollars; null for no bound.")
     ends_at = Shown(
         nullable(COUNT), f"When it will end at the rate of the last minutes, {_MOMENT}; or null."
     )

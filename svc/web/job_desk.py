@@ -33,7 +33,7 @@ TRY_AGAIN_S = 60.0
 # The fields of a job that its callers read, in their order.
 _SHOWN = (
     *("id", "status", "project", "created_at", "expires_at", "ended_at", "rows", "answered"),
-    *("failed", "cost_usd", "ends_at", "waiting_for", "reason"),
+    *("failed", "cost_usd", "budget_usd", "ends_at", "waiting_for", "reason"),
 )
 
 
@@ -136,6 +136,7 @@ def _new(given: JobRequest, project: str, key_id: str | None) -> Job:
         created_at=now,
         expires_at=now + given.expires_after_hours * HOUR_MS,
         rows=len(given.rows),
+        budget_usd=given.budget_usd,
     )
 
 

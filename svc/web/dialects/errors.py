@@ -7,7 +7,14 @@ from typing import Any
 
 from flask import request
 
-from svc.errors import ApiError, InvalidRequest, ModelUnavailable, OutOfCalls, QuotaSpent
+from svc.errors import (
+    ApiError,
+    DollarsSpent,
+    InvalidRequest,
+    ModelUnavailable,
+    OutOfCalls,
+    QuotaSpent,
+)
 from svc.http import error_body
 from svc.jsontext import JsonObject
 from svc.schemas import listed, walk
@@ -31,7 +38,7 @@ _STATUSES = {
 _OTHER_STATUSES = {4: "INVALID_ARGUMENT", 5: "UNAVAILABLE"}
 
 # The same request would fail again.
-_LASTING = (ModelUnavailable, OutOfCalls, QuotaSpent)
+_LASTING = (ModelUnavailable, OutOfCalls, QuotaSpent, DollarsSpent)
 
 
 class BadParameter(InvalidRequest):
