@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from svc.engine.calls import Call, Outcome
 from svc.errors import InvalidRequest
 from svc.phrases import quoted
-from svc.providers import Provider, charged_usd, most_usd, price_of, price_variable
+from svc.providers import Provider, charged_usd, most_usd, price_before, price_variable
 from svc.records import Model
 from svc.spending import Purse
 
 
 def check_price(purse: Purse, provider: Provider, model: Model) -> None:
     """Raise `InvalidRequest` where a hard budget counts and nobody knows what calls will cost."""
-    if purse.hard and price_of(provider, model.name) is None:
+    if purse.hard and price_before(provider, model.name) is None:
         raise InvalidRequest(
             f"a budget bounds the cost of this request, and the price of {quoted(model.id)} is not "
             f"known; its operator can set {price_variable(provider)}"

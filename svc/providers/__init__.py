@@ -14,7 +14,7 @@ from svc.providers.catalog import (
     exposed_keys,
 )
 from svc.providers.client import Client
-from svc.providers.estimates import charged_usd, most_usd, price_variable
+from svc.providers.estimates import charged_usd, most_usd, price_before, price_variable
 from svc.providers.failures import (
     BadReply,
     CallTimedOut,
@@ -107,6 +107,7 @@ __all__ = [
     "exposed_keys",
     "from_text",
     "most_usd",
+    "price_before",
     "price_of",
     "price_variable",
     "trusted",

@@ -5,7 +5,12 @@ from __future__ import annotations
 from svc.jsontext import dumps
 from svc.providers.bodies import LEAST_TOKENS, ChatCall
 from svc.providers.catalog import Provider
-from svc.providers.failures import BadReply, CallTimedOut, Cancelled, NoLogprobs, ProviderError
+from svc.providers.failures import (
+    BadReply,
+    CallTimedOut,
+    Cancelled,
+    UnusableLogprobs,
+)
 from svc.providers.prices import cost_usd, price_of
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
@@ -18,7 +23,7 @@ IMAGE_TOKENS = 2_000
 DECISION_TOKENS = 512
 
 # Of calls that ended like this nobody knows what the provider charges.
-_MAY_BE_CHARGED = (BadReply, NoLogprobs, CallTimedOut, Cancelled)
+_MAY_BE_CHARGED = (BadReply, UnusableLogprobs, CallTimedOut, Cancelled)
 
 
 def price_variable(provider: Provider) -> str:
@@ -26,9 +31,17 @@ def price_variable(provider: Provider) -> str:
     return f"SVC_PROVIDER_{provider.name.upper()}_PRICE"
 
 
+def price_before(provider: Provider, model_name: str) -> tuple[float, float] | None:
+    """Dollars per million tokens of input and output to reckon with, None where nobody knows them.
+
+    What the aggregator charges is known after a call, wherever it is reached.
+    """
+    return provider.price if provider.aggregator else price_of(provider, model_name)
+
+
 def most_usd(provider: Provider, model_name: str, call: ChatCall | DecisionCall) -> float | None:
     """Dollars of a call whose output limit is used up; None where nobody knows the price."""
-    price = price_of(provider, model_name)
+    price = price_before(provider, model_name)
     if price is None:
         return None
     if not any(price):
@@ -51,8 +64,7 @@ def charged_usd(
             else outcome.input_tokens + outcome.output_tokens > 0
         )
         return cost_usd(provider, model_name, outcome) if told else most
-    charged = isinstance(outcome, ProviderError) and isinstance(outcome, _MAY_BE_CHARGED)
-    return most if charged else 0.0
+    return most if isinstance(outcome, _MAY_BE_CHARGED) else 0.0
 
 
 def _chat(call: ChatCall) -> tuple[float, float]:

@@ -7,6 +7,7 @@
     │   └── ParameterBounded   again at once with the value that the provider allows
     ├── NotThisWay             the model cannot be asked in this way; another one may work
     │   ├── NoLogprobs         it has no usable label probabilities
+    │   │   └── UnusableLogprobs   it answered all the same
     │   └── FormatRefused      it does not take this format of reply
     ├── Gone                   no such model, or not for this account
     ├── Refused                any other refusal: a policy, a request that it will not take
@@ -115,6 +116,10 @@ class NoLogprobs(NotThisWay):
 
     public_message = "the model gives no log-probabilities that could be used"
     advice = "mode auto or verbal may find another way"
+
+
+class UnusableLogprobs(NoLogprobs):
+    """The model answered, with log-probabilities that cannot be used or without any."""
 
 
 class FormatRefused(NotThisWay):

@@ -10,7 +10,7 @@ from typing import Any
 
 from svc.jsontext import INT_DIGITS
 from svc.providers.error_text import read_error, read_inner_error
-from svc.providers.failures import BadReply, Cut, NoLogprobs, Refused
+from svc.providers.failures import BadReply, Cut, Refused, UnusableLogprobs
 from svc.providers.refusals import SentCall, failure
 from svc.usage import NO_DETAILS, TokenDetails
 
@@ -218,10 +218,10 @@ def _clean(text: str) -> str:
 def _tokens(logprobs: Any) -> tuple[Token, ...]:
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(content, list) or not content:
-        raise NoLogprobs("200: no log-probabilities in the reply")
+        raise UnusableLogprobs("200: no log-probabilities in the reply")
     tokens = tuple(_token(item) for item in content)
     if not tokens[0].tells and not any(token.tells for token in tokens):
-        raise NoLogprobs("200: log-probabilities that say nothing")
+        raise UnusableLogprobs("200: log-probabilities that say nothing")
     return tokens
 
 
@@ -229,17 +229,19 @@ def _token(item: Any) -> Token:
     text, logprob = _pair(item)
     listed = item.get("top_logprobs")
     if not isinstance(listed, list) or not listed or logprob <= PLACEHOLDER:
-        raise NoLogprobs("200: log-probabilities that are placeholders or have no alternatives")
+        raise UnusableLogprobs(
+            "200: log-probabilities that are placeholders or have no alternatives"
+        )
     pairs = [_pair(alternative) for alternative in listed]
     if sum([math.exp(value) for _, value in pairs]) > 1 + _SUM_SLACK:
-        raise NoLogprobs("200: log-probabilities that sum to more than 1")
+        raise UnusableLogprobs("200: log-probabilities that sum to more than 1")
     return Token(text, logprob, tuple([pair for pair in pairs if pair[1] > PLACEHOLDER]))
 
 
 def _pair(item: Any) -> tuple[str, float]:
     """A token and its logprob; a missing one (null, for minus infinity) is a placeholder."""
     if not isinstance(item, dict):
-        raise NoLogprobs("200: malformed log-probabilities")
+        raise UnusableLogprobs("200: malformed log-probabilities")
     text, value = item.get("token"), item.get("logprob", PLACEHOLDER)
     # A reply holds hundreds of pairs. Nearly all are plain, and these need no further checks.
     if type(value) is float and type(text) is str and PLACEHOLDER < value <= 0 and text.isascii():
@@ -248,7 +250,7 @@ def _pair(item: Any) -> tuple[str, float]:
         value = PLACEHOLDER
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not isinstance(text, str) or not number or not value <= _SUM_SLACK:
-        raise NoLogprobs("200: malformed log-probabilities")
+        raise UnusableLogprobs("200: malformed log-probabilities")
     return _clean(text), float(min(0, max(PLACEHOLDER, value)))
 
 
