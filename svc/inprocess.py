@@ -1,7 +1,7 @@
 """The engine in process, for commands that need no server.
 
-No database is opened: nothing is stored, no calibrator is in effect, and `SVC_DAILY_LIMIT` counts
-the calls of this process alone.
+Nothing is stored, no calibrator is in effect, and `SVC_DAILY_LIMIT` counts the calls of this
+process alone. A database is opened only where its budgets in dollars are to count.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from svc import limits, logs
@@ -21,9 +22,10 @@ from svc.demo import DemoServer
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger, ModelRequest
 from svc.engine.forecast import Forecaster, forecaster
+from svc.engine.payment import check_price
 from svc.engine.plans import ModelResult, Plan
 from svc.engine.prompt import PromptInput
-from svc.errors import InvalidRequest, QuotaSpent
+from svc.errors import InvalidRequest, QuotaSpent, SettingsError
 from svc.jsontext import JsonObject
 from svc.pins import PINS
 from svc.providers import Replies, Traits
@@ -31,7 +33,8 @@ from svc.questions import Question
 from svc.records import Decision, Model
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest, PlanField
 from svc.settings import ProviderOverride, Settings, load
-from svc.store import ids
+from svc.spending import PurseOf, Purses, Slices, nobody_pays
+from svc.store import Budgets, Database, ids
 from svc.terms import Mode
 
 DEMO_MODEL = "@demo/lexical"
@@ -91,10 +94,19 @@ class RunBudget:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class PaidBy:
+    """The budgets of a project in the database file at `db`."""
+
+    db: str
+    project: str
+
+
 class InProcess:
     """Makes decisions like a server with the same environment; used by any number of threads."""
 
-    def __init__(self, core: Core, settings: Settings) -> None:
+    def __init__(self, core: Core, settings: Settings, purse_of: PurseOf = nobody_pays) -> None:
+        self._purse_of = purse_of
         # The configured providers by name.
         self.catalog = core.catalog
         self.client = core.client
@@ -120,6 +132,13 @@ class InProcess:
         for model_id in plan.models:
             self._router.resolve(model_id)
         return settled
+
+    def check_prices(self, request: DecisionRequest) -> None:
+        """Raise `InvalidRequest` where a budget counts and a model's price is not known."""
+        purse = self._purse_of(DEFAULT_PROJECT, None, None)
+        if purse is not None:
+            for model in map(self._router.resolve, request.plan.models if request.plan else ()):
+                check_price(purse, self._router.provider(model), model)
 
     def at_once(self, request: DecisionRequest, wanted: int) -> int:
         """How many of the `wanted` decisions to make at once, so that rate limits delay none much.
@@ -203,10 +222,16 @@ def forecast_by(forecaster: Forecaster) -> Forecast:
 
 
 @contextmanager
-def engine(demo: bool, concurrency: int, shared: SharedCalls | None = None) -> Iterator[InProcess]:
+def engine(
+    demo: bool,
+    concurrency: int,
+    shared: SharedCalls | None = None,
+    paid_by: PaidBy | None = None,
+) -> Iterator[InProcess]:
     """The engine by the environment's settings, for `concurrency` decisions at once.
 
-    `shared` is what this process shares with others. Raises `SettingsError` for settings that
+    `shared` is what this process shares with others. Where a budget of `paid_by` is spent, the
+    decision ends with `QuotaSpent`. Raises `SettingsError` for settings that
     cannot be used.
     """
     settings = _settings()
@@ -214,8 +239,9 @@ def engine(demo: bool, concurrency: int, shared: SharedCalls | None = None) -> I
         if demo:
             settings = with_demo(settings, stack.enter_context(DemoServer()).url)
         shared = shared or stack.enter_context(closing(SharedCalls()))
-        core = stack.enter_context(closing(_core(settings, concurrency, shared)))
-        yield InProcess(core, settings)
+        purse_of = stack.enter_context(_purses(paid_by)) if paid_by else nobody_pays
+        core = stack.enter_context(closing(_core(settings, concurrency, shared, purse_of)))
+        yield InProcess(core, settings, purse_of)
 
 
 @contextmanager
@@ -228,6 +254,18 @@ def replay(replies: Replies, known: Mapping[str, Traits]) -> Iterator[InProcess]
     settings = _settings()
     with closing(assemble_replay(settings, replies, known, journal=Ids(), salt=SALT)) as core:
         yield InProcess(core, settings)
+
+
+@contextmanager
+def _purses(paid_by: PaidBy) -> Iterator[PurseOf]:
+    """What pays every request of this process. Raises `SettingsError`."""
+    if not Path(paid_by.db).exists():
+        raise SettingsError(f"database {paid_by.db!r}: there is no such file")
+    with closing(Database.open(paid_by.db)) as database:
+        budgets = Budgets(database)
+        with closing(Slices(budgets.claim)) as slices:
+            purses = Purses(budgets.in_force, slices, ends=QuotaSpent)
+            yield lambda *_: purses.of(paid_by.project, None)
 
 
 def _settings() -> Settings:
@@ -243,7 +281,7 @@ def with_demo(settings: Settings, url: str) -> Settings:
     return replace(settings, providers={**settings.providers, "demo": ProviderOverride(url=url)})
 
 
-def _core(settings: Settings, concurrency: int, shared: SharedCalls) -> Core:
+def _core(settings: Settings, concurrency: int, shared: SharedCalls, purse_of: PurseOf) -> Core:
     flow_threads = concurrency * limits.COUNCIL[1]
     return assemble(
         replace(settings, cache_size=0),
@@ -253,4 +291,5 @@ def _core(settings: Settings, concurrency: int, shared: SharedCalls) -> Core:
         salt=SALT,
         flow_threads=flow_threads,
         call_threads=flow_threads * _ORDERS,
+        purse_of=purse_of,
     )

@@ -22,7 +22,7 @@ from svc.batch import (
 )
 from svc.bootstrap import SharedCalls
 from svc.cli.plans import ModelOptions
-from svc.inprocess import Forecast, InProcess, forecast_by
+from svc.inprocess import Forecast, InProcess, PaidBy, forecast_by
 from svc.jsontext import JsonObject
 from svc.schemas import DecisionRequest, load_decision
 
@@ -99,16 +99,21 @@ class Answerer(Protocol):
 class InProcessAnswerer:
     """Answers lines in this process, or in several where one would be too slow."""
 
-    def __init__(self, asking: ModelOptions, answering: Answering) -> None:
+    def __init__(
+        self, asking: ModelOptions, answering: Answering, paid_by: PaidBy | None = None
+    ) -> None:
         """`answering` makes the function that answers the value of a line."""
-        self._asking, self._answering = asking, answering
+        self._asking, self._answering, self._paid_by = asking, answering, paid_by
 
     def settle(self, questions: JsonObject, at_once: int) -> Settled:
-        with inprocess.engine(self._asking.demo, 1) as engine:
+        with inprocess.engine(self._asking.demo, 1, paid_by=self._paid_by) as engine:
             fields = engine.settle(self._asking.fields)
             request = load_decision({**fields, "questions": questions, "state": {}})
             at_once = engine.at_once(request, at_once)
-            processes = 1 if engine.budgeted else min(os.cpu_count() or 1, _processes(at_once))
+            engine.check_prices(request)
+            # A process that is forked ends without giving back what it has of a budget.
+            alone = engine.budgeted or self._paid_by is not None
+            processes = 1 if alone else min(os.cpu_count() or 1, _processes(at_once))
             threads = [len(range(first, at_once, processes)) for first in range(processes)]
             identity = {"config": engine.config, **fields}
             start = partial(self._start, request, threads)
@@ -130,7 +135,7 @@ class InProcessAnswerer:
     def _here(
         self, request: DecisionRequest, shared: SharedCalls, threads: int
     ) -> Iterator[ThreadedWork]:
-        with inprocess.engine(self._asking.demo, threads, shared) as engine:
+        with inprocess.engine(self._asking.demo, threads, shared, self._paid_by) as engine:
             work = partial(answer_line, self._answering(engine, request))
             yield ThreadedWork(work, engine.cut, shared.pauses.left)
 

@@ -10,11 +10,13 @@ import click
 from svc.batch import AnswerLine, LineAnswer, Record
 from svc.cli import batches
 from svc.cli.batch_options import Batch, batch_options
+from svc.cli.completing import file_names
+from svc.cli.database import checked_project
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.remote import Remote, server_options
 from svc.cli.server_lines import answerer
-from svc.inprocess import InProcess
-from svc.schemas import DecisionRequest, with_state
+from svc.inprocess import InProcess, PaidBy
+from svc.schemas import DEFAULT_PROJECT, DecisionRequest, with_state
 
 EXAMPLES = """\b
 Examples:
@@ -38,7 +40,21 @@ Examples:
     is_flag=True,
     help="Ask in batches of the provider, within a day and at its lower price.",
 )
-def command(batch: Batch, asking: ModelOptions, remote: Remote | None, at_provider: bool) -> None:
+@click.option(
+    "--budget-db",
+    metavar="DB",
+    shell_complete=file_names,
+    help="Count calls against the budgets of a project in this database.",
+)
+@click.option("--budget-project", metavar="P", help="That project.  [default: default]")
+def command(
+    batch: Batch,
+    asking: ModelOptions,
+    remote: Remote | None,
+    at_provider: bool,
+    budget_db: str | None,
+    budget_project: str | None,
+) -> None:
     """Answer questions about every line of a file.
 
     Each line of INPUT is one JSON state, and - reads standard input. Of a file named .csv or .tsv
@@ -65,12 +81,22 @@ def command(batch: Batch, asking: ModelOptions, remote: Remote | None, at_provid
     each decision: it can be labelled by its id. Rates of the key and of providers are waited for,
     and so is a server that is being started again, for a minute. The result is the same.
 
+    With --budget-db the calls count against the budgets in dollars that svc budget has set for the
+    project there, beside those of a server that runs on it; the run stops when one is spent.
+
     With --provider-batch the provider of each model answers in batches, which may take a day and
     cost less, mostly half. The replies are collected in FILE.batch until the end, and the same
     command goes on after any interruption.
     """
+    if budget_project is not None and budget_db is None:
+        raise click.UsageError("--budget-project goes with --budget-db only.")
+    paid_by = None if budget_db is None else PaidBy(budget_db, _project(budget_project))
     batched = batch if at_provider else None
-    batches.run(batch, answerer(asking, _answering, remote, batched), command="map")
+    batches.run(batch, answerer(asking, _answering, remote, batched, paid_by), command="map")
+
+
+def _project(name: str | None) -> str:
+    return DEFAULT_PROJECT if name is None else checked_project("--budget-project", name)
 
 
 def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:

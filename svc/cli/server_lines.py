@@ -22,6 +22,7 @@ from svc.cli.provider_batches import ProviderBatchAnswerer
 from svc.cli.remote import Remote
 from svc.cli.server import Answer, Server, TooSlow, Unreachable
 from svc.errors import ApiError, SettingsError
+from svc.inprocess import PaidBy
 from svc.jsontext import JsonObject
 from svc.schemas import load_decision
 
@@ -54,19 +55,26 @@ class ServerError(ApiError):
 
 
 def answerer(
-    asking: ModelOptions, answering: Answering, remote: Remote | None, batched: Batch | None = None
+    asking: ModelOptions,
+    answering: Answering,
+    remote: Remote | None,
+    batched: Batch | None = None,
+    paid_by: PaidBy | None = None,
 ) -> Answerer:
     """Who answers the lines: the running server, or this process where there is none.
 
-    In a run that is `batched`, these are the providers of the models. Raises `SettingsError`, and
+    In a run that is `batched`, these are the providers of the models. `paid_by` are the budgets
+    that bound it. Raises `SettingsError`, and
     `UsageError` for options that exclude each other.
     """
+    if paid_by is not None and (batched is not None or remote is not None):
+        raise click.UsageError("--budget-db goes with neither --url nor --provider-batch.")
     if batched is not None:
         if remote is not None or asking.demo or batched.output == STANDARD:
             raise click.UsageError("--provider-batch goes with neither --url nor --demo nor -o -.")
         return ProviderBatchAnswerer(asking, answering, batched)
     if remote is None:
-        return InProcessAnswerer(asking, answering)
+        return InProcessAnswerer(asking, answering, paid_by)
     return ServerAnswerer(remote.url, remote.key, remote.project, asking)
 
 
