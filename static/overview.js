@@ -13,7 +13,7 @@ async function overview(region, params, signal) {
   await knowProjects(signal);
   if (signal.aborted) return;
   const project = params.project || (projectList?.length === 1 ? projectList[0].project : "");
-  const [place, server] = [el("div"), el("div")];
+  const [place, spending, server] = [el("div"), el("div"), el("div")];
   const change = (event) => go("overview", { ...params, [event.target.name]: event.target.value });
   const last = params.last || "day";
   const fields = [
@@ -23,10 +23,12 @@ async function overview(region, params, signal) {
   region.replaceChildren(
     toolbar((values) => go("overview", values), fields, "Show"),
     place,
+    spending,
     server,
   );
   await Promise.all([
     load(place, signal, () => activityParts(project, last, signal), showAgain),
+    load(spending, signal, () => budgetParts(project, signal), showAgain),
     sinceStart(server, signal),
   ]);
 }

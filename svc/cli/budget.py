@@ -13,7 +13,7 @@ from svc.cli.groups import Suggesting
 from svc.cli.options import with_options
 from svc.cli.tables import dollars, echo_json, json_option, table
 from svc.errors import SettingsError
-from svc.phrases import quoted
+from svc.jsontext import JsonObject
 from svc.store import (
     NANO,
     ApiKeys,
@@ -130,9 +130,9 @@ def remove(project: str | None, key: str | None, per: str, db: str) -> None:
         removed = Budgets(opened).remove(scope, subject, Per(per))
     if not removed:
         raise SettingsError(
-            f"{scope} {quoted(subject)} has no budget a {per}; `svc budget list` shows all"
+            f"{scope} {subject[:100]!r} has no budget a {per}; `svc budget list` shows all"
         )
-    click.echo(f"{scope} {quoted(subject)} has no budget a {per} any more")
+    click.echo(f"{scope} {subject[:100]!r} has no budget a {per} any more")
 
 
 def _place(project: str | None, key: str | None) -> tuple[Scope, str]:
@@ -148,16 +148,16 @@ def _whose(opened: Database, project: str | None, key: str | None) -> tuple[Scop
     scope, subject = _place(project, key)
     if scope is Scope.KEY and subject not in {one.id for one in ApiKeys(opened).all()}:
         raise SettingsError(
-            f"there is no key with the id {quoted(subject)}; `svc keys list` shows the ids"
+            f"there is no key with the id {subject[:100]!r}; `svc keys list` shows the ids"
         )
     return scope, subject
 
 
 def _named(budget: Budget) -> str:
-    return f"{budget.scope} {quoted(budget.subject)}"
+    return f"{budget.scope} {budget.subject!r}"
 
 
-def _fields(state: BudgetState) -> dict[str, Any]:
+def _fields(state: BudgetState) -> JsonObject:
     budget = state.budget
     return {
         "scope": budget.scope,

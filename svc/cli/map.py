@@ -8,15 +8,13 @@ from functools import partial
 import click
 
 from svc.batch import AnswerLine, LineAnswer, Record
-from svc.cli import batches
+from svc.cli import batches, budget_options
 from svc.cli.batch_options import Batch, batch_options
-from svc.cli.completing import file_names
-from svc.cli.database import checked_project
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.remote import Remote, server_options
 from svc.cli.server_lines import answerer
 from svc.inprocess import InProcess, PaidBy
-from svc.schemas import DEFAULT_PROJECT, DecisionRequest, with_state
+from svc.schemas import DecisionRequest, with_state
 
 EXAMPLES = """\b
 Examples:
@@ -40,20 +38,13 @@ Examples:
     is_flag=True,
     help="Ask in batches of the provider, within a day and at its lower price.",
 )
-@click.option(
-    "--budget-db",
-    metavar="DB",
-    shell_complete=file_names,
-    help="Count calls against the budgets of a project in this database.",
-)
-@click.option("--budget-project", metavar="P", help="That project.  [default: default]")
+@budget_options.paid_by_options
 def command(
     batch: Batch,
     asking: ModelOptions,
     remote: Remote | None,
     at_provider: bool,
-    budget_db: str | None,
-    budget_project: str | None,
+    paid_by: PaidBy | None,
 ) -> None:
     """Answer questions about every line of a file.
 
@@ -88,15 +79,8 @@ def command(
     cost less, mostly half. The replies are collected in FILE.batch until the end, and the same
     command goes on after any interruption.
     """
-    if budget_project is not None and budget_db is None:
-        raise click.UsageError("--budget-project goes with --budget-db only.")
-    paid_by = None if budget_db is None else PaidBy(budget_db, _project(budget_project))
     batched = batch if at_provider else None
     batches.run(batch, answerer(asking, _answering, remote, batched, paid_by), command="map")
-
-
-def _project(name: str | None) -> str:
-    return DEFAULT_PROJECT if name is None else checked_project("--budget-project", name)
 
 
 def _answering(engine: InProcess, request: DecisionRequest) -> AnswerLine:

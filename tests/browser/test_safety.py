@@ -74,7 +74,14 @@ def test_no_request_goes_to_another_origin(browser: Browser, server: Server) -> 
     hosts = {urlsplit(one["url"]).netloc for one in requests if one["url"].startswith("http")}
     assert hosts == {urlsplit(server.url).netloc}
     paths = {urlsplit(one["url"]).path for one in requests if one["url"].startswith("http")}
-    lists = {"/v1/projects", "/v1/questions", "/v1/activity", "/v1/keys", "/v1/batch"}
+    lists = {
+        "/v1/projects",
+        "/v1/questions",
+        "/v1/activity",
+        "/v1/keys",
+        "/v1/batch",
+        "/v1/budgets",
+    }
     routes = {"/metrics", "/v1/audit", "/v1/calibration", "/v1/drift", "/v1/decide", *lists}
     assert paths == {"/dashboard", *routes}
 

@@ -24,13 +24,13 @@ def db(tmp_path: Path) -> Path:
 
 def test_a_budget_is_set_shown_and_taken_away(db: Path) -> None:
     said = svc(db, "set", "--project", "shop", "--usd", "50", "--per", "day")
-    assert said.stdout == 'calls of project "shop" beyond $50.0000 a day are refused\n'
+    assert said.stdout == "calls of project 'shop' beyond $50.0000 a day are refused\n"
     row = svc(db, "list").stdout.splitlines()[-1]
     assert row.split() == [
-        *("project", '"shop"', "day", "$50.0000", "$0.0000", "$0.0000", "0.0%", "refuses", "80%")
+        *("project", "'shop'", "day", "$50.0000", "$0.0000", "$0.0000", "0.0%", "refuses", "80%")
     ]
     said = svc(db, "remove", "--project", "shop", "--per", "day")
-    assert said.stdout == 'project "shop" has no budget a day any more\n'
+    assert said.stdout == "project 'shop' has no budget a day any more\n"
     assert "shop" not in svc(db, "list").stdout
 
 
@@ -64,7 +64,7 @@ def test_a_key_has_a_budget_by_its_id(db: Path) -> None:
     database.close()
     assert key is not None
     said = svc(db, "set", "--key", key.id, "--usd", "1", "--per", "month", "--warn-at", "95")
-    assert said.stdout == f'calls of key "{key.id}" beyond $1.0000 a month are refused\n'
+    assert said.stdout == f"calls of key '{key.id}' beyond $1.0000 a month are refused\n"
     assert svc(db, "list").stdout.splitlines()[-1].split()[-1] == "95%"
     unknown = svc(db, "set", "--key", "key_0", "--usd", "1", "--per", "day")
     assert (unknown.exit_code, "svc keys list" in unknown.stderr) == (1, True)
@@ -72,7 +72,7 @@ def test_a_key_has_a_budget_by_its_id(db: Path) -> None:
 
 def test_projects_have_one_name_each(db: Path) -> None:
     svc(db, "set", "--project", "cafe\u0301", "--usd", "1", "--per", "day")
-    assert '"caf\u00e9"' in svc(db, "list").stdout
+    assert "'caf\u00e9'" in svc(db, "list").stdout
 
 
 @pytest.mark.parametrize("amount", ["0", "-1", "nan", "2e9"])

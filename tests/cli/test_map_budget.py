@@ -75,13 +75,11 @@ def test_a_run_stops_at_the_limit_and_goes_on_once_there_is_room(
     ended = run()
     assert ended.returncode == 1
     assert 'the budget of project "shop", $0.1 a day, is spent; it renews at' in ended.stderr
-    answered = len(lines(files.output))
-    assert 8 <= answered <= 10
     assert all("answers" in line for line in lines(files.output))
     spent = state(db)
-    # Lines that were answered out of order behind the one at which the run ended were paid too.
-    assert answered * COST <= spent.spent / NANO <= 0.1
-    assert spent.reserved == 0
+    # Lines behind the one at which the run ended were paid too.
+    assert len(lines(files.output)) * COST <= spent.spent / NANO <= 0.1
+    assert (spent.spent / NANO >= 0.08, spent.reserved) == (True, 0)
     bound(db, 10)
     assert run().returncode == 0
     assert len(lines(files.output)) == 40

@@ -136,6 +136,7 @@ ROUTES = {
     "export": Row(lambda project, _: ("GET", f"/v1/export?project={project}", None)),
     "lint": Row(lambda *_: ("POST", "/v1/lint", {"questions": decision()["questions"]}), other=200),
     "keys": Row(lambda *_: ("GET", "/v1/keys", None), restricted=403),
+    "budgets": Row(lambda *_: ("GET", "/v1/budgets", None), other=200),
     "models": Row(lambda *_: ("GET", "/v1/models", None), other=200),
     "metrics": Row(lambda *_: ("GET", "/metrics", None), other=200),
     "no such route": Row(lambda *_: ("GET", "/v1/nowhere", None), other=404),
