@@ -9,16 +9,25 @@ count as spent until the budget renews, so that no call is ever admitted beyond 
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from svc.errors import SvcError
 from svc.phrases import quoted
-from svc.store import NANO, Account, Budget, Claim, Grant, WriteTimedOut
+from svc.store import NANO, Account, Budget, Claim, Grant, StorageError, WriteTimedOut
 
 # The pause between two looks at what slices still need, in seconds.
 LOOK_EVERY_S = 2.0
+
+# After a refusal the database is not asked again for so long, unless calls leave room: at a limit
+# that is reached every request would write.
+REFUSED_FOR_S = 0.5
+
+# The longest wait for other threads of this process that claim.
+CLAIM_WAIT_S = 30.0
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +53,16 @@ class _Slice:
 class Slices:
     """Reserves amounts of accounts for calls; safe across the threads of its process."""
 
-    def __init__(self, claim: ClaimAll, look_every_s: float = LOOK_EVERY_S) -> None:
-        """No thread is started before the first reservation."""
-        self._claim, self._look_every_s = claim, look_every_s
+    def __init__(
+        self,
+        claim: ClaimAll,
+        look_every_s: float = LOOK_EVERY_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """No thread is started before the first reservation; `clock` is in seconds."""
+        self._claim, self._look_every_s, self._clock = claim, look_every_s, clock
+        # The least that was refused lately, and until when nothing like it is asked for.
+        self._refused: dict[Account, tuple[int, float]] = {}
         self._slices: dict[Account, _Slice] = {}
         self._lock = threading.Lock()
         # Held while something is claimed, so that of many threads one asks for all.
@@ -63,10 +79,16 @@ class Slices:
         with self._lock:
             if self._take(accounts, amount):
                 return None
+            if (refused := self._refused_lately(accounts, amount)) is not None:
+                return refused
             self._waiting += 1
         try:
-            with self._claiming:
+            if not self._claiming.acquire(timeout=CLAIM_WAIT_S):
+                raise StorageError("the budgets wait for the database")
+            try:
                 return self._claim_until_taken(accounts, amount)
+            finally:
+                self._claiming.release()
         finally:
             with self._lock:
                 self._waiting -= 1
@@ -78,11 +100,15 @@ class Slices:
                 one = self._slices.setdefault(account, _Slice())
                 one.reserved -= amount
                 one.spent += spent
+                self._refused.pop(account, None)
             # What is beyond the slice, others must not take for free.
             beyond = [account for account in accounts if self._slices[account].free < 0]
-        if beyond:
-            with self._claiming:
+        # Where that takes long, the next look does it.
+        if beyond and self._claiming.acquire(timeout=CLAIM_WAIT_S):
+            try:
                 self._give_back(beyond)
+            finally:
+                self._claiming.release()
 
     def under_way(self, account: Account) -> bool:
         """Whether calls of this process have reserved a part of an account."""
@@ -108,6 +134,14 @@ class Slices:
                 one.lately += amount
         return True
 
+    def _refused_lately(self, accounts: Collection[Account], amount: int) -> Account | None:
+        """An account that refused no more than this a moment ago, with the lock held."""
+        for account in accounts:
+            least, until = self._refused.get(account, (0, -math.inf))
+            if amount >= least and self._clock() < until:
+                return account
+        return None
+
     def _claim_until_taken(self, accounts: Collection[Account], amount: int) -> Account | None:
         """Other threads may take from a slice before this one does, which then claims again."""
         self._start_looking()
@@ -122,6 +156,8 @@ class Slices:
                 ]
             for account, grant in zip(lacking, self._exchange(lacking, amount), strict=True):
                 if not grant.amount:
+                    with self._lock:
+                        self._refused[account] = amount, self._clock() + REFUSED_FOR_S
                     return account
 
     def _exchange(self, accounts: Sequence[Account], amount: int) -> Sequence[Grant]:
@@ -184,6 +220,12 @@ class Slices:
                         one.lately = 0
                         if one == _Slice():
                             del self._slices[account]
+                    now = self._clock()
+                    self._refused = {
+                        account: (least, until)
+                        for account, (least, until) in self._refused.items()
+                        if until > now
+                    }
 
 
 def _warn(budgets: Iterable[Budget | None]) -> None:

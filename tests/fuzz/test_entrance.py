@@ -149,6 +149,27 @@ def test_any_filters_are_answered_or_refused(
 
 
 @FUZZED
+@given(query=st.dictionaries(TEXT, TEXT, max_size=4), method=st.sampled_from(["GET", "HEAD"]))
+def test_budgets_are_listed_whatever_the_query_says(
+    sender: FlaskClient, query: dict[str, str], method: str
+) -> None:
+    response = sender.open(f"/v1/budgets?{urllib.parse.urlencode(query)}", method=method)
+    assert response.status_code == 200
+
+
+@FUZZED
+@given(budget=JSON)
+def test_any_budget_of_a_job_is_refused_or_waits_for_a_master_key(
+    sender: FlaskClient, budget: Any
+) -> None:
+    question = {"q": {"type": "noul", "instructions": "Late?"}}
+    body = {"questions": question, "rows": [{"id": "a", "state": "x"}], "budget_usd": budget}
+    response = sender.post("/v1/batch", data=as_json(body))
+    assert response.status_code in (400, 422)
+    assert_answered_or_refused(response)
+
+
+@FUZZED
 @given(part=st.text(max_size=40))
 def test_any_id_of_a_decision_is_found_or_not(sender: FlaskClient, part: str) -> None:
     path = urllib.parse.quote(part.encode("utf-8", "surrogatepass"), safe="")

@@ -97,6 +97,26 @@ def test_what_was_reserved_and_not_spent_can_be_spent(slices: Slices) -> None:
     assert reserved(slices, 0.5)
 
 
+def test_at_the_limit_not_every_call_writes(counted: Counted) -> None:
+    seconds = [0.0]
+    slices = Slices(counted, LONG_S, clock=lambda: seconds[0])
+    assert reserved(slices, 10)
+    before = counted.claims
+    assert not any(reserved(slices, 1) for _ in range(100))
+    assert counted.claims == before + 1
+    # Less may still fit, and what calls leave is there at once.
+    assert not reserved(slices, 0.5)
+    assert counted.claims == before + 2
+    slices.settle([SHOP], 10 * NANO, 9 * NANO)
+    assert reserved(slices, 1)
+    assert not reserved(slices, 1)
+    counted._budgets.set(Budget(Scope.PROJECT, "shop", Per.DAY, 20 * NANO))
+    assert not reserved(slices, 1)
+    seconds[0] += 1
+    assert reserved(slices, 1)
+    slices.close()
+
+
 def test_a_reservation_lies_in_the_database_before_the_call(
     slices: Slices, budgets: Budgets
 ) -> None:
