@@ -25,7 +25,7 @@ COMMANDS = {
     "help": "Show the help of a command.",
     "serve": "Serve the HTTP interface.",
     "keys": "Make, list and revoke API keys.",
-    "budget": "Bound what the calls of projects and keys may cost, in dollars.",
+    "budget": "Bound what calls to models may cost, in dollars.",
     "project": "Bound what the decisions of a project fill in the database.",
     "project-key": "Set and remove the projects' own aggregator keys.",
     "spike": "Check in which way each model can be asked.",
