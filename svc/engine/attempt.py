@@ -15,7 +15,6 @@ from svc.engine.label_reading import (
     shows_thought,
     without_thought,
 )
-from svc.engine.prompt import PromptInput, ReplyLine
 from svc.errors import ApiError
 from svc.phrases import visible
 from svc.providers import (
@@ -83,7 +82,7 @@ class Runner:
         way: Way,
         orders: Sequence[bool],
         target: CallTarget,
-        prompt_input: PromptInput,
+        prompt_input: prompt.PromptInput,
         thinking_room: bool,
     ) -> Attempt:
         """Ask in every order at the same time; `thinking_room` leaves output tokens for thought."""
@@ -108,7 +107,7 @@ class Runner:
         way: Way,
         outcomes: Sequence[Outcome],
         target: CallTarget,
-        prompt_input: PromptInput,
+        prompt_input: prompt.PromptInput,
         order: bool,
     ) -> None:
         """Take in what came of one order."""
@@ -131,7 +130,7 @@ class Runner:
             attempt.cut.append(order)
 
 
-def calls_needed(way: Way, prompt_input: PromptInput, orders: int) -> int:
+def calls_needed(way: Way, prompt_input: prompt.PromptInput, orders: int) -> int:
     """How many calls a way takes."""
     if way is not Way.SINGLE:
         return orders
@@ -139,12 +138,16 @@ def calls_needed(way: Way, prompt_input: PromptInput, orders: int) -> int:
 
 
 def _calls(
-    way: Way, target: CallTarget, prompt_input: PromptInput, backwards: bool, thinking_room: bool
+    way: Way,
+    target: CallTarget,
+    prompt_input: prompt.PromptInput,
+    backwards: bool,
+    thinking_room: bool,
 ) -> list[Call]:
     """The calls of one order: one, or one for each label."""
     if way is Way.DECISION:
         return [_call(target, _decision(prompt_input, target.strict, backwards))]
-    lines: list[ReplyLine | None] = [None]
+    lines: list[prompt.ReplyLine | None] = [None]
     if way is Way.SINGLE:
         lines = list(prompt.labels_of(prompt_input, backwards))
     return [
@@ -160,10 +163,10 @@ def _call(target: CallTarget, content: ChatCall | DecisionCall) -> Call:
 def _chat(
     way: Way,
     target: CallTarget,
-    prompt_input: PromptInput,
+    prompt_input: prompt.PromptInput,
     backwards: bool,
     thinking_room: bool,
-    line: ReplyLine | None,
+    line: prompt.ReplyLine | None,
 ) -> ChatCall:
     text = prompt.build(prompt_input, way, backwards=backwards, only=line)
     labels = way in LABEL_WAYS
@@ -179,7 +182,7 @@ def _chat(
     )
 
 
-def _decision(prompt_input: PromptInput, strict: bool, backwards: bool) -> DecisionCall:
+def _decision(prompt_input: prompt.PromptInput, strict: bool, backwards: bool) -> DecisionCall:
     if prompt_input.think:
         raise Unanswerable("a decision server does not reason in words")
     all_plain = []
@@ -196,7 +199,7 @@ def _decision(prompt_input: PromptInput, strict: bool, backwards: bool) -> Decis
 
 
 def _readings(
-    way: Way, completions: Sequence[Completion], prompt_input: PromptInput, backwards: bool
+    way: Way, completions: Sequence[Completion], prompt_input: prompt.PromptInput, backwards: bool
 ) -> list[Reading]:
     """The readings of one order. Raises `Unreadable`."""
     first = completions[0]
