@@ -163,6 +163,7 @@ class Services:
     spool: Spool
     budgets: Budgets
     slices: Slices
+    purses: Purses
     core: Core
     metrics: Metrics
 
@@ -186,7 +187,9 @@ class Services:
     def batches(self) -> BatchPlanner:
         """Says who answers requests in batches."""
         settings = self.settings
-        return BatchPlanner(self.core.router, settings.latest_config, settings.daily_limit)
+        return BatchPlanner(
+            self.core.router, settings.latest_config, settings.daily_limit, self.purses.of
+        )
 
     def replaying(self, replies: Replies, known: Mapping[str, Traits]) -> Core:
         """The engine that reads replies of models from `replies`, see `assemble_replay`."""
@@ -291,6 +294,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
     budget, judgements = CallBudget(database), Judgements(database)
     budgets = Budgets(database)
     slices = Slices(budgets.claim)
+    purses = Purses(budgets.in_force, slices)
     core = assemble(
         settings,
         shared,
@@ -302,7 +306,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         usage=shared.usage.open(),
         knowledge=_with_room(ProjectSizes(database), Library(labels).knowledge),
         project_key=ProjectKeys(database, settings.master_key).get,
-        purse_of=Purses(budgets.in_force, slices).of,
+        purse_of=purses.of,
         gives_way=gives_way,
     )
     if trouble := core.router.trouble(PINS[settings.latest_config]):
@@ -328,6 +332,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         spool=Spool(database, settings.db, settings.master_key),
         budgets=budgets,
         slices=slices,
+        purses=purses,
         core=core,
         metrics=Metrics(
             shared.board, quota, shared.usage.sums, jobs.backlog, partial(_series, budgets)

@@ -11,7 +11,8 @@ from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
 from svc.pins import LATEST, PINS
 from svc.providers import Provider, Router
-from svc.schemas import DecisionRequest, PlanField
+from svc.schemas import DEFAULT_PROJECT, DecisionRequest, PlanField
+from svc.spending import PurseOf, nobody_pays
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,31 @@ class BatchPlan:
 class BatchPlanner:
     """Says who answers the rows of a job in batches."""
 
-    def __init__(self, router: Router, latest: str, daily_limit: int | None) -> None:
+    def __init__(
+        self,
+        router: Router,
+        latest: str,
+        daily_limit: int | None,
+        purse_of: PurseOf = nobody_pays,
+    ) -> None:
         """`latest` is the config that `svc-latest` stands for."""
         self._router, self._latest, self._daily_limit = router, latest, daily_limit
+        self._purse_of = purse_of
 
-    def settled(self, request: DecisionRequest, model: object = None) -> JsonObject:
+    def settled(
+        self, request: DecisionRequest, model: object = None, api_key: str | None = None
+    ) -> JsonObject:
         """The config and the model that hold for all rows, whatever becomes of the settings.
 
-        `model` is what the request has, if anything. Raises `InvalidRequest` where a provider has
-        no Batch API, and `ModelUnavailable`.
+        `model` is what the request has, if anything, and `api_key` the id of its key. Raises
+        `InvalidRequest` where a provider has no Batch API, or a budget in dollars stands, and
+        `ModelUnavailable`.
         """
+        if self._purse_of(request.project or DEFAULT_PROJECT, api_key, None) is not None:
+            raise InvalidRequest(
+                "batch: the project or the API key has a budget in dollars, which does not count "
+                "the calls of batches; hand the job in without batch"
+            )
         name = request.config or LATEST
         config = self._latest if name == LATEST else name
         if model is None:

@@ -92,9 +92,11 @@ class Engine:
         stored = decision.redacted() if setup.strict else decision
         return replace(decision, id=(keep or self._journal.add)(stored))
 
-    def check(self, request: DecisionRequest, deadline: Deadline) -> None:
+    def check(
+        self, request: DecisionRequest, deadline: Deadline, api_key: str | None = None
+    ) -> None:
         """Raise the `ApiError` of a request that could not be carried out; no model is asked."""
-        self._setups.make(request, deadline)
+        self._setups.make(request, deadline, api_key)
 
     def _decide(
         self, setup: Setup, deadline: Deadline, api_key: str | None, present: Present

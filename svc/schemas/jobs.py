@@ -111,6 +111,10 @@ class JobRequestSchema(DecisionRequestSchema):
                 "until its batch has ended",
                 "privacy",
             )
+        if budget_usd is not None and batched:
+            raise ValidationError(
+                "cannot be used with a batch, whose calls no budget counts", "budget_usd"
+            )
         shared = {name: given for name, given in original.items() if name not in _OF_THE_JOB}
         return JobRequest(shared, template, rows.texts, hours, budget_usd, batched)
 

@@ -38,7 +38,7 @@ _SHOWN = (
 
 
 # Raises an `ApiError` where a request could not be carried out.
-Check = Callable[[DecisionRequest, Deadline], None]
+Check = Callable[[DecisionRequest, Deadline, str | None], None]
 
 
 class JobDesk:
@@ -50,7 +50,7 @@ class JobDesk:
         spool: Spool,
         ring: Callable[[], None],
         check: Check,
-        settle: Callable[[DecisionRequest, object], JsonObject],
+        settle: Callable[[DecisionRequest, object, str | None], JsonObject],
     ) -> None:
         """`ring` is called when a job has come; `check` refuses what no row could be asked.
 
@@ -72,10 +72,15 @@ class JobDesk:
                 f"jobs need {MASTER_KEY} on the server, with which their rows are encrypted while "
                 "they wait; its operator can set it"
             )
-        self._check(replace(given.template, project=project), deadline)
+        template = replace(given.template, project=project)
+        self._check(template, deadline, key_id)
         job = _new(given, project, key_id)
         shown = shown_job(job)
-        request = jsontext.dumps(self._shared(given))
+        shared = given.shared
+        if given.batched:
+            settled = self._settle(template, shared.get("model"), key_id)
+            shared = {**shared, **settled, BATCH: PROVIDER}
+        request = jsontext.dumps(shared)
         try:
             # Before the rows are sealed, which costs far more; and once more with the job.
             self._jobs.check_room(key_id)
@@ -85,13 +90,6 @@ class JobDesk:
             raise RateLimited(error.message, TRY_AGAIN_S) from None
         self._ring()
         return shown
-
-    def _shared(self, given: JobRequest) -> JsonObject:
-        """What is kept of a job for all its rows."""
-        if not given.batched:
-            return given.shared
-        settled = self._settle(given.template, given.shared.get("model"))
-        return {**given.shared, **settled, BATCH: PROVIDER}
 
     def get(self, job_id: str) -> Job:
         """A job that the caller may see. Raises `NotFound`."""

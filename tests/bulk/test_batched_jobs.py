@@ -16,6 +16,7 @@ import pytest
 from svc.app import create_app
 from svc.bootstrap import build
 from svc.settings import load
+from svc.store import NANO, Budget, Budgets, Per, Scope
 from tests.batching import BatchDouble
 from tests.bulk.conftest import World, until
 from tests.scripted import Json, Reply, ScriptedProvider, completion, error
@@ -306,6 +307,7 @@ def test_replies_are_sealed_too(world: Make, double: BatchDouble) -> None:
         ({"SVC_PROVIDER_OWN_BATCH": "0"}, {}, "SVC_PROVIDER_OWN_BATCH=1"),
         ({}, {"privacy": "strict"}, "privacy: strict cannot be used with a batch"),
         ({}, {"batch": "mine"}, "unknown batch"),
+        ({}, {"budget_usd": 1}, "budget_usd: cannot be used with a batch"),
         ({}, {"model": "@other/m"}, "provider 'other' is not configured"),
         (
             {
@@ -327,6 +329,18 @@ def test_what_cannot_be_asked_in_batches_is_refused(
     answer = one.client.post("/v1/batch", json=body)
     assert answer.status_code == 422 and told in answer.text
     assert one.spooled() == []
+
+
+def test_a_project_with_a_budget_hands_in_no_batch_whose_calls_it_would_not_count(
+    world: Make,
+) -> None:
+    one = world()
+    budgets = Budgets(one.client.application.extensions["svc"].database)
+    budgets.set(Budget(Scope.PROJECT, "shop", Per.DAY, limit=NANO, hard=False))
+    body = {"questions": NOUL, "rows": [{"id": "a", "state": "x"}], "batch": "provider"}
+    answer = one.client.post("/v1/batch", json={**body, "project": "shop"})
+    assert answer.status_code == 422 and "has a budget in dollars" in answer.text
+    assert one.client.post("/v1/batch", json=body).status_code == 202
 
 
 def test_without_the_master_key_there_is_no_job(world: Make) -> None:

@@ -49,7 +49,8 @@ def serve(start: Start) -> Iterator[Serve]:
 
         def serve(handler: Aggregator, **environ: str) -> Flask:
             provider = stack.enter_context(ScriptedProvider(handler))
-            return start(SVC_PROVIDER_URL=provider.url, OPENROUTER_API_KEY="k", **environ)
+            fixed = {"SVC_MASTER_KEY": "m", "OPENROUTER_API_KEY": "k"}
+            return start(SVC_PROVIDER_URL=provider.url, **fixed, **environ)
 
         yield serve
 
@@ -137,6 +138,14 @@ def test_a_hard_budget_refuses_a_model_of_unknown_price(serve: Serve) -> None:
     refused = ask(app, "cat")
     assert_error(refused, 422, "invalid_request")
     assert "SVC_PROVIDER_OPENROUTER_PRICE" in refused.get_json()["error"]["message"]
+    job = {
+        "questions": {"animal": ANIMAL},
+        "rows": [{"id": "a", "state": "cat"}],
+        "project": "shop",
+    }
+    handed = app.test_client().post("/v1/batch", json={**job, "model": MODEL})
+    assert_error(handed, 422, "invalid_request")
+    assert "SVC_PROVIDER_OPENROUTER_PRICE" in handed.get_json()["error"]["message"]
     assert handler.calls == 0
     assert ask(app, "cat", project="other").status_code == 200
 
