@@ -192,7 +192,7 @@ JOB_HOURS_DEFAULT = 24
 JOBS_OPEN = 20
 ALL_JOBS_OPEN = 200
 JOB_KEPT_DAYS = 30
-JOB_THREADS = 16
+JOB_THREADS = 18
 JOB_PARTS = 500_000
 
 # The rows that are looked at to say what many will take, and how many those may be.

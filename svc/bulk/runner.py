@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Collection
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from queue import Empty, SimpleQueue
+from typing import NamedTuple
 
 from svc import jsontext, limits
 from svc.bulk.answering import Answering, JobEnded, JobFails, unforeseen
@@ -35,6 +36,10 @@ NOTED_EVERY_S = 5.0
 # A runner without work ends after so many seconds.
 IDLE_S = 5.0
 
+# So many threads are left to API keys without a row under way, or one would wait for rows of
+# others, which may take minutes.
+SPARE_THREADS = 2
+
 # The pause before it is looked again whether a row may be asked.
 TURN_S = 0.05
 
@@ -44,6 +49,13 @@ log = logging.getLogger(__name__)
 
 # What became of a row, None where it was answered.
 _Outcome = ApiError | JobEnded | JobFails | StorageError | None
+
+
+class _Share(NamedTuple):
+    """How many rows of a key, and of each of its jobs, may be under way."""
+
+    key: int
+    job: int
 
 
 class Runner:
@@ -74,7 +86,8 @@ class Runner:
         self._turns: deque[str] = deque()
         # Whose row it was, the row, whether it was given up, and what became of it.
         self._outcomes: SimpleQueue[tuple[JobRun, WaitingRow, bool, _Outcome]] = SimpleQueue()
-        self._under_way = 0
+        # How many rows of each key are under way.
+        self._under_way: Counter[str | None] = Counter()
         # What was noted of each job last, and when.
         self._noted: dict[str, tuple[float, str | None]] = {}
         # Why jobs cannot go on of which the database did not take the end yet.
@@ -83,11 +96,11 @@ class Runner:
     def run(self) -> None:
         """Answer rows until there were no open jobs for a while, or it is to stop."""
         next_look, idle_since = 0.0, time.monotonic()
-        while self._under_way or not self._stop.is_set():
+        while self._under_way.total() or not self._stop.is_set():
             now = time.monotonic()
             if now >= next_look and not self._stop.is_set():
                 next_look = now + LOOK_EVERY_S
-                if self._look() or self._under_way:
+                if self._look() or self._under_way.total():
                     idle_since = now
                 elif now - idle_since >= self._idle_s:
                     break
@@ -195,17 +208,17 @@ class Runner:
     def _start_rows(self) -> None:
         """Give a row of each job in turn to a thread, as long as there are both.
 
-        A job has no more threads than its share: rows that take long, or wait for a provider's
-        rate in their thread, would soon have all of them.
+        A key has no more threads than its share, and of these none of its jobs more than its own:
+        rows that take long, or wait for a provider's rate in their thread, would soon have all.
         """
-        without, share = 0, self._share()
-        while self._under_way < self._threads and without < len(self._turns):
+        without, share_of = 0, self._shares()
+        while self._under_way.total() < self._threads and without < len(self._turns):
             job_id = self._turns[0]
             self._turns.rotate(-1)
             run = self._runs[job_id]
             try:
                 # Where the end of a job that fails is not stored yet, it is not read any further.
-                may_go_on = run.under_way < share and job_id not in self._failing
+                may_go_on = job_id not in self._failing and self._has_room(run, share_of)
                 row = run.take() if may_go_on else None
             except SpoolLost as error:
                 self._fail_job(job_id, error.message)
@@ -216,13 +229,23 @@ class Runner:
             without = 0
             self._hand_over(run, row, None)
 
-    def _share(self) -> int:
-        """How many rows of one job may be under way."""
-        moving = sum(run.waiting_for is None for run in self._runs.values())
-        return max(1, self._threads // max(1, moving))
+    def _has_room(self, run: JobRun, share_of: Mapping[str | None, _Share]) -> bool:
+        share = share_of[run.job.api_key]
+        return self._under_way[run.job.api_key] < share.key and run.under_way < share.job
+
+    def _shares(self) -> dict[str | None, _Share]:
+        """How many rows of each key, and of each of its jobs, may be under way."""
+        runs = self._runs.values()
+        moving = Counter(run.job.api_key for run in runs if run.waiting_for is None)
+        spare = SPARE_THREADS if self._threads > SPARE_THREADS else 0
+        of_key = max(1, min(self._threads - spare, self._threads // max(1, len(moving))))
+        return {
+            key: _Share(of_key, max(1, of_key // max(1, moving[key])))
+            for key in {run.job.api_key for run in runs}
+        }
 
     def _hand_over(self, run: JobRun, row: WaitingRow, given_up: ApiError | None) -> None:
-        self._under_way += 1
+        self._under_way[run.job.api_key] += 1
         self._pool.submit(self._work, run, row, given_up)
 
     def _work(self, run: JobRun, row: WaitingRow, given_up: ApiError | None) -> None:
@@ -251,7 +274,7 @@ class Runner:
                 ended = self._outcomes.get(timeout=wait_s)
             except Empty:
                 return
-            self._under_way -= 1
+            self._under_way[ended[0].job.api_key] -= 1
             self._take(*ended)
             wait_s = 0.0
 

@@ -14,7 +14,9 @@ from functools import partial
 from typing import Any
 
 from svc import limits
+from svc.bulk.runner import SPARE_THREADS
 from svc.store import ApiKeys, ProjectSizes
+from svc.store.keys import NewKey
 from tests.bulk.conftest import WAIT_S, World, until
 from tests.scripted import Behaviour, Json, Reply, error
 from tests.web.models import ANIMAL, PREFERS_CATS, reply_to
@@ -151,6 +153,39 @@ def test_a_job_whose_rows_take_long_leaves_threads_to_others(world: Make) -> Non
         assert one.job(slow)["answered"] == 0
         gate.go.set()
         one.ended(slow)
+
+
+def test_many_jobs_of_a_key_whose_rows_take_long_leave_threads_to_other_keys(world: Make) -> None:
+    gate = Gate()
+
+    def answers(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        if "Dog" in prompt(body):
+            return gate(body, n, headers)
+        return Reply(reply_to(PREFERS_CATS, body))
+
+    one = world(answers)
+    keys = ApiKeys(one.services.database)
+    many, few = keys.create("many", 600), keys.create("few", 600)
+    assert many is not None and few is not None
+    slow = [
+        one.submit(5, about=f"Dog {number}", headers=bearer(many))
+        for number in range(limits.JOBS_OPEN)
+    ]
+    with one.running():
+        until(lambda: len(one.provider.bodies) == limits.JOB_THREADS - SPARE_THREADS)
+        fast = one.submit(20, headers=bearer(few))
+
+        def status() -> Any:
+            return one.client.get(f"/v1/batch/{fast}", headers=bearer(few)).get_json()["status"]
+
+        until(lambda: status() == "done")
+        for job_id in slow:
+            one.client.post(f"/v1/batch/{job_id}/cancel", headers=bearer(many))
+        gate.go.set()
+
+
+def bearer(key: NewKey) -> Mapping[str, str]:
+    return {"Authorization": f"Bearer {key.text}"}
 
 
 def test_a_job_whose_inputs_cannot_be_opened_keeps_no_other_waiting(world: Make) -> None:
