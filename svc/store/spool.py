@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import logging
 import os
 import struct
@@ -42,6 +43,10 @@ _BOOK = "book_"
 
 # The lock of the one process that runs the jobs of this database.
 _RUNNER = "runner.lock"
+
+# Says which database the folder is of. Where another one was put in its place, as by a slip of
+# whoever restores a backup, nothing may be deleted that the right one needs.
+_OWNER = "database"
 
 log = logging.getLogger(__name__)
 
@@ -133,8 +138,15 @@ class Spool:
                 self._delete_unlocked(path, is_open)
 
     def files(self) -> list[Path]:
-        """The files of jobs that are there."""
-        return list(self.folder.glob(f"{ID_PREFIX}*"))
+        """The files of jobs of this database that are there; none where they are another's."""
+        owner = self.folder / _OWNER
+        # The disk may have been full when it was made.
+        said = owner.read_text("ascii", "replace") if owner.exists() else ""
+        return list(self.folder.glob(f"{ID_PREFIX}*")) if said in ("", self._name()) else []
+
+    def _name(self) -> str:
+        """What tells this database from others."""
+        return hashlib.sha256(b"spool" + self._database.salt).hexdigest()
 
     @contextlib.contextmanager
     def running(self) -> Iterator[bool]:
@@ -165,6 +177,8 @@ class Spool:
     def _new(self, path: Path) -> Iterator[BinaryIO]:
         """A new file, locked."""
         make_private(self.folder)
+        with contextlib.suppress(FileExistsError), (self.folder / _OWNER).open("x") as owner:
+            owner.write(self._name())
         while True:
             made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with open(made, "wb") as file:

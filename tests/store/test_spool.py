@@ -10,6 +10,7 @@ import pytest
 
 from svc.store import Spool, SpoolLost, StorageError
 from svc.store import spool as spools
+from svc.store.database import Database
 from svc.store.errors import WriteTimedOut
 
 JOB = "job_a"
@@ -151,7 +152,7 @@ def test_a_full_disk_leaves_no_file(spool):
         pytest.raises(StorageError, match="could not be written beside the database"),
     ):
         write(spool, rows_of(2_000, "x" * 1_000))
-    assert [path.name for path in spool.folder.iterdir()] == ["job_b"]
+    assert [path.name for path in spool.files()] == ["job_b"]
 
 
 def test_a_file_system_that_fails_at_the_end_leaves_no_file(spool):
@@ -161,7 +162,7 @@ def test_a_file_system_that_fails_at_the_end_leaves_no_file(spool):
 
     with pytest.raises(StorageError, match="no space left"):
         write(spool, rows())
-    assert list(spool.folder.iterdir()) == []
+    assert spool.files() == []
 
 
 def test_an_exception_before_the_job_is_stored_deletes_the_file(spool):
@@ -191,11 +192,25 @@ def test_what_has_no_job_is_swept_but_never_what_is_being_written(spool, databas
     with spool.writing("job_new", "{}", rows_of(1)):
         other.sweep(lambda job: job == "job_kept")
         assert (spool.folder / "job_new").exists()
-    assert {one.name for one in spool.folder.iterdir()} == {"job_kept", "job_new"}
+    assert {one.name for one in spool.files()} == {"job_kept", "job_new"}
     # Its job came into the database between the first look and the lock.
     answers = iter([False, True])
     other.sweep(lambda job: job == "job_kept" or next(answers))
     assert (spool.folder / "job_new").exists()
+
+
+def test_another_database_in_the_same_place_sweeps_nothing_of_the_one_before(
+    spool, database, path, tmp_path
+):
+    write(spool, rows_of(3))
+    with closing(Database.open(tmp_path / "other.db")) as other:
+        wrong = Spool(other, path, "master")
+        wrong.sweep(lambda _: False)
+        write(wrong, rows_of(1), "job_new")
+        wrong.sweep(lambda _: False)
+    assert [one.name for one in sorted(spool.files())] == [JOB, "job_new"]
+    spool.sweep(lambda job_id: job_id == JOB)
+    assert [one.name for one in spool.files()] == [JOB]
 
 
 def test_a_writer_that_was_killed_leaves_what_can_be_swept(spool, path):
@@ -209,7 +224,7 @@ def test_a_writer_that_was_killed_leaves_what_can_be_swept(spool, path):
     subprocess.run([sys.executable, "-c", program, str(path)], check=False)
     assert (spool.folder / "job_killed").exists()
     spool.sweep(lambda job: False)
-    assert list(spool.folder.iterdir()) == []
+    assert spool.files() == []
 
 
 def test_one_process_runs_the_jobs_of_a_database(spool, database, path):
