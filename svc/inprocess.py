@@ -48,7 +48,7 @@ SALT = b"svc in process"
 
 _DAY_S = 86_400
 
-# What so many rows take by a sample of their states, as `POST /v1/batch/forecast` answers it.
+# What so many rows take by a sample of their states, as `POST /v1/forecast` answers it.
 Forecast = Callable[[Sequence[Any], int], JsonObject]
 
 # A debiased question is asked in so many option orders.

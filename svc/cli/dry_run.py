@@ -15,7 +15,7 @@ from svc.cli.tables import dollars, table
 from svc.errors import ApiError, SvcError
 from svc.jsontext import JsonObject
 
-PATH = "/v1/batch/forecast"
+PATH = "/v1/forecast"
 _HEAD = ("model", "calls", "a minute", "time", "dollars")
 _NOTE = (
     "Each row is what a model takes that is asked about every line in one attempt. Dollars are "
@@ -68,7 +68,7 @@ def forecast(server: Server, shared: JsonObject, sample: Sequence[Any], rows: in
 
 
 def told(forecast: JsonObject, counted: Counted | None = None, job: bool = False) -> list[str]:
-    """The lines that say what `POST /v1/batch/forecast` answers, by the names that it has there.
+    """The lines that say what `POST /v1/forecast` answers, by the names that it has there.
 
     `counted` has lines that were left out before. A `job` leaves rates to others.
     """

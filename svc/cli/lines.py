@@ -79,7 +79,7 @@ class Settled:
     `identity` holds what a run must have in common with the one that it continues, and `request`
     has an empty state in place of one of the input. `at_once` lines are answered at a time, while
     the block of `start()` lasts. `forecast` says what so many lines take by a sample of their
-    states, as `POST /v1/batch/forecast` answers it.
+    states, as `POST /v1/forecast` answers it.
     """
 
     identity: JsonObject

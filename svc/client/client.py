@@ -160,7 +160,7 @@ class Client:
         `ServiceError`.
         """
         options = {"sample": list(sample), **_given(rows=rows, model=model)}
-        return Forecast(self._post("/v1/batch/forecast", self._body(questions, options, more)))
+        return Forecast(self._post("/v1/forecast", self._body(questions, options, more)))
 
     def feedback(self, decision_id: str, labels: Mapping[str, Label]) -> None:
         """Tell the true answers to questions of a decision, all or none. Raises `ServiceError`."""

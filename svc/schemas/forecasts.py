@@ -1,4 +1,4 @@
-"""The body of `POST /v1/batch/forecast`: questions, how many rows there are, and some of them."""
+"""The body of `POST /v1/forecast`: questions, how many rows there are, and some of them."""
 
 from __future__ import annotations
 

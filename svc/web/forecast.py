@@ -1,4 +1,4 @@
-"""`POST /v1/batch/forecast`: what many rows will take, before any model is asked."""
+"""`POST /v1/forecast`: what many rows will take, before any model is asked."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def blueprint(asked: Callable[[DecisionRequest, bool], Forecaster]) -> Blueprint
     """The route that says what rows take; `asked` gives who says it, in batches or not."""
     routes = Blueprint("forecast", __name__)
 
-    @routes.post("/v1/batch/forecast")
+    @routes.post("/v1/forecast")
     @body(ForecastRequestSchema, held=True)
     @response(ForecastSchema)
     @fails(502, 504)

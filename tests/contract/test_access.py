@@ -90,7 +90,7 @@ ROUTES = {
     "a job": Row(
         lambda project, _: ("POST", "/v1/batch", job(project)),
     ),
-    "a forecast": Row(lambda project, _: ("POST", "/v1/batch/forecast", forecast(project))),
+    "a forecast": Row(lambda project, _: ("POST", "/v1/forecast", forecast(project))),
     "jobs": Row(lambda project, _: ("GET", f"/v1/batch?project={project}", None)),
     "one job": Row(lambda project, _: ("GET", f"/v1/batch/{JOBS[project]}", None), other=404),
     "results": Row(

@@ -213,7 +213,7 @@ def test_an_uploaded_file_whose_id_cannot_be_used_is_no_file(tmp_path: Path, giv
         for method in (responses.POST, responses.GET):
             transport.add(method, "http://provider.test/v1/files", json={**file, "data": [file]})
         with pytest.raises(BadReply):
-            client.upload("calls.jsonl", calls(tmp_path))
+            upload(client, calls(tmp_path))
         assert client.find_file("calls.jsonl") is None
     client.close()
 

@@ -1,4 +1,4 @@
-"""`POST /v1/batch/forecast`: what many rows take; no model is asked."""
+"""`POST /v1/forecast`: what many rows take; no model is asked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def client(start: Start) -> FlaskClient:
 
 def said(client: FlaskClient, sample: Any, question: Any = ANIMAL, **fields: Any) -> Any:
     body = {"questions": {"animal": question}, "sample": sample, **fields}
-    return client.post("/v1/batch/forecast", json=body)
+    return client.post("/v1/forecast", json=body)
 
 
 def test_calls_minutes_and_dollars_are_those_of_all_rows(client: FlaskClient) -> None:
