@@ -117,7 +117,8 @@ def test_a_mutated_request_is_answered_or_refused(
     assert list(found["answers"]) == list(body["questions"])
     for key, answer in found["answers"].items():
         if "skipped" not in answer:
-            assert_kept(body["questions"][key], answer)
+            escapes = body["questions"][key].get("escape", path == "/v1/decide")
+            assert_kept(body["questions"][key], answer, escapes)
 
 
 def say_criteria(body: dict[str, Any]) -> None:
@@ -142,8 +143,11 @@ def test_any_bytes_are_refused(sender: FlaskClient, body: bytes) -> None:
     assert sender.post("/v1/decide", data=body).status_code in (400, 422)
 
 
-def assert_kept(question: dict[str, Any], answer: dict[str, Any]) -> None:
-    """What the contract promises of an answer of each type."""
+def assert_kept(question: dict[str, Any], answer: dict[str, Any], escapes: bool) -> None:
+    """What the contract promises of an answer of each type.
+
+    `escapes` says whether "none of these" is among the options of a choice.
+    """
     kind = question["type"]
     numbers = answer.get("probabilities", [answer.get("noul", answer.get("confidence"))])
     if kind == "score" and isinstance(numbers, dict):  # as the other route says it
@@ -158,8 +162,7 @@ def assert_kept(question: dict[str, Any], answer: dict[str, Any]) -> None:
     if kind == "choice":
         assert numbers[answer["choice"]] == max(listed)
         expected = list(question["criteria"] if "criteria" in question else question["options"])
-        escape = question.get("escape", "type" not in answer)
-        assert list(numbers) == [*expected, *(["none_of_these"] if escape else [])]
+        assert list(numbers) == [*expected, *(["none_of_these"] if escapes else [])]
     if kind == "score":
         expected_level = math.fsum(i * p for i, p in enumerate(listed))
         assert answer["score"] == pytest.approx(expected_level, abs=1e-6)
