@@ -15,17 +15,17 @@ LIMITED = {"error": {"type": "rate_limited", "message": "too many"}}
 FAILED = {"error": {"type": "model_error", "message": "every model failed"}}
 
 
-def why(behaviour: Behaviour, key: str | None = None) -> str:
+def why(behaviour: Behaviour, key: str | None = None, answer_s: float = 20.0) -> str:
     """What is said of a server that behaves so."""
     with ScriptedProvider(always(behaviour)) as server:
         url = f"http://127.0.0.1:{server.port}"
         with pytest.raises(NoAnswer) as refused:
-            Forwarder(Server(url, key), answer_s=0.3).decide({})
+            Forwarder(Server(url, key), answer_s=answer_s).decide({})
     return str(refused.value)
 
 
 def test_a_server_that_is_silent_is_not_waited_for_for_ever() -> None:
-    assert "did not answer in time" in why(Silent())
+    assert "did not answer in time" in why(Silent(), answer_s=0.3)
 
 
 @pytest.mark.parametrize(
