@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import requests
-from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from svc import __version__, limits
+from svc import limits
 from svc.errors import SvcError
 from svc.providers.client import broken
 from svc.providers.failures import CallTimedOut, ProviderError
 from svc.providers.replies import Reply
-from svc.providers.transport import Watched
+from svc.providers.transport import Adapter, Session, Watched, trusted
 from svc.providers.watchdog import Watchdog, current_watch
 
 # Seconds until a connection is there, and between two pieces of what is sent or comes.
 CONNECT_S, PIECE_S = 10.0, 120.0
 
 CHUNK_BYTES = 256 * 1024
+
+_HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+
+# Connections that are kept open.
+_CONNECTIONS = 4
 
 
 class _Streamed(Watched):
@@ -56,20 +59,10 @@ class _TLSPool(HTTPSConnectionPool):
     ConnectionCls = _StreamedTLS
 
 
-_POOLS = {"http": _Pool, "https": _TLSPool}
+class _Adapter(Adapter):
+    """An adapter with such connections; it is used inside a watchdog's block."""
 
-
-class _Adapter(HTTPAdapter):
-    """An adapter whose connections are watched; it is used inside a watchdog's block."""
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
-
-    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        manager = super().proxy_manager_for(proxy, **kwargs)
-        manager.pool_classes_by_scheme = _POOLS
-        return manager
+    pools: Mapping[str, type[HTTPConnectionPool]] = {"http": _Pool, "https": _TLSPool}
 
 
 class Streams:
@@ -78,14 +71,9 @@ class Streams:
     def __init__(self, url: str, key: str | None, local: bool) -> None:
         self._url = url
         self._watchdog = Watchdog()
-        self._session = requests.Session()
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, _Adapter())
-        self._session.trust_env = False
-        self._session.proxies = {} if local else get_environ_proxies(url)
-        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-        self._session.verify = bundle or True
-        self._session.headers.update({"User-Agent": f"svc/{__version__}"})
+        tls = trusted() if url.startswith("https:") else None
+        proxies = {} if local else get_environ_proxies(url)
+        self._session = Session(_Adapter(_CONNECTIONS, tls), proxies, _HEADERS)
         if key is not None:
             self._session.headers["Authorization"] = f"Bearer {key}"
 

@@ -36,7 +36,6 @@ _HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "gzip",
     "Content-Type": "application/json",
-    "User-Agent": f"svc/{__version__}",
 }
 _NO_MORE: Mapping[str, str] = {}
 _ENCODINGS = {"gzip", "x-gzip", "deflate"}
@@ -127,11 +126,10 @@ class _TLSPool(HTTPSConnectionPool):
     ConnectionCls = _WatchedTLS
 
 
-_POOLS = {"http": _Pool, "https": _TLSPool}
-
-
-class _Adapter(HTTPAdapter):
+class Adapter(HTTPAdapter):
     """An adapter for one provider, with watched connections."""
+
+    pools: Mapping[str, type[HTTPConnectionPool]] = {"http": _Pool, "https": _TLSPool}
 
     def __init__(self, pool_size: int, tls: ssl.SSLContext | None) -> None:
         self._tls = tls
@@ -143,11 +141,11 @@ class _Adapter(HTTPAdapter):
     # the one that was read at the start.
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs, ssl_context=self._tls)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
+        self.poolmanager.pool_classes_by_scheme = self.pools
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         manager = super().proxy_manager_for(proxy, **kwargs, ssl_context=self._tls)
-        manager.pool_classes_by_scheme = _POOLS
+        manager.pool_classes_by_scheme = self.pools
         return manager
 
     # The TLS context verifies certificates already. At each new connection requests would load its
@@ -187,14 +185,17 @@ class _NoCookies(RequestsCookieJar):
         pass
 
 
-class _Session(requests.Session):
+class Session(requests.Session):
     """A session for one provider, which takes nothing from the environment while it runs."""
 
-    def __init__(self, adapter: _Adapter, proxies: dict[str, str]) -> None:
+    def __init__(
+        self, adapter: Adapter, proxies: dict[str, str], headers: Mapping[str, str]
+    ) -> None:
+        """The `headers` are those of every request, besides who asks."""
         super().__init__()
         self.trust_env = False
         self.proxies = proxies
-        self.headers = CaseInsensitiveDict(_HEADERS)
+        self.headers = CaseInsensitiveDict({"User-Agent": f"svc/{__version__}", **headers})
         self.cookies = _NoCookies()
         for scheme in ("http://", "https://"):
             self.mount(scheme, adapter)
@@ -239,7 +240,7 @@ class Transport:
         """`pool_size` connections are kept open, one for each call that may run at once."""
         self._base_url = base_url
         proxies = {} if local else get_environ_proxies(base_url)
-        self._session = _Session(_Adapter(pool_size, tls), proxies)
+        self._session = Session(Adapter(pool_size, tls), proxies, _HEADERS)
         self._prepared: dict[tuple[str, str], requests.PreparedRequest] = {}
 
     def send(

@@ -121,6 +121,18 @@ def test_what_goes_wrong_is_an_error_of_the_project(behaviour: Any, failure: Any
         client.close()
 
 
+def test_no_cookie_is_sent_back_and_none_that_takes_long_is_parsed() -> None:
+    cookies = ("Set-Cookie: " + "a=b;" * 16_000 + "\r\n") * 4
+    hostile = Raw(f"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{cookies}\r\n{{}}".encode())
+    with ScriptedProvider(always(hostile)) as provider:
+        client = client_of(provider.url)
+        for _ in range(2):
+            with pytest.raises(BadReply):
+                client.look("b")
+        assert all("cookie" not in request.headers for request in provider.requests)
+        client.close()
+
+
 def test_nobody_there_is_trouble_of_the_server() -> None:
     client = client_of("http://127.0.0.1:1/v1")
     with pytest.raises(ServerTrouble):
