@@ -22,7 +22,7 @@ from svc.demo import DemoServer
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger, ModelRequest
 from svc.engine.forecast import Forecaster, forecaster
-from svc.engine.payment import check_price
+from svc.engine.payment import check_prices
 from svc.engine.plans import ModelResult, Plan
 from svc.engine.prompt import PromptInput
 from svc.errors import InvalidRequest, QuotaSpent, SettingsError
@@ -50,9 +50,6 @@ _DAY_S = 86_400
 
 # What so many rows take by a sample of their states, as `POST /v1/forecast` answers it.
 Forecast = Callable[[Sequence[Any], int], JsonObject]
-
-# A debiased question is asked in so many option orders.
-_ORDERS = 2
 
 
 class Ids:
@@ -136,9 +133,7 @@ class InProcess:
     def check_prices(self, request: DecisionRequest) -> None:
         """Raise `InvalidRequest` where a budget counts and a model's price is not known."""
         purse = self._purse_of(DEFAULT_PROJECT, None, None)
-        if purse is not None:
-            for model in map(self._router.resolve, request.plan.models if request.plan else ()):
-                check_price(purse, self._router.provider(model), model)
+        check_prices(purse, self._router, self._models_of(request))
 
     def at_once(self, request: DecisionRequest, wanted: int) -> int:
         """How many of the `wanted` decisions to make at once, so that rate limits delay none much.
@@ -146,9 +141,8 @@ class InProcess:
         The calls under way at a provider are at most those of a minute, half of a deadline.
         Raises `InvalidRequest` when one decision needs more calls than it may make.
         """
-        orders = _ORDERS if request.debias else 1
-        named = request.plan.models if request.plan else ()
-        models = [self._router.resolve(model_id) for model_id in named]
+        orders = planned_calls.orders_of(request.debias or False)
+        models = self._models_of(request)
         calls = planned_calls.of_stages(request, len(models), orders)
         if calls > limits.MODEL_CALLS:
             raise InvalidRequest(
@@ -197,6 +191,10 @@ class InProcess:
             under_way = list(self._under_way)
         for deadline in under_way:
             deadline.cancel()
+
+    def _models_of(self, request: DecisionRequest) -> list[Model]:
+        """The models that a settled request names."""
+        return [self._router.resolve(one) for one in (request.plan.models if request.plan else ())]
 
     @contextmanager
     def _deadline(self) -> Iterator[Deadline]:
@@ -290,6 +288,6 @@ def _core(settings: Settings, concurrency: int, shared: SharedCalls, purse_of: P
         journal=Ids(),
         salt=SALT,
         flow_threads=flow_threads,
-        call_threads=flow_threads * _ORDERS,
+        call_threads=flow_threads * planned_calls.orders_of(True),
         purse_of=purse_of,
     )

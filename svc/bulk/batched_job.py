@@ -62,9 +62,8 @@ class BatchedJob:
             self._run(stack)
 
     def _run(self, stack: ExitStack) -> None:
-        services, job, template = self._services, self.job, self._template
-        assert template.plan is not None and template.config is not None
-        plan = services.batches.plan(template, template.plan, template.config)
+        services, job = self._services, self.job
+        plan = services.batches.plan(self._template)
         apis = self._apis.of(plan.providers.values(), job.project)
         sealing = services.spool.sealing(job.id)
         book = Book(services.spool.book(job.id), apis, job.id.encode(), sealing)

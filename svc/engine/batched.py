@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from svc.engine.load import at_most, orders_of
-from svc.engine.plans import Plan
+from svc.engine import planned_calls
+from svc.engine.setup import Choice, chosen
 from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
-from svc.pins import LATEST, PINS
 from svc.providers import Provider, Router
-from svc.schemas import DEFAULT_PROJECT, DecisionRequest, PlanField
+from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import PurseOf, nobody_pays
 
 
@@ -45,28 +44,30 @@ class BatchPlanner:
 
         `model` is what the request has, if anything, and `api_key` the id of its key. Raises
         `InvalidRequest` where a provider has no Batch API, or a budget in dollars stands, and
-        `ModelUnavailable`.
+        what `chosen` raises.
         """
         if self._purse_of(request.project or DEFAULT_PROJECT, api_key, None) is not None:
             raise InvalidRequest(
                 "batch: the project or the API key has a budget in dollars, which does not count "
                 "the calls of batches; hand the job in without batch"
             )
-        name = request.config or LATEST
-        config = self._latest if name == LATEST else name
-        if model is None:
-            model = self._router.default(PINS[config], named=request.config is not None)
-        self.plan(request, PlanField().deserialize(model), config)
-        return {"model": model, "config": config}
+        choice = self._chosen(request)
+        model = choice.plan.models[0] if model is None else model
+        return {"model": model, "config": choice.pin.name}
 
-    def plan(self, request: DecisionRequest, plan: Plan, config: str) -> BatchPlan:
-        """Who answers a request by a plan. Raises `InvalidRequest` as `settled` does."""
-        models = [self._router.resolve(model_id) for model_id in plan.models]
-        providers = {one.provider: self._router.provider(one) for one in models}
-        for provider in providers.values():
-            self._check(provider)
-        calls = at_most(request, PINS[config], orders_of(request.debias)).calls
-        return BatchPlan(tuple(one.id for one in models), providers, int(calls) * len(models))
+    def plan(self, request: DecisionRequest) -> BatchPlan:
+        """Who answers a request. Raises as `settled` does, but for budgets."""
+        choice = self._chosen(request)
+        providers = {one.provider: self._router.provider(one) for one in choice.models}
+        orders = planned_calls.orders_of(choice.debias)
+        calls = planned_calls.of_stages(request, len(choice.models), orders)
+        return BatchPlan(tuple(one.id for one in choice.models), providers, calls)
+
+    def _chosen(self, request: DecisionRequest) -> Choice:
+        choice = chosen(self._router, self._latest, request)
+        for model in choice.models:
+            self._check(self._router.provider(model))
+        return choice
 
     def _check(self, provider: Provider) -> None:
         if provider.no_batches:

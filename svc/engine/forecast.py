@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc.deadline import Deadline
-from svc.engine.load import Load, at_most, of_row, orders_of
+from svc.engine import planned_calls
+from svc.engine.load import Load, at_most, of_row
 from svc.engine.setup import chosen
 from svc.errors import InvalidRequest
 from svc.pins import Pin
@@ -85,13 +86,12 @@ class Forecaster:
 
     @property
     def _orders(self) -> int:
-        return orders_of(self.debias)
+        return planned_calls.orders_of(self.debias)
 
     @property
     def calls(self) -> int:
         """The calls of a row of which nothing is skipped or answered by a rule."""
-        most = at_most(self.request, self.pin, self._orders)
-        return int(most.calls) * len(self.models)
+        return planned_calls.of_stages(self.request, len(self.models), self._orders)
 
     def forecast(self, sample: Sequence[Any], rows: int, deadline: Deadline) -> Forecast:
         """What so many rows take, by a sample of their states; without one, by the questions alone.

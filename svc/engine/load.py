@@ -46,11 +46,6 @@ def of_row(request: DecisionRequest, pin: Pin, orders: int, deadline: Deadline) 
     return _of_groups(request, pin, orders, [*first, *_stages(request, 1)])
 
 
-def orders_of(debias: bool | str | None) -> int:
-    """In how many orders of the options questions are asked at most."""
-    return 1 if debias is False else 2
-
-
 def at_most(request: DecisionRequest, pin: Pin, orders: int) -> Load:
     """The same where no question is skipped or answered by a rule."""
     return _of_groups(request, pin, orders, _stages(request, 0))

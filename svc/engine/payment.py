@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from svc.engine.calls import Call, Outcome
 from svc.errors import InvalidRequest
 from svc.phrases import quoted
-from svc.providers import Provider, charged_usd, most_usd, price_before, price_variable
+from svc.providers import Provider, Router, charged_usd, most_usd, price_before, price_variable
 from svc.records import Model
 from svc.spending import Purse
 
 
-def check_price(purse: Purse, provider: Provider, model: Model) -> None:
+def check_prices(purse: Purse | None, router: Router, models: Iterable[Model]) -> None:
     """Raise `InvalidRequest` where a hard budget counts and nobody knows what calls will cost."""
-    if purse.hard and price_before(provider, model.name) is None:
-        raise InvalidRequest(
-            f"a budget bounds the cost of this request, and the price of {quoted(model.id)} is not "
-            f"known; its operator can set {price_variable(provider)}"
-        )
+    if purse is None or not purse.hard:
+        return
+    for model in models:
+        provider = router.provider(model)
+        if price_before(provider, model.name) is None:
+            raise InvalidRequest(
+                f"a budget bounds the cost of this request, and the price of {quoted(model.id)} is "
+                f"not known; its operator can set {price_variable(provider)}"
+            )
 
 
 def paid(

@@ -8,6 +8,11 @@ from svc.errors import InvalidRequest
 from svc.schemas import DecisionRequest
 
 
+def orders_of(debias: bool | str) -> int:
+    """In how many orders of the options questions are asked at most."""
+    return 2 if debias else 1
+
+
 def check(request: DecisionRequest, members: int, orders: int) -> None:
     """Raise `InvalidRequest` where a request would take more calls than one may."""
     calls = of_explain(request) + of_stages(request, members, orders)

@@ -9,7 +9,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger
-from svc.engine.payment import check_price
+from svc.engine.payment import check_prices
 from svc.engine.plans import CHAIN, Plan
 from svc.learning import Knowledge
 from svc.pins import LATEST, PINS, Pin
@@ -71,7 +71,7 @@ def chosen(router: Router, latest: str, request: DecisionRequest) -> Choice:
         for model in models:
             router.check_strict(model)
     debias = pin.debias if request.debias is None else request.debias
-    planned_calls.check(request, len(models), 2 if debias else 1)
+    planned_calls.check(request, len(models), planned_calls.orders_of(debias))
     return Choice(pin, plan, models, debias)
 
 
@@ -105,9 +105,7 @@ class SetupMaker:
         choice = chosen(self.router, self.latest, request)
         project = request.project or DEFAULT_PROJECT
         purse = self.purse_of(project, api_key, job)
-        if purse is not None:
-            for model in choice.models:
-                check_price(purse, self.router.provider(model), model)
+        check_prices(purse, self.router, choice.models)
         aggregated = any(self.router.provider(model).aggregator for model in choice.models)
         return Setup(
             request,
