@@ -55,6 +55,11 @@ _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?")
 _VISIBLE = re.compile(r"[!-~]+")
 
 
+def provider_variable(name: str, what: str) -> str:
+    """The variable that sets `what` of the provider of this name, `URL` for example."""
+    return f"SVC_PROVIDER_{name.upper()}_{what}"
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderOverride:
     """The variables `SVC_PROVIDER_<NAME>_...` of one provider, None where one is not set.

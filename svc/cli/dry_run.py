@@ -14,6 +14,7 @@ from svc.cli.server import Server
 from svc.cli.tables import dollars, table
 from svc.errors import ApiError, SvcError
 from svc.jsontext import JsonObject
+from svc.settings import provider_variable
 
 PATH = "/v1/forecast"
 _HEAD = ("model", "calls", "a minute", "time", "dollars")
@@ -110,6 +111,6 @@ def _dollars(cost_usd: float | None) -> str:
 
 def _missing(forecast: JsonObject) -> list[str]:
     return [
-        f"No price is known at {name}; SVC_PROVIDER_{name.upper()}_PRICE sets it."
+        f"No price is known at {name}; {provider_variable(name, 'PRICE')} sets it."
         for name in forecast["without_price"]
     ]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from svc import limits
 from svc.errors import SettingsError
-from svc.settings import ProviderOverride, Settings
+from svc.settings import ProviderOverride, Settings, provider_variable
 
 AGGREGATOR = "openrouter"
 
@@ -71,7 +71,7 @@ class Provider:
             return ""
         return (
             f"no Batch API of provider {self.name!r} is known; where it has OpenAI's, set "
-            f"SVC_PROVIDER_{self.name.upper()}_BATCH=1"
+            f"{provider_variable(self.name, 'BATCH')}=1"
         )
 
     def batched(self) -> Provider:
@@ -230,7 +230,7 @@ def exposed_keys(settings: Settings, catalog: Mapping[str, Provider]) -> list[tu
 def _variable_of_key(name: str, settings: Settings) -> str:
     override = settings.providers.get(name)
     if override is not None and override.key is not None:
-        return f"SVC_PROVIDER_{name.upper()}_KEY"
+        return provider_variable(name, "KEY")
     hosted = _AGGREGATOR if name == AGGREGATOR else _HOSTED[name]
     return hosted.variable
 
@@ -242,7 +242,7 @@ def how_to_configure(name: str) -> str:
     if name in _HOSTED:
         return f"set {_HOSTED[name].variable}"
     if re.fullmatch(r"[a-z0-9_]+", name):
-        return f"set SVC_PROVIDER_{name.upper()}_URL"
+        return f"set {provider_variable(name, 'URL')}"
     return "a provider's name has only the characters a-z, 0-9 and _"
 
 
@@ -311,7 +311,7 @@ def _batch(provider: Provider, wanted: bool | None) -> BatchTerms | None:
 def _custom(name: str, override: ProviderOverride) -> Provider:
     if override.url is None:
         raise SettingsError(
-            f"SVC_PROVIDER_{name.upper()}_...: no provider {name!r} is built in; "
-            f"SVC_PROVIDER_{name.upper()}_URL must be set too"
+            f"{provider_variable(name, '...')}: no provider {name!r} is built in; "
+            f"{provider_variable(name, 'URL')} must be set too"
         )
     return _overridden(Provider(name, override.url), override)

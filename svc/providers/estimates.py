@@ -14,6 +14,7 @@ from svc.providers.failures import (
 from svc.providers.prices import cost_usd, price_of
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
+from svc.settings import provider_variable
 
 # Tokenizers make about four bytes of a Latin script a token, and fewer of numbers and code.
 TOKEN_BYTES = 3
@@ -28,7 +29,7 @@ _MAY_BE_CHARGED = (BadReply, UnusableLogprobs, CallTimedOut, Cancelled)
 
 def price_variable(provider: Provider) -> str:
     """The variable that says the price of a provider's models."""
-    return f"SVC_PROVIDER_{provider.name.upper()}_PRICE"
+    return provider_variable(provider.name, "PRICE")
 
 
 def price_before(provider: Provider, model_name: str) -> tuple[float, float] | None:
