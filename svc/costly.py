@@ -28,6 +28,17 @@ class _Key:
         self.turn, self.rested_at = threading.Lock(), 0.0
 
 
+@contextlib.contextmanager
+def _held(lock: threading.Lock | threading.Semaphore, deadline: Deadline) -> Iterator[None]:
+    """Hold it in the block. Raises `Timeout` where it is not free before the deadline."""
+    if not lock.acquire(timeout=max(0.0, deadline.left())):
+        raise Timeout("the request exceeded its deadline")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 class Places:
     """So many places of each key in this process, for what takes memory; who comes later waits."""
 
@@ -38,13 +49,8 @@ class Places:
     @contextlib.contextmanager
     def place(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
         """Have one in the block. Raises `Timeout` where none is free before the deadline."""
-        places = self._keys.setdefault(key_id, threading.Semaphore(self._each))
-        if not places.acquire(timeout=max(0.0, deadline.left())):
-            raise Timeout("the request exceeded its deadline")
-        try:
+        with _held(self._keys.setdefault(key_id, threading.Semaphore(self._each)), deadline):
             yield
-        finally:
-            places.release()
 
 
 class CostlyWork:
@@ -94,26 +100,26 @@ class CostlyWork:
         try:
             yield
         finally:
-            key = self._keys.setdefault(key_id, _Key())
-            noticed_s = max(0.0, self._processor() - began - unnoticed_s)
-            key.rested_at = max(key.rested_at, self._clock()) + self._pause * noticed_s
+            self._rest(key_id, began, unnoticed_s)
 
     @contextlib.contextmanager
     def _turn(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
         # In one step: two threads never get two turns of one key.
         key = self._keys.setdefault(key_id, _Key())
-        if not key.turn.acquire(timeout=max(0.0, deadline.left())):
-            raise Timeout("the request exceeded its deadline")
-        try:
+        with _held(key.turn, deadline):
             self._sleep(max(0.0, min(key.rested_at - self._clock(), deadline.left())))
             deadline.check()
             began = self._processor()
             try:
                 yield
             finally:
-                noticed_s = max(0.0, self._processor() - began - self._unnoticed_s)
-                # Without keys there is nobody else to leave the processor to.
-                pause = 0.0 if key_id is None else self._pause
-                key.rested_at = self._clock() + pause * noticed_s
-        finally:
-            key.turn.release()
+                self._rest(key_id, began, self._unnoticed_s)
+
+    def _rest(self, key_id: str | None, began: float, unnoticed_s: float) -> None:
+        """Make the key wait for what this thread took of the processor since it `began`."""
+        # Without keys there is nobody else to leave the processor to.
+        if key_id is None:
+            return
+        noticed_s = max(0.0, self._processor() - began - unnoticed_s)
+        key = self._keys.setdefault(key_id, _Key())
+        key.rested_at = max(key.rested_at, self._clock()) + self._pause * noticed_s
