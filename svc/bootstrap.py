@@ -353,9 +353,9 @@ def _with_room(sizes: ProjectSizes, know: Know) -> Know:
 def _series(budgets: Budgets) -> Iterable[BudgetSeries]:
     """The budgets as the metrics show them."""
     for state in budgets.states():
-        budget, taken = state.budget, state.spent + state.reserved
+        budget = state.budget
         series = (budget.scope.value, budget.subject, budget.per.value)
-        yield series, budget.limit / NANO, taken / NANO
+        yield series, budget.limit / NANO, state.taken / NANO
 
 
 def _quota(budget: CallBudget, limit: int | None) -> Callable[[], int] | None:

@@ -174,12 +174,11 @@ def _fields(state: BudgetState) -> JsonObject:
 def _row(state: BudgetState) -> tuple[str, ...]:
     budget = state.budget
     amounts = (budget.limit, state.spent, state.reserved)
-    used = (state.spent + state.reserved) / budget.limit
     return (
         _named(budget),
         budget.per,
         *(dollars(amount / NANO) for amount in amounts),
-        f"{used:.1%}",
+        f"{state.taken / budget.limit:.1%}",
         "refuses" if budget.hard else "warns only",
         f"{budget.warn_at:.0%}",
     )

@@ -116,6 +116,11 @@ class BudgetState:
     spent: int
     reserved: int
 
+    @property
+    def taken(self) -> int:
+        """What is not left of it."""
+        return self.spent + self.reserved
+
 
 _OF_BUDGETS = "SELECT scope, subject, per, nanodollars, hard, warn_at FROM budgets"
 _OF_JOBS = (

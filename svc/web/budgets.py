@@ -64,7 +64,7 @@ def _sees(access: Access, state: BudgetState) -> bool:
 
 
 def _shown(state: BudgetState, now: float) -> JsonObject:
-    budget, taken = state.budget, state.spent + state.reserved
+    budget = state.budget
     return {
         "scope": budget.scope,
         "subject": budget.subject,
@@ -72,9 +72,9 @@ def _shown(state: BudgetState, now: float) -> JsonObject:
         "limit_usd": budget.limit / NANO,
         "spent_usd": state.spent / NANO,
         "reserved_usd": max(0, state.reserved) / NANO,
-        "left_usd": max(0, budget.limit - taken) / NANO,
+        "left_usd": max(0, budget.limit - state.taken) / NANO,
         "hard": budget.hard,
         "warn_at": budget.warn_at,
-        "warns": taken >= budget.warn_at * budget.limit,
+        "warns": state.taken >= budget.warn_at * budget.limit,
         "renews_at": int(budget.per.renews_at(now) * 1000),
     }

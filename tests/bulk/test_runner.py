@@ -18,7 +18,7 @@ from svc.bulk.runner import SPARE_THREADS
 from svc.store import ApiKeys, ProjectSizes
 from svc.store.keys import NewKey
 from tests.bulk.conftest import WAIT_S, World, until
-from tests.scripted import Behaviour, Json, Reply, error
+from tests.scripted import Behaviour, Handler, Json, Reply, error
 from tests.web.models import ANIMAL, PREFERS_CATS, reply_to
 
 Make = Callable[..., World]
@@ -138,15 +138,20 @@ def test_a_small_job_is_not_stuck_behind_a_large_one(world: Make) -> None:
         one.client.post(f"/v1/batch/{large}/cancel")
 
 
-def test_a_job_whose_rows_take_long_leaves_threads_to_others(world: Make) -> None:
-    gate = Gate()
+def dogs_wait(gate: Gate) -> Handler:
+    """Rows about dogs wait at the gate, and the others are answered at once."""
 
     def answers(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
         if "Dog" in prompt(body):
             return gate(body, n, headers)
         return Reply(reply_to(PREFERS_CATS, body))
 
-    one = world(answers)
+    return answers
+
+
+def test_a_job_whose_rows_take_long_leaves_threads_to_others(world: Make) -> None:
+    gate = Gate()
+    one = world(dogs_wait(gate))
     slow, fast = one.submit(40, about="Dog"), one.submit(20)
     with one.running():
         one.ended(fast)
@@ -157,13 +162,7 @@ def test_a_job_whose_rows_take_long_leaves_threads_to_others(world: Make) -> Non
 
 def test_many_jobs_of_a_key_whose_rows_take_long_leave_threads_to_other_keys(world: Make) -> None:
     gate = Gate()
-
-    def answers(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
-        if "Dog" in prompt(body):
-            return gate(body, n, headers)
-        return Reply(reply_to(PREFERS_CATS, body))
-
-    one = world(answers)
+    one = world(dogs_wait(gate))
     keys = ApiKeys(one.services.database)
     many, few = keys.create("many", 600), keys.create("few", 600)
     assert many is not None and few is not None
