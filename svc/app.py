@@ -73,9 +73,9 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     stored = services.decisions.any_of
     auth.register(app, services.keys, shared.buckets, shared.turns, *rules, stored=stored)
     error_handlers.register(app)
-    kept = repeats.Repeats(services.kept, shared.repeats, services.database.salt)
-    repeated = decorators.once(kept)
-    app.register_blueprint(decide.blueprint(services.core.engine, repeated))
+    decided, salt = services.decisions, services.database.salt
+    repeated = decorators.once(repeats.Repeats(services.kept, decided, shared.repeats, salt))
+    app.register_blueprint(decide.blueprint(services.core.engine, repeated, decided))
     app.register_blueprint(systemone.blueprint(services.core.engine, repeated))
     app.register_blueprint(dialects.blueprint(services.core.engine, repeated))
     jobs = job_desk.JobDesk(

@@ -25,6 +25,11 @@ _BYTE_ORDER_MARK = "\ufeff"
 # How half of a surrogate pair begins, which JSON can only write so.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
+# What a terminal obeys, or shows otherwise than in order: controls, and marks of direction.
+_HIDDEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+
 # A JSON object that was read from somewhere, or is to be sent.
 JsonObject = dict[str, Any]
 
@@ -126,6 +131,11 @@ def dumps(value: Any) -> str:
     except TypeError:
         # A Literal is inside.
         return _dump(value)
+
+
+def visible(text: str) -> str:
+    """Lines of JSON, with escapes for the characters in its texts that a terminal would obey."""
+    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def as_text(value: Any) -> str:

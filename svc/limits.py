@@ -49,6 +49,9 @@ CHOICE_OPTIONS = (2, 255)
 LOGPROBS_OPTIONS = 20
 VERBAL_TOP_LABELS = 5
 
+# Those of all questions of a request together, and the levels of scores.
+ALL_OPTIONS = 20_000
+
 # The other question types. The lengths are of an extracted text.
 MULTI_OPTIONS = (1, 20)
 SCORE_LEVELS = (2, 20)

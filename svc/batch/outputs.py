@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from svc import files
+from svc import files, jsontext
 from svc.batch.inputs import STANDARD
 from svc.errors import SettingsError
 from svc.phrases import reason, visible
@@ -80,7 +80,7 @@ def open_output(
         if regular and any(os.path.samestat(status, one) for one in read):
             raise SettingsError(f"{name} is also read from; name another file")
         if path == STANDARD or not regular:
-            return Stream(fd, name)
+            return Terminal(fd, name) if os.isatty(fd) else Stream(fd, name)
         return _resumed(path, fd, run, restart, count or _count)
     except BaseException:
         os.close(fd)
@@ -112,6 +112,13 @@ class Stream:
 
     def _failure(self, error: OSError) -> SettingsError:
         return SettingsError(f"{self.name}: cannot write: {reason(error)}")
+
+
+class Terminal(Stream):
+    """A terminal: characters that it would obey, or not show, are written as JSON escapes."""
+
+    def write(self, data: bytes) -> None:
+        Stream.write(self, jsontext.visible(data.decode()).encode())
 
 
 class Appended(Stream):

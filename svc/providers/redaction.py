@@ -6,7 +6,9 @@ every run of it that stands in what was sent taken out, and codes only where the
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -57,7 +59,7 @@ class Redactor:
         """The words in one line of at most 300 characters; under `privacy: strict` none."""
         if self._call.deny_data_collection or not words:
             return ""
-        plain = _ESCAPE.sub(_unescaped, words[: 4 * MESSAGE_CHARS])
+        plain = _normal(html.unescape(_ESCAPE.sub(_unescaped, words[: 4 * MESSAGE_CHARS])))
         line = " ".join(_ENCODED.sub(REMOVED, plain).split())
         line = printable(line[:MESSAGE_CHARS])
         # Every second piece is a known word, which stays.
@@ -73,7 +75,7 @@ class Redactor:
 
     def echoes(self, words: str) -> bool:
         """Whether the words stand in what was sent, so that they may not be the provider's own."""
-        return _fold(words) in self._sent()
+        return _fold(_normal(words)) in self._sent()
 
     def _without_runs(self, line: str) -> str:
         sent, folded = self._sent(), _fold(line)
@@ -98,7 +100,7 @@ class Redactor:
     def _sent(self) -> str:
         if self._text is None:
             parts = [*_texts(self._call.words), self._key or ""]
-            self._text = _fold(" ".join(" ".join(parts).split()))
+            self._text = _fold(_normal(" ".join(" ".join(parts).split())))
         return self._text
 
 
@@ -113,6 +115,11 @@ def _unescaped(escape: re.Match[str]) -> str:
     if len(name) > 1:
         return chr(int(name[1:], 16))
     return " " if name.isalpha() else name
+
+
+def _normal(text: str) -> str:
+    """The text with letters as they usually are, and not full-width or in bold for example."""
+    return unicodedata.normalize("NFKC", text)
 
 
 def _fold(text: str) -> str:

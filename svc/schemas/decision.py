@@ -243,11 +243,16 @@ def _load_question(key: str, body: Any) -> Question:
 
 
 def check_size(questions: Mapping[str, Question]) -> None:
-    """Raise `ValidationError` for too many conditions, or too long texts, of all questions."""
+    """Raise `ValidationError` for too many conditions or options, or too long texts, of all."""
     conditions = sum(len(question.conditions) for question in questions.values())
     if conditions > limits.CONDITIONS:
         raise ValidationError(
             f"hold {conditions:,} conditions, at most {limits.CONDITIONS:,} are allowed"
+        )
+    options = sum(len(question.option_names) for question in questions.values())
+    if options > limits.ALL_OPTIONS:
+        raise ValidationError(
+            f"hold {options:,} options, at most {limits.ALL_OPTIONS:,} are allowed"
         )
     total = sum(len(key) + sum(map(len, question.texts)) for key, question in questions.items())
     if total > limits.QUESTION_TEXT_CHARS:

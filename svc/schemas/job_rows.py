@@ -34,6 +34,9 @@ _FIELDS = JobRowSchema().fields
 # A state in a row of so many characters is never too long, though numbers may be written longer.
 _SHORT_CHARS = limits.STATE_CHARS // 8
 
+# JSON writes a character with twelve at most, and beside its state a row has few.
+_LONGEST_CHARS = 12 * limits.STATE_CHARS + 100_000
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedRows:
@@ -71,6 +74,9 @@ def checked(rows: list[Any]) -> CheckedRows:
 def _parsed(given: Any) -> tuple[JsonObject, str]:
     """A row and its JSON, from a line of JSON or from a value that was parsed before."""
     if isinstance(given, bytes):
+        if len(given) > _LONGEST_CHARS:
+            # Parsing it would take as much again as all of the body may cost.
+            raise _too_long(len(given), "bytes")
         try:
             row = jsontext.loads(given, "the line", one_line=True)
         except InvalidJson as error:
@@ -81,9 +87,15 @@ def _parsed(given: Any) -> tuple[JsonObject, str]:
             text = _dumped(row)
     else:
         row, text = given, _dumped(given)
+        if len(text) > _LONGEST_CHARS:
+            raise _too_long(len(text), "characters")
     if not isinstance(row, dict):
         raise ValidationError("must be an object")
     return row, text
+
+
+def _too_long(size: int, units: str) -> ValidationError:
+    return ValidationError(f"has {size:,} {units} as JSON, at most {_LONGEST_CHARS:,} are allowed")
 
 
 def _dumped(value: Any) -> str:

@@ -7,7 +7,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -27,8 +27,10 @@ from svc.store.audit_pages import (
 )
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
+from svc.store.kept_answers import KeptAnswer
 from svc.store.project_sizes import JOB_ROW_BYTES, ROW_BYTES, Room, full
 from svc.store.rows import insert
+from svc.store.shown import SHOWN, Shape, shown
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
 
@@ -78,6 +80,7 @@ _NEWEST = (
     "SELECT value AS ref, (SELECT id FROM decisions WHERE project = ?1 AND ref = value "
     "ORDER BY seq DESC LIMIT 1) AS id FROM json_each(?2)"
 )
+_SHOWN = f"SELECT {SHOWN}, ? AS debiased FROM decisions WHERE id = ?"
 _ROW = "SELECT seq, same_as FROM decisions WHERE id = ?"
 _ANY = "SELECT 1 FROM decisions WHERE project = ? LIMIT 1"
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
@@ -93,6 +96,7 @@ class _Item(NamedTuple):
     tags: str | None
     digest: bytes | None
     row: jobs.JobRow | None
+    kept: KeptAnswer | None
 
 
 class Decisions(AuditPages):
@@ -114,16 +118,22 @@ class Decisions(AuditPages):
         # then are deleted.
         self._span, self._swept = 0, False
 
-    def add(self, decision: Decision, row: jobs.JobRow | None = None) -> str:
+    def add(
+        self,
+        decision: Decision,
+        row: jobs.JobRow | None = None,
+        kept: KeptAnswer | None = None,
+    ) -> str:
         """Store `decision`; its new id, above every other in the file, once it is durable.
 
-        With it is stored that it answers a job's `row`; one that is settled already is refused.
+        With it is stored that it answers a job's `row`; one that is settled already is refused. And
+        so is what is `kept` for repeats, with its id.
         Raises `ProjectFull` and `StorageError`.
         """
         # Encoded here, not in the writer's thread, which all decisions share.
         columns, answers, readings, images, tags = _encode(decision)
         digest = digest_of(decision, answers, readings)
-        item = _Item(decision, columns, (answers, readings), images, tags, digest, row)
+        item = _Item(decision, columns, (answers, readings), images, tags, digest, row, kept)
         ulid = self._database.write_grouped(self._insert, item)
         if ulid is None:
             raise full(decision.project)
@@ -137,6 +147,11 @@ class Decisions(AuditPages):
         """The decision with this id. Raises `StorageError`."""
         found, _ = self.several([decision_id])
         return found.get(decision_id)
+
+    def shown(self, decision_id: str, debiased: bool, shape: Shape) -> str | None:
+        """The JSON of the decision with this id, None for no such. Raises `StorageError`."""
+        rows = self._database.rows(_SHOWN, debiased, ids.parse(decision_id))
+        return shown(rows[0], shape) if rows else None
 
     def several(
         self, decision_ids: Iterable[str], most_chars: float = math.inf
@@ -184,7 +199,7 @@ class Decisions(AuditPages):
         recent: _Recent = {}
         room = Room(connection)
         stored: list[bytes | None] = []
-        rows, answered, counted, of_jobs = [], [], [], []
+        rows, answered, counted, of_jobs, kept = [], [], [], [], []
         for ulid, item in zip(ulids, items, strict=True):
             decision = item.decision
             same_as = self._contents.find(connection, item.digest)
@@ -203,6 +218,8 @@ class Decisions(AuditPages):
             counted.append(decision)
             if item.row is not None:
                 of_jobs.append((item.row, ulid, decision))
+            if item.kept is not None:
+                kept.append(replace(item.kept, decision_id=ids.text(ulid)))
             answered += [
                 (decision.project, row, question.top, question.confidence)
                 for row, question in zip(question_ids, decision.questions, strict=True)
@@ -210,6 +227,8 @@ class Decisions(AuditPages):
             ]
         insert(connection, _INSERT, rows)
         jobs.answered(connection, created_at, of_jobs)
+        if kept:
+            kept_answers.keep(connection, kept, created_at)
         self._note(connection, stored, items)
         self._asked.note(connection, recent, created_at)
         weeks.add(connection, weeks.number(created_at), answered)

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from svc import jsontext
-from svc.jsontext import JsonObject
-from svc.store import ids
-from svc.store.audit_pages import ANSWERS
+from svc.store.shown import SHOWN, Shape, shown
 
 # What a line of results has beside the row's id and its decision or error.
 _LINE_BYTES = 40
 
-# Makes JSON of a decision from its fields, and from its answers and tags as JSON.
-Shape = Callable[[JsonObject, str, str | None], str]
-
-# The fields of a decision that its caller reads, in their order.
-_SHOWN = (
-    *("ref", "model", "mode", "latency_ms", "cost_usd", "cached", "debiased", "project"),
-    "config",
-)
 _RESULTS = f"""
-SELECT job_rows.row, job_rows.id AS row_id, error, debiased, decisions.id AS ulid, {ANSWERS}, tags,
-       ref, model, mode, latency_ms, cost_usd, cached, project, config
+SELECT job_rows.row, job_rows.id AS row_id, error, debiased, {SHOWN}
 FROM job_rows LEFT JOIN decisions ON decisions.seq = decision_seq
 WHERE job = ? AND row > ? ORDER BY row
 """
@@ -69,10 +57,5 @@ def page(
 
 
 def _result(row: sqlite3.Row, shape: Shape) -> RowResult:
-    decision = None
-    if row["ulid"] is not None:
-        fields = {name: row[name] for name in _SHOWN}
-        flags = {name: bool(row[name]) for name in ("cached", "debiased")}
-        shown = {"id": ids.text(row["ulid"]), **fields, **flags}
-        decision = shape(shown, row["answers"], row["tags"])
+    decision = None if row["ulid"] is None else shown(row, shape)
     return RowResult(row["row"], row["row_id"], decision, row["error"])

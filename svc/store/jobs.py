@@ -17,9 +17,10 @@ from svc.records import Decision
 from svc.store import job_results
 from svc.store.database import Database
 from svc.store.errors import TooManyJobs, UnknownJob
-from svc.store.job_results import RowResult, Shape
+from svc.store.job_results import RowResult
 from svc.store.kept_answers import KeptAnswer, keep
 from svc.store.project_sizes import JOB_ROW_BYTES, Room, free, full
+from svc.store.shown import Shape
 
 # What the id of a job begins with, and how many random bytes follow.
 ID_PREFIX, ID_BYTES = "job_", 12

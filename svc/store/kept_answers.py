@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
 from svc import limits
 from svc.store.database import Database
+from svc.store.project_sizes import KEPT_ROW_BYTES, Room, free, full
 
 # What may be deleted besides as much again as comes, so that the old is gone in the end.
 _SWEPT = 16
 
-_FIND = "SELECT place, sent, answer, decision_id FROM kept_answers WHERE place = ? AND kept_at > ?"
-_KEEP = (
-    "INSERT OR REPLACE INTO kept_answers (place, sent, answer, decision_id, kept_at) "
-    "VALUES (?, ?, ?, ?, ?)"
-)
+_COLUMNS = "place, sent, answer, project, decision_id, debiased"
+_FIND = f"SELECT {_COLUMNS} FROM kept_answers WHERE place = ? AND kept_at > ?"
+_KEEP = f"INSERT INTO kept_answers ({_COLUMNS}, kept_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DELETED = "RETURNING project, coalesce(length(answer), 0)"
+_REPLACE = f"DELETE FROM kept_answers WHERE place = ? {_DELETED}"
 _FORGET = (
     "DELETE FROM kept_answers WHERE rowid IN "
-    "(SELECT rowid FROM kept_answers WHERE kept_at <= ? ORDER BY kept_at LIMIT ?)"
+    f"(SELECT rowid FROM kept_answers WHERE kept_at <= ? ORDER BY kept_at LIMIT ?) {_DELETED}"
 )
 
 
@@ -28,13 +30,17 @@ _FORGET = (
 class KeptAnswer:
     """The body of the answer to a request, by hashes of whose request it was and of what was sent.
 
-    `answer` is None where the answer may not be kept, and `decision_id` then names its decision.
+    `answer` is None where it is made again from what is stored: of the decision that `decision_id`
+    names, and whether it was `debiased`, which stands nowhere else. Where that is None too, it may
+    not be given again. It counts in what `project` fills, None for no project.
     """
 
     place: bytes
     sent: bytes
     answer: bytes | None
+    project: str | None = None
     decision_id: str | None = None
+    debiased: bool | None = None
 
 
 class KeptAnswers:
@@ -51,28 +57,50 @@ class KeptAnswers:
         return KeptAnswer(*rows[0]) if rows else None
 
     def keep(self, answer: KeptAnswer) -> None:
-        """Keep an answer, in place of an older one. Raises `StorageError`."""
-        self._database.write_grouped(self._insert, answer)
+        """Keep an answer, in place of an older one. Raises `ProjectFull` and `StorageError`."""
+        if not self._database.write_grouped(self._insert, answer):
+            raise full(answer.project or "")
 
     def _insert(
         self, connection: sqlite3.Connection, answers: Sequence[KeptAnswer]
-    ) -> Sequence[None]:
-        keep(connection, answers, self._now())
-        return [None] * len(answers)
+    ) -> Sequence[bool]:
+        return keep(connection, answers, self._now())
 
     def _now(self) -> int:
         return int(self._clock() * 1000)
 
 
-def keep(connection: sqlite3.Connection, answers: Sequence[KeptAnswer], now_ms: int) -> None:
-    """Keep answers, in place of older ones, inside the transaction of what they tell of."""
-    connection.executemany(_KEEP, [(*astuple(answer), now_ms) for answer in answers])
+def keep(
+    connection: sqlite3.Connection, answers: Sequence[KeptAnswer], now_ms: int
+) -> Sequence[bool]:
+    """Keep answers, in place of older ones, inside the transaction of what they tell of.
+
+    Of each whether it fits into the room of its project; others are not kept.
+    """
     forget_old(connection, now_ms, 2 * len(answers) + _SWEPT)
+    room, kept = Room(connection), []
+    for answer in answers:
+        _delete(connection, _REPLACE, (answer.place,))
+        row_bytes = KEPT_ROW_BYTES + len(answer.answer or b"")
+        fits = answer.project is None or room.takes(answer.project, row_bytes=row_bytes)
+        if fits:
+            connection.execute(_KEEP, (*astuple(answer), now_ms))
+        kept.append(fits)
+    return kept
 
 
 def forget_old(connection: sqlite3.Connection, now_ms: int, most: int) -> None:
     """Delete at most so many answers that are kept no longer, the oldest first."""
-    connection.execute(_FORGET, (_too_old(now_ms), most))
+    _delete(connection, _FORGET, (_too_old(now_ms), most))
+
+
+def _delete(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> None:
+    freed: Counter[str] = Counter()
+    for project, size in connection.execute(statement, values).fetchall():
+        if project is not None:
+            freed[project] += KEPT_ROW_BYTES + size
+    for project, size in freed.items():
+        free(connection, project, size)
 
 
 def _too_old(now_ms: int) -> int:

@@ -259,6 +259,13 @@ CREATE TABLE budget_spending (
 ALTER TABLE jobs ADD COLUMN nanodollars INTEGER;
 """
 
+# Whose room an answer takes that is kept for repeats, NULL for nobody's; and of one that is made
+# again from its decision, what is not stored there.
+_KEPT_DECISIONS = """
+ALTER TABLE kept_answers ADD COLUMN project TEXT;
+ALTER TABLE kept_answers ADD COLUMN debiased INTEGER;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -269,7 +276,7 @@ def shipped() -> tuple[Migration, ...]:
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
-    added += [_BUDGETS]
+    added += [_BUDGETS, _KEPT_DECISIONS]
     return (schema, *added)
 
 

@@ -1,4 +1,6 @@
-"""How many bytes the decisions and the jobs' rows of a project may fill, and how many they do.
+"""How many bytes a project may fill, and how many it does.
+
+Its decisions count, the rows of its jobs, and the answers that are kept for repeats.
 
 Only projects with a limit are counted.
 """
@@ -20,6 +22,9 @@ ROW_BYTES = 600
 # What a row of a job fills beside the caller's id and the error, if it has one.
 JOB_ROW_BYTES = 50
 
+# What an answer that is kept for repeats fills beside itself.
+KEPT_ROW_BYTES = 150
+
 # How old the knowledge may be of which projects are full.
 LOOKED_AT_EVERY_S = 1.0
 
@@ -35,7 +40,8 @@ _SET = (
     "+ coalesce(length(images), 0) + coalesce(length(CAST(tags AS BLOB)), 0) "
     "+ coalesce(length(CAST(ref AS BLOB)), 0) + :row), 0) + (SELECT coalesce(sum("
     "length(CAST(job_rows.id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) + :job_row), 0) "
-    "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) "
+    "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) + (SELECT coalesce("
+    "sum(coalesce(length(answer), 0) + :kept_row), 0) FROM kept_answers WHERE project = :project) "
     "FROM decisions WHERE project = :project "
     "ON CONFLICT (project) DO UPDATE SET max_bytes = excluded.max_bytes, bytes = excluded.bytes"
 )
@@ -43,7 +49,7 @@ _SET = (
 
 @dataclass(frozen=True, slots=True)
 class ProjectSize:
-    """The limit of a project, and what its decisions and rows of jobs fill, in bytes."""
+    """The limit of a project and what it fills, in bytes."""
 
     project: str
     max_bytes: int
@@ -65,7 +71,7 @@ class ProjectSizes:
 
         Raises `StorageError`.
         """
-        sizes = {"row": ROW_BYTES, "job_row": JOB_ROW_BYTES}
+        sizes = {"row": ROW_BYTES, "job_row": JOB_ROW_BYTES, "kept_row": KEPT_ROW_BYTES}
         values = {"project": project, "most": max_bytes, **sizes}
 
         def write(connection: sqlite3.Connection) -> None:

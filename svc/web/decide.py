@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from flask import Blueprint, g
 
 from svc.engine.decide import Engine
 from svc.jsontext import JsonObject
+from svc.records import Decision
 from svc.schemas import DecisionRequest, DecisionRequestSchema, DecisionResponseSchema
+from svc.store.decisions import Decisions
 from svc.web.decorators import MODEL_FAILURES, Decorator, body, fails, response
+from svc.web.repeats import ToKeep, has_secrets, take_over
 
 
-def blueprint(engine: Engine, once: Decorator) -> Blueprint:
+def blueprint(engine: Engine, once: Decorator, decisions: Decisions) -> Blueprint:
     """The route that answers typed questions about a state."""
     routes = Blueprint("decide", __name__)
 
@@ -30,7 +34,16 @@ def blueprint(engine: Engine, once: Decorator) -> Blueprint:
         access = g.access
         project = access.project(decision_request.project)
         decision_request = replace(decision_request, project=project)
-        g.decision = decision = engine.decide(decision_request, g.deadline, access.key_id)
+        to_keep = take_over()
+        keep = None if to_keep is None else partial(_keep, decisions, to_keep)
+        decision = engine.decide(decision_request, g.deadline, access.key_id, keep=keep)
+        g.decision = decision
         return decision.response()
 
     return routes
+
+
+def _keep(decisions: Decisions, to_keep: ToKeep, decision: Decision) -> str:
+    """Store a decision, and that repeats of its request get it."""
+    debiased = None if has_secrets(decision) else decision.debiased
+    return decisions.add(decision, kept=to_keep(None, decision.project, debiased=debiased))

@@ -24,6 +24,8 @@ from svc.store import (
     TooManyJobs,
     new_id,
 )
+from svc.web.decision_json import decision_json
+from svc.web.repeats import take_over
 
 HOUR_MS = 3_600_000
 
@@ -115,7 +117,7 @@ class JobDesk:
     def results(self, job_id: str, after: int) -> tuple[str, int | None]:
         """Lines of what became of rows, and the row that leads on. Raises `NotFound`."""
         self.get(job_id)
-        found, on = self._jobs.results(job_id, after, limits.PAGE_BYTES, _decision)
+        found, on = self._jobs.results(job_id, after, limits.PAGE_BYTES, decision_json)
         return "".join(map(_line, found)), on
 
 
@@ -140,18 +142,8 @@ def _new(given: JobRequest, project: str, key_id: str | None) -> Job:
 
 def _kept(shown: JsonObject) -> KeptAnswer | None:
     """What is kept for repeats, which is stored with the job: no repeat makes a second one."""
-    to_keep = g.get("to_keep")
-    return None if to_keep is None else to_keep(jsontext.dumps(shown).encode())
-
-
-def _decision(fields: JsonObject, answers: str, tags: str | None) -> str:
-    """The JSON of a decision as `POST /v1/decide` answers it."""
-    head = {"id": fields.pop("id")}
-    if ref := fields.pop("ref"):
-        head["ref"] = ref
-    given = "" if tags is None else f',"tags":{tags}'
-    rest = jsontext.dumps(fields)[1:-1]
-    return f'{jsontext.dumps(head)[:-1]}{given},{rest},"answers":{answers}}}'
+    to_keep = take_over()
+    return None if to_keep is None else to_keep(jsontext.dumps(shown).encode(), g.access.only)
 
 
 def _line(result: RowResult) -> str:

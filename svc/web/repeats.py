@@ -13,9 +13,17 @@ from flask import Response, g, request
 from svc import limits
 from svc.errors import InvalidRequest
 from svc.questions import Anything
+from svc.records import Decision
 from svc.shapes import TEXT
 from svc.sharing import NamedLocks
-from svc.store import KeptAnswer, KeptAnswers, StorageError
+from svc.store import (
+    KeptAnswer,
+    KeptAnswers,
+    ProjectFull,
+    StorageError,
+)
+from svc.store.decisions import Decisions
+from svc.web.decision_json import decision_json
 from svc.web.query import QuerySchema
 
 # The name of the header in the WSGI environment.
@@ -26,6 +34,11 @@ REPLAYED = "Idempotent-Replayed"
 
 _FORM = rf"[\x20-\x7e]{{1,{limits.IDEMPOTENCY_KEY_CHARS}}}"
 _ALLOWED = f"1 to {limits.IDEMPOTENCY_KEY_CHARS} printable ASCII characters"
+
+# The name in `g` of what makes a kept answer of the body of an answer and its project.
+_TO_KEEP = "to_keep"
+
+ToKeep = Callable[..., KeptAnswer]
 
 log = logging.getLogger(__name__)
 
@@ -53,27 +66,28 @@ class KeySchema(QuerySchema):
 class Repeats:
     """Answers requests that may be repeats of others, under way in any process or answered."""
 
-    def __init__(self, kept: KeptAnswers, locks: NamedLocks, salt: bytes) -> None:
+    def __init__(
+        self, kept: KeptAnswers, decisions: Decisions, locks: NamedLocks, salt: bytes
+    ) -> None:
         """`salt` goes into the hashes of what was sent."""
-        self._kept, self._locks, self._salt = kept, locks, salt
+        self._kept, self._decisions, self._locks, self._salt = kept, decisions, locks, salt
 
     def answer(self, sent: bytes, carry_out: Callable[[], Response], status: int = 200) -> Response:
         """The answer to this request, whose body is `sent`; an earlier one where it is a repeat.
 
-        `status` is that of a success. While `carry_out` runs, `g.to_keep` makes the body of an
-        answer what is kept of it, for those who store it together with what it tells of.
-        One like it that is under way is waited for. Raises `InvalidRequest` for a key that is not
-        valid or came with something else, and `Timeout`, besides what `carry_out` raises.
+        `status` is that of a success. One like it that is under way is waited for. Raises
+        `InvalidRequest` for a key that is not valid or came with something else, and `Timeout`,
+        besides what `carry_out` raises.
         """
         place, digest = self._place(request.environ[KEY]), self._hash(_content(sent))
         with self._locks.hold(place, g.deadline):
             kept = self._kept.find(place)
             if kept is not None:
-                return _replayed(kept, digest, status)
-            g.to_keep = partial(KeptAnswer, place, digest)
+                return self._replayed(kept, digest, status)
+            setattr(g, _TO_KEEP, partial(KeptAnswer, place, digest))
             response = carry_out()
             if response.status_code == status and not g.get("partly_failed", False):
-                self._keep(place, digest, response)
+                self._keep(response)
             return response
 
     def _place(self, key: str) -> bytes:
@@ -83,43 +97,60 @@ class Repeats:
         route = request.path.rstrip("/")
         return self._hash(f"{g.access.key_id or ''}\n{route}\n{key}".encode())
 
-    def _keep(self, place: bytes, digest: bytes, response: Response) -> None:
-        secret = _decision_with_secrets()
-        answer = response.get_data() if secret is None else None
+    def _keep(self, response: Response) -> None:
+        to_keep = take_over()
+        if to_keep is None:
+            # It was kept together with what it tells of.
+            return
+        decision: Decision | None = g.get("decision")
+        if decision is None:
+            # Callers of every project have no limit to get past.
+            kept = to_keep(response.get_data(), g.access.only)
+        elif has_secrets(decision):
+            kept = to_keep(None, decision.project, decision.id)
+        else:
+            kept = to_keep(response.get_data(), decision.project)
         try:
-            self._kept.keep(KeptAnswer(place, digest, answer, secret))
-        except StorageError as error:
+            self._kept.keep(kept)
+        except (StorageError, ProjectFull) as error:
             # The work is done and stored, and the caller shall have its answer.
             log.error("an answer could not be kept for repeats: %s", error.message)
+
+    def _replayed(self, kept: KeptAnswer, digest: bytes, status: int) -> Response:
+        if kept.sent != digest:
+            raise InvalidRequest(
+                "Idempotency-Key: the key came with another body before; send a new key with each "
+                "request that is not a repeat"
+            )
+        if kept.answer is None and kept.debiased is None:
+            raise InvalidRequest(
+                f"Idempotency-Key: the request was answered before, as {kept.decision_id}, and "
+                "values that were read from the input are not kept with privacy: strict; to have "
+                "it decided again, send a new key"
+            )
+        answer: str | bytes | None = kept.answer
+        if kept.debiased is not None:
+            answer = self._decisions.shown(kept.decision_id or "", kept.debiased, decision_json)
+        return Response(answer, status, {REPLAYED: "true"}, mimetype="application/json")
 
     def _hash(self, content: bytes) -> bytes:
         return hashlib.sha256(self._salt + content).digest()
 
 
+def take_over() -> ToKeep | None:
+    """Makes what is kept for repeats of this request, which the caller stores then; or None.
+
+    For those who store it together with what the answer tells of.
+    """
+    to_keep: ToKeep | None = g.pop(_TO_KEEP, None)
+    return to_keep
+
+
+def has_secrets(decision: Decision) -> bool:
+    """Whether the decision has values that were read from the input and may not be kept."""
+    return decision.is_strict and any(answer.extracted for answer in decision.answers.values())
+
+
 def _content(sent: bytes) -> bytes:
     """All that says what is asked for."""
     return b"\n".join((request.query_string, request.mimetype.encode(), sent))
-
-
-def _decision_with_secrets() -> str | None:
-    """The id of the decision of this request, where what it read from the input may not be kept."""
-    decision = g.get("decision")
-    if decision is None or not decision.is_strict:
-        return None
-    secret = any(answer.extracted for answer in decision.answers.values())
-    return decision.id if secret else None
-
-
-def _replayed(kept: KeptAnswer, digest: bytes, status: int) -> Response:
-    if kept.sent != digest:
-        raise InvalidRequest(
-            "Idempotency-Key: the key came with another body before; send a new key with each "
-            "request that is not a repeat"
-        )
-    if kept.answer is None:
-        raise InvalidRequest(
-            f"Idempotency-Key: the request was answered before, as {kept.decision_id}, and values "
-            "that were read from the input are not kept with privacy: strict; to have it decided "
-            "again, send a new key"
-        )
-    return Response(kept.answer, status, {REPLAYED: "true"}, mimetype="application/json")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,19 @@ def written(path: Path, *lines: bytes) -> None:
     for line in lines:
         output.write(line)
     output.close()
+
+
+def test_a_terminal_shows_what_it_would_obey_and_a_file_has_it_as_it_is(path: Path) -> None:
+    line = '{"line":1,"id":"\x9b31m\u202eé"}\n'
+    ours, theirs = pty.openpty()
+    output = open_output(os.ttyname(theirs), RUN, restart=False)
+    output.write(line.encode())
+    output.close()
+    shown = os.read(ours, 4_096).decode().replace("\r\n", "\n")
+    assert shown == '{"line":1,"id":"\\u009b31m\\u202eé"}\n'
+    assert json.loads(shown) == json.loads(line)
+    written(path, line.encode())
+    assert path.read_bytes() == line.encode()
 
 
 @pytest.fixture

@@ -25,6 +25,9 @@ def test_words_that_were_not_sent_stay():
         ("mot de passe: été", "invalid: \\u00e9t\\u00e9"),
         ("密码是猫", "无效 密码"),
         ("line one\n  line two", "invalid: line one line two"),
+        ("my PIN is 77", "invalid: &#80;&#x49;N &#55;7"),
+        ("my PIN is 77", "invalid: \uff30\uff29\uff2e \uff17\uff17"),
+        ("my \uff30\uff29\uff2e is 77", "invalid: PIN 77"),
     ],
 )
 def test_what_stands_in_the_prompt_is_taken_out(prompt, words):

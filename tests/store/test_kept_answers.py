@@ -1,7 +1,9 @@
 import sqlite3
 
+import pytest
+
 from svc import limits
-from svc.store import KeptAnswer, KeptAnswers
+from svc.store import KeptAnswer, KeptAnswers, ProjectFull, ProjectSizes
 from svc.store.decisions import Decisions
 from tests.store.records import record
 
@@ -44,6 +46,24 @@ def test_after_a_day_another_one_may_take_its_place(database):
     clock.now += DAY
     kept.keep(answer(b"a", b"other"))
     assert kept.find(b"a") == answer(b"a", b"other")
+
+
+def test_answers_count_in_what_their_project_fills_as_long_as_they_are_kept(database):
+    clock, sizes = Clock(), ProjectSizes(database)
+    kept = KeptAnswers(database, clock)
+    kept.keep(KeptAnswer(b"before", b"s", b"x" * 1_000, project="shop"))
+    sizes.set("shop", 3_000)
+    sizes.set("other", 3_000)
+    kept.keep(KeptAnswer(b"a", b"s", b"x" * 1_000, project="shop"))
+    with pytest.raises(ProjectFull, match="shop"):
+        kept.keep(KeptAnswer(b"b", b"s", b"x" * 1_000, project="shop"))
+    assert kept.find(b"b") is None
+    kept.keep(KeptAnswer(b"c", b"s", b"x" * 1_000))
+    filled = {one.project: one.bytes for one in sizes.all()}
+    assert filled["other"] == 0 and 2_000 < filled["shop"] < 2_500
+    clock.now += DAY
+    kept.keep(KeptAnswer(b"a", b"s", b"", project="shop"))
+    assert {one.project: one.bytes for one in sizes.all()}["shop"] < 250
 
 
 def test_old_ones_are_deleted_as_new_ones_come(database, path):

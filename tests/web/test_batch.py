@@ -111,6 +111,7 @@ def test_json_lines_and_one_object_are_the_same_job(app: Flask, client: FlaskCli
         ([{"id": "a", "state": "x", "tags": []}], "rows.1.tags: must be an object"),
         ([{"id": "a", "state": "x" * 150_001}], "rows.1.state: has 150,001 characters"),
         ([{"id": "a", "state": ["x" * 150_000]}], "rows.1.state: has 150,004 characters"),
+        ([{"id": "a", "state": "x" * 2_000_000}], "rows.1: has 2,000,021 characters as JSON, at"),
         (
             [{"id": "a", "state": "x"}, {"id": "b", "state": "x"}, {"id": "a", "state": "y"}],
             "rows.3.id: is the id of row 1 too",
@@ -131,6 +132,14 @@ def test_blanks_between_the_parts_of_a_row_take_no_memory(app: Flask, client: Fl
     answer = client.post("/v1/batch", data=lines, content_type="application/jsonl")
     file = app.extensions["svc"].spool.folder / answer.get_json()["id"]
     assert file.stat().st_size < 2_000
+
+
+def test_a_line_that_no_row_can_have_is_not_parsed(client: FlaskClient) -> None:
+    line = '{"id": "a", "state": [' + "0," * 450_000 + "0" * 1_000_000 + "]}"
+    lines = '{"questions": {"q": {"type": "noul", "instructions": "?"}}}\n' + line
+    answer = client.post("/v1/batch", data=lines, content_type="application/jsonl")
+    message = assert_error(answer, 422, "invalid_request")
+    assert f"rows.1: has {len(line):,} bytes as JSON, at most 1,900,000 are allowed" in message
 
 
 def test_only_the_first_rows_that_are_wrong_are_told(client: FlaskClient) -> None:

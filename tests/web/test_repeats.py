@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 
 from svc.app import create_app
 from svc.demo import DemoServer
-from svc.store import ApiKeys
+from svc.store import ApiKeys, ProjectSizes
 from tests.scripted import Behaviour, Json, Reply, error
 from tests.web.conftest import Start
 from tests.web.models import PREFERS_CATS, decision, reply_to
@@ -294,18 +294,21 @@ def test_other_keys_do_not_wait(start: Start) -> None:
         assert first.result(WAIT_S).status_code == 200
 
 
+KEPT = "SELECT place, sent, answer, decision_id FROM kept_answers"
+
+
 def kept(folder: Path) -> list[Any]:
     connection = sqlite3.connect(folder / "svc.db")
-    rows = connection.execute("SELECT * FROM kept_answers").fetchall()
+    rows = connection.execute(KEPT).fetchall()
     connection.close()
     return rows
 
 
 def test_neither_the_key_nor_what_was_sent_is_kept(start: Start, tmp_path: Path) -> None:
     send(start().test_client(), decision("The tungsten cat."), key="my-own-key")
-    ((place, sent, _, answer, decision_id),) = kept(tmp_path)
-    assert (len(place), len(sent), decision_id) == (32, 32, None)
-    assert b'"answers"' in answer and b"tungsten" not in answer
+    ((place, sent, answer, decision_id),) = kept(tmp_path)
+    assert (len(place), len(sent)) == (32, 32)
+    assert answer is None and decision_id is not None
     files = [path.read_bytes() for path in tmp_path.iterdir()]
     assert not any(b"tungsten" in content or b"my-own-key" in content for content in files)
 
@@ -350,8 +353,31 @@ def test_an_answer_that_cannot_be_kept_is_still_given(
     app = start()
     database = app.extensions["svc"].database
     database.write(lambda connection: connection.execute(NOTHING_KEPT).rowcount)
-    assert send(app.test_client()).status_code == 200
+    assert send(app.test_client(), CRITERIA, path="/v1/systemone").status_code == 200
     assert "could not be kept" in caplog.text
+
+
+def test_a_decision_is_stored_with_what_is_kept_of_it_or_not_at_all(start: Start) -> None:
+    app = start()
+    client, database = app.test_client(), app.extensions["svc"].database
+    database.write(lambda connection: connection.execute(NOTHING_KEPT).rowcount)
+    assert send(client).status_code == 500
+    assert decisions(client) == 0
+
+
+def test_answers_are_kept_as_far_as_there_is_room_in_the_project(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = start()
+    sizes = ProjectSizes(app.extensions["svc"].database)
+    client = app.test_client()
+    assert send(client, CRITERIA, path="/v1/systemone").status_code == 200
+    sizes.set("default", 10_000)
+    one = sizes.all()[0].bytes
+    sizes.set("default", 2 * one - 100)
+    assert send(client, CRITERIA, "another", "/v1/systemone").status_code == 200
+    assert "could not be kept" in caplog.text and "svc project set" in caplog.text
+    assert one < sizes.all()[0].bytes < 2 * one
 
 
 NOTHING_KEPT = (
