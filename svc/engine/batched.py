@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from svc.engine import planned_calls
 from svc.engine.setup import Choice, chosen
 from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
@@ -59,9 +58,7 @@ class BatchPlanner:
         """Who answers a request. Raises as `settled` does, but for budgets."""
         choice = self._chosen(request)
         providers = {one.provider: self._router.provider(one) for one in choice.models}
-        orders = planned_calls.orders_of(choice.debias)
-        calls = planned_calls.of_stages(request, len(choice.models), orders)
-        return BatchPlan(tuple(one.id for one in choice.models), providers, calls)
+        return BatchPlan(tuple(one.id for one in choice.models), providers, choice.calls)
 
     def _chosen(self, request: DecisionRequest) -> Choice:
         choice = chosen(self._router, self._latest, request)

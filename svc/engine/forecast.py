@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc.deadline import Deadline
-from svc.engine import planned_calls
 from svc.engine.load import Load, at_most, of_row
 from svc.engine.setup import chosen
 from svc.errors import InvalidRequest
@@ -72,26 +71,22 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Forecaster:
-    """Says what rows take that are asked alike; `request` is about none of them."""
+    """Says what rows take that are asked alike; `request` is about none of them.
+
+    Of a row of which nothing is skipped or answered by a rule these are `calls`, in so many
+    `orders` of the options.
+    """
 
     request: DecisionRequest
     pin: Pin
-    debias: bool | str
+    orders: int
+    calls: int
     models: tuple[tuple[Model, Provider], ...]
 
     @property
     def providers(self) -> tuple[Provider, ...]:
         """The provider of each model."""
         return tuple(provider for _, provider in self.models)
-
-    @property
-    def _orders(self) -> int:
-        return planned_calls.orders_of(self.debias)
-
-    @property
-    def calls(self) -> int:
-        """The calls of a row of which nothing is skipped or answered by a rule."""
-        return planned_calls.of_stages(self.request, len(self.models), self._orders)
 
     def forecast(self, sample: Sequence[Any], rows: int, deadline: Deadline) -> Forecast:
         """What so many rows take, by a sample of their states; without one, by the questions alone.
@@ -106,9 +101,9 @@ class Forecaster:
             except InvalidRequest as error:
                 reasons.append(error.message)
         asked = round(rows * len(sampled) / len(sample)) if sample else rows
-        loads = [of_row(row, self.pin, self._orders, deadline) for row in sampled]
+        loads = [of_row(row, self.pin, self.orders, deadline) for row in sampled]
         if not sample:
-            loads = [at_most(self.request, self.pin, self._orders)]
+            loads = [at_most(self.request, self.pin, self.orders)]
         total = sum(loads, Load()).times(asked / max(1, len(loads)))
         models = tuple(_of_model(total, *one) for one in self.models)
         minutes = _minutes(models)
@@ -142,7 +137,7 @@ def forecaster(
     if batched:
         providers = [_batched(one) for one in providers]
     models = tuple(zip(choice.models, providers, strict=True))
-    return Forecaster(request, choice.pin, choice.debias, models)
+    return Forecaster(request, choice.pin, choice.orders, choice.calls, models)
 
 
 def _batched(provider: Provider) -> Provider:

@@ -48,12 +48,18 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The config and the models that answer a request, and in which option orders."""
+    """The config and the models that answer a request, and in which option orders.
+
+    `calls` are those of a decision of which nothing is skipped or answered by a rule, in so many
+    `orders` at most, without those of `explain`.
+    """
 
     pin: Pin
     plan: Plan
     models: tuple[Model, ...]
     debias: bool | str
+    orders: int
+    calls: int
 
 
 def chosen(router: Router, latest: str, request: DecisionRequest) -> Choice:
@@ -71,8 +77,10 @@ def chosen(router: Router, latest: str, request: DecisionRequest) -> Choice:
         for model in models:
             router.check_strict(model)
     debias = pin.debias if request.debias is None else request.debias
-    planned_calls.check(request, len(models), planned_calls.orders_of(debias))
-    return Choice(pin, plan, models, debias)
+    orders = planned_calls.orders_of(debias)
+    planned_calls.check(request, len(models), orders)
+    calls = planned_calls.of_stages(request, len(models), orders)
+    return Choice(pin, plan, models, debias, orders, calls)
 
 
 @dataclass(frozen=True, slots=True)

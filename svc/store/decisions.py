@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
-from svc.store import activity, ids, jobs, kept_answers, question_versions, weeks
+from svc.store import activity, ids, jobs, kept_answers, question_versions, shown, weeks
 from svc.store.audit_pages import (
     ANSWERS,
     BOUNDS,
@@ -27,10 +27,8 @@ from svc.store.audit_pages import (
 )
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
-from svc.store.kept_answers import KeptAnswer
 from svc.store.project_sizes import JOB_ROW_BYTES, ROW_BYTES, Room, full
 from svc.store.rows import insert
-from svc.store.shown import SHOWN, Shape, shown
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
 
@@ -80,7 +78,7 @@ _NEWEST = (
     "SELECT value AS ref, (SELECT id FROM decisions WHERE project = ?1 AND ref = value "
     "ORDER BY seq DESC LIMIT 1) AS id FROM json_each(?2)"
 )
-_SHOWN = f"SELECT {SHOWN}, ? AS debiased FROM decisions WHERE id = ?"
+_SHOWN = f"SELECT {shown.SHOWN}, ? AS debiased FROM decisions WHERE id = ?"
 _ROW = "SELECT seq, same_as FROM decisions WHERE id = ?"
 _ANY = "SELECT 1 FROM decisions WHERE project = ? LIMIT 1"
 _LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
@@ -96,7 +94,7 @@ class _Item(NamedTuple):
     tags: str | None
     digest: bytes | None
     row: jobs.JobRow | None
-    kept: KeptAnswer | None
+    kept: kept_answers.KeptAnswer | None
 
 
 class Decisions(AuditPages):
@@ -122,7 +120,7 @@ class Decisions(AuditPages):
         self,
         decision: Decision,
         row: jobs.JobRow | None = None,
-        kept: KeptAnswer | None = None,
+        kept: kept_answers.KeptAnswer | None = None,
     ) -> str:
         """Store `decision`; its new id, above every other in the file, once it is durable.
 
@@ -148,10 +146,10 @@ class Decisions(AuditPages):
         found, _ = self.several([decision_id])
         return found.get(decision_id)
 
-    def shown(self, decision_id: str, debiased: bool, shape: Shape) -> str | None:
+    def shown(self, decision_id: str, debiased: bool, shape: shown.Shape) -> str | None:
         """The JSON of the decision with this id, None for no such. Raises `StorageError`."""
         rows = self._database.rows(_SHOWN, debiased, ids.parse(decision_id))
-        return shown(rows[0], shape) if rows else None
+        return shown.shown(rows[0], shape) if rows else None
 
     def several(
         self, decision_ids: Iterable[str], most_chars: float = math.inf

@@ -14,13 +14,12 @@ from enum import StrEnum
 
 from svc import limits
 from svc.records import Decision
-from svc.store import job_results
+from svc.store import job_results, shown
 from svc.store.database import Database
 from svc.store.errors import TooManyJobs, UnknownJob
 from svc.store.job_results import RowResult
 from svc.store.kept_answers import KeptAnswer, keep
 from svc.store.project_sizes import JOB_ROW_BYTES, Room, free, full
-from svc.store.shown import Shape
 
 # What the id of a job begins with, and how many random bytes follow.
 ID_PREFIX, ID_BYTES = "job_", 12
@@ -267,7 +266,7 @@ class Jobs:
         return numbers
 
     def results(
-        self, job_id: str, after: int, most_bytes: int, shape: Shape
+        self, job_id: str, after: int, most_bytes: int, shape: shown.Shape
     ) -> tuple[list[RowResult], int | None]:
         """What became of the rows after a number, in order; and the number that leads on, if any.
 

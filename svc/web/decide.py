@@ -46,4 +46,5 @@ def blueprint(engine: Engine, once: Decorator, decisions: Decisions) -> Blueprin
 def _keep(decisions: Decisions, to_keep: ToKeep, decision: Decision) -> str:
     """Store a decision, and that repeats of its request get it."""
     debiased = None if has_secrets(decision) else decision.debiased
-    return decisions.add(decision, kept=to_keep(None, decision.project, debiased=debiased))
+    # It counts in no room: the decision does, and is far larger.
+    return decisions.add(decision, kept=to_keep(None, None, debiased=debiased))

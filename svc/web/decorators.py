@@ -33,7 +33,8 @@ from svc.web.body import (
     unpacked,
 )
 from svc.web.query import can_refuse
-from svc.web.repeats import KEY, REPLAYED, KeySchema, Repeats
+from svc.web.repeat_keys import KEY, REPLAYED, KeySchema
+from svc.web.repeats import Repeats
 
 View = Callable[..., Any]
 Decorator = Callable[[View], View]

@@ -4,36 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections.abc import Callable
 from functools import partial
 
 from flask import Response, g, request
 
-from svc import limits
 from svc.errors import InvalidRequest
-from svc.questions import Anything
 from svc.records import Decision
-from svc.shapes import TEXT
 from svc.sharing import NamedLocks
-from svc.store import (
-    KeptAnswer,
-    KeptAnswers,
-    ProjectFull,
-    StorageError,
-)
+from svc.store import KeptAnswer, KeptAnswers, ProjectFull, StorageError
 from svc.store.decisions import Decisions
 from svc.web.decision_json import decision_json
-from svc.web.query import QuerySchema
-
-# The name of the header in the WSGI environment.
-KEY = "HTTP_IDEMPOTENCY_KEY"
-
-# The header of an answer that was given before.
-REPLAYED = "Idempotent-Replayed"
-
-_FORM = rf"[\x20-\x7e]{{1,{limits.IDEMPOTENCY_KEY_CHARS}}}"
-_ALLOWED = f"1 to {limits.IDEMPOTENCY_KEY_CHARS} printable ASCII characters"
+from svc.web.repeat_keys import KEY, REPLAYED, check_key
 
 # The name in `g` of what makes a kept answer of the body of an answer and its project.
 _TO_KEEP = "to_keep"
@@ -41,26 +23,6 @@ _TO_KEEP = "to_keep"
 ToKeep = Callable[..., KeptAnswer]
 
 log = logging.getLogger(__name__)
-
-
-class KeyField(Anything):
-    """The header, which is only described: the WSGI environment has it."""
-
-    # Spaces around the value of a header are not part of it.
-    form = {  # noqa: RUF012
-        **TEXT,
-        "pattern": "^[!-~]([ -~]*[!-~])?$",
-        "maxLength": limits.IDEMPOTENCY_KEY_CHARS,
-    }
-
-
-class KeySchema(QuerySchema):
-    idempotency_key = KeyField(
-        f"{_ALLOWED}, new for each request that is not a repeat. A repeat within "
-        f"{limits.IDEMPOTENCY_KEPT_S // 3600} hours gets the answer of the first, and nothing is "
-        "done again.",
-        data_key="Idempotency-Key",
-    )
 
 
 class Repeats:
@@ -92,8 +54,7 @@ class Repeats:
 
     def _place(self, key: str) -> bytes:
         """What stands for the key as one caller uses it on one route."""
-        if not re.fullmatch(_FORM, key):
-            raise InvalidRequest(f"Idempotency-Key: must be {_ALLOWED}")
+        check_key(key)
         route = request.path.rstrip("/")
         return self._hash(f"{g.access.key_id or ''}\n{route}\n{key}".encode())
 
@@ -128,10 +89,18 @@ class Repeats:
                 "values that were read from the input are not kept with privacy: strict; to have "
                 "it decided again, send a new key"
             )
-        answer: str | bytes | None = kept.answer
-        if kept.debiased is not None:
-            answer = self._decisions.shown(kept.decision_id or "", kept.debiased, decision_json)
-        return Response(answer, status, {REPLAYED: "true"}, mimetype="application/json")
+        return Response(self._answer(kept), status, {REPLAYED: "true"}, mimetype="application/json")
+
+    def _answer(self, kept: KeptAnswer) -> str | bytes | None:
+        if kept.decision_id is None or kept.debiased is None:
+            return kept.answer
+        answer = self._decisions.shown(kept.decision_id, kept.debiased, decision_json)
+        if answer is None:
+            raise InvalidRequest(
+                f"Idempotency-Key: the request was answered before, as {kept.decision_id}, which "
+                "has been deleted since; to have it decided again, send a new key"
+            )
+        return answer
 
     def _hash(self, content: bytes) -> bytes:
         return hashlib.sha256(self._salt + content).digest()

@@ -168,6 +168,14 @@ def test_an_error_says_where_it_is(start: Start, change: dict[str, Any], param: 
     assert error["code"] == "invalid_request"
 
 
+def test_all_questions_have_a_bounded_number_of_options(start: Start) -> None:
+    choices = [{"value": f"{number:x}"} for number in range(200)]
+    choice = {"type": "choice", "instructions": "a", "choices": choices}
+    response = start().test_client().post("/v1/decisions", json=listed("Cat.", *[choice] * 101))
+    assert response.status_code == 400
+    assert "20,200 options, at most 20,000 are" in response.get_json()["error"]["message"]
+
+
 def test_a_map_names_its_input_where_that_shows_too_much(start: Start) -> None:
     shown = [{"type": "image", "uri": f"{URL}?{number}"} for number in range(9)]
     asked = {"q": {"type": "noul", "instructions": "Is it about a cat?"}}

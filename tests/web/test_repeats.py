@@ -357,6 +357,17 @@ def test_an_answer_that_cannot_be_kept_is_still_given(
     assert "could not be kept" in caplog.text
 
 
+def test_the_repeat_of_a_decision_that_was_deleted_says_so(start: Start) -> None:
+    app = start()
+    client, first = first_of(app)
+    database = app.extensions["svc"].database
+    database.write(lambda connection: connection.execute("DELETE FROM decisions").rowcount)
+    again = send(client)
+    assert again.status_code == 422
+    told = again.get_json()["error"]["message"]
+    assert first.get_json()["id"] in told and "has been deleted since" in told
+
+
 def test_a_decision_is_stored_with_what_is_kept_of_it_or_not_at_all(start: Start) -> None:
     app = start()
     client, database = app.test_client(), app.extensions["svc"].database
