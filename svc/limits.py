@@ -252,6 +252,11 @@ DEBIAS_AGREEMENT = 0.95
 DEBIAS_TOLERANCE = 0.1
 DEBIAS_CHECK_EVERY = 10
 
+# Where they do not agree, the same share of so many later pairs must be told by what the first ones
+# taught of the model's preference for positions: one order is asked then, and corrected.
+DEBIAS_TEACHING_PAIRS = 10
+DEBIAS_TOLD_PAIRS = 30
+
 # The pairs of a model and an exact question that a process remembers for debias: "auto".
 DEBIAS_MEMORY = 10_000
 

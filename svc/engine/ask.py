@@ -159,7 +159,7 @@ class Asker:
             attempt = self._attempt(way, orders, request, runner, traits.thinks)
             if attempt.readings:
                 climb.settle(self._facts.traits, request.model.id, way)
-                return self._merged(request, way, attempt)
+                return self._merged(request, way, attempt, alone=len(orders) == 1)
             failures = attempt.failures
             if not any(map(moves_on, failures)):
                 # Another way of asking would fail for the same reason.
@@ -249,20 +249,28 @@ class Asker:
             self._facts.traits.needs_room(request.model.id)
         return again
 
-    def _merged(self, request: ModelRequest, way: Way, attempt: Attempt) -> ModelResult:
+    def _merged(
+        self, request: ModelRequest, way: Way, attempt: Attempt, alone: bool
+    ) -> ModelResult:
+        """What the orders say together; `alone` says that the original one was asked alone."""
         questions, orders = request.prompt_input.questions, attempt.readings
         if request.debias == AUTO and len(orders) > 1:
             self._memory.learn(request.model.id, questions, orders)
+        merged = [
+            question.merge(readings) for question, *readings in zip(questions, *orders, strict=True)
+        ]
+        if request.debias == AUTO and alone:
+            merged = [
+                self._memory.corrected(request.model.id, question, reading)
+                for question, reading in zip(questions, merged, strict=True)
+            ]
         masses = [
             reading.mass for readings in orders for reading in readings if reading.mass is not None
         ]
         if masses:
             self._usage.add(request.model.id, Counts(mass=math.fsum(masses), readings=len(masses)))
         return ModelResult(
-            readings=tuple(
-                question.merge(both_orders)
-                for question, *both_orders in zip(questions, *orders, strict=True)
-            ),
+            readings=tuple(merged),
             original=tuple(orders[0]),
             mode=Mode.VERBAL if way in JSON_WAYS else Mode.LOGPROBS,
             debiased=len(orders) > 1 if request.reversible(way is Way.DECISION) else None,

@@ -1,14 +1,20 @@
-"""`debias: "auto"`: for which models and questions the option order makes no difference."""
+"""`debias: "auto"`: for which models and questions one option order is enough.
+
+It is where the order makes no difference, and where a model's preference for positions explains the
+difference: then the original order is asked, and corrected by what pairs have taught.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from svc import limits
 from svc.questions import DECIMALS, Question, Reading
+from svc.stats import OrderBias
+from svc.terms import TaskKind
 
 AUTO = "auto"
 
@@ -21,14 +27,32 @@ class _Record:
     which were made in the original order alone.
     """
 
+    bias: OrderBias
     pairs: int = 0
     agreeing: int = 0
     since_pair: int = 0
+    # Pairs that came after the bias was learned, and those of them that it told.
+    later: int = 0
+    told: int = 0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the order makes no difference."""
+        enough = self.pairs >= limits.DEBIAS_PAIRS
+        return enough and self.agreeing >= limits.DEBIAS_AGREEMENT * self.pairs
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the bias explains the difference."""
+        enough = self.later >= limits.DEBIAS_TOLD_PAIRS
+        return enough and self.told >= limits.DEBIAS_AGREEMENT * self.later
 
     @property
     def settled(self) -> bool:
-        enough = self.pairs >= limits.DEBIAS_PAIRS
-        return enough and self.agreeing >= limits.DEBIAS_AGREEMENT * self.pairs
+        return self.agrees or self.is_told
+
+    def start_over(self) -> None:
+        self.pairs = self.agreeing = self.later = self.told = 0
 
 
 class DebiasMemory:
@@ -57,7 +81,16 @@ class DebiasMemory:
         with self._lock:
             for question, first, second in zip(questions, *orders, strict=True):
                 if question.reversible:
-                    self._count(self._record(model_id, question), _agree(question, first, second))
+                    _count(self._record(model_id, question), question, first, second)
+
+    def corrected(self, model_id: str, question: Question, reading: Reading) -> Reading:
+        """A reading of the original order alone, as both orders would give it by what is known."""
+        with self._lock:
+            record = self._record(model_id, question)
+            known = record.bias.pairs >= limits.DEBIAS_TEACHING_PAIRS
+            if not question.reversible or record.agrees or not known:
+                return reading
+            return _by_bias(record.bias, question, reading)
 
     def _wants(self, record: _Record) -> bool:
         if not record.settled:
@@ -65,17 +98,11 @@ class DebiasMemory:
         record.since_pair += 1
         return record.since_pair >= limits.DEBIAS_CHECK_EVERY
 
-    def _count(self, record: _Record, agree: bool) -> None:
-        if record.settled and not agree:
-            record.pairs = record.agreeing = 0
-        else:
-            record.pairs += 1
-            record.agreeing += agree
-        record.since_pair = 0
-
     def _record(self, model_id: str, question: Question) -> _Record:
         key = (model_id, question.digest)
-        record = self._records.setdefault(key, _Record())
+        record = self._records.get(key)
+        if record is None:
+            record = self._records[key] = _Record(OrderBias(question.task is TaskKind.CLASSES))
         self._records.move_to_end(key)
         if len(self._records) > self._size:
             self._records.popitem(last=False)
@@ -92,6 +119,34 @@ class BothOrders(DebiasMemory):
         self, model_id: str, questions: Sequence[Question], orders: Sequence[Sequence[Reading]]
     ) -> None:
         """Nothing is learned."""
+
+    def corrected(self, model_id: str, question: Question, reading: Reading) -> Reading:
+        return reading
+
+
+def _count(record: _Record, question: Question, first: Reading, second: Reading) -> None:
+    """Count a pair; the first that is not as expected has the counting start over."""
+    agree, told = _agree(question, first, second), None
+    if record.bias.pairs >= limits.DEBIAS_TEACHING_PAIRS:
+        expected = _by_bias(record.bias, question, first)
+        both = question.merge((first, second))
+        gap = record.bias.distance(expected.probabilities, both.probabilities)
+        told = round(gap, DECIMALS) <= limits.DEBIAS_TOLERANCE
+    record.bias.learn(first.probabilities, second.probabilities)
+    record.since_pair = 0
+    if record.settled and not (agree if record.agrees else told):
+        record.start_over()
+        return
+    record.pairs += 1
+    record.agreeing += agree
+    if told is not None:
+        record.later += 1
+        record.told += told
+
+
+def _by_bias(bias: OrderBias, question: Question, first: Reading) -> Reading:
+    second = replace(first, probabilities=bias.reversed_of(first.probabilities))
+    return question.merge((first, second))
 
 
 def _agree(question: Question, first: Reading, second: Reading) -> bool:

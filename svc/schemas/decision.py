@@ -287,8 +287,9 @@ class DecisionRequestSchema(Schema):
     )
     debias = DebiasField(
         "`true` asks in the original and in the reversed order of options and averages; `false` "
-        'halves the calls; `"auto"` leaves the reversed order out once the last '
-        f"{limits.DEBIAS_PAIRS} pairs have shown that it makes no difference.",
+        'halves the calls; `"auto"` leaves the reversed order out once '
+        f"{limits.DEBIAS_PAIRS} pairs or more have shown that it makes no difference, or what it "
+        "would say.",
         default=PINS[NEWEST].debias,
     )
     think = FlagField(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from svc.stats.acceptance import held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
 from svc.stats.opinions import OpinionPool
+from svc.stats.order_bias import OrderBias
 from svc.stats.pooling import Fitted, fit_groups
 from svc.stats.recency import GroupedChangeTest
 from svc.stats.scores import AUTOMATE_FROM, BINS, expected_calibration_error, reliability
@@ -24,6 +25,7 @@ __all__ = [
     "GroupedChangeTest",
     "Ints",
     "OpinionPool",
+    "OrderBias",
     "expected_calibration_error",
     "fit_groups",
     "from_parameters",

@@ -174,6 +174,24 @@ def test_auto_goes_on_in_both_orders_where_they_disagree() -> None:
         assert states(made, range(30)) == [True] * 30
 
 
+def test_auto_corrects_one_order_once_40_pairs_showed_what_the_other_would_have_said() -> None:
+    with world(m=in_order(yes(0.9), yes(0.3))) as made:
+        assert states(made, range(40)) == [True] * 40
+        answers = [made.decide(asking(NOUL, state=i, debias="auto")) for i in range(40, 49)]
+        assert [one["debiased"] for one in answers] == [False] * 9
+        # The mean of 0.9 and of 0.3, which was not asked.
+        assert [one["answers"]["k0"]["noul"] for one in answers] == [pytest.approx(0.6)] * 9
+        assert states(made, range(49, 59)) == [True] + [False] * 9
+        assert len(made.client.calls) == 40 * 2 + 9 + 2 + 9
+
+
+def test_without_debias_nothing_is_corrected() -> None:
+    with world(m=in_order(yes(0.9), yes(0.3))) as made:
+        states(made, range(40))
+        decided = made.decide(asking(NOUL, state="x", debias=False))
+        assert decided["answers"]["k0"]["noul"] == pytest.approx(0.9)
+
+
 def test_cached_pairs_do_not_teach() -> None:
     with world(100, m=yes(0.9)) as made:
         states(made, range(19))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+import random
 from typing import Any
 
 import pytest
@@ -93,6 +95,53 @@ def test_a_checking_pair_that_failed_is_tried_again_by_the_next_request() -> Non
     memory = settled()
     wants = [memory.wants_pair(MODEL, [CHOICE]) for _ in range(12)]
     assert wants == [False] * 9 + [True] * 3
+
+
+def preferring(first: float, lean: float) -> tuple[Reading, Reading]:
+    """A pair of a model that leans towards the first position, about one that thinks `first`."""
+    orders = []
+    for sign in (1, -1):
+        odds = first / (1 - first) * math.exp(sign * lean)
+        orders.append(Reading((odds / (1 + odds), 1 / (1 + odds))))
+    return orders[0], orders[1]
+
+
+def taught(seed: int = 1, pairs: int = 40, lean: float = 2.0) -> DebiasMemory:
+    memory, draw = DebiasMemory(), random.Random(seed)
+    for _ in range(pairs):
+        learn(memory, 1, preferring(draw.uniform(0.1, 0.9), lean))
+    return memory
+
+
+def test_where_a_lean_to_positions_tells_30_later_pairs_one_order_is_asked_and_corrected() -> None:
+    assert taught(pairs=39).wants_pair(MODEL, [CHOICE])
+    memory = taught()
+    assert [memory.wants_pair(MODEL, [CHOICE]) for _ in range(10)] == [False] * 9 + [True]
+    first, second = preferring(0.7, 2.0)
+    corrected = memory.corrected(MODEL, CHOICE, first)
+    assert corrected.probabilities == pytest.approx(CHOICE.merge((first, second)).probabilities)
+
+
+def test_once_told_one_pair_that_is_not_starts_over() -> None:
+    memory = taught()
+    learn(memory, 1, preferring(0.5, -2.0))
+    assert memory.wants_pair(MODEL, [CHOICE])
+
+
+def test_where_pairs_differ_in_no_fixed_way_both_orders_go_on() -> None:
+    memory, draw = DebiasMemory(), random.Random(3)
+    for _ in range(500):
+        learn(memory, 1, preferring(draw.uniform(0.1, 0.9), draw.choice([-2.0, 0.0, 2.0])))
+        assert memory.wants_pair(MODEL, [CHOICE])
+
+
+def test_nothing_is_corrected_where_the_order_makes_no_difference_or_little_is_known() -> None:
+    reading = Reading((0.7, 0.3))
+    agreeing = DebiasMemory()
+    learn(agreeing, 50, (Reading((0.8, 0.2)), Reading((0.75, 0.25))))
+    for memory in (agreeing, taught(pairs=9), DebiasMemory()):
+        assert memory.corrected(MODEL, CHOICE, reading) == reading
+    assert taught().corrected(MODEL, TEXT, Reading((0.9,))) == Reading((0.9,))
 
 
 def test_what_is_learnt_is_of_one_model_and_one_exact_question() -> None:
