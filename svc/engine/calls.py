@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
@@ -21,6 +21,7 @@ from svc.errors import ENDING, ApiError, InternalError
 from svc.providers import (
     LIMITS,
     NO_CORRECTIONS,
+    BrokenReply,
     ChatCall,
     Completion,
     Corrections,
@@ -86,6 +87,7 @@ class _PendingCall:
     # Whether the gate has let the next attempt through.
     admitted: bool = False
     retries: int = 0
+    broken: int = 0
     corrections: Corrections = NO_CORRECTIONS
     correction_count: int = 0
     outcome: Outcome | None = None
@@ -148,8 +150,9 @@ class CallPool:
             one, outcome = ended
             if isinstance(outcome, ProviderError) and self._again(one, outcome, deadline):
                 waiting.append(one)
+                one.broken += isinstance(outcome, BrokenReply)
             else:
-                one.outcome = outcome
+                one.outcome = _after(one.broken, outcome)
 
     def _start(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> bool:
         """Start a call that is due; False while it has to wait."""
@@ -212,6 +215,15 @@ class CallPool:
         """Exponential backoff with full jitter on its upper half."""
         longest_s = min(limits.RETRY_CAP_S, limits.RETRY_BASE_S * 2.0**retries)
         return longest_s * (0.5 + 0.5 * self._jitter())
+
+
+def _after(broken: int, outcome: Outcome) -> Outcome:
+    """The outcome of a call of which so many attempts ended in broken replies before."""
+    if isinstance(outcome, Completion) and broken:
+        return replace(outcome, broken_before=broken)
+    if isinstance(outcome, ProviderError):
+        outcome.broken_before = broken
+    return outcome
 
 
 def _corrects(pending: _PendingCall, error: ParameterRefused) -> bool:

@@ -17,6 +17,7 @@ from svc.providers.client import Client
 from svc.providers.estimates import charged_usd, most_usd, price_before, price_variable
 from svc.providers.failures import (
     BadReply,
+    BrokenReply,
     CallTimedOut,
     Cut,
     FormatRefused,
@@ -67,6 +68,7 @@ __all__ = [
     "BadReply",
     "BatchClient",
     "BatchTerms",
+    "BrokenReply",
     "CallTimedOut",
     "ChatCall",
     "Client",

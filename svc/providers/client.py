@@ -19,6 +19,7 @@ from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.failures import (
     BadReply,
+    BrokenReply,
     CallTimedOut,
     Cancelled,
     ProviderError,
@@ -32,7 +33,7 @@ from svc.providers.redaction import Redactor
 from svc.providers.refusals import SentCall
 from svc.providers.replies import Completion, Reply, read_json, read_models, read_payload
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
-from svc.providers.transport import Encoded, Transport, trusted
+from svc.providers.transport import Encoded, ReplyBroke, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
 from svc.providers.wire import TooLong
 from svc.records import Model
@@ -213,6 +214,8 @@ def refusal(reply: Reply, redactor: Redactor, now: float) -> ProviderError:
 def broken(error: Exception | None) -> ProviderError:
     """What an error of a connection means; only its type is kept."""
     kind = type(error).__name__
+    if isinstance(error, ReplyBroke):
+        return BrokenReply(f"the connection broke ({type(error.__cause__).__name__})")
     if isinstance(error, TooLong):
         return BadReply("the reply is too long")
     if isinstance(error, Encoded):

@@ -7,6 +7,7 @@ from svc.providers.bodies import LEAST_TOKENS, ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.failures import (
     BadReply,
+    BrokenReply,
     CallTimedOut,
     Cancelled,
     UnusableLogprobs,
@@ -24,7 +25,7 @@ IMAGE_TOKENS = 2_000
 DECISION_TOKENS = 512
 
 # Of calls that ended like this nobody knows what the provider charges.
-_MAY_BE_CHARGED = (BadReply, UnusableLogprobs, CallTimedOut, Cancelled)
+_MAY_BE_CHARGED = (BadReply, BrokenReply, UnusableLogprobs, CallTimedOut, Cancelled)
 
 
 def price_variable(provider: Provider) -> str:
@@ -56,8 +57,16 @@ def charged_usd(
 ) -> float:
     """Dollars to count for a call: its cost, or what it costs at most where that is not known.
 
-    An error of the provider costs nothing.
+    An error of the provider costs nothing. Attempts whose replies broke count each.
     """
+    broken = getattr(outcome, "broken_before", 0) * most
+    return broken + _last_usd(provider, model_name, outcome, most)
+
+
+def _last_usd(
+    provider: Provider, model_name: str, outcome: Completion | Exception, most: float
+) -> float:
+    """The same for the last attempt alone."""
     if isinstance(outcome, Completion):
         told = (
             outcome.reported_cost is not None

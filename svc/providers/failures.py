@@ -3,6 +3,7 @@
     ProviderError
     ├── Throttled              429: again after `retry_after`
     ├── ServerTrouble          5xx or a broken connection: again after a pause
+    │   └── BrokenReply        it broke while a reply came, which may be charged
     ├── ParameterRefused       again at once without the parameter, which is remembered
     │   └── ParameterBounded   again at once with the value that the provider allows
     ├── NotThisWay             the model cannot be asked in this way; another one may work
@@ -53,6 +54,8 @@ class ProviderError(Exception):
         """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
         super().__init__(detail)
         self.retry_after = retry_after
+        # How many attempts at the same call ended in a `BrokenReply` before this one.
+        self.broken_before = 0
 
     def as_api_error(self) -> ApiError:
         """The error for the caller, without a word of the provider's."""
@@ -75,6 +78,10 @@ class ServerTrouble(ProviderError):
     retry = True
     public_message = "the model's provider failed or could not be reached"
     advice = "see that the server runs and that SVC_PROVIDER_<NAME>_URL is its base URL"
+
+
+class BrokenReply(ServerTrouble):
+    """The connection broke while a good reply came; the provider may charge it."""
 
 
 class ParameterRefused(ProviderError):

@@ -15,6 +15,7 @@ import socket
 import ssl
 import zlib
 from collections.abc import Mapping
+from http.client import HTTPException
 from typing import Any
 
 import requests
@@ -24,7 +25,12 @@ from requests.structures import CaseInsensitiveDict
 from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+)
 
 from svc import __version__, limits
 from svc.errors import SettingsError
@@ -44,6 +50,10 @@ _CHUNK_BYTES = 65_536
 
 class Encoded(Exception):
     """The reply is compressed in a way that was not requested, or is damaged."""
+
+
+class ReplyBroke(Exception):
+    """The connection broke after the head of a good reply had come."""
 
 
 class Watched(HTTPConnection):
@@ -258,7 +268,7 @@ class Transport:
 
         What comes after is bounded by the watchdog alone: a socket with a time limit of its own
         would ask the system before each operation whether it has to wait, and so be slower.
-        Raises what requests and urllib3 raise, `TooLong` and `Encoded`.
+        Raises what requests and urllib3 raise, `ReplyBroke`, `TooLong` and `Encoded`.
         """
         request = self._prepare(method, path)
         if key is not None:
@@ -268,7 +278,12 @@ class Transport:
         with self._session.send(
             request, stream=True, timeout=(timeout_s, None), allow_redirects=False
         ) as response:
-            data = _read(response.raw)
+            try:
+                data = _read(response.raw)
+            except (HTTPError, HTTPException, OSError) as error:
+                if response.status_code >= 300:
+                    raise
+                raise ReplyBroke from error
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         return Reply(response.status_code, response.headers, _decoded(data, encoding))
 

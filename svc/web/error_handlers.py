@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
 
 from flask import Blueprint, Flask, Response, current_app, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
@@ -26,11 +29,14 @@ from svc.errors import (
 from svc.http import error_body
 from svc.jsontext import JsonObject
 from svc.store import ProjectFull, StorageError, UnknownJob, UnreadableKey
-from svc.web.body import json_response, too_large_message
+from svc.web.body import SMALL_BYTES, json_response, too_large_message
 
 # Body, status and own headers of the response to an error.
 Shaped = tuple[JsonObject, int, Mapping[str, str]]
 Shape = Callable[[ApiError], Shaped]
+
+# The generations of the collector that hold what was made lately. They are small.
+_YOUNG = 1
 
 log = logging.getLogger(__name__)
 
@@ -65,13 +71,13 @@ def register(routes: Flask | Blueprint, shape: Shape = in_the_one_shape) -> None
         log.error("unforeseen exception", exc_info=error)
         return respond(InternalError("see the line before"))
 
-    routes.register_error_handler(ApiError, respond)
-    routes.register_error_handler(HTTPException, http_error)
-    routes.register_error_handler(StorageError, storage_error)
-    routes.register_error_handler(UnreadableKey, refused)
-    routes.register_error_handler(ProjectFull, refused)
-    routes.register_error_handler(UnknownJob, unknown)
-    routes.register_error_handler(Exception, unforeseen)
+    routes.register_error_handler(ApiError, _freeing(respond))
+    routes.register_error_handler(HTTPException, _freeing(http_error))
+    routes.register_error_handler(StorageError, _freeing(storage_error))
+    routes.register_error_handler(UnreadableKey, _freeing(refused))
+    routes.register_error_handler(ProjectFull, _freeing(refused))
+    routes.register_error_handler(UnknownJob, _freeing(unknown))
+    routes.register_error_handler(Exception, _freeing(unforeseen))
 
 
 def error_response(error: ApiError, shape: Shape = in_the_one_shape) -> Response:
@@ -86,6 +92,26 @@ def error_response(error: ApiError, shape: Shape = in_the_one_shape) -> Response
     if isinstance(error, Unauthorized):
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
+
+
+def _freeing(handler: Callable[[Any], Response]) -> Callable[[Any], Response]:
+    """The handler, which frees what led to an error once its response is made.
+
+    An error holds the frames that it came through, these hold the body, and some of them an error:
+    such circles would keep large bodies in memory until the collector comes by itself, which it
+    does after so many objects, however large these are.
+    """
+
+    @wraps(handler)
+    def handle(error: BaseException) -> Response:
+        try:
+            return handler(error)
+        finally:
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            if request.content_length is None or request.content_length > SMALL_BYTES:
+                gc.collect(_YOUNG)
+
+    return handle
 
 
 def _is_cut_small(error: BaseException | None) -> bool:

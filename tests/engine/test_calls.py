@@ -23,6 +23,7 @@ from svc.errors import (
 from svc.providers.bodies import ChatCall
 from svc.providers.failures import (
     BadReply,
+    BrokenReply,
     CallTimedOut,
     Cut,
     FormatRefused,
@@ -166,6 +167,14 @@ def test_what_may_pass_is_tried_three_times_in_all(trouble: ProviderError) -> No
 def test_a_retry_that_succeeds_is_a_success() -> None:
     client = Scripted(m=[Throttled(), ServerTrouble(), DONE])
     assert outcomes(client, call()) == [DONE]
+
+
+def test_attempts_whose_replies_broke_are_told_with_the_outcome() -> None:
+    script: list[Completion | Exception] = [BrokenReply(), ServerTrouble(), DONE]
+    (outcome,) = outcomes(Scripted(m=script), call())
+    assert outcome == replace(DONE, broken_before=1)
+    (outcome,) = outcomes(Scripted(m=[BrokenReply()]), call())
+    assert isinstance(outcome, BrokenReply) and outcome.broken_before == 2
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+import gc
 import logging
+import tracemalloc
 from collections.abc import Mapping
 
 import pytest
 from flask import Flask, abort
 from flask.testing import FlaskClient
+from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 from tests.scripted import Behaviour, Json, Raw, Reply, always, completion, error
 from tests.web.conftest import Start
 from tests.web.models import decision, replying
 from tests.web.shape import assert_error
 
+HERE = {"REMOTE_ADDR": "127.0.0.1"}
 PROVIDER_WORDS = "tungsten wombat at prompt: The cat sat on the mat."
 
 
@@ -23,6 +27,36 @@ def raising(app: Flask, exception: Exception) -> FlaskClient:
 
     app.add_url_rule("/raises", view_func=view)
     return app.test_client()
+
+
+def test_a_refused_body_does_not_stay_in_memory(start: Start) -> None:
+    app = start()
+    bodies = [
+        {"state": "x" * 1_000_000, "questions": {}},
+        {"state": "x" * 1_000_000, "questions": {"q": {"type": "noul"}}},
+        {"state": "x" * 1_000_000, "questions": {}, "unknown": 1},
+    ]
+
+    def refused() -> None:
+        for body in bodies:
+            # The client would hold the body as well.
+            environ = EnvironBuilder(
+                path="/v1/decide", method="POST", json=body, environ_base=HERE
+            ).get_environ()
+            iterable, status, _ = run_wsgi_app(app, environ)
+            assert status.startswith("422"), b"".join(iterable)
+
+    refused()
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        refused()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert held < 500_000
 
 
 def test_an_unknown_route_is_404_not_found(start: Start) -> None:
