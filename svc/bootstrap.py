@@ -44,7 +44,7 @@ from svc.providers import (
     exposed_keys,
 )
 from svc.questions import Question
-from svc.ratelimit import Buckets, HalfOf, Pauses
+from svc.ratelimit import Buckets, HalfOf, InTurn, Pauses
 from svc.settings import Settings
 from svc.sharing import Bell, FairLock, NamedLocks, WorkerLoads
 from svc.spending import PurseOf, Purses, Slices, nobody_pays
@@ -244,7 +244,8 @@ def assemble(
         )
     client = Client(catalog, call_threads, traits=shared.traits)
     slots = HalfOf(shared.buckets) if gives_way else shared.buckets
-    gate = Admission(catalog, settings.daily_limit, take, slots)
+    turns = None if gives_way else InTurn(shared.buckets)
+    gate = Admission(catalog, settings.daily_limit, take, slots, turns=turns)
     calls = CallPool(client, gate, call_threads, paused=shared.pauses.note)
     flows = FlowPool(flow_threads)
     router = Router(catalog, settings.model, client.list_models)

@@ -85,7 +85,7 @@ class Buckets:
         A rate that differs from the last one applies at once. Raises `Exceeded`, and takes
         nothing, when the slot lies more than `max_wait` seconds away.
         """
-        digest = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) or 1
+        digest = _digest(name)
         with self._threads, self._processes:
             now = self._clock()
             offset, rate, full_at = self._find(digest, now)
@@ -94,6 +94,22 @@ class Buckets:
             wait, full_at = _next_slot(per_minute, full_at, now, max_wait)
             _SLOT.pack_into(self._memory, offset, digest, per_minute, full_at)
             return wait
+
+    def fill(self, name: str, seconds: float) -> None:
+        """Have the bucket of `name`, from which nothing is reserved, full in so many seconds."""
+        digest = _digest(name)
+        with self._threads, self._processes:
+            now = self._clock()
+            offset, _, _ = self._find(digest, now)
+            _SLOT.pack_into(self._memory, offset, digest, 0.0, now + seconds)
+
+    def full_in(self, name: str) -> float:
+        """The seconds until the bucket of `name` is full, 0.0 for now."""
+        with self._threads, self._processes:
+            now = self._clock()
+            _, _, full_at = self._find(_digest(name), now)
+        left = full_at - now
+        return left if left > _ROUNDING_S else 0.0
 
     def close(self) -> None:
         """Release the memory in this process."""
@@ -114,6 +130,33 @@ class Buckets:
         return fullest, 0.0, now
 
 
+class InTurn:
+    """Slots of the same buckets for callers who share a rate: they take turns.
+
+    A caller waits in a line of its own, which moves at the whole rate, and takes a slot from the
+    whole only when its last one has passed. So no caller keeps another waiting for more than a slot
+    of each, however many calls it has.
+    """
+
+    def __init__(self, whole: Buckets) -> None:
+        self._whole = whole
+
+    def join(self, name: str, caller: str, per_minute: float, max_wait: float) -> float:
+        """Take a place in the caller's line; seconds until it is there. Raises `Exceeded`."""
+        return self._whole.reserve(f"{caller} at {name}", per_minute, max_wait)
+
+    def ahead(self, name: str, caller: str) -> float:
+        """Seconds until the last slot of the caller has passed, 0.0 where none is ahead."""
+        return self._whole.full_in(f"turn of {caller} at {name}")
+
+    def reserve(self, name: str, caller: str, per_minute: float, max_wait: float) -> float:
+        """As `Buckets.reserve`, from the whole, for a caller who has none ahead."""
+        wait = self._whole.reserve(name, per_minute, max_wait)
+        if wait:
+            self._whole.fill(f"turn of {caller} at {name}", wait)
+        return wait
+
+
 class HalfOf:
     """Slots of the same buckets for work that gives way: at most half of each rate.
 
@@ -130,6 +173,11 @@ class HalfOf:
         waited = self._whole.reserve(f"half of {name}", per_minute / 2, max_wait)
         self._sleep(waited)
         return self._whole.reserve(name, per_minute, max_wait - waited)
+
+
+def _digest(name: str) -> int:
+    """Never 0, which stands in a slot that was not used yet."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) or 1
 
 
 def _next_slot(

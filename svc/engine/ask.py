@@ -41,12 +41,19 @@ from svc.usage import Counts, TokenDetails, Usage
 class Ledger:
     """How many calls one request has left, and what its calls cost, also those that failed.
 
-    Retries of the same call are free. `purse` is what bounds their cost, if anything does.
+    Retries of the same call are free. `purse` is what bounds their cost, if anything does, and
+    `caller` who takes turns with others at a provider's rate.
     """
 
-    def __init__(self, calls: int, models: int = 1, purse: Purse | None = None) -> None:
+    def __init__(
+        self,
+        calls: int,
+        models: int = 1,
+        purse: Purse | None = None,
+        caller: str | None = None,
+    ) -> None:
         """`models` share the calls; none may take more than its share for a call a label."""
-        self.purse = purse
+        self.purse, self.caller = purse, caller
         self.left = calls
         self.share = calls // max(1, models)
         self.cost_usd = 0.0
@@ -172,7 +179,7 @@ class Asker:
     ) -> Sequence[Outcome]:
         """Make calls that the request has left, and pay and count them."""
         ledger.spend(len(calls))
-        run = partial(self._calls.run, calls, deadline)
+        run = partial(self._calls.run, calls, deadline, ledger.caller)
         outcomes: Sequence[Outcome]
         if ledger.purse is None:
             outcomes = run()

@@ -59,14 +59,17 @@ class ChatClient(Protocol):
 class Calls(Protocol):
     """Carries out the calls of a flow."""
 
-    def run(self, calls: Sequence[Call], deadline: Deadline) -> list[Outcome]: ...
+    def run(
+        self, calls: Sequence[Call], deadline: Deadline, caller: str | None = None
+    ) -> list[Outcome]: ...
     def close(self) -> None: ...
 
 
 class Gate(Protocol):
-    """Says how long a call to a provider has to wait."""
+    """Says how long a call to a provider has to wait: in its caller's line, and for its slot."""
 
-    def delay(self, provider: str, max_wait: float) -> float: ...
+    def line(self, provider: str, caller: str | None, max_wait: float, joined: bool) -> float: ...
+    def delay(self, provider: str, max_wait: float, caller: str | None = None) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,10 @@ class _PendingCall:
     """A call that has no outcome yet, over all its attempts; times are on the pool's clock."""
 
     call: Call
+    caller: str | None = None
     start_at: float = 0.0
-    # Whether the gate has let the next attempt through.
+    # Whether the next attempt stands in the caller's line, and whether the gate has let it through.
+    joined: bool = False
     admitted: bool = False
     retries: int = 0
     broken: int = 0
@@ -114,12 +119,15 @@ class CallPool:
         self._paused = paused
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-call")
 
-    def run(self, calls: Sequence[Call], deadline: Deadline) -> list[Outcome]:
+    def run(
+        self, calls: Sequence[Call], deadline: Deadline, caller: str | None = None
+    ) -> list[Outcome]:
         """Carry out `calls` at the same time; the outcome of each, in their order.
 
-        Raises `Timeout` when the deadline passes first, `QuotaSpent` where the gate does.
+        They take turns with those of other callers. Raises `Timeout` when the deadline passes
+        first, `QuotaSpent` where the gate does.
         """
-        pending = [_PendingCall(call) for call in calls]
+        pending = [_PendingCall(call, caller) for call in calls]
         attempts: AttemptQueue = SimpleQueue()
         with deadline.interrupting(lambda: attempts.put(None)):
             self._finish(pending, attempts, deadline)
@@ -160,20 +168,29 @@ class CallPool:
             return False
         if not pending.admitted:
             try:
-                wait_s = self._gate.delay(pending.call.model.provider, deadline.left())
+                wait_s = self._wait_s(pending, deadline)
             except ENDING:
                 raise
             except ApiError as error:
                 pending.outcome = error
                 return True
-            pending.admitted = True
             if wait_s > 0:
                 pending.start_at = self._clock() + wait_s
                 self._paused(wait_s)
                 return False
-        pending.admitted = False
+        pending.admitted = pending.joined = False
         self._threads.submit(self._attempt, pending, deadline, attempts)
         return True
+
+    def _wait_s(self, pending: _PendingCall, deadline: Deadline) -> float:
+        """Seconds for which a call has to wait now; it is admitted then, or asks again."""
+        provider, left_s = pending.call.model.provider, deadline.left()
+        wait_s = self._gate.line(provider, pending.caller, left_s, pending.joined)
+        pending.joined = True
+        if wait_s > 0:
+            return wait_s
+        pending.admitted = True
+        return self._gate.delay(provider, left_s, pending.caller)
 
     def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
         left_s = deadline.left()

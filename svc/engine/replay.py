@@ -21,7 +21,9 @@ class ReplayedCalls:
     def __init__(self, client: ChatClient) -> None:
         self._client = client
 
-    def run(self, calls: Sequence[Call], deadline: Deadline) -> list[Outcome]:
+    def run(
+        self, calls: Sequence[Call], deadline: Deadline, caller: str | None = None
+    ) -> list[Outcome]:
         """The outcome of each call, in their order. Raises `Pending` where one has none yet."""
         return each_of([partial(self._outcome, call, deadline) for call in calls])
 

@@ -125,7 +125,7 @@ class SetupMaker:
             debias=choice.debias,
             deadline=deadline,
             knowledge=self.knowledge(project, request.questions.values()),
-            ledger=Ledger(limits.MODEL_CALLS, len(choice.models), purse),
+            ledger=Ledger(limits.MODEL_CALLS, len(choice.models), purse, api_key),
             salt=self.salt,
             project_key=self.project_key(project) if aggregated else None,
         )

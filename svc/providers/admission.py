@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from svc.errors import BudgetSpent, RateLimited
 from svc.providers.catalog import Provider
-from svc.ratelimit import Exceeded
+from svc.ratelimit import Exceeded, InTurn
 
 
 class Slots(Protocol):
@@ -28,36 +29,49 @@ class Admission:
         take: Callable[[str, int], bool],
         slots: Slots,
         now: Callable[[], float] = time.time,
+        turns: InTurn | None = None,
     ) -> None:
         """`take(day, limit)` counts one call of that UTC day, or is False when none is left.
 
-        `now` is in seconds since the epoch.
+        `now` is in seconds since the epoch. With `turns`, callers take turns at a provider's rate.
         """
         self._catalog = catalog
         self._daily_limit = daily_limit
         self._take = take
-        self._slots, self._now = slots, now
+        self._slots, self._now, self._turns = slots, now, turns
 
-    def delay(self, provider: str, max_wait: float) -> float:
+    def line(self, provider: str, caller: str | None, max_wait: float, joined: bool) -> float:
+        """Seconds until a call of the caller may ask for its `delay`, 0.0 for now.
+
+        `joined` says that the call has asked before. Raises `RateLimited` as `delay` does.
+        """
+        rpm = self._catalog[provider].rpm
+        if rpm is None or caller is None or self._turns is None:
+            return 0.0
+        name, wait = _bucket(provider), 0.0
+        if not joined:
+            with _told():
+                wait = self._turns.join(name, caller, rpm, max_wait)
+        return wait or self._turns.ahead(name, caller)
+
+    def delay(self, provider: str, max_wait: float, caller: str | None = None) -> float:
         """Seconds to wait before the call may be made; its slot and its count are taken.
 
         Raises `RateLimited` when that is more than `max_wait` seconds away.
         """
-        wait = self._slot(provider, max_wait)
+        wait = self._slot(provider, max_wait, caller)
         if self._daily_limit is not None and self._catalog[provider].aggregator:
             self._spend(self._daily_limit, datetime.fromtimestamp(self._now() + wait, UTC))
         return wait
 
-    def _slot(self, provider: str, max_wait: float) -> float:
+    def _slot(self, provider: str, max_wait: float, caller: str | None) -> float:
         rpm = self._catalog[provider].rpm
         if rpm is None:
             return 0.0
-        try:
-            return self._slots.reserve(f"provider {provider}", rpm, max_wait)
-        except Exceeded as error:
-            raise RateLimited(
-                "the rate limit of the model's provider is reached", error.retry_after
-            ) from None
+        with _told():
+            if self._turns is not None and caller is not None:
+                return self._turns.reserve(_bucket(provider), caller, rpm, max_wait)
+            return self._slots.reserve(_bucket(provider), rpm, max_wait)
 
     def _spend(self, limit: int, when: datetime) -> None:
         """Count the call on the day on which it is made."""
@@ -65,3 +79,18 @@ class Admission:
             return
         midnight = datetime(when.year, when.month, when.day, tzinfo=UTC) + timedelta(days=1)
         raise BudgetSpent("the daily budget of calls is spent", midnight.timestamp() - self._now())
+
+
+def _bucket(provider: str) -> str:
+    return f"provider {provider}"
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell the caller where the next slot is too far away."""
+    try:
+        yield
+    except Exceeded as error:
+        raise RateLimited(
+            "the rate limit of the model's provider is reached", error.retry_after
+        ) from None

@@ -70,7 +70,10 @@ class FakeClient:
 class OpenGate:
     """Lets every call through at once."""
 
-    def delay(self, provider: str, max_wait: float) -> float:
+    def line(self, provider: str, caller: str | None, max_wait: float, joined: bool) -> float:
+        return 0.0
+
+    def delay(self, provider: str, max_wait: float, caller: str | None = None) -> float:
         return 0.0
 
 

@@ -101,7 +101,10 @@ class TurnstileGate:
         self.waits = list(waits)
         self.asked: list[tuple[str, float]] = []
 
-    def delay(self, provider: str, max_wait: float) -> float:
+    def line(self, provider: str, caller: str | None, max_wait: float, joined: bool) -> float:
+        return 0.0
+
+    def delay(self, provider: str, max_wait: float, caller: str | None = None) -> float:
         self.asked.append((provider, max_wait))
         wait = self.waits.pop(0) if len(self.waits) > 1 else self.waits[0]
         if isinstance(wait, ApiError):

@@ -1,3 +1,5 @@
+import heapq
+from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
@@ -5,7 +7,7 @@ import pytest
 from svc.errors import RateLimited
 from svc.providers.admission import Admission
 from svc.providers.catalog import Provider
-from svc.ratelimit import Buckets
+from svc.ratelimit import Buckets, InTurn
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC).timestamp()
 CATALOG = {
@@ -87,3 +89,48 @@ def test_a_call_that_waits_past_midnight_counts_on_the_day_it_is_made():
         gate.delay("openrouter", 0.0)
     gate.delay("openrouter", 5.0)
     assert budget.taken == {"2026-03-01": 10, "2026-03-02": 1}
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def waits(backlog, seconds, rpm=60):
+    """The waits of calls of `b`, one after the other, beside a backlog of calls of `a`; and how
+    many calls both made."""
+    clock, catalog = Clock(), {"p": Provider("p", "https://p", rpm=rpm)}
+    buckets = Buckets(clock)
+    gate = Admission(catalog, None, Budget().take, buckets, turns=InTurn(buckets))
+    # When a call goes on, whose it is, when it came, whether it stands in line and has its slot.
+    events = [(clock.now, n, "a", clock.now, False, False) for n in range(backlog)]
+    events.append((clock.now + 20, backlog, "b", clock.now + 20, False, False))
+    heapq.heapify(events)
+    made, waited, end = Counter(), [], clock.now + seconds
+    while events and events[0][0] < end:
+        clock.now, n, caller, came, joined, admitted = heapq.heappop(events)
+        if not admitted:
+            wait = gate.line("p", caller, 1e9, joined)
+            if not wait:
+                wait, admitted = gate.delay("p", 1e9, caller), True
+            heapq.heappush(events, (clock.now + wait, n, caller, came, True, admitted))
+            continue
+        made[caller] += 1
+        if caller == "b":
+            waited.append(clock.now - came)
+            heapq.heappush(events, (clock.now, n, "b", clock.now, False, False))
+    return waited, made
+
+
+def test_a_caller_waits_for_a_slot_of_each_other_and_not_for_all_their_calls():
+    waited, made = waits(backlog=400, seconds=200)
+    assert len(waited) > 60 and max(waited) <= 3
+    # What one does not use, the other does.
+    assert 190 <= sum(made.values()) <= 215
+
+
+def test_a_caller_alone_has_the_whole_rate():
+    waited, made = waits(backlog=400, seconds=19)
+    assert not waited and 19 <= made["a"] <= 30
