@@ -6,12 +6,13 @@ from contextlib import closing
 
 import click
 
-from svc.batch import Output, open_rows
+from svc.batch import open_rows
 from svc.cli.job_options import output_option, restart_option
 from svc.cli.job_text import summary
 from svc.cli.jobs import Job, JobServer, check_id
 from svc.cli.notices import FAILED, notice
 from svc.cli.remote import Remote, address_options
+from svc.errors import SvcError
 
 
 @click.command("results", epilog="Example: svc batch results JOB -o answers.jsonl")
@@ -34,24 +35,28 @@ def results(job_id: str, output: str, restart: bool, remote: Remote) -> None:
     with closing(JobServer(remote)) as server:
         # Before the file is made, in case there is no such job.
         server.get(job_id)
-        fetch(server, job_id, output, restart)
+        rows = fetch(server, job_id, output, restart)
         job = server.get(job_id)
+    if job.is_whole and rows != job.rows:
+        raise SvcError(f"{rows:,} of {job.rows:,} rows came; the same command fetches the others")
     notice(summary(job))
     if job.is_open:
         notice("The job goes on; the same command continues from there.")
     end(job)
 
 
-def fetch(server: JobServer, job_id: str, path: str, restart: bool) -> None:
-    """Write the results of a job, behind those that the file has already. Raises `SvcError`."""
+def fetch(server: JobServer, job_id: str, path: str, restart: bool) -> int:
+    """Write the results of a job, behind those that the file has already; the number of both.
+
+    Raises `SvcError`.
+    """
     run = {"command": "batch results", "job": job_id}
     with closing(open_rows(path, run, restart)) as output:
-        _write(server, job_id, output)
-
-
-def _write(server: JobServer, job_id: str, output: Output) -> None:
-    for page in server.results(job_id, output.lines):
-        output.write(page.encode())
+        rows = output.lines
+        for page in server.results(job_id, rows):
+            output.write(page.encode())
+            rows += page.count("\n")
+    return rows
 
 
 def end(job: Job) -> None:

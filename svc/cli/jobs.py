@@ -17,6 +17,7 @@ from svc.errors import SettingsError, SvcError
 PATH = "/v1/batch"
 _ID = re.compile(r"job_[0-9a-f]{24}")
 _LINES = "application/x-ndjson"
+_ROW_NUMBER = re.compile("[0-9]{1,9}")
 
 # These jobs end before their last row, and the same rows can be handed in again.
 _GIVEN_UP = ("cancelled", "expired", "failed")
@@ -116,10 +117,12 @@ class JobServer:
         while True:
             page = answered(self._server, "GET", f"{PATH}/{job_id}/results?after={after}")
             yield page.text
-            told = page.next_after or ""
+            told = page.next_after
             # An open job leads on to rows that have no answer yet.
-            if not (told.isascii() and told.isdigit()) or int(told) <= after:
+            if not told or told == str(after):
                 return
+            if not _ROW_NUMBER.fullmatch(told) or int(told) < after:
+                raise SvcError("the server's answer is not one of svc: it leads on to no row")
             after = int(told)
 
     def close(self) -> None:

@@ -127,7 +127,13 @@ _OF_JOBS = (
     "SELECT 'job', CAST(seq AS TEXT), 'job', nanodollars, 1, 1.0 FROM jobs "
     "WHERE nanodollars IS NOT NULL"
 )
-_ALL = f"{_OF_BUDGETS} ORDER BY scope, subject, per"
+_STATES = """
+SELECT scope, subject, per, nanodollars, hard, warn_at, coalesce(spent, 0), coalesce(reserved, 0)
+FROM budgets LEFT JOIN (
+    SELECT * FROM budget_spending WHERE period = CASE per WHEN 'day' THEN ?1 ELSE ?2 END
+) USING (scope, subject, per)
+ORDER BY scope, subject, per
+"""
 _IN_FORCE = f"{_OF_BUDGETS} UNION ALL {_OF_JOBS} AND status IN ('waiting', 'running')"
 _ONE = f"{_OF_BUDGETS} WHERE scope = ? AND subject = ? AND per = ?"
 _ONE_OF_A_JOB = f"{_OF_JOBS} AND seq = ?"
@@ -196,9 +202,10 @@ class Budgets:
 
     def states(self) -> list[BudgetState]:
         """The budgets of projects and keys, and what of them is spent. Raises `StorageError`."""
-        with self._database.read() as connection:
-            found = [_budget(row) for row in connection.execute(_ALL)]
-            return [_state(connection, budget, self._now()) for budget in found]
+        now = self._now()
+        periods = (Per.DAY.period(now), Per.MONTH.period(now))
+        rows = self._database.rows(_STATES, *periods)
+        return [BudgetState(_budget(row[:6]), *row[6:]) for row in rows]
 
     def claim(self, claims: Sequence[Claim]) -> list[Grant]:
         """Note what was spent, and reserve more; it is durable on return.
@@ -257,12 +264,6 @@ def _limit_of(connection: sqlite3.Connection, account: Account) -> Budget | None
         place = (account.scope.value, account.subject, account.per.value)
         row = connection.execute(_ONE, place).fetchone()
     return None if row is None else _budget(row)
-
-
-def _state(connection: sqlite3.Connection, budget: Budget, now: float) -> BudgetState:
-    place = (budget.scope.value, budget.subject, budget.per.value, budget.per.period(now))
-    row = connection.execute(_SPENDING, place).fetchone()
-    return BudgetState(budget, *(row[:2] if row else (0, 0)))
 
 
 def _budget(row: Sequence[Any]) -> Budget:

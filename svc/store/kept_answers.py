@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 from svc import limits
 from svc.store.database import Database
 from svc.store.project_sizes import KEPT_ROW_BYTES, Room, free, full
+
+# Longer answers are compressed, in the fastest way: those of many options to a tenth.
+_LONG_BYTES, _FAST = 2_000, 1
+
+# How what zlib compressed begins, and JSON does not.
+_PACKED = b"x"
 
 # What may be deleted besides as much again as comes, so that the old is gone in the end.
 _SWEPT = 16
@@ -54,10 +61,16 @@ class KeptAnswers:
     def find(self, place: bytes) -> KeptAnswer | None:
         """What was kept there in the last day. Raises `StorageError`."""
         rows = self._database.rows(_FIND, place, _too_old(self._now()))
-        return KeptAnswer(*rows[0]) if rows else None
+        if not rows:
+            return None
+        found = KeptAnswer(*rows[0])
+        packed = found.answer is not None and found.answer.startswith(_PACKED)
+        return replace(found, answer=zlib.decompress(found.answer or b"")) if packed else found
 
     def keep(self, answer: KeptAnswer) -> None:
         """Keep an answer, in place of an older one. Raises `ProjectFull` and `StorageError`."""
+        if answer.answer is not None and len(answer.answer) > _LONG_BYTES:
+            answer = replace(answer, answer=zlib.compress(answer.answer, _FAST))
         if not self._database.write_grouped(self._insert, answer):
             raise full(answer.project or "")
 

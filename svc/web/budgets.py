@@ -12,7 +12,7 @@ from svc.schemas import ResponseSchema, Shown
 from svc.shapes import AMOUNT, COUNT, FLAG, PROBABILITY, TEXT, array, one_of
 from svc.store import NANO, Budgets, BudgetState, Per, Scope
 from svc.web.auth import Access
-from svc.web.decorators import response
+from svc.web.decorators import report, response
 
 
 class BudgetSchema(ResponseSchema):
@@ -42,6 +42,7 @@ def blueprint(stored: Budgets, now: Callable[[], float] = time.time) -> Blueprin
     routes = Blueprint("budgets", __name__)
 
     @routes.get("/v1/budgets")
+    @report
     @response(BudgetsSchema)
     def budgets() -> JsonObject:
         """List the budgets in dollars, and what is spent of them.

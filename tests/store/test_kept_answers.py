@@ -39,6 +39,16 @@ def test_an_answer_is_found_for_a_day(database):
     assert kept.find(b"a") is None
 
 
+def test_a_long_answer_is_kept_compressed(database, path):
+    kept, long = KeptAnswers(database, Clock()), b'{"answers":{' + b'"option":0.000123,' * 10_000
+    kept.keep(KeptAnswer(b"a", b"s", long))
+    assert kept.find(b"a").answer == long
+    connection = sqlite3.connect(path)
+    ((size,),) = connection.execute("SELECT length(answer) FROM kept_answers").fetchall()
+    connection.close()
+    assert size < len(long) / 10
+
+
 def test_after_a_day_another_one_may_take_its_place(database):
     clock = Clock()
     kept = KeptAnswers(database, clock)
