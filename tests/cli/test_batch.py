@@ -313,6 +313,23 @@ def test_results_of_a_job_that_runs_are_those_so_far(tmp_path: Path) -> None:
     assert (tmp_path / "o").read_text() == LINES[0]
 
 
+@pytest.mark.parametrize("told", ["9" * 5_000, "0", "-1", "x"])
+def test_a_page_that_leads_nowhere_is_an_error(tmp_path: Path, told: str) -> None:
+    page = Reply(LINES[0], 200, {"x-next-after": "1"})
+    odd = Reply(LINES[1], 200, {"x-next-after": told})
+    with Answers(Reply(DONE), page, odd, Reply(DONE)) as answers:
+        ended = inside("batch", "results", ID, "-o", tmp_path / "o", "--url", answers.url)
+    assert ended.exit_code != 0
+    assert "the server's answer is not one of svc" in ended.stderr
+
+
+def test_rows_that_are_missing_in_the_end_are_an_error(tmp_path: Path) -> None:
+    with Answers(Reply(DONE), Reply(LINES[0]), Reply(DONE)) as answers:
+        ended = inside("batch", "results", ID, "-o", tmp_path / "o", "--url", answers.url)
+    assert ended.exit_code != 0
+    assert "1 of 2 rows came; the same command fetches the others" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
