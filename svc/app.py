@@ -67,7 +67,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     # Merging slashes would redirect, and callers do not send a body again to another URL.
     app.url_map.merge_slashes = False
     app.extensions["svc"] = services
-    hooks.register(app, deadline_s, services.metrics)
+    hooks.register(app, deadline_s, services.metrics, traces=services.traces)
     settings, shared = services.settings, services.shared
     rules = (settings.no_auth, settings.require_keys)
     stored = services.decisions.any_of

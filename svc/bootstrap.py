@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from svc import limits
+from svc import limits, telemetry
 from svc.engine.ask import Asker
 from svc.engine.batched import BatchPlanner
 from svc.engine.cache import DecisionCache
@@ -18,6 +18,7 @@ from svc.engine.decide import Engine, Journal
 from svc.engine.plans import ModelResult
 from svc.engine.replay import ReplayedCalls
 from svc.engine.setup import KeyOf, Know
+from svc.engine.traced import TracedEngine
 from svc.flows import FlowPool, FlowsInTurn
 from svc.learning import (
     Knowledge,
@@ -38,6 +39,7 @@ from svc.providers import (
     ReplayClient,
     Replies,
     Router,
+    TracedClient,
     TraitMemory,
     Traits,
     build_catalog,
@@ -70,6 +72,7 @@ from svc.store import (
     Weeks,
 )
 from svc.store.decisions import Decisions
+from svc.tracing import Traces
 from svc.turns import Turns
 from svc.usage import Usage, UsageBoard
 
@@ -166,6 +169,7 @@ class Services:
     purses: Purses
     core: Core
     metrics: Metrics
+    traces: Traces | None
 
     def checks(self) -> tuple[Callable[[], str], ...]:
         """Functions that say why the server could not do its work; empty where it can."""
@@ -204,12 +208,14 @@ class Services:
 
     def close(self) -> None:
         """Stop in order: the calls under way, what waits for them, what they did not spend of
-        budgets, the writer with its queue.
+        budgets, the writer with its queue, the last spans.
         """
         self.core.close()
         self.slices.close()
         self.learner.close()
         self.database.close()
+        if self.traces is not None:
+            self.traces.close()
         self.shared.close()
 
 
@@ -227,12 +233,14 @@ def assemble(
     project_key: KeyOf = lambda _project: None,
     purse_of: PurseOf = nobody_pays,
     gives_way: bool = False,
+    traced: bool = False,
 ) -> Core:
     """The engine and the parts it needs to ask models, for a server and for a command alike.
 
     `take` counts a call against the daily limit, see `Admission`. The other arguments go to the
     parts that have an argument of this name. Who `gives_way` leaves half of each provider's rate to
-    others. Raises `SettingsError` for settings that cannot be used.
+    others. Where it is `traced`, decisions and calls go into the traces of their deadlines. Raises
+    `SettingsError` for settings that cannot be used.
     """
     catalog = build_catalog(settings)
     for name, variable in exposed_keys(settings, catalog):
@@ -246,7 +254,8 @@ def assemble(
     slots = HalfOf(shared.buckets) if gives_way else shared.buckets
     turns = None if gives_way else InTurn(shared.buckets)
     gate = Admission(catalog, settings.daily_limit, take, slots, turns=turns)
-    calls = CallPool(client, gate, call_threads, paused=shared.pauses.note)
+    asked = TracedClient(client) if traced else client
+    calls = CallPool(asked, gate, call_threads, paused=shared.pauses.note)
     flows = FlowPool(flow_threads)
     router = Router(catalog, settings.model, client.list_models)
     cache: DecisionCache[ModelResult] = DecisionCache(
@@ -254,7 +263,8 @@ def assemble(
     )
     asker = Asker(client, calls, cache, DebiasMemory(), usage)
     latest = settings.latest_config
-    engine = Engine(router, asker, flows, journal, salt, latest, knowledge, project_key, purse_of)
+    kind = TracedEngine if traced else Engine
+    engine = kind(router, asker, flows, journal, salt, latest, knowledge, project_key, purse_of)
     return Core(catalog, client, calls, flows, router, asker, engine)
 
 
@@ -296,6 +306,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
     budgets = Budgets(database)
     slices = Slices(budgets.claim)
     purses = Purses(budgets.in_force, slices)
+    traces = telemetry.start() if settings.traced else None
     core = assemble(
         settings,
         shared,
@@ -309,6 +320,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         project_key=ProjectKeys(database, settings.master_key).get,
         purse_of=purses.of,
         gives_way=gives_way,
+        traced=traces is not None,
     )
     if trouble := core.router.trouble(PINS[settings.latest_config]):
         log.warning("requests that name no model will be refused: %s", trouble)
@@ -338,6 +350,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         metrics=Metrics(
             shared.board, quota, shared.usage.sums, jobs.backlog, partial(_series, budgets)
         ),
+        traces=traces,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from svc.errors import Timeout
 from svc.limits import REPLIES_PARTS
+from svc.tracing import Trace
 
 
 class Effort:
@@ -31,19 +32,22 @@ class Effort:
 class Deadline:
     """A time on the monotonic clock at which every wait for a request ends; it may end earlier.
 
-    `effort` is what may be read for the request.
+    `effort` is what may be read for the request. `trace` is where spans of what is done for it go,
+    None where nobody traces.
     """
 
-    __slots__ = ("_cancelled", "_clock", "_lock", "_on_cancel", "at", "effort")
+    __slots__ = ("_cancelled", "_clock", "_lock", "_on_cancel", "at", "effort", "trace")
 
     def __init__(
         self,
         seconds: float,
         clock: Callable[[], float] = time.monotonic,
         effort: Effort | None = None,
+        trace: Trace | None = None,
     ) -> None:
         self._clock = clock
         self.effort = effort or Effort(REPLIES_PARTS)
+        self.trace = trace
         self.at = clock() + seconds
         self._cancelled = False
         self._on_cancel: set[Callable[[], None]] = set()
@@ -60,7 +64,7 @@ class Deadline:
 
     def branch(self) -> Deadline:
         """A deadline at the same time that can be cancelled on its own."""
-        return Deadline(self.left(), self._clock, self.effort)
+        return Deadline(self.left(), self._clock, self.effort, self.trace)
 
     def cancel(self) -> None:
         """End every wait under this deadline, because nobody needs the result any more."""

@@ -43,6 +43,8 @@ _FLAGS = {
     "max_body_mb": "--max-body-mb",
     "workers": "--workers",
 }
+# OpenTelemetry's variables for where traces are sent.
+_COLLECTOR = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _PROVIDER = re.compile(
     r"SVC_PROVIDER_([A-Z0-9_]+)_(URL|KEY|RPM|TIMEOUT|PRICE|KIND|TOP_LOGPROBS|BATCH)"
@@ -85,8 +87,9 @@ class Settings:
 
     `workers` are processes that answer requests. `provider_url`, `rpm` (calls a minute) and
     `daily_limit` (calls a UTC day) are the aggregator's. Batches at providers are looked after
-    every `batch_poll_s` seconds. `providers` are by lower-case name, and `api_keys` holds every
-    variable that ends with `_API_KEY`.
+    every `batch_poll_s` seconds. `traced` says that OpenTelemetry's variables ask for traces.
+    `providers` are by lower-case name, and `api_keys` holds every variable that ends with
+    `_API_KEY`.
     """
 
     host: str = "127.0.0.1"
@@ -103,6 +106,7 @@ class Settings:
     rpm: int | None = None
     daily_limit: int | None = None
     batch_poll_s: float = limits.BATCH_POLL_S
+    traced: bool = False
     log: str = "text"
     log_level: str = "info"
     master_key: str | None = field(default=None, repr=False)
@@ -239,6 +243,7 @@ def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settin
     if value := source.get("SVC_WORKERS", "workers"):
         given["workers"] = value.integer(*WORKERS)
     given.update(_variables(source))
+    given["traced"] = _traced(environ)
     given["providers"] = _overrides(environ)
     given["api_keys"] = {
         name: text for name, text in environ.items() if name.endswith("_API_KEY") and text
@@ -273,6 +278,14 @@ def _variables(source: _FlagsAndEnvironment) -> dict[str, object]:
     if value := source.get("SVC_MASTER_KEY"):
         given["master_key"] = value.text
     return given
+
+
+def _traced(environ: Mapping[str, str]) -> bool:
+    """Whether OpenTelemetry's variables name where traces go, and do not forbid them."""
+    exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    forbidden = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    named = bool(exporter) or any(map(environ.get, _COLLECTOR))
+    return named and exporter != "none" and not forbidden
 
 
 def _overrides(environ: Mapping[str, str]) -> dict[str, ProviderOverride]:

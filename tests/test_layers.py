@@ -34,12 +34,13 @@ LEVELS = (
         "sharing",
         "tallies",
         "terms",
+        "tracing",
         "turns",
         "usage",
     },
     {"questions", "stats", "demo", "client"},
     {"plans", "wording"},
-    {"schemas", "store", "providers", "metrics"},
+    {"schemas", "store", "providers", "metrics", "telemetry"},
     {"learning", "openapi", "spending"},
     {"engine"},
     {"bootstrap", "web", "batch"},
@@ -64,6 +65,7 @@ FACES = {
     "spending",
     "stats",
     "store",
+    "telemetry",
 }
 # Modules that other rooms enter directly: the first two would make light commands slower, and of
 # the last gunicorn reads every name.
@@ -82,6 +84,7 @@ ONLY_USERS = {
     "apispec": {"openapi"},
     "jinja2": {"evals"},
     "mcp": {"cli"},
+    "opentelemetry": {"telemetry"},
     "ray": {"bulk"},
     "pyspark": {"bulk"},
     "pandas": {"bulk"},

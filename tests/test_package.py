@@ -48,7 +48,7 @@ def test_contributing_has_a_line_for_every_dependency() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     extras = config["options.extras_require"]
-    optional = [extras[name] for name in ("test", "dev", "audit", "ray", "spark")]
+    optional = [extras[name] for name in ("test", "dev", "audit", "otel", "ray", "spark")]
     declared = [config["options"]["install_requires"], *optional]
     names = requirements("\n".join(line for text in declared for line in text.split()), ">=")
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")

@@ -15,6 +15,7 @@ from svc.errors import MODELS_FAULT, ApiError, InternalError, JobSpent, ModelUna
 from svc.records import Decision
 from svc.schemas import DecisionRequest, parsed_row, with_row
 from svc.store import JobRow, Jobs, ProjectFull, StorageError, UnreadableKey
+from svc.tracing import Trace
 
 # The pause before something is stored again that the database did not take, in seconds.
 STORED_AGAIN_S = 1.0
@@ -40,13 +41,15 @@ class Answering:
         jobs: Jobs,
         stop: threading.Event,
         counted: Callable[[float, Decision], None],
+        trace: Trace | None = None,
     ) -> None:
         """`add` stores a decision with its row, and returns its id.
 
-        `counted` is told of each decision, and of the seconds that it took.
+        `counted` is told of each decision, and of the seconds that it took. `trace` is where their
+        spans go.
         """
         self._engine, self._add, self._jobs = engine, add, jobs
-        self._stop, self._counted = stop, counted
+        self._stop, self._counted, self._trace = stop, counted, trace
 
     def answer(
         self, job: int, number: int, text: str, template: DecisionRequest, key_id: str | None
@@ -64,7 +67,7 @@ class Answering:
         try:
             decision = self._engine.decide(
                 with_row(template, given),
-                Deadline(limits.REQUEST_DEADLINE_S),
+                Deadline(limits.REQUEST_DEADLINE_S, trace=self._trace),
                 key_id,
                 keep=partial(self._keep, row),
                 job=job,

@@ -68,7 +68,7 @@ def _run(services: Services, stop: threading.Event, idle_s: float) -> None:
         return {key.id for key in services.keys.all() if key.revoked_at is not None}
 
     parts = (services.core.engine, services.decisions.add, jobs)
-    answering = Answering(*parts, stop, services.metrics.decided)
+    answering = Answering(*parts, stop, services.metrics.decided, services.traces)
     batched = BatchedJobs(services, answering)
     services.spool.sweep(is_open)
     batched.sweep(is_open)

@@ -31,6 +31,11 @@ Present = Callable[[str, Answer], Answer]
 Keep = Callable[[Decision], str]
 
 
+def as_it_is(_key: str, answer: Answer) -> Answer:
+    """How answers are shaped for callers of the service's own interface."""
+    return answer
+
+
 class Journal(Protocol):
     """Where decisions are kept; `add` returns the id once the decision is safe.
 
@@ -72,7 +77,7 @@ class Engine:
         request: DecisionRequest,
         deadline: Deadline,
         api_key: str | None = None,
-        present: Present = lambda _key, answer: answer,
+        present: Present = as_it_is,
         keep: Keep | None = None,
         job: int | None = None,
     ) -> Decision:

@@ -38,6 +38,7 @@ from svc.providers.refusals import LIMITS
 from svc.providers.replays import ReplayClient, Replies
 from svc.providers.replies import Completion, Reply, Token
 from svc.providers.routing import Router
+from svc.providers.traced import TracedClient
 from svc.providers.traits import (
     JSON_WAYS,
     LABEL_WAYS,
@@ -96,6 +97,7 @@ __all__ = [
     "Throttled",
     "Token",
     "TooLong",
+    "TracedClient",
     "TraitMemory",
     "Traits",
     "Transport",

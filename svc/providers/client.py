@@ -41,6 +41,7 @@ from svc.records import Model
 # The time for reading a provider's list of models.
 LIST_TIMEOUT_S = 10.0
 
+_NO_MORE: Mapping[str, str] = {}
 _EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
 
 # What providers say of a file may hold any part of it, so that no word of theirs is logged.
@@ -84,12 +85,14 @@ class Client:
         key: str | None = None,
         deadline: Deadline | None = None,
         corrections: Corrections = NO_CORRECTIONS,
+        headers: Mapping[str, str] = _NO_MORE,
     ) -> Completion:
         """Make one HTTP attempt in this thread, over within `timeout_s` whatever the peer does.
 
         `key` is a project's own key and counts on the aggregator only. The call is cut off when
         `deadline` is cancelled. `corrections` are what earlier attempts of this call were
-        refused for; those that last are remembered when this one succeeds.
+        refused for; those that last are remembered when this one succeeds. `headers` are sent
+        besides those of every call.
         Raises a `ProviderError`.
         """
         provider = self._catalog[model.provider]
@@ -103,7 +106,7 @@ class Client:
             sent = SentCall(body, Redactor(call, key), provider.aggregator)
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
-            reply = self._asked(model, protocol.path, key, data, limit, deadline)
+            reply = self._asked(model, protocol.path, key, data, limit, deadline, headers)
             _spend(reply.body, deadline)
             payload = read_payload(reply, sent, self._now())
             if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
@@ -150,10 +153,11 @@ class Client:
         data: bytes,
         timeout_s: float,
         deadline: Deadline | None,
+        headers: Mapping[str, str],
     ) -> Reply:
         """The provider's reply to a body."""
         provider = self._catalog[model.provider]
-        return self._exchange(provider, "POST", path, key, data, timeout_s, deadline)
+        return self._exchange(provider, "POST", path, key, data, timeout_s, deadline, headers)
 
     def _exchange(
         self,
@@ -164,6 +168,7 @@ class Client:
         body: bytes | None,
         timeout_s: float,
         deadline: Deadline | None = None,
+        headers: Mapping[str, str] = _NO_MORE,
     ) -> Reply:
         if timeout_s <= 0:
             raise CallTimedOut("no time was left for the call")
@@ -172,7 +177,7 @@ class Client:
             try:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
-                reply = transport.send(method, path, key, body, timeout_s)
+                reply = transport.send(method, path, key, body, timeout_s, headers)
                 if not watch.ended:
                     return reply
                 failure = _failure(watch, None)

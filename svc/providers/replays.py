@@ -59,5 +59,6 @@ class ReplayClient(Client):
         data: bytes,
         timeout_s: float,
         deadline: Deadline | None,
+        headers: Mapping[str, str],
     ) -> Reply:
         return self._replies.reply(model, data)

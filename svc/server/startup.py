@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Iterable
 from typing import Any
 
+from svc import telemetry
 from svc.addresses import is_loopback
 from svc.errors import SettingsError
 from svc.providers import build_catalog
@@ -14,6 +16,8 @@ from svc.settings import Settings
 from svc.store import ApiKeys, Database
 
 BACKLOG_CONNECTIONS = 2_048
+
+log = logging.getLogger(__name__)
 
 
 def resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
@@ -33,9 +37,11 @@ def check(settings: Settings, addresses: Iterable[str]) -> bool:
 
     Returns whether there are API keys. Raises `SettingsError` for a provider or database that
     cannot be used, for an address that other machines reach while there are no keys, and for no
-    keys where they are required.
+    keys where they are required. Traces that cannot be sent are a warning in the log.
     """
     build_catalog(settings)
+    if settings.traced and (trouble := telemetry.trouble()):
+        log.warning("no traces: %s", trouble)
     database = Database.open(settings.db)
     try:
         keys = ApiKeys(database).exist()

@@ -7,6 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from flask import Flask, Response, g, request
 
@@ -16,6 +17,7 @@ from svc.http import ARRIVED, REQUEST_ID, SECURITY_HEADERS
 from svc.logs import FIELDS, Sparingly
 from svc.metrics import Metrics
 from svc.phrases import visible
+from svc.tracing import Traces
 
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
 log = logging.getLogger("svc.request")
@@ -26,6 +28,7 @@ def register(
     deadline_s: float,
     metrics: Metrics,
     clock: Callable[[], float] = time.monotonic,
+    traces: Traces | None = None,
 ) -> None:
     """Give every request of `app` an id, a deadline of `deadline_s` seconds and a log line.
 
@@ -33,7 +36,7 @@ def register(
     in `g.decision`. All times count from the request's arrival, which a server that lets requests
     wait for a thread puts into the environ; with other servers it is the present. Requests that
     were refused before anybody knew who asks are all counted, but only so many a minute by `clock`
-    have a line in the log.
+    have a line in the log. What is done for a request goes into `traces`, where there are some.
     """
     strangers = Sparingly(limits.STRANGERS_LOGGED, clock)
 
@@ -62,7 +65,13 @@ def register(
         return response
 
     app.before_request(begin)
+    if traces is not None:
+        app.before_request(partial(_trace, traces))
     app.after_request(end)
+
+
+def _trace(traces: Traces) -> None:
+    g.deadline.trace = traces.of(request.environ.get("HTTP_TRACEPARENT", ""))
 
 
 def _log(request_id: str, status: int, seconds: float) -> None:

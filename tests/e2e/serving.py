@@ -34,7 +34,7 @@ def environment(**settings: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("SVC_", "GUNICORN_")) and not name.endswith("_API_KEY")
+        if not name.startswith(("SVC_", "GUNICORN_", "OTEL_")) and not name.endswith("_API_KEY")
     }
     return {**kept, "PYTHONUNBUFFERED": "1", **settings}
 

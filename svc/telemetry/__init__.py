@@ -1,0 +1,85 @@
+"""Traces by OpenTelemetry; the only room that knows of it, and that imports it when traces are on.
+
+The variables `OTEL_...` are read by its SDK. What stands here is what the SDK leaves to others:
+which exporters they name.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+
+from svc.errors import SettingsError
+from svc.phrases import visible
+from svc.tracing import Traces
+
+EXPORTER = "OTEL_TRACES_EXPORTER"
+# The first one that is set counts.
+PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+
+_BY_PROTOCOL = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
+_GROUP = "opentelemetry_traces_exporter"
+_INSTALL = "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+
+log = logging.getLogger(__name__)
+
+
+def trouble(environ: Mapping[str, str] = os.environ) -> str:
+    """Why the traces that the variables ask for cannot be sent; empty where they can."""
+    try:
+        _exporters(environ)
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+def start() -> Traces | None:
+    """Send traces from this process, to be called after the fork; None where `trouble` says why.
+
+    What the SDK makes of further variables is told in the log.
+    """
+    try:
+        exporters = [one.load() for one in _exporters(os.environ)]
+        from svc.telemetry.sdk import SdkTraces
+
+        return SdkTraces(exporters)
+    except SettingsError:
+        # Said by the process that started this one.
+        return None
+    except Exception as error:  # noqa: BLE001 - decisions are made without traces too
+        # Its message may hold what a variable says, such as a key.
+        kind = type(error).__name__
+        log.warning("no traces: OpenTelemetry does not take a variable OTEL_... (%s)", kind)
+        return None
+
+
+def _exporters(environ: Mapping[str, str]) -> list[EntryPoint]:
+    """The exporters that the variables name, `none` left out. Raises `SettingsError`."""
+    try:
+        installed = find_spec("opentelemetry.sdk.trace")
+    except ModuleNotFoundError:
+        installed = None
+    if installed is None:
+        raise SettingsError(f"the variables OTEL_... ask for them, and {_INSTALL} was not run")
+    named = (name.strip().lower() for name in (environ.get(EXPORTER) or "otlp").split(","))
+    return [_exporter(name, environ) for name in named if name != "none"]
+
+
+def _exporter(name: str, environ: Mapping[str, str]) -> EntryPoint:
+    known = {one.name: one for one in entry_points(group=_GROUP)}
+    if name != "otlp" and name in known:
+        return known[name]
+    if name != "otlp":
+        allowed = ", ".join(sorted({"otlp", "none", *known}))
+        raise SettingsError(f"{EXPORTER} is {visible(name)!r}; allowed: {allowed}")
+    variable = next((one for one in PROTOCOLS if environ.get(one)), PROTOCOLS[0])
+    protocol = environ.get(variable, "").strip() or "http/protobuf"
+    found = known.get(_BY_PROTOCOL.get(protocol, ""))
+    if found is None:
+        usable = [one for one, exporter in _BY_PROTOCOL.items() if exporter in known]
+        allowed = ", ".join(usable) or f"http/protobuf, after {_INSTALL}"
+        raise SettingsError(f"{variable} is {visible(protocol)!r}; allowed: {allowed}")
+    return found
