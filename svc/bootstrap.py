@@ -18,7 +18,7 @@ from svc.engine.decide import Engine, Journal
 from svc.engine.plans import ModelResult
 from svc.engine.replay import ReplayedCalls
 from svc.engine.setup import KeyOf, Know
-from svc.engine.traced import TracedEngine
+from svc.engine.traced import TracedClient, TracedEngine
 from svc.flows import FlowPool, FlowsInTurn
 from svc.learning import (
     Knowledge,
@@ -39,7 +39,6 @@ from svc.providers import (
     ReplayClient,
     Replies,
     Router,
-    TracedClient,
     TraitMemory,
     Traits,
     build_catalog,

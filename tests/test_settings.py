@@ -224,3 +224,20 @@ def test_svc_latest_stands_for_the_newest_config():
 def test_keys_cannot_be_required_and_waived():
     with pytest.raises(SettingsError, match="contradict each other"):
         load({"SVC_NO_AUTH": "1"}, require_keys=True)
+
+
+@pytest.mark.parametrize(
+    ("environ", "traced"),
+    [
+        ({}, False),
+        ({"OTEL_SERVICE_NAME": "svc", "OTEL_TRACES_SAMPLER": "always_on"}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/v1/traces"}, True),
+        ({"OTEL_TRACES_EXPORTER": "console"}, True),
+        ({"OTEL_TRACES_EXPORTER": " None ", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c"}, False),
+        ({"OTEL_SDK_DISABLED": "TRUE", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c"}, False),
+        ({"OTEL_SDK_DISABLED": "false", "OTEL_TRACES_EXPORTER": "otlp"}, True),
+    ],
+)
+def test_traces_are_on_where_a_variable_says_where_they_go(environ, traced):
+    assert load(environ).traced is traced

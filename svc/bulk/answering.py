@@ -8,14 +8,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from svc import jsontext, limits
+from svc import jsontext
 from svc.deadline import Deadline
 from svc.engine.decide import Engine
 from svc.errors import MODELS_FAULT, ApiError, InternalError, JobSpent, ModelUnavailable
 from svc.records import Decision
 from svc.schemas import DecisionRequest, parsed_row, with_row
 from svc.store import JobRow, Jobs, ProjectFull, StorageError, UnreadableKey
-from svc.tracing import Trace
 
 # The pause before something is stored again that the database did not take, in seconds.
 STORED_AGAIN_S = 1.0
@@ -41,15 +40,15 @@ class Answering:
         jobs: Jobs,
         stop: threading.Event,
         counted: Callable[[float, Decision], None],
-        trace: Trace | None = None,
+        deadline: Callable[[], Deadline],
     ) -> None:
         """`add` stores a decision with its row, and returns its id.
 
-        `counted` is told of each decision, and of the seconds that it took. `trace` is where their
-        spans go.
+        `counted` is told of each decision, and of the seconds that it took. `deadline` is called
+        for that of each row.
         """
         self._engine, self._add, self._jobs = engine, add, jobs
-        self._stop, self._counted, self._trace = stop, counted, trace
+        self._stop, self._counted, self._deadline = stop, counted, deadline
 
     def answer(
         self, job: int, number: int, text: str, template: DecisionRequest, key_id: str | None
@@ -67,7 +66,7 @@ class Answering:
         try:
             decision = self._engine.decide(
                 with_row(template, given),
-                Deadline(limits.REQUEST_DEADLINE_S, trace=self._trace),
+                self._deadline(),
                 key_id,
                 keep=partial(self._keep, row),
                 job=job,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
+from svc import limits
 from svc.bootstrap import Services, Shared, build
 from svc.bulk.answering import Answering
 from svc.bulk.batched_jobs import BatchedJobs
 from svc.bulk.runner import IDLE_S, Runner
+from svc.deadline import Deadline
 from svc.settings import Settings
 from svc.store import Database, Jobs, Spool, UnknownJob
 
@@ -68,7 +71,8 @@ def _run(services: Services, stop: threading.Event, idle_s: float) -> None:
         return {key.id for key in services.keys.all() if key.revoked_at is not None}
 
     parts = (services.core.engine, services.decisions.add, jobs)
-    answering = Answering(*parts, stop, services.metrics.decided, services.traces)
+    deadline = partial(Deadline, limits.REQUEST_DEADLINE_S, trace=services.traces)
+    answering = Answering(*parts, stop, services.metrics.decided, deadline)
     batched = BatchedJobs(services, answering)
     services.spool.sweep(is_open)
     batched.sweep(is_open)

@@ -38,7 +38,6 @@ from svc.providers.refusals import LIMITS
 from svc.providers.replays import ReplayClient, Replies
 from svc.providers.replies import Completion, Reply, Token
 from svc.providers.routing import Router
-from svc.providers.traced import TracedClient
 from svc.providers.traits import (
     JSON_WAYS,
     LABEL_WAYS,
@@ -97,7 +96,6 @@ __all__ = [
     "Throttled",
     "Token",
     "TooLong",
-    "TracedClient",
     "TraitMemory",
     "Traits",
     "Transport",

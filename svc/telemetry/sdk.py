@@ -127,6 +127,9 @@ class SdkSpan:
         return carrier
 
     def part(self, name: str, kind: Kind, attributes: Attributes) -> SdkSpan:
+        if not self._span.is_recording():
+            # What a sampler leaves out it leaves out as a whole; this says and ends nothing.
+            return self
         return SdkTrace(self._tracer, self._context).part(name, kind, attributes)
 
     def tell(self, attributes: Attributes) -> None:

@@ -16,11 +16,11 @@ import pytest
 import requests
 
 from svc.demo import DemoServer
-from tests.collector import Collector
 from tests.e2e.serving import ROOT, GunicornServer, Server, environment
 from tests.e2e.test_jobs import KEY as MASTER_KEY
 from tests.e2e.test_jobs import done, submitted
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, always, completion, error
+from tests.telemetry.collector import Collector
 from tests.web.models import decision, replying
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

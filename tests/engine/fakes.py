@@ -132,6 +132,7 @@ class World:
         answerers: dict[str, Answerer],
         cache_size: int = 0,
         kinds: Mapping[str, str] = NO_KINDS,
+        engine: type[Engine] = Engine,
     ) -> None:
         self.client = FakeClient(answerers, kinds)
         self.journal = MemoryJournal()
@@ -141,7 +142,7 @@ class World:
         asker = Asker(self.client, self.calls, DecisionCache(cache_size), self.memory)
         catalog = {LOCAL.name: LOCAL, HOSTED.name: HOSTED}
         router = Router(catalog, "@here/m", self.client.list_models)
-        self.engine = Engine(router, asker, self.flows, self.journal, b"salt", NEWEST)
+        self.engine = engine(router, asker, self.flows, self.journal, b"salt", NEWEST)
 
     def decide(self, body: dict[str, Any], seconds: float = 30.0) -> dict[str, Any]:
         return self.decision(body, seconds).response()
@@ -156,10 +157,13 @@ class World:
 
 @contextmanager
 def world(
-    cache_size: int = 0, kinds: Mapping[str, str] = NO_KINDS, **answerers: Answerer
+    cache_size: int = 0,
+    kinds: Mapping[str, str] = NO_KINDS,
+    engine: type[Engine] = Engine,
+    **answerers: Answerer,
 ) -> Iterator[World]:
     """A world with these models on `@here`; without any, `m` prefers nothing."""
-    made = World(answerers or {"m": answering(PreferringModel())}, cache_size, kinds)
+    made = World(answerers or {"m": answering(PreferringModel())}, cache_size, kinds, engine)
     try:
         yield made
     finally:

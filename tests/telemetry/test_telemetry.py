@@ -1,0 +1,151 @@
+"""Which exporters the variables name, and what of a span is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from svc import telemetry
+from svc.errors import RateLimited
+from svc.telemetry.sdk import FLUSH_S, SdkTraces
+from svc.tracing import Kind, Span, Trace
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+PARENT = "b7ad6b7169203331"
+
+
+class Kept(SpanExporter):
+    """Keeps what it is handed."""
+
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.spans += spans
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        """Nothing is held."""
+
+
+class Hanging(Kept):
+    """Takes its time until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.let_go.wait()
+        return SpanExportResult.FAILURE
+
+
+def done(trace: Trace, name: str = "x") -> Span:
+    with trace.part(name, Kind.INTERNAL, {}) as span:
+        return span
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture
+def traces(kept: Kept) -> Iterator[SdkTraces]:
+    made = SdkTraces([lambda: kept])
+    yield made
+    made.close()
+
+
+def told(traces: SdkTraces, kept: Kept) -> list[Any]:
+    """The spans, in the order of their ends."""
+    traces.close()
+    return kept.spans
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {},
+        {"OTEL_TRACES_EXPORTER": "otlp"},
+        {"OTEL_TRACES_EXPORTER": " OTLP , console"},
+        {"OTEL_TRACES_EXPORTER": "otlp_proto_http"},
+        {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"},
+    ],
+)
+def test_exporters_that_are_installed_are_no_trouble(environ: dict[str, str]) -> None:
+    assert telemetry.trouble(environ) == ""
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        (
+            {"OTEL_TRACES_EXPORTER": "otlp,smoke"},
+            "OTEL_TRACES_EXPORTER is 'smoke'; allowed: console, none, otlp, otlp_proto_http",
+        ),
+        (
+            {"OTEL_EXPORTER_OTLP_PROTOCOL": "smoke"},
+            "OTEL_EXPORTER_OTLP_PROTOCOL is 'smoke'; allowed: http/protobuf",
+        ),
+        (
+            # Its exporter is a package of its own.
+            {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_PROTOCOL": "smoke"},
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is 'grpc'; allowed: http/protobuf",
+        ),
+    ],
+)
+def test_an_exporter_that_is_not_installed_is_named_with_those_that_are(
+    environ: dict[str, str], words: str
+) -> None:
+    assert telemetry.trouble(environ) == words
+
+
+def test_an_exception_is_told_by_its_type_and_never_by_its_words(
+    traces: SdkTraces, kept: Kept
+) -> None:
+    for error in (ValueError("the secret plan"), RateLimited("the secret plan", 1)):
+        with pytest.raises(type(error)), traces.part("x", Kind.INTERNAL, {}):
+            raise error
+    spans = told(traces, kept)
+    assert [span.attributes["error.type"] for span in spans] == ["ValueError", "rate_limited"]
+    assert not any(span.events or span.status.description for span in spans)
+    assert "secret" not in "".join(span.to_json() for span in spans)
+
+
+def test_parts_are_below_the_span_that_they_are_parts_of(traces: SdkTraces, kept: Kept) -> None:
+    with traces.of(f"00-{TRACE}-{PARENT}-01").part("whole", Kind.SERVER, {}) as whole:
+        done(whole, "part")
+    done(traces, "other")
+    part, outer, other = told(traces, kept)
+    assert f"{outer.context.trace_id:032x}" == f"{part.context.trace_id:032x}" == TRACE
+    assert f"{outer.parent.span_id:016x}" == PARENT
+    assert part.parent.span_id == outer.context.span_id
+    assert other.parent is None
+
+
+def test_what_a_caller_does_not_sample_is_left_out_as_a_whole(
+    traces: SdkTraces, kept: Kept
+) -> None:
+    with traces.of(f"00-{TRACE}-{PARENT}-00").part("whole", Kind.SERVER, {}) as whole:
+        part = done(whole)
+        part.tell({"svc.cached": True})
+        assert part.headers["traceparent"].startswith(f"00-{TRACE}-")
+        assert part.headers["traceparent"].endswith("00")
+    assert told(traces, kept) == []
+
+
+def test_the_end_waits_a_short_time_for_a_collector_that_hangs() -> None:
+    hanging = Hanging()
+    traces = SdkTraces([lambda: hanging])
+    done(traces)
+    began = time.monotonic()
+    traces.close()
+    assert FLUSH_S <= time.monotonic() - began < FLUSH_S + 5
+    hanging.let_go.set()
