@@ -9,9 +9,9 @@ from functools import partial
 from gunicorn.arbiter import Arbiter
 
 from svc import logs
-from svc.bulk import process
+from svc.bulk import process, sweeping
 from svc.errors import SettingsError
-from svc.server import gunicorn_settings, startup
+from svc.server import gunicorn_settings, keeper, startup
 from svc.server.gunicorn_settings import *  # noqa: F403
 from svc.settings import load
 
@@ -27,5 +27,8 @@ def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
         startup.check(settings, [str(address[0]) for _, address in found])
     except SettingsError as error:
         sys.exit(f"Error: {error}")
-    gunicorn_settings.run_jobs = partial(process.run_jobs, settings)
+    gunicorn_settings.beside = {
+        keeper.NAME: partial(process.run_jobs, settings),
+        keeper.SWEEP: partial(sweeping.sweep, settings),
+    }
     gunicorn_settings.on_starting(server)

@@ -56,6 +56,7 @@ from svc.store import (
     Budgets,
     CallBudget,
     Database,
+    Eras,
     Jobs,
     Judgements,
     KeptAnswers,
@@ -231,6 +232,7 @@ def assemble(
     knowledge: Know = nothing_known,
     project_key: KeyOf = lambda _project: None,
     purse_of: PurseOf = nobody_pays,
+    era: Callable[[str], str] = lambda _project: "",
     gives_way: bool = False,
     traced: bool = False,
 ) -> Core:
@@ -260,7 +262,7 @@ def assemble(
     cache: DecisionCache[ModelResult] = DecisionCache(
         settings.cache_size, ModelResult.size, limits.CACHED_PROBABILITIES
     )
-    asker = Asker(client, calls, cache, DebiasMemory(), usage)
+    asker = Asker(client, calls, cache, DebiasMemory(), usage, era)
     latest = settings.latest_config
     kind = TracedEngine if traced else Engine
     engine = kind(router, asker, flows, journal, salt, latest, knowledge, project_key, purse_of)
@@ -318,6 +320,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         knowledge=_with_room(ProjectSizes(database), Library(labels).knowledge),
         project_key=ProjectKeys(database, settings.master_key).get,
         purse_of=purses.of,
+        era=Eras(database).of,
         gives_way=gives_way,
         traced=traces is not None,
     )

@@ -29,6 +29,9 @@ PROJECT_CHARS = 200
 IDEMPOTENCY_KEY_CHARS = 255
 IDEMPOTENCY_KEPT_S = 86_400
 
+# For how many days decisions of a project may be kept, where not for ever.
+RETENTION_DAYS = (1, 36_500)
+
 # A caller's reference of a decision, the tags of a decision, and the names and texts of these.
 REF_CHARS = 128
 TAGS = 16

@@ -60,6 +60,9 @@ class Answering:
         """
         if not self._jobs.is_open(job):
             raise JobEnded
+        if self._jobs.is_settled(JobRow(job, number, "")):
+            # It was forgotten while it waited.
+            return None
         given = parsed_row(text)
         row = JobRow(job, number, given["id"])
         began = time.monotonic()

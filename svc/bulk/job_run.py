@@ -136,6 +136,10 @@ class JobRun:
         self._put_off(replace(row, tries=row.tries + 1), RETRY_AFTER_S[row.tries])
         return False
 
+    def follow(self, renewed: Callable[[SpoolFile], SpoolFile]) -> None:
+        """Go on with the file that took the place of its own, if one did. Raises `SpoolLost`."""
+        self._file = renewed(self._file)
+
     def close(self) -> None:
         """Close its file."""
         self._file.close()

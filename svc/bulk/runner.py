@@ -145,7 +145,15 @@ class Runner:
         elif job.id not in self._runs:
             self._begin(job)
         else:
-            self._tell(self._runs[job.id])
+            self._go_on(self._runs[job.id])
+
+    def _go_on(self, run: JobRun) -> None:
+        try:
+            run.follow(self._spool.renewed)
+        except SpoolLost as error:
+            self._fail_job(run.job.id, error.message)
+            return
+        self._tell(run)
 
     def _look_at_batched(self, job: Job) -> None:
         if reason := self._batched.failure(job.id):

@@ -27,6 +27,8 @@ COMMANDS = {
     "keys": "Make, list and revoke API keys.",
     "budget": "Bound what calls to models may cost, in dollars.",
     "project": "Bound what the decisions of a project fill in the database.",
+    "retention": "Say for how long decisions of projects are kept.",
+    "forget": "Erase everything about a subject from the database.",
     "project-key": "Set and remove the projects' own aggregator keys.",
     "spike": "Check in which way each model can be asked.",
     "recipe": "Show ready-made questions.",

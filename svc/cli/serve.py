@@ -9,10 +9,11 @@ from functools import partial
 import click
 
 from svc import limits, logs
+from svc.bulk.sweeping import sweep
 from svc.cli.serving import application, facts, jobs
 from svc.demo import DemoServer
 from svc.inprocess import DEMO_MODEL
-from svc.server import Program, listen, url
+from svc.server import JOBS, SWEEP, Program, listen, url
 from svc.settings import load
 
 EXAMPLES = """\b
@@ -86,5 +87,5 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     sys.stdout.flush()
     model = DemoServer() if demo else None
     parts = (settings, model)
-    make, run_jobs = partial(application, *parts), partial(jobs, *parts)
-    Program(listener, settings.workers, make, run_jobs).run()
+    beside = {JOBS: partial(jobs, *parts), SWEEP: partial(sweep, settings)}
+    Program(listener, settings.workers, partial(application, *parts), beside).run()

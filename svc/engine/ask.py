@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -117,8 +117,13 @@ class Asker:
         cache: DecisionCache[ModelResult],
         memory: DebiasMemory,
         usage: Usage | None = None,
+        era: Callable[[str], str] = lambda _project: "",
     ) -> None:
-        """`usage` counts the calls and tokens of each model; without it nobody reads the counts."""
+        """`usage` counts the calls and tokens of each model; without it nobody reads the counts.
+
+        Answers are remembered as long as the `era` of their project lasts.
+        """
+        self._era = era
         self._facts, self._calls, self._cache, self._memory = facts, calls, cache, memory
         self._usage = usage or Usage()
 
@@ -137,6 +142,7 @@ class Asker:
             return ask_now()
         key = cache_key(
             request.project,
+            self._era(request.project),
             request.model.id,
             str(request.debias),
             str(request.strict),

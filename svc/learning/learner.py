@@ -132,6 +132,11 @@ class Learner:
         if data is None:
             return False
         state, version = data.state, self._versions.get(data.state.question_id)
+        if len(data.truth) < limits.MIN_LABELS:
+            # Labels were deleted: what more of them have taught stays until there are enough again.
+            learned = (state.calibrator, state.pools, state.changed_at)
+            self._labels.keep(project_question, state.revision, self._now_ms(), *learned)
+            return state.calibrator is not None
         # A foreign key holds it.
         assert version is not None
         question = from_definition(version.definition)

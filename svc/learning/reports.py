@@ -92,6 +92,9 @@ class Reporter:
         data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
         if data is None:
             return None, unlabelled(question), fits.NOTHING_FITTED
+        if not data.truth:
+            # All labels were deleted, and what they taught stays.
+            return data, unlabelled(question), fits.parsed(data.state.calibrator)
         rows = labelled(data, question, data.state.pools)
         return data, rows, fits.parsed(data.state.calibrator)
 

@@ -83,7 +83,8 @@ class ReviewDesk:
         items = self._queue.hand_out(wording, reviewer, limit, now_ms, until_ms)
         if len(items) < limit and self._look(wording, question, now_ms, now_ms):
             items = self._queue.hand_out(wording, reviewer, limit, now_ms, until_ms)
-        return [self._shown(item, shown) for item in items]
+        found = (self._shown(item, shown) for item in items)
+        return [item for item in found if item is not None]
 
     def _look(self, wording: Wording, question: Question, before_ms: int, now_ms: int) -> bool:
         """Let decisions into the queue that came since it last looked, if that was `before_ms`.
@@ -112,7 +113,8 @@ class ReviewDesk:
             for one, level, confidence, priority in columns
         ]
 
-    def _shown(self, item: ReviewItem, shown: bool) -> JsonObject:
+    def _shown(self, item: ReviewItem, shown: bool) -> JsonObject | None:
+        """The item as reviewers see it; None where its decision was deleted meanwhile."""
         found = {
             "id": item.id,
             "question": item.key,
@@ -125,8 +127,8 @@ class ReviewDesk:
         if not shown:
             return found
         decision = self._decisions.get(item.id)
-        # A foreign key makes sure that it is there.
-        assert decision is not None
+        if decision is None:
+            return None
         return {**found, "answer": decision.answers[item.key].fields}
 
     def _progress(self, project: str, key: str, wording: Wording, now_ms: int) -> JsonObject:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from svc.server.keeper import NAME as JOBS
+from svc.server.keeper import SWEEP
 from svc.server.program import Program
 from svc.server.startup import listen, url
 
-__all__ = ["Program", "listen", "url"]
+__all__ = ["JOBS", "SWEEP", "Program", "listen", "url"]

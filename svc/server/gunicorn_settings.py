@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -49,8 +49,8 @@ errorlog = None
 # What all workers have in common, once there is a master.
 shared: Shared | None = None
 
-# Runs jobs until there are none, or the event is set; None where nothing does.
-run_jobs: Callable[[Shared, threading.Event], None] | None = None
+# What processes beside the workers do, by their names; the event tells them to stop.
+beside: Mapping[str, Callable[[Shared, threading.Event], None]] = {}
 
 _keeper: Keeper | None = None
 
@@ -110,8 +110,9 @@ def keeper_first(
 
 def _start_keeper(server: Arbiter) -> None:
     global _keeper
-    if run_jobs is not None and shared is not None:
-        _keeper = Keeper(partial(run_jobs, shared), shared.bell, server.LISTENERS)
+    if beside and shared is not None:
+        works = {name: partial(work, shared) for name, work in beside.items()}
+        _keeper = Keeper(works, shared.bell, server.LISTENERS)
 
 
 def on_exit(server: Arbiter) -> None:

@@ -1,8 +1,9 @@
-"""The keeper: a small process beside the workers, which has another one run jobs while there are.
+"""The keeper: a small process beside the workers, which has others run jobs and delete what is old.
 
 The master forks it before its first worker. It holds nothing open but what all processes share, so
 that a process which it forks begins as a worker does. Jobs run in a process of their own and not in
-a worker: there they would take turns with requests at one interpreter.
+a worker: there they would take turns with requests at one interpreter. So does the sweep, which
+would hold up jobs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -22,10 +23,12 @@ from svc.server.forks import end_with_master, name_process, unblock_stop_signals
 from svc.server.pulse import Pulse
 from svc.sharing import Bell, is_stopped
 
-# Runs jobs until there are none, or the event is set.
-RunJobs = Callable[[threading.Event], None]
+# Does what there is to do, until there is nothing more or the event is set.
+Work = Callable[[threading.Event], None]
 
+# The names of processes: the keeper and who runs jobs, and who deletes what is old.
 NAME = "svc-jobs"
+SWEEP = "svc-sweep"
 
 # How much less of a busy processor jobs get than requests do; see nice(2).
 NICENESS = 10
@@ -34,16 +37,16 @@ NICENESS = 10
 # keeper's own signals.
 LOOK_EVERY_S = 0.25
 
-# Jobs run without a bell after so long: a worker may have been killed before it rang.
+# Work begins without a bell after so long: a worker may have been killed before it rang.
 UNASKED_EVERY_S = 60.0
 
-# The pause before jobs run again after their process failed, which doubles up to the most. After so
-# long a life the next pause is the first again.
+# The pause before work begins again after its process failed, which doubles up to the most. After
+# so long a life the next pause is the first again.
 PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 LONG_LIFE_S = 60.0
 
-# A process that runs jobs and gave no sign of life for so long is killed.
+# A process that does such work and gave no sign of life for so long is killed.
 SILENT_S = 15.0
 
 # The pause between two looks at whether the keeper has ended.
@@ -65,9 +68,11 @@ log = logging.getLogger(__name__)
 class Keeper:
     """The keeper's process, as its master sees it."""
 
-    def __init__(self, run: RunJobs, bell: Bell, listeners: Iterable[Any]) -> None:
-        """Fork it. `bell` is rung when a job comes; `listeners` are left to others."""
-        self._run, self._bell, self._listeners = run, bell, listeners
+    def __init__(self, works: Mapping[str, Work], bell: Bell, listeners: Iterable[Any]) -> None:
+        """Fork it. `works` are by the names of their processes, and that called `NAME` also begins
+        when `bell` is rung; `listeners` are left to others.
+        """
+        self._works, self._bell, self._listeners = works, bell, listeners
         self._master, self._stopping = os.getpid(), False
         self._fork(0.0)
 
@@ -84,7 +89,7 @@ class Keeper:
             self._send(signal.SIGKILL)
 
     def kill(self) -> None:
-        """End it at once, and the process that runs jobs with it."""
+        """End it at once, and its processes with it."""
         self._stopping = True
         self._send(signal.SIGKILL)
 
@@ -102,8 +107,8 @@ class Keeper:
     def _fork(self, delay_s: float) -> None:
         self._pid = os.fork()
         if not self._pid:
-            work = partial(_keep, self._run, self._bell, delay_s, self._master)
-            _become(work, self._master, self._listeners)
+            work = partial(_keep, self._works, self._bell, delay_s, self._master)
+            _become(NAME, work, self._master, self._listeners)
 
     def _send(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -123,7 +128,9 @@ class Keeper:
             return True
 
 
-def _become(work: Callable[[], None], parent: int, listeners: Iterable[Any] = ()) -> None:
+def _become(
+    name: str, work: Callable[[], None], parent: int, listeners: Iterable[Any] = ()
+) -> None:
     """Do that in this new process and nothing after it; it ends with its parent."""
     status = 1
     try:
@@ -134,12 +141,12 @@ def _become(work: Callable[[], None], parent: int, listeners: Iterable[Any] = ()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for listener in listeners:
             listener.close()
-        name_process(NAME)
+        name_process(name)
         end_with_master(parent)
         work()
         status = 0
     except SettingsError as error:
-        log.error("jobs do not run: %s", error)
+        log.error("%s does not run: %s", name, error)
     except BaseException:
         log.exception("a process beside the workers failed")
     finally:
@@ -147,68 +154,90 @@ def _become(work: Callable[[], None], parent: int, listeners: Iterable[Any] = ()
         os._exit(status)
 
 
-def _keep(run: RunJobs, bell: Bell, delay_s: float, master: int) -> None:
-    """Have jobs run whenever there are some, until the keeper is told to stop."""
+def _keep(works: Mapping[str, Work], bell: Bell, delay_s: float, master: int) -> None:
+    """Have work done whenever there is some, until the keeper is told to stop."""
     stopping = _stop_signal()
     if delay_s:
         # Not said by the master, which a signal may have interrupted in the midst of a line.
         log.error("the process that keeps jobs running had ended; this is another one")
-    due, pause_s, next_at = True, PAUSE_S, time.monotonic() + delay_s
-    pid, began, pulse = 0, 0.0, Pulse()
-    while not (stopping.is_set() and not pid):
-        rung, now = bell.wait(LOOK_EVERY_S), time.monotonic()
-        due = rung or due or now - began >= UNASKED_EVERY_S
+    begin_at = time.monotonic() + delay_s
+    kept = {name: _Kept(name, run, begin_at) for name, run in works.items()}
+    while not (stopping.is_set() and not any(one.runs for one in kept.values())):
+        rung = bell.wait(LOOK_EVERY_S)
         if os.getppid() != master:
             # Where the system does not end this process with its master.
             stopping.set()
-        if pid:
-            status = _ended(pid)
-            if stopping.is_set():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
-            if status is None:
-                _kill_where_silent(pid, pulse, now)
-                continue
-            pid = 0
-            if status:
-                pause_s = PAUSE_S if now - began >= LONG_LIFE_S else pause_s
-                log.error("the process that runs jobs ended (%d); again in %g s", status, pause_s)
-                due, next_at = True, now + pause_s
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            else:
-                pause_s = PAUSE_S
-        if due and now >= next_at and not stopping.is_set():
+        for name, one in kept.items():
+            one.look(rung and name == NAME, stopping.is_set())
+
+
+class _Kept:
+    """Work that a process of its own does, which is started again and again."""
+
+    def __init__(self, name: str, run: Work, begin_at: float) -> None:
+        self._name, self._run = name, run
+        self._due, self._pause_s, self._next_at = True, PAUSE_S, begin_at
+        self._pid, self._began, self._pulse = 0, 0.0, Pulse()
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is a process that does it."""
+        return bool(self._pid)
+
+    def look(self, rung: bool, stopping: bool) -> None:
+        """Start the process where it is due, and note its end."""
+        now = time.monotonic()
+        self._due = rung or self._due or now - self._began >= UNASKED_EVERY_S
+        if self._pid and not self._has_ended(now, stopping):
+            return
+        if self._due and now >= self._next_at and not stopping:
             # What comes from here on is found by the process itself, or rings again.
-            due, began = False, now
-            pulse = Pulse()
-            pid = _start(run, pulse)
+            self._due, self._began, self._pulse = False, now, Pulse()
+            self._pid = self._start()
 
+    def _has_ended(self, now: float, stopping: bool) -> bool:
+        status = _ended(self._pid)
+        if stopping and status is None:
+            self._send(signal.SIGTERM)
+        if status is None:
+            self._kill_where_silent(now)
+            return False
+        self._pid = 0
+        if status:
+            self._pause_s = PAUSE_S if now - self._began >= LONG_LIFE_S else self._pause_s
+            log.error("%s ended (%d); again in %g s", self._name, status, self._pause_s)
+            self._due, self._next_at = True, now + self._pause_s
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+        else:
+            self._pause_s = PAUSE_S
+        return True
 
-def _start(run: RunJobs, pulse: Pulse) -> int:
-    """Fork the process that runs jobs; its id."""
-    keeper = os.getpid()
-    pid = os.fork()
-    if not pid:
-        _become(lambda: _run(run, pulse), keeper)
-    return pid
+    def _kill_where_silent(self, now: float) -> None:
+        """End a process that was stopped or hangs, so that another one goes on with its work."""
+        if self._pulse.silent_s(now, LOOK_EVERY_S) >= SILENT_S:
+            log.error("%s gave no sign of life for %g s: it is killed", self._name, SILENT_S)
+            self._send(signal.SIGKILL)
 
-
-def _kill_where_silent(pid: int, pulse: Pulse, now: float) -> None:
-    """End a process that was stopped or hangs, so that another one goes on with the jobs."""
-    if pulse.silent_s(now, LOOK_EVERY_S) >= SILENT_S:
-        log.error(
-            "the process that runs jobs gave no sign of life for %g s: it is killed", SILENT_S
-        )
+    def _send(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(self._pid, number)
 
+    def _start(self) -> int:
+        """Fork the process; its id."""
+        keeper = os.getpid()
+        pid = os.fork()
+        if not pid:
+            _become(self._name, self._do, keeper)
+        return pid
 
-def _run(run: RunJobs, pulse: Pulse) -> None:
-    pulse.beat()
-    stopping = _stop_signal()
-    with contextlib.suppress(OSError):
-        os.nice(NICENESS)
-    run(stopping)
+    def _do(self) -> None:
+        self._pulse.beat()
+        stopping = _stop_signal()
+        # Who waits for the sweep's transactions must not wait for the processor as well.
+        if self._name == NAME:
+            with contextlib.suppress(OSError):
+                os.nice(NICENESS)
+        self._run(stopping)
 
 
 def _stop_signal() -> threading.Event:

@@ -6,7 +6,7 @@ import logging
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from wsgiref.types import WSGIApplication
 
 from gunicorn.app.base import Application
@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 # Makes the application in a worker's process, from what all workers have in common.
 MakeApplication = Callable[[Shared | None], WSGIApplication]
 
-# Runs jobs in a process of its own, until there are none or the event is set.
-RunJobs = Callable[[Shared, threading.Event], None]
+# Works in a process of its own, until there is nothing to do or the event is set.
+Work = Callable[[Shared, threading.Event], None]
 
 
 class Program(Application):  # type: ignore[misc]
@@ -33,10 +33,13 @@ class Program(Application):  # type: ignore[misc]
         listener: socket.socket,
         workers: int,
         make: MakeApplication,
-        run_jobs: RunJobs | None = None,
+        beside: Mapping[str, Work] | None = None,
     ) -> None:
-        """`workers` is the number of processes that answer requests."""
-        gunicorn_settings.run_jobs = run_jobs
+        """`workers` is the number of processes that answer requests.
+
+        What is done `beside` them is by the names of its processes, see `Keeper`.
+        """
+        gunicorn_settings.beside = beside or {}
         # From here on the descriptor is gunicorn's to close.
         self._bind = f"fd://{listener.detach()}"
         self._workers = workers

@@ -19,6 +19,8 @@ from svc.store.activity import (
 from svc.store.budget import CallBudget
 from svc.store.budgets import NANO, Account, Budget, Budgets, BudgetState, Claim, Grant, Per, Scope
 from svc.store.database import Database
+from svc.store.eras import REMEMBERED_S, Eras
+from svc.store.erasing import TOGETHER
 from svc.store.errors import (
     ApiKeyRefused,
     ProjectFull,
@@ -31,6 +33,7 @@ from svc.store.errors import (
     UnreadableKey,
     WriteTimedOut,
 )
+from svc.store.forgetting import Forgetting, Forgotten, Subject
 from svc.store.job_results import RowResult
 from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, new_id
 from svc.store.judgements import Judgement, Judgements
@@ -54,6 +57,8 @@ from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
 from svc.store.question_versions import QuestionVersion, QuestionVersions
+from svc.store.remnants import Remnants
+from svc.store.retention import Retention, Retentions, Sweeping
 from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
 from svc.store.spool import Spool, SpoolFile
 from svc.store.wanted import Wanted
@@ -67,6 +72,8 @@ __all__ = [
     "NANO",
     "OTHERS",
     "PREFIX",
+    "REMEMBERED_S",
+    "TOGETHER",
     "Account",
     "Activity",
     "ApiKey",
@@ -82,6 +89,9 @@ __all__ = [
     "Database",
     "Drawn",
     "Entry",
+    "Eras",
+    "Forgetting",
+    "Forgotten",
     "GivenLabel",
     "Grant",
     "Job",
@@ -112,6 +122,9 @@ __all__ = [
     "QuestionOverview",
     "QuestionVersion",
     "QuestionVersions",
+    "Remnants",
+    "Retention",
+    "Retentions",
     "ReviewItem",
     "ReviewQueue",
     "RowResult",
@@ -122,7 +135,9 @@ __all__ = [
     "SpoolFile",
     "SpoolLost",
     "StorageError",
+    "Subject",
     "Sums",
+    "Sweeping",
     "TooManyBudgets",
     "TooManyJobs",
     "TrainingData",

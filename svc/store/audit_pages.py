@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -77,6 +78,7 @@ _TAIL = "AND seq < ? AND seq >= ? ORDER BY seq DESC"
 _DEEPEST = f"SELECT seq, id FROM decisions WHERE {{}} {_TAIL} LIMIT 1 OFFSET ?"
 _SINCE = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 _ENTRY_BY_ID = f"{_ENTRY} id = ?"
+_DAYS = "SELECT days FROM retention WHERE project = ?"
 _SEQ = "SELECT seq FROM decisions WHERE id = ? AND project = ?"
 # About the bytes of an entry's JSON without its texts.
 _HEAD_BYTES = 400
@@ -140,10 +142,20 @@ class AuditPages:
 
 
 def _seq(connection: sqlite3.Connection, project: str, decision_id: str) -> int:
-    row = connection.execute(_SEQ, (ids.parse(decision_id), project)).fetchone()
-    if row is None:
+    ulid = ids.parse(decision_id)
+    row = connection.execute(_SEQ, (ulid, project)).fetchone()
+    if row is not None:
+        return int(row[0])
+    days = connection.execute(_DAYS, (project,)).fetchone()
+    if ulid is None or days is None or ulid >= ids.earliest(_days_ago(days[0])):
         raise UnknownDecision("the project has no such decision")
-    return int(row[0])
+    # It was deleted for its age, perhaps between two pages, and so are all before it.
+    return 0
+
+
+def _days_ago(days: int) -> int:
+    """In unix milliseconds."""
+    return int((time.time() - days * 86_400) * 1000)
 
 
 def _window(connection: sqlite3.Connection, wanted: Wanted, start: int) -> tuple[int, int]:

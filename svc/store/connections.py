@@ -50,6 +50,8 @@ def writing(path: Path) -> sqlite3.Connection:
     return _configured(
         connect(path, "rw"),
         "PRAGMA synchronous = FULL",
+        # What is deleted is overwritten with zeros, however SQLite was built.
+        "PRAGMA secure_delete = ON",
         "PRAGMA foreign_keys = ON",
         "PRAGMA busy_timeout = 0",
         f"PRAGMA journal_size_limit = {JOURNAL_BYTES}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -158,6 +158,17 @@ class Database:
         self._file.check()
         now = int(time.time() * 1000).to_bytes(8)
         self.write(lambda connection: connection.execute(_TOUCH, (now,)).rowcount, timeout_s)
+
+    def move_log(self) -> None:
+        """Move what the log holds into the file, as far as no reader needs it; writers go on.
+
+        Else whoever writes next has to do it. Raises `StorageError`.
+        """
+        try:
+            with closing(self._file.connect(connections.writing)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error as error:
+            raise connections.storage_error(error) from error
 
     def close(self) -> None:
         """Write what is waiting, move the log into the file, and close; may be called again."""

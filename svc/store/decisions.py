@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
-from svc.store import activity, ids, jobs, kept_answers, question_versions, shown, weeks
+from svc.store import activity, ids, jobs, kept_answers, places, question_versions, shown, weeks
 from svc.store.audit_pages import (
     ANSWERS,
     BOUNDS,
@@ -66,7 +66,7 @@ _ELSEWHERE = ("", "")
 
 _facts_of = attrgetter(*FACTS)
 _COLUMNS = (
-    *("id", "created_at", "question_ids", "same_as"),
+    *("seq", "id", "created_at", "question_ids", "same_as"),
     *(*FACTS, "answers", "readings", "images", "tags"),
 )
 _INSERT = f"INSERT INTO decisions ({', '.join(_COLUMNS)}) VALUES {{}}"
@@ -81,7 +81,6 @@ _NEWEST = (
 _SHOWN = f"SELECT {shown.SHOWN}, ? AS debiased FROM decisions WHERE id = ?"
 _ROW = "SELECT seq, same_as FROM decisions WHERE id = ?"
 _ANY = "SELECT 1 FROM decisions WHERE project = ? LIMIT 1"
-_LAST_ID = "SELECT id FROM decisions ORDER BY seq DESC LIMIT 1"
 
 
 class _Item(NamedTuple):
@@ -192,12 +191,13 @@ class Decisions(AuditPages):
         None stands for one that does not fit into the room of its project.
         """
         created_at = int(self._clock() * 1000)
-        last = connection.execute(_LAST_ID).fetchone()
-        ulids = ids.following(last and last[0], created_at, len(items))
+        last_seq, last_id = places.last_place(connection)
+        ulids = ids.following(last_id, created_at, len(items))
         recent: _Recent = {}
         room = Room(connection)
         stored: list[bytes | None] = []
-        rows, answered, counted, of_jobs, kept = [], [], [], [], []
+        rows: list[tuple[Any, ...]] = []
+        answered, counted, of_jobs, kept = [], [], [], []
         for ulid, item in zip(ulids, items, strict=True):
             decision = item.decision
             same_as = self._contents.find(connection, item.digest)
@@ -211,7 +211,7 @@ class Decisions(AuditPages):
             if not fits:
                 continue
             question_ids = _question_ids(connection, decision, recent)
-            ours = (ulid, created_at, _json(question_ids), same_as)
+            ours = (last_seq + 1 + len(rows), ulid, created_at, _json(question_ids), same_as)
             rows.append((*ours, *item.facts, *texts, item.images, item.tags))
             counted.append(decision)
             if item.row is not None:

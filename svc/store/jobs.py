@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from svc import limits
+from svc import jsontext, limits
 from svc.records import Decision
 from svc.store import job_results, shown
 from svc.store.database import Database
@@ -91,6 +91,10 @@ class JobPage:
     next_before: str | None
 
 
+# What stands in the results for a row whose decision, or which itself, was deleted. Such a row
+# stays in a job that goes on: it would be asked, or asked again.
+DELETED_ROW = jsontext.dumps({"type": "not_found", "message": "the decision was deleted"})
+
 _COLUMNS = (
     "seq, id, project, api_key, status, reason, waiting_for, created_at, expires_at, ended_at, "
     "ends_at, rows, answered, failed, cost_usd, nanodollars / 1e9 AS budget_usd"
@@ -146,6 +150,7 @@ WHERE seq = :job
 """
 _IS_OPEN = f"SELECT 1 FROM jobs WHERE seq = ? AND {_OPEN}"
 _SETTLED = "SELECT row FROM job_rows WHERE job = ?"
+_FORGET = "INSERT OR IGNORE INTO job_rows (job, row, id, error) VALUES (?, ?, '', ?)"
 _IS_SETTLED = "SELECT 1 FROM job_rows WHERE job = ? AND row = ?"
 # A seq after every other.
 _NEWEST = 2**63 - 1
@@ -248,6 +253,20 @@ class Jobs:
         no_room_in = self._database.write_grouped(self._insert_failures, (row, error))
         if no_room_in is not None:
             raise full(no_room_in)
+
+    def forget(self, seq: int, numbers: Sequence[int]) -> int:
+        """Settle rows of the job in this row as deleted, so that they are never asked.
+
+        Returns how many were not settled before. Raises `StorageError`.
+        """
+
+        def write(connection: sqlite3.Connection) -> int:
+            rows = [(seq, number, DELETED_ROW) for number in numbers]
+            count = connection.executemany(_FORGET, rows).rowcount
+            _count(connection, self._now(), seq, failed=count)
+            return count
+
+        return self._database.write(write)
 
     def is_open(self, seq: int) -> bool:
         """Whether rows of the job in this row may still be asked. Raises `StorageError`."""

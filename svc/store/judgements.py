@@ -20,7 +20,9 @@ from svc.store.review import Wording, give_back
 _ADD = (
     "INSERT INTO judgements "
     "(decision_seq, key, project, question_id, reviewer, label, created_at) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 "
+    # It may have been deleted since it was read.
+    "WHERE EXISTS (SELECT 1 FROM decisions WHERE seq = ?1)"
 )
 _TAKE_BACK = (
     "DELETE FROM judgements "

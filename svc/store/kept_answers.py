@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 
 from svc import limits
+from svc.store import ids
 from svc.store.database import Database
 from svc.store.project_sizes import KEPT_ROW_BYTES, Room, free, full
 
@@ -25,6 +26,7 @@ _SWEPT = 16
 _COLUMNS = "place, sent, answer, project, decision_id, debiased"
 _FIND = f"SELECT {_COLUMNS} FROM kept_answers WHERE place = ? AND kept_at > ?"
 _KEEP = f"INSERT INTO kept_answers ({_COLUMNS}, kept_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_IS_THERE = "SELECT 1 FROM decisions WHERE id = ?"
 _DELETED = "RETURNING project, coalesce(length(answer), 0)"
 _REPLACE = f"DELETE FROM kept_answers WHERE place = ? {_DELETED}"
 _FORGET = (
@@ -39,7 +41,8 @@ class KeptAnswer:
 
     `answer` is None where it is made again from what is stored: of the decision that `decision_id`
     names, and whether it was `debiased`, which stands nowhere else. Where that is None too, it may
-    not be given again. It counts in what `project` fills, None for no project.
+    not be given again. A whole answer has the `decision_id` of the decision that it tells of, if
+    any. It counts in what `project` fills, None for no project.
     """
 
     place: bytes
@@ -88,12 +91,16 @@ def keep(
 ) -> Sequence[bool]:
     """Keep answers, in place of older ones, inside the transaction of what they tell of.
 
-    Of each whether it fits into the room of its project; others are not kept.
+    Of each whether it fits into the room of its project; others are not kept, and neither are those
+    that tell of a decision which was deleted meanwhile.
     """
     forget_old(connection, now_ms, 2 * len(answers) + _SWEPT)
     room, kept = Room(connection), []
     for answer in answers:
         _delete(connection, _REPLACE, (answer.place,))
+        if answer.decision_id is not None and not _is_there(connection, answer.decision_id):
+            kept.append(True)
+            continue
         row_bytes = KEPT_ROW_BYTES + len(answer.answer or b"")
         fits = answer.project is None or room.takes(answer.project, row_bytes=row_bytes)
         if fits:
@@ -102,18 +109,29 @@ def keep(
     return kept
 
 
-def forget_old(connection: sqlite3.Connection, now_ms: int, most: int) -> None:
-    """Delete at most so many answers that are kept no longer, the oldest first."""
-    _delete(connection, _FORGET, (_too_old(now_ms), most))
+def _is_there(connection: sqlite3.Connection, decision_id: str) -> bool:
+    found = connection.execute(_IS_THERE, (ids.parse(decision_id),))
+    return found.fetchone() is not None
 
 
-def _delete(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> None:
-    freed: Counter[str] = Counter()
-    for project, size in connection.execute(statement, values).fetchall():
+def forget_old(connection: sqlite3.Connection, now_ms: int, most: int) -> int:
+    """Delete at most so many answers that are kept no longer, the oldest first; how many."""
+    return _delete(connection, _FORGET, (_too_old(now_ms), most))
+
+
+def forget(connection: sqlite3.Connection, places: Sequence[bytes]) -> int:
+    """Delete the answers that are kept at these places; how many there were."""
+    return sum(_delete(connection, _REPLACE, (place,)) for place in places)
+
+
+def _delete(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> int:
+    deleted, freed = connection.execute(statement, values).fetchall(), Counter[str]()
+    for project, size in deleted:
         if project is not None:
             freed[project] += KEPT_ROW_BYTES + size
     for project, size in freed.items():
         free(connection, project, size)
+    return len(deleted)
 
 
 def _too_old(now_ms: int) -> int:

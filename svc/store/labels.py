@@ -35,7 +35,9 @@ _DROP = "DELETE FROM labels WHERE decision_seq = ? AND key = ?"
 _ADD = (
     "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, answered_by, "
     "sampled, chance, created_at, review_round, doubt, p_true, confidence, correct, p, members) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17 "
+    # It may have been deleted since it was read.
+    "WHERE EXISTS (SELECT 1 FROM decisions WHERE seq = ?1)"
 )
 # Whether the review queue had handed the decision out: then it is labelled now, and else before its
 # turn came.
@@ -254,8 +256,9 @@ def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[Calibra
     """Store labels of one exact question of a project, the last one for each decision and key."""
     first = items[0][0]
     last = {(item[0].decision_seq, item[0].key): item for item in items}
-    new = len(last) - connection.executemany(_DROP, list(last)).rowcount
-    connection.executemany(_ADD, [_row(connection, *item) for item in last.values()])
+    dropped = connection.executemany(_DROP, list(last)).rowcount
+    rows = [_row(connection, *item) for item in last.values()]
+    new = connection.executemany(_ADD, rows).rowcount - dropped
     judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
     count = (first.project, first.digest, first.question_id, new, len(last))
     return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new

@@ -266,6 +266,17 @@ ALTER TABLE kept_answers ADD COLUMN project TEXT;
 ALTER TABLE kept_answers ADD COLUMN debiased INTEGER;
 """
 
+# For how many days decisions of a project are kept; projects without a row keep them for ever.
+# The indexes find what refers to a decision that is deleted.
+_RETENTION = """
+CREATE TABLE retention (
+    project TEXT PRIMARY KEY,
+    days    INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX decisions_by_whole ON decisions (same_as) WHERE same_as IS NOT NULL;
+CREATE INDEX job_rows_by_decision ON job_rows (decision_seq) WHERE decision_seq IS NOT NULL;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -276,7 +287,7 @@ def shipped() -> tuple[Migration, ...]:
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
-    added += [_BUDGETS, _KEPT_DECISIONS]
+    added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION]
     return (schema, *added)
 
 

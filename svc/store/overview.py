@@ -13,12 +13,14 @@ from svc.store.activity import By, Spans
 from svc.store.database import Database
 
 # From the sums of days, which are kept for ever. Their span and what they are by are written out,
-# since an index of them alone has the projects.
+# since an index of them alone has the projects. Where the decisions of one were all deleted, the
+# last day that had some is known.
 _PROJECTS = (
     "SELECT project, sum(decisions), "
     "(SELECT coalesce(sum(labels), 0) FROM learned WHERE learned.project = activity.project), "
-    "(SELECT created_at FROM decisions WHERE decisions.project = activity.project "
-    "ORDER BY seq DESC LIMIT 1), sum(cost_usd) FROM activity INDEXED BY activity_by_project "
+    "coalesce((SELECT created_at FROM decisions WHERE decisions.project = activity.project "
+    "ORDER BY seq DESC LIMIT 1), max(iif(decisions, start, 0)) * 1000), "
+    "sum(cost_usd) FROM activity INDEXED BY activity_by_project "
     f"WHERE span = {Spans.DAY:d} AND by = '{By.MODEL}' AND project > ? {{}} "
     "GROUP BY project HAVING sum(decisions) ORDER BY project LIMIT ?"
 )

@@ -51,7 +51,9 @@ _LOOKED = (
 _BEGIN_ROUND = "INSERT INTO review_rounds (project, question_id) VALUES (?, ?) RETURNING id"
 _ENTER = (
     "INSERT OR IGNORE INTO review_items (decision_seq, key, project, question_id, round, level, "
-    "confidence, priority, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
+    "confidence, priority, state) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0 "
+    # It may have been deleted since it was read.
+    "WHERE EXISTS (SELECT 1 FROM decisions WHERE seq = ?1)"
 )
 _LABELLED_BEFORE = (
     "UPDATE review_items SET state = 3 WHERE project = ? AND question_id = ? AND state = 0 "

@@ -19,6 +19,7 @@ import logging
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,8 +42,12 @@ _HEAD = struct.Struct(">III")
 # The folder for batches of a job has this before the job's id.
 _BOOK = "book_"
 
-# The lock of the one process that runs the jobs of this database.
-_RUNNER = "runner.lock"
+# The locks of the one process that runs the jobs of this database, and of the one that deletes what
+# is older than it may be.
+_RUNNER, _SWEEPER = "runner.lock", "sweeper.lock"
+
+# How the name of a file ends that is to take the place of another one.
+_PART = ".part"
 
 # Says which database the folder is of. Where another one was put in its place, as by a slip of
 # whoever restores a backup, nothing may be deleted that the right one needs.
@@ -72,15 +77,14 @@ class Spool:
         `request` and `rows` are JSON. An exception in the block deletes the file, but for a
         `WriteTimedOut`. Raises `StorageError` where it cannot be written, and then there is none.
         """
-        sealer = self._require_key()
+        self._require_key()
         salt = self._database.write(lambda connection: made_salt(connection, _SALT))
         path = self.folder / job_id
         try:
             with self._new(path) as file:
                 try:
                     for first, count, text in _blocks(request, rows):
-                        token = sealer.seal(_labelled(job_id, first, count, text), salt)
-                        file.write(_HEAD.pack(first, count, len(token)) + token)
+                        file.write(self._sealed(job_id, salt, first, count, text))
                     file.flush()
                     os.fsync(file.fileno())
                     sync_folder(self.folder)
@@ -97,6 +101,40 @@ class Spool:
             raise StorageError(
                 f"the rows could not be written beside the database: {reason}"
             ) from error
+
+    def replace(self, job_id: str, changed: Callable[[int, str], str]) -> None:
+        """Write the file of a job anew, with its rows `changed` from their number and JSON.
+
+        Who reads the old one finds the new one with `renewed`. Raises `SpoolLost` and
+        `StorageError`.
+        """
+        salt, old = self._salt(), self.opened(job_id)
+        part = self.folder / f"{job_id}{_PART}"
+        try:
+            with closing(old), self._new(part) as file:
+                file.write(self._sealed(job_id, salt, 0, 1, old.request))
+                while block := old.rows(lambda _: True):
+                    first, rows = block
+                    texts = [changed(number, text) for number, text in enumerate(rows, first)]
+                    file.write(self._sealed(job_id, salt, first, len(rows), "\n".join(texts)))
+                file.flush()
+                os.fsync(file.fileno())
+                part.replace(self.folder / job_id)
+                sync_folder(self.folder)
+        except OSError as error:
+            raise StorageError(f"the spool cannot be written ({error.strerror})") from error
+
+    def renewed(self, file: SpoolFile) -> SpoolFile:
+        """The same file, or the one that took its place, read as far; then this one is closed.
+
+        Raises `SpoolLost` and `StorageError`.
+        """
+        if file.is_at(self.folder / file.job_id):
+            return file
+        with closing(file):
+            other = self.opened(file.job_id)
+        other.skip_to(file.read_to)
+        return other
 
     def opened(self, job_id: str) -> SpoolFile:
         """The file of a job, to be read.
@@ -154,9 +192,20 @@ class Spool:
 
         Raises `StorageError` where the folder cannot be used.
         """
+        with self._alone(_RUNNER) as alone:
+            yield alone
+
+    @contextlib.contextmanager
+    def sweeping(self) -> Iterator[bool]:
+        """The same for the process that deletes what is older than it may be."""
+        with self._alone(_SWEEPER) as alone:
+            yield alone
+
+    @contextlib.contextmanager
+    def _alone(self, name: str) -> Iterator[bool]:
         try:
             make_private(self.folder)
-            file = (self.folder / _RUNNER).open("ab")
+            file = (self.folder / name).open("ab")
         except OSError as error:
             raise StorageError(f"the spool cannot be used ({error.strerror})") from error
         with file:
@@ -167,6 +216,11 @@ class Spool:
         if not rows:
             raise SpoolLost("the salt of the spool is gone from the database")
         return bytes(rows[0]["value"])
+
+    def _sealed(self, job_id: str, salt: bytes, first: int, count: int, text: str) -> bytes:
+        """A block with what stands before it."""
+        token = self._require_key().seal(_labelled(job_id, first, count, text), salt)
+        return _HEAD.pack(first, count, len(token)) + token
 
     def _require_key(self) -> Sealer:
         if self._sealer is None:
@@ -200,7 +254,7 @@ class SpoolFile:
 
     def __init__(self, file: BinaryIO, job_id: str, sealer: Sealer, salt: bytes) -> None:
         """Only `Spool.opened` calls this."""
-        self._file, self._job_id, self._sealer, self._salt = file, job_id, sealer, salt
+        self._file, self.job_id, self._sealer, self._salt = file, job_id, sealer, salt
         self._next = 1
         try:
             # The JSON of what all rows share.
@@ -231,6 +285,17 @@ class SpoolFile:
         """The number of the last row of the blocks so far."""
         return self._next - 1
 
+    def is_at(self, path: Path) -> bool:
+        """Whether the path leads to this file."""
+        return _is_there(path, self._file)
+
+    def skip_to(self, number: int) -> None:
+        """Go on after the block that ends with this row. Raises `SpoolLost`."""
+        while self.read_to < number:
+            _, count, size = self._unpacked(self._read(_HEAD.size))
+            self._next += count
+            self._file.seek(size, os.SEEK_CUR)
+
     def close(self) -> None:
         """May be called again."""
         self._file.close()
@@ -259,7 +324,7 @@ class SpoolFile:
         """What was sealed as this block of this job."""
         text = self._sealer.open(self._read(size), self._salt)
         label, _, content = (text or "").partition("\n")
-        if label != _label(self._job_id, first, count):
+        if label != _label(self.job_id, first, count):
             raise SpoolLost(
                 "its rows beside the database are damaged, or were sealed with another master key"
             )

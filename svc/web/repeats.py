@@ -70,7 +70,7 @@ class Repeats:
         elif has_secrets(decision):
             kept = to_keep(None, decision.project, decision.id)
         else:
-            kept = to_keep(response.get_data(), decision.project)
+            kept = to_keep(response.get_data(), decision.project, decision.id)
         try:
             self._kept.keep(kept)
         except (StorageError, ProjectFull) as error:

@@ -108,7 +108,8 @@ class Server:
     @property
     def runner(self) -> int | None:
         """The process that runs jobs, None while there is none."""
-        return None if self.keeper is None else next(iter(_children(self.keeper)), None)
+        children = set() if self.keeper is None else _children(self.keeper)
+        return next((pid for pid in children if _name(pid) == KEEPER), None)
 
     @property
     def _children(self) -> set[int]:

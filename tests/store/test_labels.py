@@ -164,8 +164,8 @@ def test_many_labels_are_stored_together_or_in_parts(
     labels: Labels, book: Book, at_once: int | None, stored: int
 ) -> None:
     many = [book.label() for _ in range(5)]
-    # There is no such decision, so that the part with this one is refused.
-    many.append(replace(many[0], decision_seq=999))
+    # There is no such question, so that the part with this one is refused.
+    many.append(replace(many[0], question_id=999))
     with pytest.raises(StorageError):
         labels.add_all(many, at_once)
     found = labels.of_decisions([label.decision_seq for label in many])

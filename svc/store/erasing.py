@@ -1,0 +1,102 @@
+"""Deletes decisions with everything that hangs on them, a few at a time.
+
+Sums over time, calibrators and the wording of questions that have them stay.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from svc.store.jobs import DELETED_ROW
+from svc.store.places import note_last
+from svc.store.project_sizes import ROW_BYTES
+
+# How many decisions one transaction deletes at most. Others wait for it.
+TOGETHER = 100
+
+# How many decisions that refer to a deleted one for what they say one transaction changes.
+REFERRERS = 1_000
+
+_THESE = "IN (SELECT value FROM json_each(?1))"
+_REFERRED = (
+    f"SELECT same_as, max(seq) FROM decisions WHERE same_as {_THESE} AND seq NOT {_THESE} "
+    "GROUP BY same_as"
+)
+_INHERIT = (
+    "UPDATE decisions SET same_as = NULL, (answers, readings) = "
+    "(SELECT answers, readings FROM decisions AS whole WHERE whole.seq = ?1) WHERE seq = ?2"
+)
+_REFER = (
+    "UPDATE decisions SET same_as = ?2 WHERE seq IN "
+    "(SELECT seq FROM decisions WHERE same_as = ?1 AND seq <> ?2 LIMIT ?3)"
+)
+_GROW = (
+    "UPDATE project_sizes SET bytes = bytes + (SELECT length(CAST(answers AS BLOB)) "
+    "+ length(CAST(readings AS BLOB)) FROM decisions WHERE seq = ?1) "
+    "WHERE project = (SELECT project FROM decisions WHERE seq = ?1)"
+)
+_LABELS = (
+    "SELECT count(*), project, digest FROM labels JOIN questions ON questions.id = question_id "
+    f"WHERE decision_seq {_THESE} GROUP BY project, digest"
+)
+# The revision says that something changed, to processes that know the labels of before. That is no
+# reason to fit anew, so that what was fitted last counts as having seen it.
+_FEWER = (
+    "UPDATE learned SET labels = labels - ?, revision = revision + 1, "
+    "tried = iif(tried, tried + 1, 0) WHERE project = ? AND digest = ?"
+)
+_SETTLE_ROWS = (
+    f"UPDATE job_rows SET decision_seq = NULL, debiased = NULL, id = '', error = ?2 "
+    f"WHERE decision_seq {_THESE} AND "
+    "job IN (SELECT seq FROM jobs WHERE status IN ('waiting', 'running'))"
+)
+_DELETE = (
+    f"DELETE FROM labels WHERE decision_seq {_THESE}",
+    f"DELETE FROM judgements WHERE decision_seq {_THESE}",
+    f"DELETE FROM review_items WHERE decision_seq {_THESE}",
+    f"DELETE FROM job_rows WHERE decision_seq {_THESE}",
+    # One among these may refer to another of them.
+    f"UPDATE decisions SET same_as = NULL WHERE seq {_THESE} AND same_as IS NOT NULL",
+)
+_SHRINK = (
+    "UPDATE project_sizes SET bytes = max(0, bytes - freed) FROM ("
+    "SELECT project AS of, sum(length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) "
+    "+ coalesce(length(images), 0) + coalesce(length(CAST(tags AS BLOB)), 0) "
+    "+ coalesce(length(CAST(ref AS BLOB)), 0) + ?2) AS freed "
+    f"FROM decisions WHERE seq {_THESE} GROUP BY project) WHERE project = of"
+)
+_DELETE_DECISIONS = f"DELETE FROM decisions WHERE seq {_THESE}"
+
+
+def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = REFERRERS) -> int:
+    """Delete the decisions in these rows, at most `TOGETHER`, inside a transaction; how many.
+
+    None yet where more than `referrers` others refer to them for what they say.
+    """
+    these = json.dumps(list(seqs))
+    if not _pass_on(connection, these, referrers):
+        return 0
+    note_last(connection)
+    for count, project, digest in connection.execute(_LABELS, (these,)).fetchall():
+        connection.execute(_FEWER, (count, project, digest))
+    connection.execute(_SETTLE_ROWS, (these, DELETED_ROW))
+    connection.execute(_SHRINK, (these, ROW_BYTES))
+    for statement in _DELETE:
+        connection.execute(statement, (these,))
+    return connection.execute(_DELETE_DECISIONS, (these,)).rowcount
+
+
+def _pass_on(connection: sqlite3.Connection, these: str, left: int) -> bool:
+    """Have others refer to each other for what they say, no longer to these; False if not all do.
+
+    The last of them gets the text, because it is deleted last.
+    """
+    for whole, heir in connection.execute(_REFERRED, (these,)).fetchall():
+        connection.execute(_INHERIT, (whole, heir))
+        connection.execute(_GROW, (heir,))
+        left -= connection.execute(_REFER, (whole, heir, max(left, 0))).rowcount
+        if left <= 0:
+            return False
+    return True

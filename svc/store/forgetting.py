@@ -1,0 +1,239 @@
+"""Forgets a subject: everything that is stored of all decisions about it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
+
+from svc import jsontext
+from svc.jsontext import JsonObject
+from svc.store import eras, ids, wordings
+from svc.store.database import Database
+from svc.store.erasing import TOGETHER, erase
+from svc.store.errors import SpoolLost
+from svc.store.jobs import Job, Jobs
+from svc.store.spool import Spool
+
+_FIND = (
+    "SELECT seq, id, question_ids FROM decisions WHERE project = ? AND seq > ? AND {} ORDER BY seq"
+)
+_OF_REF = "ref = ?"
+_OF_STATE = "lower(hex(state_hash)) IN (SELECT value FROM json_each(?))"
+_TABLES = ("labels", "judgements", "review_items", "job_rows")
+_COUNT = "SELECT count(*) FROM {} WHERE decision_seq IN (SELECT value FROM json_each(?))"
+_KEPT = "SELECT place, answer, decision_id FROM kept_answers"
+_DROP_KEPT = "DELETE FROM kept_answers WHERE place = ?"
+# An id of a decision, wherever it stands in an answer.
+_ID = re.compile(rb"dec_[0-9A-HJKMNP-TV-Z]{26}")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom or what decisions of a project are about: all with a `ref`, or all of some states.
+
+    `states` has texts, any of which may be the state as models read it.
+    """
+
+    project: str
+    ref: str | None = None
+    states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """How much there is, or was, of a subject.
+
+    `waiting` counts rows of open jobs that have no answer yet, and `repeats` the answers that are
+    kept for repeated requests.
+    """
+
+    decisions: int = 0
+    labels: int = 0
+    judgements: int = 0
+    review_items: int = 0
+    job_rows: int = 0
+    waiting: int = 0
+    repeats: int = 0
+    wordings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A decision: its row, its id, and the rows of its questions."""
+
+    seq: int
+    id: bytes
+    question_ids: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The numbers of rows of a job, of which so many wait for an answer."""
+
+    job: Job
+    numbers: list[int]
+    waiting: int
+
+
+class Forgetting:
+    """Finds and deletes what is stored of a subject."""
+
+    def __init__(self, database: Database, jobs: Jobs, spool: Spool) -> None:
+        self._database, self._jobs, self._spool = database, jobs, spool
+
+    def begin(self) -> None:
+        """Have no process give an answer again that it remembers from before.
+
+        After `REMEMBERED_S` seconds none does, whatever it heard. Raises `StorageError`.
+        """
+        with self._database.changing():
+            self._database.write(eras.begin)
+
+    def count(self, subject: Subject) -> Forgotten:
+        """How much there is. Raises `SpoolLost` and `StorageError`."""
+        waiting = sum(one.waiting for one in self._jobs_about(subject))
+        found = self._find(subject, 0)
+        named = {ids.text(one.id).encode() for one in found}
+        counts = self._counts([one.seq for one in found])
+        return Forgotten(len(found), **counts, waiting=waiting, repeats=len(self._kept(named)))
+
+    def forget(self, subject: Subject) -> Forgotten:
+        """Delete it, in steps that others hardly notice; how much it was.
+
+        Raises `SpoolLost` and `StorageError`.
+        """
+        waiting = self._forget_waiting(subject)
+        counts: Counter[str] = Counter()
+        named: set[bytes] = set()
+        asked: Counter[int] = Counter()
+        last = 0
+        # What comes meanwhile is found by another look.
+        while found := self._find(subject, last):
+            for begin in range(0, len(found), TOGETHER):
+                self._erase(found[begin : begin + TOGETHER], counts)
+            named |= {ids.text(one.id).encode() for one in found}
+            asked.update(row for one in found for row in json.loads(one.question_ids))
+            last = found[-1].seq
+        repeats = self._drop_kept(named)
+        with self._database.changing():
+            dropped = wordings.drop_with_sums(self._database, asked)
+        return Forgotten(**counts, waiting=waiting, repeats=repeats, wordings=dropped)
+
+    def _find(self, subject: Subject, after: int) -> list[_Found]:
+        place: tuple[object, ...] = (subject.project, after)
+        if subject.ref is not None:
+            query, given = _FIND.format(_OF_REF), subject.ref
+        else:
+            query, given = _FIND.format(_OF_STATE), json.dumps(self._hashes(subject))
+        with self._database.read() as connection:
+            return [_Found(*row) for row in connection.execute(query, (*place, given))]
+
+    def _hashes(self, subject: Subject) -> list[str]:
+        salt = self._database.salt
+        return [hashlib.sha256(salt + text.encode()).hexdigest() for text in subject.states]
+
+    def _counts(self, seqs: Sequence[int]) -> dict[str, int]:
+        these = json.dumps(seqs)
+        with self._database.read() as connection:
+            return {
+                table: connection.execute(_COUNT.format(table), (these,)).fetchone()[0]
+                for table in _TABLES
+            }
+
+    def _erase(self, found: Sequence[_Found], counts: Counter[str]) -> None:
+        seqs = [one.seq for one in found]
+        counts.update(self._counts(seqs))
+        counts["decisions"] += len(seqs)
+        # Others may have to be changed first, which takes several steps.
+        with self._database.changing():
+            while not self._database.write(lambda connection: erase(connection, seqs)):
+                pass
+
+    def _kept(self, named: set[bytes]) -> list[bytes]:
+        """Where answers are kept that tell of one of these decisions."""
+        if not named:
+            return []
+        with self._database.read() as connection:
+            return [
+                place
+                for place, answer, decision_id in connection.execute(_KEPT)
+                if (decision_id or "").encode() in named or _tells_of(answer or b"", named)
+            ]
+
+    def _drop_kept(self, named: set[bytes]) -> int:
+        places = [(place,) for place in self._kept(named)]
+        for begin in range(0, len(places), TOGETHER):
+            some = places[begin : begin + TOGETHER]
+            self._database.write(partial(_drop, some))
+        return len(places)
+
+    def _jobs_about(self, subject: Subject) -> Iterator[_Rows]:
+        """The rows of open jobs of the project that are about the subject."""
+        hashes = set(self._hashes(subject))
+        for job in self._jobs.open():
+            if job.project == subject.project:
+                rows = self._rows(job, subject, hashes)
+                if rows:
+                    settled = self._jobs.settled(job)
+                    yield _Rows(job, rows, sum(not settled[number] for number in rows))
+
+    def _rows(self, job: Job, subject: Subject, hashes: set[str]) -> list[int]:
+        found = list[int]()
+        try:
+            file = self._spool.opened(job.id)
+        except SpoolLost:
+            if self._jobs.is_open(job.seq):
+                raise
+            # It has ended meanwhile.
+            return []
+        try:
+            while block := file.rows(lambda _: True):
+                for number, text in enumerate(block[1], block[0]):
+                    if self._is_about(jsontext.loads(text.encode()), subject, hashes):
+                        found.append(number)
+        finally:
+            file.close()
+        return found
+
+    def _is_about(self, row: JsonObject, subject: Subject, hashes: set[str]) -> bool:
+        if "state" not in row:
+            # It was forgotten before.
+            return False
+        if subject.ref is not None:
+            return row.get("ref") == subject.ref
+        state = jsontext.as_text(row["state"])
+        return hashlib.sha256(self._database.salt + state.encode()).hexdigest() in hashes
+
+    def _forget_waiting(self, subject: Subject) -> int:
+        """Settle the rows, so that none is asked, and take them out of the files.
+
+        Returns how many waited.
+        """
+        count = 0
+        for one in self._jobs_about(subject):
+            count += self._jobs.forget(one.job.seq, one.numbers)
+            if self._jobs.is_open(one.job.seq):
+                self._spool.replace(one.job.id, partial(_without, set(one.numbers)))
+            else:
+                # These were its last ones.
+                self._spool.delete(one.job.id)
+        return count
+
+
+def _drop(places: Sequence[tuple[bytes]], connection: sqlite3.Connection) -> int:
+    return connection.executemany(_DROP_KEPT, places).rowcount
+
+
+def _without(gone: Set[int], number: int, text: str) -> str:
+    """The JSON of a row, or what stands in the place of one that is gone."""
+    return "{}" if number in gone else text
+
+
+def _tells_of(answer: bytes, named: set[bytes]) -> bool:
+    return not named.isdisjoint(_ID.findall(answer))

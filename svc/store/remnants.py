@@ -1,0 +1,223 @@
+"""What SQLite leaves of deleted rows in unused places of its file, overwritten with zeros.
+
+With `secure_delete` it overwrites what it deletes. But where it moves rows from one page to
+another, as when a page is full, copies may stay behind in the free part of the page, and are not
+found when the row is deleted later. The format of the file: https://www.sqlite.org/fileformat2.html
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from svc.store.connections import execute_patiently, primary_code, storage_error, writing
+from svc.store.errors import StorageError
+
+# How many pages are cleaned in one turn, while which nobody else writes.
+TOGETHER = 200
+
+# How long to try to move the log into the file, in seconds, and the pause between two attempts.
+PATIENCE_S = 60.0
+RETRY_S = 0.02
+
+# From so many pages on (137 GB with the usual ones) other pages could be taken for those of trees.
+MOST_PAGES = 2 << 24
+
+_HEADER_BYTES = 100
+# Offsets in the header of the file: the bytes of a page, and the first page of the list of free
+# ones.
+_PAGE_SIZE, _FREE = 16, 32
+_LARGEST_PAGE = 65_536
+
+# The bytes of the head of a page of a tree, by its type: pages that lead on have four more.
+_HEADS = {2: 12, 5: 12, 10: 8, 13: 8}
+# The first free block, the number of cells, where cells begin.
+_HEAD = struct.Struct(">xHHH")
+# The next free block, and the bytes of this one.
+_BLOCK = struct.Struct(">HH")
+# A page that lists free ones begins with the next such page and how many it lists; their numbers
+# follow.
+_TRUNK = struct.Struct(">II")
+_NUMBER = struct.Struct(">I")
+
+_TOUCH = (
+    "INSERT INTO meta (name, value) VALUES ('cleaned', 1) "
+    "ON CONFLICT (name) DO UPDATE SET value = value + 1"
+)
+
+# A part of a page or a file: its offset and its bytes.
+_Span = tuple[int, int]
+
+
+class Remnants:
+    """Cleans one database file, beside any number of processes that use it.
+
+    Its own descriptor stays open until `close`, and it has no other: when a process closes one, the
+    system drops the locks that SQLite has on the file in this process.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._file: BinaryIO = self._path.open("r+b", buffering=0)
+
+    def close(self) -> None:
+        """After every connection of this process to the file."""
+        self._file.close()
+
+    def clean(self, patience_s: float = PATIENCE_S) -> bool:
+        """Empty the log and overwrite all that nothing uses; False where a reader holds the log.
+
+        What others write meanwhile is theirs. Raises `StorageError`.
+        """
+        try:
+            return self._clean_all(patience_s)
+        except sqlite3.Error as error:
+            raise storage_error(error) from error
+        except OSError as error:
+            raise StorageError(f"the file cannot be written to ({error.strerror})") from error
+
+    def _clean_all(self, patience_s: float) -> bool:
+        give_up_at = time.monotonic() + patience_s
+        with contextlib.closing(writing(self._path)) as connection:
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            if not _emptied(connection, give_up_at):
+                return False
+            for pages in _parts(self._dirty()):
+                if not self._clean(connection, pages, give_up_at):
+                    return False
+            return _emptied(connection, give_up_at)
+
+    def _dirty(self) -> list[int]:
+        """The numbers of pages in which something is to be overwritten."""
+        size, pages = self._size()
+        if pages >= MOST_PAGES:
+            return []
+        free = dict(self._free(size))
+        return [
+            number
+            for number in range(1, pages + 1)
+            if any(_unclean(self._page(number, size), number, free.get(number)))
+        ]
+
+    def _size(self) -> tuple[int, int]:
+        """The bytes of a page, and how many pages there are."""
+        head = os.pread(self._file.fileno(), _HEADER_BYTES, 0)
+        size = int.from_bytes(head[_PAGE_SIZE : _PAGE_SIZE + 2])
+        size = _LARGEST_PAGE if size == 1 else size
+        return size, os.fstat(self._file.fileno()).st_size // size
+
+    def _page(self, number: int, size: int) -> bytes:
+        return os.pread(self._file.fileno(), size, (number - 1) * size)
+
+    def _free(self, size: int) -> Iterator[tuple[int, int]]:
+        """The free pages, each with how many bytes at its beginning are in use."""
+        trunk = int.from_bytes(self._page(1, size)[_FREE : _FREE + 4])
+        while trunk:
+            page = self._page(trunk, size)
+            trunk_after, count = _TRUNK.unpack_from(page)
+            used = _TRUNK.size + _NUMBER.size * count
+            yield trunk, used
+            for (number,) in _NUMBER.iter_unpack(page[_TRUNK.size : used]):
+                yield number, 0
+            trunk = trunk_after
+
+    def _clean(
+        self, connection: sqlite3.Connection, pages: Sequence[int], give_up_at: float
+    ) -> bool:
+        """Overwrite what is unused in these pages, while nobody writes and the log is empty.
+
+        Nobody moves pages from an empty log into the file, and nobody can write to the log.
+        """
+        while not self._begin(connection):
+            if not _emptied(connection, give_up_at):
+                return False
+        try:
+            size, count = self._size()
+            free = dict(self._free(size))
+            spans = [
+                ((number - 1) * size + offset, length)
+                for number in pages
+                if number <= count
+                for offset, length in _unclean(self._page(number, size), number, free.get(number))
+            ]
+            for offset, length in spans:
+                os.pwrite(self._file.fileno(), bytes(length), offset)
+            os.fsync(self._file.fileno())
+            # A write has others read pages anew, who would else write back what they remember.
+            connection.execute(_TOUCH)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        return True
+
+    def _begin(self, connection: sqlite3.Connection) -> bool:
+        """Begin to write; False where there is something in the log, and it did not begin."""
+        execute_patiently(connection, "BEGIN IMMEDIATE", PATIENCE_S)
+        log = Path(f"{self._path}-wal")
+        if log.exists() and log.stat().st_size == 0:
+            return True
+        connection.execute("ROLLBACK")
+        return False
+
+
+def _emptied(connection: sqlite3.Connection, give_up_at: float) -> bool:
+    """Move the log into the file and cut it to nothing; False where it is held for too long.
+
+    It is tried again and again instead of waited for: SQLite would keep writers waiting meanwhile.
+    """
+    while True:
+        try:
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError as error:
+            if primary_code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+            busy = 1
+        if not busy:
+            return True
+        if time.monotonic() >= give_up_at:
+            return False
+        time.sleep(RETRY_S)
+
+
+def _parts(pages: Sequence[int]) -> Iterator[Sequence[int]]:
+    for begin in range(0, len(pages), TOGETHER):
+        yield pages[begin : begin + TOGETHER]
+
+
+def _unclean(page: bytes, number: int, used: int | None) -> Iterator[_Span]:
+    """The unused parts of a page that do not hold zeros alone.
+
+    `used` has the bytes at the beginning of a free page that are in use, None for any other page.
+    """
+    spans = _of_tree(page, number) if used is None else [(used, len(page) - used)]
+    for offset, length in spans:
+        if length > 0 and page.count(0, offset, offset + length) != length:
+            yield offset, length
+
+
+def _of_tree(page: bytes, number: int) -> Iterator[_Span]:
+    """What nothing uses of a page of a tree: before its first cell, and in its free blocks."""
+    head = _HEADER_BYTES if number == 1 else 0
+    length = _HEADS.get(page[head])
+    if length is None:
+        # Long texts go on in pages of their own.
+        return
+    block, cells, content = _HEAD.unpack_from(page, head)
+    begin = head + length + 2 * cells
+    content = content or _LARGEST_PAGE
+    # Else it is no such page, or damaged.
+    if content <= len(page):
+        yield begin, content - begin
+    while 0 < block <= len(page) - _BLOCK.size:
+        following, bytes_free = _BLOCK.unpack_from(page, block)
+        if block + bytes_free <= len(page):
+            yield block + _BLOCK.size, bytes_free - _BLOCK.size
+        # They stand in order.
+        block = following if following > block else 0

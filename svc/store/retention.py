@@ -1,0 +1,137 @@
+"""For how long decisions of projects are kept, and the deletion of those that are older."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from svc.store import ids, kept_answers, wordings
+from svc.store.database import Database
+from svc.store.erasing import TOGETHER, erase
+
+DAY_MS = 86_400_000
+
+_ALL = "SELECT project, days FROM retention ORDER BY project"
+_SET = (
+    "INSERT INTO retention (project, days) VALUES (?, ?) "
+    "ON CONFLICT DO UPDATE SET days = excluded.days"
+)
+_REMOVE = "DELETE FROM retention WHERE project = ?"
+_DAYS = "SELECT days FROM retention WHERE project = ?"
+# Decisions stand in the order of their ids, and an id begins with its time.
+_FIRST_KEPT = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
+_OLD = "SELECT seq FROM decisions WHERE project = ? AND seq < ? ORDER BY seq LIMIT ?"
+_END = 2**63 - 1
+_OLD_ROWS = (
+    "SELECT job, row FROM job_rows WHERE job IN "
+    "(SELECT seq FROM jobs WHERE project = ? AND ended_at < ?) LIMIT ?"
+)
+_DROP_ROW = "DELETE FROM job_rows WHERE job = ? AND row = ?"
+
+# Deletes some of a project, of what is too old at a moment in unix milliseconds, and how many.
+_Step = Callable[[str, int, int, sqlite3.Connection], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how many days the decisions of a project are kept."""
+
+    project: str
+    days: int
+
+
+class Retentions:
+    """Sets and finds them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def set(self, project: str, days: int) -> None:
+        """Keep decisions of a project for so long. Raises `StorageError`."""
+        with self._database.changing():
+            self._database.write(
+                lambda connection: connection.execute(_SET, (project, days)).rowcount
+            )
+
+    def remove(self, project: str) -> bool:
+        """Keep decisions of a project for ever; False where they are. Raises `StorageError`."""
+        with self._database.changing():
+            return self._database.write(
+                lambda connection: connection.execute(_REMOVE, (project,)).rowcount == 1
+            )
+
+    def all(self) -> list[Retention]:
+        """The projects that have one, by name. Raises `StorageError`."""
+        return [Retention(*row) for row in self._database.rows(_ALL)]
+
+
+class Sweeping:
+    """Deletes what is older than it may be, in steps that others hardly notice."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives seconds since the epoch."""
+        self._database, self._clock = database, clock
+
+    def decisions(self, project: str, most: int = TOGETHER) -> bool:
+        """Delete the `most` oldest decisions of a project that may go; False where there are none.
+
+        Raises `StorageError`.
+        """
+        with self._database.changing():
+            return self._step(_erase_old, project, most)
+
+    def job_rows(self, project: str, most: int = TOGETHER) -> bool:
+        """The same for rows of jobs that ended before the decisions that are kept."""
+        return self._step(_drop_old_rows, project, most)
+
+    def kept_answers(self, most: int = TOGETHER) -> bool:
+        """The same for answers that no repeat of a request gets any more."""
+        now_ms = self._now_ms()
+        return self._database.write(
+            lambda connection: kept_answers.forget_old(connection, now_ms, most) == most
+        )
+
+    def wordings(self) -> int:
+        """Delete wordings of questions that nothing refers to; how many. Raises `StorageError`.
+
+        That may take looking through all decisions, so that it is done once an hour at most.
+        """
+        now_ms = self._now_ms()
+        if self._database.write(partial(wordings.is_due, now_ms)):
+            return wordings.drop_unused(self._database)
+        return 0
+
+    def _step(self, step: _Step, project: str, most: int) -> bool:
+        return self._database.write(partial(step, project, self._now_ms(), most))
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def _kept_since(connection: sqlite3.Connection, project: str, now_ms: int) -> int | None:
+    """From when on decisions are kept, in unix milliseconds; None where all are."""
+    found = connection.execute(_DAYS, (project,)).fetchone()
+    return None if found is None else now_ms - int(found[0]) * DAY_MS
+
+
+def _erase_old(project: str, now_ms: int, most: int, connection: sqlite3.Connection) -> bool:
+    since = _kept_since(connection, project, now_ms)
+    if since is None:
+        return False
+    first = connection.execute(_FIRST_KEPT, (ids.earliest(since),)).fetchone()
+    place = (project, _END if first is None else first[0], most)
+    seqs = [row[0] for row in connection.execute(_OLD, place)]
+    erase(connection, seqs)
+    return bool(seqs)
+
+
+def _drop_old_rows(project: str, now_ms: int, most: int, connection: sqlite3.Connection) -> bool:
+    since = _kept_since(connection, project, now_ms)
+    if since is None:
+        return False
+    rows = connection.execute(_OLD_ROWS, (project, since, most)).fetchall()
+    connection.executemany(_DROP_ROW, rows)
+    return bool(rows)

@@ -1,0 +1,126 @@
+"""Rows of jobs that are forgotten while they wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+from svc.bootstrap import Shared
+from svc.bulk.sweeping import sweep
+from svc.store import Forgetting, Retentions, Spool, Subject
+from svc.store.decisions import Decisions
+from tests.bulk.conftest import World
+from tests.bulk.test_runner import Gate, has_answered, opened, prompt
+from tests.store.records import record
+
+Make = Callable[..., World]
+DAY_S = 86_400.0
+
+
+def forgetting(one: World) -> Forgetting:
+    services = one.services
+    spool = Spool(services.database, one.settings.db, one.settings.master_key)
+    return Forgetting(services.database, services.jobs, spool)
+
+
+def rows(count: int, subject: int) -> list[dict[str, object]]:
+    """Rows, every one after `subject` about the same."""
+    return [
+        {"id": f"r{n}", "state": f"Cat {n}.", "ref": "ann" if n >= subject else f"crm-{n}"}
+        for n in range(1, count + 1)
+    ]
+
+
+def test_rows_that_wait_are_never_asked_and_leave_the_file(world: Make) -> None:
+    one = world(opened())
+    job_id = one.submit(rows=rows(6, subject=5), project="shop")
+    counted = forgetting(one).count(Subject("shop", ref="ann"))
+    assert (counted.decisions, counted.waiting) == (0, 2)
+    assert forgetting(one).forget(Subject("shop", ref="ann")).waiting == 2
+    with closing(one.services.spool.opened(job_id)) as file:
+        found = file.rows(lambda _: True)
+    assert found is not None
+    assert found[1][3:] == [found[1][3], "{}", "{}"] and "crm-4" in found[1][3]
+    assert one.spooled() == [job_id]
+    with one.running():
+        job = one.ended(job_id)
+    assert (job["answered"], job["failed"]) == (4, 2)
+    lines = one.results(job_id)
+    assert [line["id"] for line in lines] == ["r1", "r2", "r3", "r4", "", ""]
+    assert {line["error"]["type"] for line in lines[4:]} == {"not_found"}
+    assert not any("Cat 5." in prompt(body) for body in one.provider.bodies)
+
+
+def test_a_state_is_found_in_rows_too(world: Make) -> None:
+    one = world(opened())
+    one.submit(rows=rows(3, subject=9), project="shop")
+    asked = Subject("shop", states=("Cat 2.",))
+    assert forgetting(one).forget(asked).waiting == 1
+    assert forgetting(one).count(asked).waiting == 0
+    assert forgetting(one).count(Subject("other", states=("Cat 3.",))).waiting == 0
+
+
+def test_a_job_that_runs_goes_on_without_them(world: Make) -> None:
+    gate = Gate()
+    one = world(gate)
+    given = [{**row, "state": f"Cat {n}. {'x' * 4_000}"} for n, row in enumerate(rows(200, 101), 1)]
+    job_id = one.submit(rows=given, project="shop")
+    with one.running():
+        while not one.provider.bodies:
+            time.sleep(0.01)
+        # Some of the first rows are under way, and the others of their block are in memory.
+        forgotten = forgetting(one).forget(Subject("shop", ref="ann"))
+        gate.go.set()
+        job = one.ended(job_id)
+    assert forgotten.waiting == 100
+    assert (job["answered"], job["failed"]) == (100, 100)
+    assert not any("Cat 150." in prompt(body) for body in one.provider.bodies)
+
+
+def test_a_row_under_way_is_not_stored(world: Make) -> None:
+    gate = Gate()
+    one = world(gate)
+    job_id = one.submit(rows=rows(2, subject=2), project="shop")
+    with one.running():
+        while len(one.provider.bodies) < 2:
+            time.sleep(0.01)
+        forgetting(one).forget(Subject("shop", ref="ann"))
+        gate.go.set()
+        one.ended(job_id)
+    assert has_answered(one, job_id, 1)
+    page = one.client.get("/v1/audit?project=shop").get_json()
+    assert [entry["ref"] for entry in page["entries"]] == ["crm-1"]
+
+
+def test_a_sweep_deletes_what_is_too_old_and_ends(world: Make) -> None:
+    one = world(opened())
+    database = one.services.database
+    before = Decisions(database, lambda: time.time() - 5 * DAY_S)
+    for _ in range(250):
+        before.add(record())
+    young = one.services.decisions.add(record())
+    sweep(one.settings, Shared(), threading.Event())
+    assert len(one.services.decisions.page("default", 1_000).entries) == 251
+    Retentions(database).set("default", 2)
+    with one.services.spool.sweeping() as alone:
+        assert alone
+        # Another one is at it.
+        sweep(one.settings, Shared(), threading.Event())
+    assert len(one.services.decisions.page("default", 1_000).entries) == 251
+    sweep(one.settings, Shared(), threading.Event())
+    (entry,) = one.services.decisions.page("default", 1_000).entries
+    assert entry.id == young
+
+
+def test_a_sweep_stops_when_it_is_told_to(world: Make) -> None:
+    one = world(opened())
+    before = Decisions(one.services.database, lambda: time.time() - 5 * DAY_S)
+    for _ in range(5):
+        before.add(record())
+    Retentions(one.services.database).set("default", 2)
+    stop = threading.Event()
+    stop.set()
+    sweep(one.settings, Shared(), stop)
+    assert len(one.services.decisions.page("default", 10).entries) == 5

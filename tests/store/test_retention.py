@@ -1,0 +1,294 @@
+"""Decisions that are older than their project keeps them go, with all that hangs on them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from svc.store import (
+    Database,
+    Eras,
+    Job,
+    JobRow,
+    Jobs,
+    KeptAnswer,
+    KeptAnswers,
+    Labels,
+    NewLabel,
+    ProjectSizes,
+    QuestionVersions,
+    Retention,
+    Retentions,
+    Sweeping,
+    UnknownDecision,
+    Weeks,
+    erasing,
+    new_id,
+)
+from svc.store.contents import LONG
+from svc.store.decisions import Decisions
+from tests.store.records import asked, record
+
+DAY_S = 86_400.0
+TABLES = ("decisions", "labels", "judgements", "review_items", "job_rows")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = time.time()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Shop:
+    """Decisions of a project that keeps them for three days."""
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.clock = database, Clock()
+        self.decisions, self.labels = Decisions(database, self.clock), Labels(database)
+        self.sweeping = Sweeping(database, self.clock)
+        Retentions(database).set("default", 3)
+
+    def later(self, days: float) -> None:
+        self.clock.now += days * DAY_S
+
+    def sweep(self) -> None:
+        while self.sweeping.decisions("default"):
+            pass
+        while self.sweeping.job_rows("default"):
+            pass
+
+    def ids(self, project: str = "default") -> list[str]:
+        return [entry.id for entry in self.decisions.page(project, 1_000).entries]
+
+    def count(self, table: str) -> int:
+        (row,) = self.database.rows(f"SELECT count(*) FROM {table}")
+        return int(row[0])
+
+    def label(self, decision_id: str, reviewer: str | None = None) -> NewLabel:
+        found = self.decisions.get(decision_id)
+        version = QuestionVersions(self.database).latest("default", "topic")
+        assert found is not None
+        assert version is not None
+        return NewLabel(
+            decision_seq=found.seq,
+            key="topic",
+            project="default",
+            digest=version.digest,
+            question_id=version.question_id,
+            label="a",
+            truth=0,
+            p=[0.7, 0.3],
+            answered_by="@p/m logprobs",
+            created_at=1,
+            reviewer=reviewer,
+        )
+
+
+@pytest.fixture
+def shop(database: Database) -> Shop:
+    return Shop(database)
+
+
+def test_only_decisions_of_the_project_that_are_too_old_go(shop: Shop) -> None:
+    shop.decisions.add(record())
+    other = shop.decisions.add(record(project="other"))
+    shop.later(2)
+    young = shop.decisions.add(record())
+    shop.later(1.5)
+    shop.sweep()
+    assert (shop.ids(), shop.ids("other")) == ([young], [other])
+
+
+def test_without_a_retention_nothing_goes(shop: Shop) -> None:
+    retentions = Retentions(shop.database)
+    retentions.set("default", 4)
+    assert retentions.all() == [Retention("default", 4)]
+    assert (retentions.remove("default"), retentions.remove("default")) == (True, False)
+    kept = shop.decisions.add(record())
+    shop.later(100)
+    shop.sweep()
+    assert shop.ids() == [kept]
+
+
+def test_a_step_is_small(shop: Shop) -> None:
+    for _ in range(erasing.TOGETHER + 5):
+        shop.decisions.add(record())
+    shop.later(4)
+    assert shop.sweeping.decisions("default")
+    assert shop.count("decisions") == 5
+    assert shop.sweeping.decisions("default")
+    assert not shop.sweeping.decisions("default")
+
+
+def test_what_hangs_on_a_decision_goes_with_it_and_sums_and_calibrators_stay(shop: Shop) -> None:
+    old = shop.decisions.add(record())
+    label = shop.label(old, reviewer="ada")
+    shop.labels.add(label)
+    place = ("default", label.digest)
+    assert shop.labels.keep(place, 1, 1, '{"kind": "temperature", "t": 2.0}')
+    shop.later(4)
+    young = shop.decisions.add(record())
+    shop.labels.add(shop.label(young))
+    shop.sweep()
+    assert [shop.count(table) for table in TABLES] == [1, 1, 0, 0, 0]
+    state = shop.labels.states(*(place[0], [place[1]]))[place[1]]
+    assert (state.labels, state.calibrator) == (1, '{"kind": "temperature", "t": 2.0}')
+    now_ms = int(shop.clock.now * 1_000)
+    weeks = Weeks(shop.database).read("default", label.question_id, 53, now_ms)
+    assert sum(sum(week.counts.values()) for week in weeks) == 2
+
+
+def test_processes_that_know_the_labels_of_before_learn_which_are_left(shop: Shop) -> None:
+    ids = [shop.decisions.add(record()) for _ in range(2)]
+    for one in ids:
+        shop.labels.add(shop.label(one))
+    shop.later(2)
+    shop.labels.add(shop.label(shop.decisions.add(record())))
+    place = ("default", shop.label(ids[0]).digest)
+    before = shop.labels.newer(place, 10)
+    assert before is not None
+    shop.later(2)
+    shop.sweep()
+    newer = shop.labels.newer(place, 10, before.labels[-1].id, before.state)
+    assert newer is not None
+    assert newer.state.revision > before.state.revision
+    assert newer.left == [before.labels[-1].id]
+
+
+def test_a_sweep_is_no_reason_for_a_fit(shop: Shop) -> None:
+    label = shop.label(shop.decisions.add(record()))
+    shop.labels.add(label)
+    place = ("default", label.digest)
+    shop.labels.keep(place, 1, 1, "{}")
+    shop.later(4)
+    shop.sweep()
+    assert shop.labels.stale() == []
+    assert not shop.labels.claim(place, 10**15, 1)
+
+
+def test_rows_and_ids_only_grow_though_the_last_decision_is_deleted(shop: Shop) -> None:
+    old = shop.decisions.add(record())
+    found = shop.decisions.get(old)
+    assert found is not None
+    shop.later(4)
+    shop.sweep()
+    shop.later(-4)
+    new = shop.decisions.add(record())
+    stored = shop.decisions.get(new)
+    assert stored is not None
+    assert stored.seq > found.seq
+    assert new > old
+
+
+def test_a_label_for_a_decision_that_was_deleted_meanwhile_is_not_kept(shop: Shop) -> None:
+    label = shop.label(shop.decisions.add(record()), reviewer="ada")
+    shop.later(4)
+    shop.sweep()
+    state, new = shop.labels.add(label)
+    assert (state.labels, new) == (0, 0)
+    assert shop.count("judgements") == 0
+
+
+def test_long_contents_stay_as_long_as_a_decision_refers_to_them(shop: Shop) -> None:
+    sizes = ProjectSizes(shop.database)
+    sizes.set("default", 10**9)
+    long = record(asked("topic", reading={"p": [0.7, 0.3], "by": "x" * LONG}))
+    whole = shop.decisions.get(shop.decisions.add(long))
+    assert whole is not None
+    kept = [shop.decisions.add(long) for _ in range(5)]
+    assert shop.count("decisions WHERE same_as IS NOT NULL") == 5
+    steps = [
+        shop.database.write(lambda connection: erasing.erase(connection, [whole.seq], 2))
+        for _ in range(2)
+    ]
+    assert steps == [0, 1]
+    assert shop.ids() == kept[::-1]
+    for one in kept:
+        found = shop.decisions.get(one)
+        assert found is not None
+        assert found.readings["topic"].reading["by"] == "x" * LONG
+    (counted,) = sizes.all()
+    sizes.set("default", 10**9)
+    assert sizes.all() == [counted]
+    shop.later(4)
+    shop.sweep()
+    assert sizes.all()[0].bytes == 0
+
+
+def test_rows_of_an_open_job_stay_settled_and_those_of_an_ended_one_go(shop: Shop) -> None:
+    jobs = Jobs(shop.database, shop.clock)
+    seqs = []
+    for rows in (1, 2):
+        job = Job(
+            id=new_id(), project="default", api_key=None, created_at=1, expires_at=2, rows=rows
+        )
+        jobs.add(job)
+        seqs.append(jobs.get(job.id))
+        shop.decisions.add(record(), JobRow(seqs[-1].seq, 1, "customer 1"))
+    ended, still_open = seqs
+    shop.later(4)
+    shop.sweep()
+    assert jobs.results(ended.id, 0, 10**6, lambda *_: "")[0] == []
+    ((row,), after) = jobs.results(still_open.id, 0, 10**6, lambda *_: "")
+    assert (row.number, row.id, row.decision, after) == (1, "", None, 1)
+    assert "not_found" in (row.error or "")
+    assert jobs.is_settled(JobRow(still_open.seq, 1, ""))
+    assert not jobs.is_settled(JobRow(still_open.seq, 2, ""))
+
+
+def test_a_page_after_a_decision_that_was_too_old_is_empty(shop: Shop) -> None:
+    shop.later(-10)
+    old = shop.decisions.add(record())
+    shop.later(10)
+    shop.sweep()
+    assert shop.decisions.page("default", 10, old).entries == []
+    Retentions(shop.database).remove("default")
+    with pytest.raises(UnknownDecision):
+        shop.decisions.page("default", 10, old)
+
+
+def test_wordings_that_nothing_refers_to_go_once_an_hour(shop: Shop) -> None:
+    ruled = [asked("topic", wording, None) for wording in ("First?", "Second?", "Third?")]
+    shop.decisions.add(record(ruled[0]))
+    shop.later(4)
+    for one in ruled[1:]:
+        shop.decisions.add(record(one))
+    shop.sweep()
+    assert shop.sweeping.wordings() == 1
+    assert shop.count("questions") == 2
+    shop.later(4)
+    shop.sweep()
+    assert shop.sweeping.wordings() == 1
+    assert QuestionVersions(shop.database).latest("default", "topic") is not None
+    assert shop.sweeping.wordings() == 0
+
+
+def test_answers_for_repeats_are_deleted_after_a_day_though_no_others_come(shop: Shop) -> None:
+    kept = KeptAnswers(shop.database, shop.clock)
+    kept.keep(KeptAnswer(b"a", b"s", b"{}"))
+    assert not shop.sweeping.kept_answers()
+    assert shop.count("kept_answers") == 1
+    shop.later(1.1)
+    shop.sweeping.kept_answers()
+    assert shop.count("kept_answers") == 0
+
+
+def test_an_era_ends_after_as_many_days_as_decisions_are_kept(shop: Shop) -> None:
+    eras = Eras(shop.database, shop.clock)
+    ours, others = eras.of("default"), eras.of("other")
+    shop.later(3)
+    assert eras.of("default") != ours
+    assert eras.of("other") == others
+
+
+def test_every_table_that_refers_to_decisions_is_known(shop: Shop) -> None:
+    rows = shop.database.rows(
+        "SELECT tables.name FROM sqlite_master AS tables "
+        "JOIN pragma_foreign_key_list(tables.name) AS keys "
+        "WHERE tables.type = 'table' AND keys.'table' = 'decisions'"
+    )
+    # What refers to a decision is deleted, changed or kept with it in `svc/store/erasing.py`.
+    assert {row["name"] for row in rows} == {*TABLES}
