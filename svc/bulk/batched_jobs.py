@@ -16,7 +16,7 @@ from svc.bulk.leaving import leave
 from svc.bulk.replayed_rows import ReplayedRows
 from svc.errors import SettingsError, SvcError
 from svc.schemas import DecisionRequest
-from svc.store import Job, StorageError
+from svc.store import Job, StorageError, job_of
 
 # The threads that store decisions, which so come into one transaction.
 _STORING = 16
@@ -100,6 +100,15 @@ class BatchedJobs:
         for job_id in self._services.spool.books():
             if not is_open(job_id):
                 self.end(job_id)
+
+    def leave_aside(self) -> None:
+        """The same for books that were put aside, of jobs that go on with others."""
+        for name in self._services.spool.books_aside():
+            one = self._running.get(job_of(name))
+            if one is not None and name not in self._leaving:
+                # It is begun again, with another book.
+                one.job.end()
+            self.end(name)
 
     def close(self) -> None:
         """End all threads; what is under way is cut off, and goes on with the next start."""

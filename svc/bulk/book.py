@@ -111,12 +111,6 @@ class Book:
         """Give replies from this replay from now on."""
         self._replay = replay
 
-    def strip(self) -> None:
-        """Delete the calls and the replies, which somebody has written or read, for good."""
-        for path in self.folder.glob("*/*"):
-            if path.suffix not in (".json", ".round"):
-                path.unlink(missing_ok=True)
-
     def remove(self) -> None:
         """Delete all of it, so that never a part of it is left under its name."""
         deleted = self.folder.with_name(f"{self.folder.name}.deleted")

@@ -13,7 +13,8 @@ from svc.bulk.batch_apis import BatchApis
 from svc.bulk.book import Book
 from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
 from svc.bulk.sending import Sending
-from svc.store import UnknownJob
+from svc.bulk.stripping import strip
+from svc.store import UnknownJob, job_of
 
 # What is left at a provider is tried to be deleted for so long, in seconds.
 LEAVING_S = 86_400.0
@@ -22,13 +23,14 @@ log = logging.getLogger(__name__)
 
 
 def leave(services: Services, job_id: str, closed: threading.Event) -> None:
-    """Delete what the book of an ended job holds at once, and what its providers have of it.
+    """Delete what a book that no job needs holds at once, and what its providers have of it.
 
+    `job_id` is the id of its job, or what stands for it where the book was put aside.
     Returns before that is done when the process is `closed`; the next one goes on.
     """
     folder = services.spool.book(job_id)
+    strip(folder)
     book = Book(folder, {}, b"")
-    book.strip()
     files = [file for block in book.blocks() for file in block.batches]
     names = {file.provider for file in files}
     with closing(BatchApis(services)) as opened:
@@ -45,9 +47,9 @@ def leave(services: Services, job_id: str, closed: threading.Event) -> None:
     book.remove()
 
 
-def _project(services: Services, job_id: str) -> str:
+def _project(services: Services, name: str) -> str:
     try:
-        return services.jobs.get(job_id).project
+        return services.jobs.get(job_of(name)).project
     except UnknownJob:
         return ""
 

@@ -118,6 +118,7 @@ class Runner:
             self._jobs.forget_old()
             open_jobs = {job.id: job for job in self._jobs.open()}
             revoked = self._revoked()
+            self._batched.leave_aside()
             for job_id in (self._runs.keys() | self._batched.ids) - open_jobs.keys():
                 self._forget(job_id)
         except StorageError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from svc import jsontext, limits
+from svc.bulk.stripping import strip
 from svc.cli import database
 from svc.cli.notices import notice
 from svc.errors import InvalidJson, SettingsError, SvcError
@@ -81,7 +82,7 @@ def command(ref: str | None, state_file: str | None, project: str, dry_run: bool
         jobs = Jobs(opened)
         spool = Spool(opened, db, os.environ.get(MASTER_KEY) or None)
         _check_jobs(jobs, spool, subject.project)
-        forgetting = Forgetting(opened, jobs, spool)
+        forgetting = Forgetting(opened, jobs, spool, strip)
         if dry_run:
             click.echo("\n".join(_lines("stored", forgetting.count(subject))))
             return

@@ -60,7 +60,7 @@ from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.remnants import Remnants
 from svc.store.retention import Retention, Retentions, Sweeping
 from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
-from svc.store.spool import Spool, SpoolFile
+from svc.store.spool import Spool, SpoolFile, job_of
 from svc.store.wanted import Wanted
 from svc.store.weeks import Week, Weeks
 
@@ -151,5 +151,6 @@ __all__ = [
     "Wording",
     "Worth",
     "WriteTimedOut",
+    "job_of",
     "new_id",
 ]

@@ -9,9 +9,9 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from svc.store.jobs import DELETED_ROW
+from svc.store.jobs import DELETED_ROW, DELETED_ROW_BYTES
 from svc.store.places import note_last
-from svc.store.project_sizes import ROW_BYTES
+from svc.store.project_sizes import DECISION_SIZE, JOB_ROW_SIZE, free
 
 # How many decisions one transaction deletes at most. Others wait for it.
 TOGETHER = 100
@@ -50,7 +50,8 @@ _FEWER = (
 _SETTLE_ROWS = (
     f"UPDATE job_rows SET decision_seq = NULL, debiased = NULL, id = '', error = ?2 "
     f"WHERE decision_seq {_THESE} AND "
-    "job IN (SELECT seq FROM jobs WHERE status IN ('waiting', 'running'))"
+    "job IN (SELECT seq FROM jobs WHERE status IN ('waiting', 'running')) "
+    "RETURNING (SELECT project FROM jobs WHERE seq = job)"
 )
 _DELETE = (
     f"DELETE FROM labels WHERE decision_seq {_THESE}",
@@ -60,12 +61,10 @@ _DELETE = (
     # One among these may refer to another of them.
     f"UPDATE decisions SET same_as = NULL WHERE seq {_THESE} AND same_as IS NOT NULL",
 )
-_SHRINK = (
-    "UPDATE project_sizes SET bytes = max(0, bytes - freed) FROM ("
-    "SELECT project AS of, sum(length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) "
-    "+ coalesce(length(images), 0) + coalesce(length(CAST(tags AS BLOB)), 0) "
-    "+ coalesce(length(CAST(ref AS BLOB)), 0) + ?2) AS freed "
-    f"FROM decisions WHERE seq {_THESE} GROUP BY project) WHERE project = of"
+_SIZES = f"SELECT project, sum({DECISION_SIZE}) FROM decisions WHERE seq {_THESE} GROUP BY project"
+_SIZES_OF_ROWS = (
+    f"SELECT project, sum({JOB_ROW_SIZE}) FROM job_rows JOIN jobs ON jobs.seq = job "
+    f"WHERE decision_seq {_THESE} GROUP BY project"
 )
 _DELETE_DECISIONS = f"DELETE FROM decisions WHERE seq {_THESE}"
 
@@ -81,11 +80,19 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
     note_last(connection)
     for count, project, digest in connection.execute(_LABELS, (these,)).fetchall():
         connection.execute(_FEWER, (count, project, digest))
-    connection.execute(_SETTLE_ROWS, (these, DELETED_ROW))
-    connection.execute(_SHRINK, (these, ROW_BYTES))
+    _free(connection, these)
+    for (project,) in connection.execute(_SETTLE_ROWS, (these, DELETED_ROW)).fetchall():
+        free(connection, project, -DELETED_ROW_BYTES)
     for statement in _DELETE:
         connection.execute(statement, (these,))
     return connection.execute(_DELETE_DECISIONS, (these,)).rowcount
+
+
+def _free(connection: sqlite3.Connection, these: str) -> None:
+    """Count these and their rows of jobs no more in what their projects fill."""
+    for query in (_SIZES, _SIZES_OF_ROWS):
+        for project, size in connection.execute(query, (these,)).fetchall():
+            free(connection, project, size)
 
 
 def _pass_on(connection: sqlite3.Connection, these: str, left: int) -> bool:

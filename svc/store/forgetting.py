@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from svc import jsontext
 from svc.jsontext import JsonObject
-from svc.store import eras, ids, wordings
+from svc.store import eras, ids, kept_answers, wordings
 from svc.store.database import Database
 from svc.store.erasing import TOGETHER, erase
 from svc.store.errors import SpoolLost
@@ -28,7 +28,6 @@ _OF_STATE = "lower(hex(state_hash)) IN (SELECT value FROM json_each(?))"
 _TABLES = ("labels", "judgements", "review_items", "job_rows")
 _COUNT = "SELECT count(*) FROM {} WHERE decision_seq IN (SELECT value FROM json_each(?))"
 _KEPT = "SELECT place, answer, decision_id FROM kept_answers"
-_DROP_KEPT = "DELETE FROM kept_answers WHERE place = ?"
 # An id of a decision, wherever it stands in an answer.
 _ID = re.compile(rb"dec_[0-9A-HJKMNP-TV-Z]{26}")
 
@@ -84,8 +83,11 @@ class _Rows:
 class Forgetting:
     """Finds and deletes what is stored of a subject."""
 
-    def __init__(self, database: Database, jobs: Jobs, spool: Spool) -> None:
-        self._database, self._jobs, self._spool = database, jobs, spool
+    def __init__(
+        self, database: Database, jobs: Jobs, spool: Spool, strip: Callable[[Path], None]
+    ) -> None:
+        """`strip` deletes the calls and replies in a job's folder for batches."""
+        self._database, self._jobs, self._spool, self._strip = database, jobs, spool, strip
 
     def begin(self) -> None:
         """Have no process give an answer again that it remembers from before.
@@ -109,6 +111,7 @@ class Forgetting:
         Raises `SpoolLost` and `StorageError`.
         """
         waiting = self._forget_waiting(subject)
+        self._strip_books()
         counts: Counter[str] = Counter()
         named: set[bytes] = set()
         asked: Counter[int] = Counter()
@@ -167,10 +170,10 @@ class Forgetting:
             ]
 
     def _drop_kept(self, named: set[bytes]) -> int:
-        places = [(place,) for place in self._kept(named)]
+        places = self._kept(named)
         for begin in range(0, len(places), TOGETHER):
             some = places[begin : begin + TOGETHER]
-            self._database.write(partial(_drop, some))
+            self._database.write(partial(kept_answers.forget, places=some))
         return len(places)
 
     def _jobs_about(self, subject: Subject) -> Iterator[_Rows]:
@@ -218,6 +221,9 @@ class Forgetting:
         count = 0
         for one in self._jobs_about(subject):
             count += self._jobs.forget(one.job.seq, one.numbers)
+            # Once the rows are settled, so that who begins another folder does not ask them; and
+            # before they leave the file, so that they are found again after a kill.
+            self._spool.put_book_aside(one.job.id)
             if self._jobs.is_open(one.job.seq):
                 self._spool.replace(one.job.id, partial(_without, set(one.numbers)))
             else:
@@ -225,9 +231,12 @@ class Forgetting:
                 self._spool.delete(one.job.id)
         return count
 
-
-def _drop(places: Sequence[tuple[bytes]], connection: sqlite3.Connection) -> int:
-    return connection.executemany(_DROP_KEPT, places).rowcount
+    def _strip_books(self) -> None:
+        """Take out of folders for batches what tells of rows, where no open job needs it."""
+        # In this order: a folder that is there has a job that was open before.
+        names = set(self._spool.books())
+        for name in names - {job.id for job in self._jobs.open()}:
+            self._strip(self._spool.book(name))
 
 
 def _without(gone: Set[int], number: int, text: str) -> str:

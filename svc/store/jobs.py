@@ -19,7 +19,7 @@ from svc.store.database import Database
 from svc.store.errors import TooManyJobs, UnknownJob
 from svc.store.job_results import RowResult
 from svc.store.kept_answers import KeptAnswer, keep
-from svc.store.project_sizes import JOB_ROW_BYTES, Room, free, full
+from svc.store.project_sizes import JOB_ROW_BYTES, JOB_ROW_SIZE, Room, free, full
 
 # What the id of a job begins with, and how many random bytes follow.
 ID_PREFIX, ID_BYTES = "job_", 12
@@ -95,6 +95,9 @@ class JobPage:
 # stays in a job that goes on: it would be asked, or asked again.
 DELETED_ROW = jsontext.dumps({"type": "not_found", "message": "the decision was deleted"})
 
+# What such a row fills.
+DELETED_ROW_BYTES = JOB_ROW_BYTES + len(DELETED_ROW)
+
 _COLUMNS = (
     "seq, id, project, api_key, status, reason, waiting_for, created_at, expires_at, ended_at, "
     "ends_at, rows, answered, failed, cost_usd, nanodollars / 1e9 AS budget_usd"
@@ -119,10 +122,7 @@ _PAGE = (
 )
 _SEQ = f"SELECT seq FROM jobs WHERE id = ? AND project = ? AND {_KEPT}"
 _OLDEST = "SELECT seq, project FROM jobs WHERE ended_at <= ? ORDER BY ended_at LIMIT 1"
-_OLD_ROWS = (
-    "SELECT row, length(CAST(id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) + ? AS bytes "
-    "FROM job_rows WHERE job = ? ORDER BY row LIMIT ?"
-)
+_OLD_ROWS = f"SELECT row, {JOB_ROW_SIZE} AS bytes FROM job_rows WHERE job = ? ORDER BY row LIMIT ?"
 _DELETE_ROWS = "DELETE FROM job_rows WHERE job = ? AND row <= ?"
 _DELETE = "DELETE FROM jobs WHERE seq = ?"
 _PROJECT = "SELECT project FROM jobs WHERE seq = ?"
@@ -263,6 +263,8 @@ class Jobs:
         def write(connection: sqlite3.Connection) -> int:
             rows = [(seq, number, DELETED_ROW) for number in numbers]
             count = connection.executemany(_FORGET, rows).rowcount
+            (project,) = connection.execute(_PROJECT, (seq,)).fetchone()
+            free(connection, project, -count * DELETED_ROW_BYTES)
             _count(connection, self._now(), seq, failed=count)
             return count
 
@@ -315,7 +317,7 @@ class Jobs:
         if oldest is None:
             return
         seq, project = oldest
-        rows = connection.execute(_OLD_ROWS, (JOB_ROW_BYTES, seq, ROWS_SWEPT)).fetchall()
+        rows = connection.execute(_OLD_ROWS, (seq, ROWS_SWEPT)).fetchall()
         if rows:
             connection.execute(_DELETE_ROWS, (seq, rows[-1][0]))
             free(connection, project, sum(size for _, size in rows))

@@ -25,6 +25,17 @@ JOB_ROW_BYTES = 50
 # What an answer that is kept for repeats fills beside itself.
 KEPT_ROW_BYTES = 150
 
+# The same of the rows of a table, as SQL.
+DECISION_SIZE = (
+    "length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) + coalesce(length(images), 0) "
+    "+ coalesce(length(CAST(tags AS BLOB)), 0) + coalesce(length(CAST(ref AS BLOB)), 0) "
+    f"+ {ROW_BYTES}"
+)
+JOB_ROW_SIZE = (
+    "length(CAST(job_rows.id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) "
+    f"+ {JOB_ROW_BYTES}"
+)
+
 # How old the knowledge may be of which projects are full.
 LOOKED_AT_EVERY_S = 1.0
 
@@ -36,13 +47,10 @@ _ALL = "SELECT project, max_bytes, bytes FROM project_sizes ORDER BY project"
 _DROP = "DELETE FROM project_sizes WHERE project = ?"
 _SET = (
     "INSERT INTO project_sizes (project, max_bytes, bytes) SELECT :project, :most, "
-    "coalesce(sum(length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) "
-    "+ coalesce(length(images), 0) + coalesce(length(CAST(tags AS BLOB)), 0) "
-    "+ coalesce(length(CAST(ref AS BLOB)), 0) + :row), 0) + (SELECT coalesce(sum("
-    "length(CAST(job_rows.id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) + :job_row), 0) "
+    f"coalesce(sum({DECISION_SIZE}), 0) + (SELECT coalesce(sum({JOB_ROW_SIZE}), 0) "
     "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) + (SELECT coalesce("
-    "sum(coalesce(length(answer), 0) + :kept_row), 0) FROM kept_answers WHERE project = :project) "
-    "FROM decisions WHERE project = :project "
+    f"sum(coalesce(length(answer), 0) + {KEPT_ROW_BYTES}), 0) "
+    "FROM kept_answers WHERE project = :project) FROM decisions WHERE project = :project "
     "ON CONFLICT (project) DO UPDATE SET max_bytes = excluded.max_bytes, bytes = excluded.bytes"
 )
 
@@ -71,8 +79,7 @@ class ProjectSizes:
 
         Raises `StorageError`.
         """
-        sizes = {"row": ROW_BYTES, "job_row": JOB_ROW_BYTES, "kept_row": KEPT_ROW_BYTES}
-        values = {"project": project, "most": max_bytes, **sizes}
+        values = {"project": project, "most": max_bytes}
 
         def write(connection: sqlite3.Connection) -> None:
             if max_bytes is None:

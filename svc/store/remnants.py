@@ -3,6 +3,13 @@
 With `secure_delete` it overwrites what it deletes. But where it moves rows from one page to
 another, as when a page is full, copies may stay behind in the free part of the page, and are not
 found when the row is deleted later. The format of the file: https://www.sqlite.org/fileformat2.html
+
+Writing into the file beside SQLite is safe for these reasons. Only bytes are written that SQLite
+itself never reads, so that no reader and no crash in between can tell the difference. It is done
+while this process has the lock on writing and the log has no bytes, so that nobody changes a page,
+and nobody moves one from the log into the file. What others remember of pages is void after the
+write that ends each turn; one who began to read before it cannot write any more. Files for which
+one of this does not hold, or which are damaged, are refused.
 """
 
 from __future__ import annotations
@@ -12,12 +19,16 @@ import os
 import sqlite3
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from svc.store.connections import execute_patiently, primary_code, storage_error, writing
 from svc.store.errors import StorageError
+
+# Who reads pages before they are clean may copy parts of them to others, so that the file is looked
+# through again as long as something is found, but no more often than this.
+ROUNDS = 4
 
 # How many pages are cleaned in one turn, while which nobody else writes.
 TOGETHER = 200
@@ -26,14 +37,25 @@ TOGETHER = 200
 PATIENCE_S = 60.0
 RETRY_S = 0.02
 
+# One attempt of so many waits so long for readers, in milliseconds, while nobody may write: where
+# some read and write all the time, there is no moment without them.
+ATTEMPTS, HOLD_MS = 16, 50
+
 # From so many pages on (137 GB with the usual ones) other pages could be taken for those of trees.
 MOST_PAGES = 2 << 24
 
 _HEADER_BYTES = 100
-# Offsets in the header of the file: the bytes of a page, and the first page of the list of free
-# ones.
-_PAGE_SIZE, _FREE = 16, 32
+_MAGIC = b"SQLite format 3\x00"
+# Offsets in the header of the file: the bytes of a page, the version of its format for writing and
+# for reading, the bytes at the end of each page that extensions use, the first page of the list of
+# free ones, how many are free, and what is not 0 in a file with pages that only say whose others
+# are.
+_PAGE_SIZE, _VERSIONS, _RESERVED, _FREE, _FREE_COUNT, _AUTO_VACUUM = 16, 18, 20, 32, 36, 52
 _LARGEST_PAGE = 65_536
+_WITH_LOG = bytes((2, 2))
+
+# SQLite locks bytes from here on and leaves the page alone in which they are.
+_LOCKS_AT = 1 << 30
 
 # The bytes of the head of a page of a tree, by its type: pages that lead on have four more.
 _HEADS = {2: 12, 5: 12, 10: 8, 13: 8}
@@ -73,7 +95,8 @@ class Remnants:
     def clean(self, patience_s: float = PATIENCE_S) -> bool:
         """Empty the log and overwrite all that nothing uses; False where a reader holds the log.
 
-        What others write meanwhile is theirs. Raises `StorageError`.
+        What others write meanwhile is theirs. Raises `StorageError`, also for a file that is
+        damaged or has a form in which it could be.
         """
         try:
             return self._clean_all(patience_s)
@@ -86,19 +109,40 @@ class Remnants:
         give_up_at = time.monotonic() + patience_s
         with contextlib.closing(writing(self._path)) as connection:
             connection.execute("PRAGMA wal_autocheckpoint = 0")
+            _check_whole(connection)
             if not _emptied(connection, give_up_at):
                 return False
-            for pages in _parts(self._dirty()):
-                if not self._clean(connection, pages, give_up_at):
+            self._check_form()
+            for _ in range(ROUNDS):
+                dirty = self._dirty()
+                if not all(self._clean(connection, part, give_up_at) for part in _parts(dirty)):
                     return False
-            return _emptied(connection, give_up_at)
+                if not _emptied(connection, give_up_at):
+                    return False
+                if not dirty:
+                    break
+            return True
+
+    def _check_form(self) -> None:
+        head = self._header()
+        if not head.startswith(_MAGIC) or head[_VERSIONS:_RESERVED] != _WITH_LOG:
+            raise StorageError("it is no SQLite file with a log for writing ahead")
+        if head[_RESERVED]:
+            raise StorageError("an extension of SQLite uses bytes of each page, as for checksums")
+        if int.from_bytes(head[_AUTO_VACUUM : _AUTO_VACUUM + 4]):
+            raise StorageError(
+                "it has auto_vacuum, with pages that others could be taken for; stop the server, "
+                "and run: PRAGMA auto_vacuum = NONE; VACUUM"
+            )
+
+        if self._size()[1] >= MOST_PAGES:
+            raise StorageError(f"it has {MOST_PAGES:,} pages or more, which cannot be told apart")
 
     def _dirty(self) -> list[int]:
         """The numbers of pages in which something is to be overwritten."""
         size, pages = self._size()
-        if pages >= MOST_PAGES:
-            return []
-        free = dict(self._free(size))
+        # Others may be writing, so that this is a guess until `_clean` looks again.
+        free = self._free(size, pages)
         return [
             number
             for number in range(1, pages + 1)
@@ -107,25 +151,37 @@ class Remnants:
 
     def _size(self) -> tuple[int, int]:
         """The bytes of a page, and how many pages there are."""
-        head = os.pread(self._file.fileno(), _HEADER_BYTES, 0)
+        head = self._header()
         size = int.from_bytes(head[_PAGE_SIZE : _PAGE_SIZE + 2])
         size = _LARGEST_PAGE if size == 1 else size
         return size, os.fstat(self._file.fileno()).st_size // size
 
+    def _header(self) -> bytes:
+        return os.pread(self._file.fileno(), _HEADER_BYTES, 0)
+
     def _page(self, number: int, size: int) -> bytes:
         return os.pread(self._file.fileno(), size, (number - 1) * size)
 
-    def _free(self, size: int) -> Iterator[tuple[int, int]]:
-        """The free pages, each with how many bytes at its beginning are in use."""
-        trunk = int.from_bytes(self._page(1, size)[_FREE : _FREE + 4])
-        while trunk:
+    def _free(self, size: int, pages: int) -> dict[int, int]:
+        """The free ones of so many pages, each with how many bytes at its beginning are in use."""
+        free = dict[int, int]()
+        trunk = int.from_bytes(self._header()[_FREE : _FREE + 4])
+        while 0 < trunk <= pages and trunk not in free:
             page = self._page(trunk, size)
+            if len(page) < size:
+                break
             trunk_after, count = _TRUNK.unpack_from(page)
-            used = _TRUNK.size + _NUMBER.size * count
-            yield trunk, used
-            for (number,) in _NUMBER.iter_unpack(page[_TRUNK.size : used]):
-                yield number, 0
+            used = min(size, _TRUNK.size + _NUMBER.size * count)
+            free[trunk] = used
+            free.update((number, 0) for (number,) in _NUMBER.iter_unpack(page[_TRUNK.size : used]))
             trunk = trunk_after
+        return free
+
+    def _check_free(self, free: Mapping[int, int]) -> None:
+        """Raise `StorageError` where these are not as many as the file says."""
+        count = int.from_bytes(self._header()[_FREE_COUNT : _FREE_COUNT + 4])
+        if len(free) != count:
+            raise StorageError(f"it is damaged: {len(free)} free pages are listed of {count}")
 
     def _clean(
         self, connection: sqlite3.Connection, pages: Sequence[int], give_up_at: float
@@ -134,12 +190,20 @@ class Remnants:
 
         Nobody moves pages from an empty log into the file, and nobody can write to the log.
         """
-        while not self._begin(connection):
-            if not _emptied(connection, give_up_at):
-                return False
+        # One that remembers no page from before.
+        with contextlib.closing(writing(self._path)) as writer:
+            while not self._begin(writer):
+                if time.monotonic() >= give_up_at or not _emptied(connection, give_up_at):
+                    return False
+            self._overwrite(writer, pages)
+        return True
+
+    def _overwrite(self, connection: sqlite3.Connection, pages: Sequence[int]) -> None:
         try:
+            self._check_form()
             size, count = self._size()
-            free = dict(self._free(size))
+            free = self._free(size, count)
+            self._check_free(free)
             spans = [
                 ((number - 1) * size + offset, length)
                 for number in pages
@@ -155,7 +219,6 @@ class Remnants:
         except BaseException:
             connection.execute("ROLLBACK")
             raise
-        return True
 
     def _begin(self, connection: sqlite3.Connection) -> bool:
         """Begin to write; False where there is something in the log, and it did not begin."""
@@ -170,10 +233,14 @@ class Remnants:
 def _emptied(connection: sqlite3.Connection, give_up_at: float) -> bool:
     """Move the log into the file and cut it to nothing; False where it is held for too long.
 
-    It is tried again and again instead of waited for: SQLite would keep writers waiting meanwhile.
+    It is tried again and again and seldom waited for: SQLite keeps writers waiting meanwhile.
     """
+    attempt = 0
     while True:
+        attempt += 1
+        wait_ms = 0 if attempt % ATTEMPTS else HOLD_MS
         try:
+            connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
             (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.OperationalError as error:
             if primary_code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -186,6 +253,13 @@ def _emptied(connection: sqlite3.Connection, give_up_at: float) -> bool:
         time.sleep(RETRY_S)
 
 
+def _check_whole(connection: sqlite3.Connection) -> None:
+    """Raise `StorageError` for a damaged file, of which nobody knows what is unused."""
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise StorageError("it is damaged, see PRAGMA integrity_check")
+
+
 def _parts(pages: Sequence[int]) -> Iterator[Sequence[int]]:
     for begin in range(0, len(pages), TOGETHER):
         yield pages[begin : begin + TOGETHER]
@@ -196,6 +270,8 @@ def _unclean(page: bytes, number: int, used: int | None) -> Iterator[_Span]:
 
     `used` has the bytes at the beginning of a free page that are in use, None for any other page.
     """
+    if not page or (number - 1) * len(page) == _LOCKS_AT:
+        return
     spans = _of_tree(page, number) if used is None else [(used, len(page) - used)]
     for offset, length in spans:
         if length > 0 and page.count(0, offset, offset + length) != length:

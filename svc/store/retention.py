@@ -11,6 +11,7 @@ from functools import partial
 from svc.store import ids, kept_answers, wordings
 from svc.store.database import Database
 from svc.store.erasing import TOGETHER, erase
+from svc.store.project_sizes import JOB_ROW_SIZE, free
 
 DAY_MS = 86_400_000
 
@@ -26,7 +27,7 @@ _FIRST_KEPT = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 _OLD = "SELECT seq FROM decisions WHERE project = ? AND seq < ? ORDER BY seq LIMIT ?"
 _END = 2**63 - 1
 _OLD_ROWS = (
-    "SELECT job, row FROM job_rows WHERE job IN "
+    f"SELECT job, row, {JOB_ROW_SIZE} FROM job_rows WHERE job IN "
     "(SELECT seq FROM jobs WHERE project = ? AND ended_at < ?) LIMIT ?"
 )
 _DROP_ROW = "DELETE FROM job_rows WHERE job = ? AND row = ?"
@@ -133,5 +134,6 @@ def _drop_old_rows(project: str, now_ms: int, most: int, connection: sqlite3.Con
     if since is None:
         return False
     rows = connection.execute(_OLD_ROWS, (project, since, most)).fetchall()
-    connection.executemany(_DROP_ROW, rows)
+    connection.executemany(_DROP_ROW, [row[:2] for row in rows])
+    free(connection, project, sum(row[2] for row in rows))
     return bool(rows)

@@ -17,6 +17,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import secrets
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -41,6 +42,9 @@ _HEAD = struct.Struct(">III")
 
 # The folder for batches of a job has this before the job's id.
 _BOOK = "book_"
+
+# What follows the job's id in the name of such a folder that was put aside, before a random word.
+_ASIDE = ".aside-"
 
 # The locks of the one process that runs the jobs of this database, and of the one that deletes what
 # is older than it may be.
@@ -110,6 +114,8 @@ class Spool:
         """
         salt, old = self._salt(), self.opened(job_id)
         part = self.folder / f"{job_id}{_PART}"
+        # A process may have been killed that wrote it.
+        self._delete_unlocked(part, lambda _name: False)
         try:
             with closing(old), self._new(part) as file:
                 file.write(self._sealed(job_id, salt, 0, 1, old.request))
@@ -157,6 +163,23 @@ class Spool:
     def book(self, job_id: str) -> Path:
         """The folder for what a job asks of providers in batches."""
         return self.folder / f"{_BOOK}{job_id}"
+
+    def put_book_aside(self, job_id: str) -> None:
+        """Take the folder away from an open job, which begins another, if it has one.
+
+        The processes that run jobs end what it has at providers, and delete it. Whoever is at work
+        in it gets an error. Raises `StorageError`.
+        """
+        path = self.book(f"{job_id}{_ASIDE}{secrets.token_hex(4)}")
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                self.book(job_id).rename(path)
+        except OSError as error:
+            raise StorageError(f"the spool cannot be written ({error.strerror})") from error
+
+    def books_aside(self) -> list[str]:
+        """What stands for the ids of jobs in the names of folders that were put aside."""
+        return [name for name in self.books() if Path(name).suffix.startswith(_ASIDE)]
 
     def books(self) -> list[str]:
         """The ids of the jobs that have such a folder."""
@@ -329,6 +352,11 @@ class SpoolFile:
                 "its rows beside the database are damaged, or were sealed with another master key"
             )
         return content
+
+
+def job_of(name: str) -> str:
+    """The id of the job whose folder for batches has this name, also where it was put aside."""
+    return name.partition(_ASIDE)[0]
 
 
 def _blocks(request: str, rows: Iterable[str]) -> Iterator[tuple[int, int, str]]:

@@ -15,8 +15,9 @@ import pytest
 
 from svc.app import create_app
 from svc.bootstrap import build
+from svc.bulk.stripping import strip
 from svc.settings import load
-from svc.store import NANO, Budget, Budgets, Per, Scope
+from svc.store import NANO, Budget, Budgets, Forgetting, Per, Scope, Subject
 from tests.batching import BatchDouble
 from tests.bulk.conftest import World, until
 from tests.scripted import Json, Reply, ScriptedProvider, completion, error
@@ -214,6 +215,50 @@ def test_a_job_that_was_cancelled_while_nothing_ran_leaves_nothing_after_the_nex
     with one.running(idle_s=2.0):
         until(lambda: not books(one) and not double.files)
     assert [batch.cancelled for batch in double.batches.values()] == [True]
+
+
+def test_a_forgotten_row_leaves_the_book_of_a_job_that_goes_on_and_its_provider(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world()
+    double.takes_s = 1_000.0
+    rows = [{"id": f"r{n}", "state": f"Parcel {n}.", "ref": f"crm-{n}"} for n in range(1, 7)]
+    job_id = submit(one, rows=rows, project="shop")
+    forgetting = Forgetting(one.services.database, one.services.jobs, one.services.spool, strip)
+    with one.running():
+        until(lambda: double.creations == 1)
+        (book,) = books(one)
+        assert list(book.glob("*/*.calls"))
+        assert forgetting.forget(Subject("shop", ref="crm-5")).waiting == 1
+        until(lambda: double.creations == 2)
+        double.takes_s = 0.0
+        found = one.ended(job_id)
+        until(lambda: not books(one))
+    assert (found["answered"], found["failed"]) == (5, 1)
+    assert not double.files
+    first, second = double.batches.values()
+    # The first row was asked directly, and after that there are two calls a row.
+    assert first.cancelled and (first.total, second.total) == (10, 8)
+    assert [line["id"] for line in one.results(job_id)] == ["r1", "r2", "r3", "r4", "", "r6"]
+
+
+def test_a_forgotten_row_leaves_the_book_also_where_no_job_runs(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world()
+    double.takes_s = 1_000.0
+    rows = [{"id": f"r{n}", "state": f"Parcel {n}.", "ref": f"crm-{n}"} for n in range(1, 7)]
+    submit(one, rows=rows, project="shop")
+    with one.running():
+        until(lambda: double.creations == 1)
+    forgetting = Forgetting(one.services.database, one.services.jobs, one.services.spool, strip)
+    forgetting.forget(Subject("shop", ref="crm-2"))
+    (book,) = books(one)
+    assert {path.suffix for path in book.glob("*/*")} == {".json", ".round"}
+    with one.running():
+        until(lambda: double.creations == 2)
+        until(lambda: not one.services.spool.books_aside())
+    assert [batch.cancelled for batch in double.batches.values()] == [True, False]
 
 
 def test_a_job_that_expires_at_its_provider_is_cancelled_there(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from svc.bootstrap import Shared
+from svc.bulk.stripping import strip
 from svc.bulk.sweeping import sweep
 from svc.store import Forgetting, Retentions, Spool, Subject
 from svc.store.decisions import Decisions
@@ -22,7 +23,7 @@ DAY_S = 86_400.0
 def forgetting(one: World) -> Forgetting:
     services = one.services
     spool = Spool(services.database, one.settings.db, one.settings.master_key)
-    return Forgetting(services.database, services.jobs, spool)
+    return Forgetting(services.database, services.jobs, spool, strip)
 
 
 def rows(count: int, subject: int) -> list[dict[str, object]]:
