@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from svc.store.jobs import DELETED_ROW, DELETED_ROW_BYTES
+from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES
 from svc.store.places import note_last
 from svc.store.project_sizes import DECISION_SIZE, JOB_ROW_SIZE, free
 

@@ -6,10 +6,18 @@ import sqlite3
 from dataclasses import dataclass
 
 from svc import jsontext
+from svc.store.project_sizes import JOB_ROW_BYTES
 from svc.store.shown import SHOWN, Shape, shown
 
 # What a line of results has beside the row's id and its decision or error.
 _LINE_BYTES = 40
+
+# What stands in the results for a row whose decision, or which itself, was deleted. Such a row
+# stays in a job that goes on: it would be asked, or asked again.
+DELETED_ROW = jsontext.dumps({"type": "not_found", "message": "the decision was deleted"})
+
+# What such a row fills.
+DELETED_ROW_BYTES = JOB_ROW_BYTES + len(DELETED_ROW)
 
 _RESULTS = f"""
 SELECT job_rows.row, job_rows.id AS row_id, error, debiased, {SHOWN}

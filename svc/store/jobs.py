@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from svc import jsontext, limits
+from svc import limits
 from svc.records import Decision
 from svc.store import job_results, shown
 from svc.store.database import Database
 from svc.store.errors import TooManyJobs, UnknownJob
-from svc.store.job_results import RowResult
+from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES, RowResult
 from svc.store.kept_answers import KeptAnswer, keep
 from svc.store.project_sizes import JOB_ROW_BYTES, JOB_ROW_SIZE, Room, free, full
 
@@ -90,13 +90,6 @@ class JobPage:
     jobs: list[Job]
     next_before: str | None
 
-
-# What stands in the results for a row whose decision, or which itself, was deleted. Such a row
-# stays in a job that goes on: it would be asked, or asked again.
-DELETED_ROW = jsontext.dumps({"type": "not_found", "message": "the decision was deleted"})
-
-# What such a row fills.
-DELETED_ROW_BYTES = JOB_ROW_BYTES + len(DELETED_ROW)
 
 _COLUMNS = (
     "seq, id, project, api_key, status, reason, waiting_for, created_at, expires_at, ended_at, "

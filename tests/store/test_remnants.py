@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.store import Database, Remnants
+from svc.store import Database, Remnants, StorageError
 from svc.store.remnants import Remnants as Cleaner
 
 GONE = b"Gone"
@@ -21,6 +21,12 @@ GONE = b"Gone"
 @pytest.fixture
 def littered(path: Path) -> Path:
     """A database whose file holds rows that were deleted without being overwritten."""
+    litter(path)
+    return path
+
+
+def litter(path: Path, words: int = 30) -> None:
+    """Store texts of fewer than so many words, and delete most of them."""
     Database.open(path).close()
     draw = random.Random(7)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -30,11 +36,10 @@ def littered(path: Path) -> Path:
         connection.execute("BEGIN")
         for number in range(4_000):
             kind = GONE.decode() if number % 3 else "Kept"
-            word = f"{draw.randrange(10**6)} {kind}{number:04} " * draw.randrange(1, 30)
+            word = f"{draw.randrange(10**6)} {kind}{number:04} " * draw.randrange(1, words)
             connection.execute("INSERT INTO words (word) VALUES (?)", (word,))
         connection.execute("COMMIT")
         connection.execute("DELETE FROM words WHERE word LIKE '%Gone%'")
-    return path
 
 
 @contextmanager
@@ -116,6 +121,48 @@ def test_a_reader_that_holds_the_log_is_waited_for_only_so_long(littered: Path) 
             reader.close()
             writer.close()
     assert GONE not in bytes_of(littered)
+
+
+def test_a_file_with_pages_that_others_could_be_taken_for_is_refused(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    Database.open(path).close()
+    before = path.read_bytes()
+    with cleaning(path) as remnants, pytest.raises(StorageError, match="auto_vacuum"):
+        remnants.clean()
+    assert path.read_bytes() == before
+
+
+def test_a_file_without_a_log_is_refused(path: Path) -> None:
+    Database.open(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    with cleaning(path) as remnants, pytest.raises(StorageError, match="log"):
+        remnants.clean()
+
+
+def test_a_damaged_file_is_not_touched(littered: Path) -> None:
+    damaged = bytearray(littered.read_bytes())
+    # How many free pages there are.
+    damaged[36:40] = (7_654).to_bytes(4)
+    littered.write_bytes(damaged)
+    with cleaning(littered) as remnants, pytest.raises(StorageError, match="damaged"):
+        remnants.clean()
+    assert littered.read_bytes() == damaged
+
+
+def test_pages_of_every_size_are_cleaned(tmp_path: Path) -> None:
+    for size in (512, 1024, 65_536):
+        path = tmp_path / f"{size}.db"
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute(f"PRAGMA page_size = {size}")
+            connection.execute("PRAGMA journal_mode = WAL")
+        # None is so long that it goes on in other pages.
+        litter(path, 4)
+        with cleaning(path) as remnants:
+            assert remnants.clean()
+        assert GONE not in path.read_bytes()
+        check_whole(path)
 
 
 def test_a_clean_file_stays_as_it_is(path: Path) -> None:

@@ -24,6 +24,7 @@ from svc.store import (
     UnknownDecision,
     Weeks,
     erasing,
+    kept_answers,
     new_id,
 )
 from svc.store.contents import LONG
@@ -237,6 +238,54 @@ def test_rows_of_an_open_job_stay_settled_and_those_of_an_ended_one_go(shop: Sho
     assert "not_found" in (row.error or "")
     assert jobs.is_settled(JobRow(still_open.seq, 1, ""))
     assert not jobs.is_settled(JobRow(still_open.seq, 2, ""))
+
+
+def test_what_is_deleted_counts_no_more_in_what_a_project_fills(shop: Shop) -> None:
+    jobs, sizes = Jobs(shop.database, shop.clock), ProjectSizes(shop.database)
+    kept = KeptAnswers(shop.database, shop.clock)
+    sizes.set("default", 10**9)
+
+    def check() -> None:
+        """As many as are counted anew."""
+        (counted,) = sizes.all()
+        sizes.set("default", 10**9)
+        assert sizes.all() == [counted]
+
+    seqs = []
+    for rows in (3, 5):
+        job = Job(
+            id=new_id(), project="default", api_key=None, created_at=1, expires_at=2, rows=rows
+        )
+        jobs.add(job)
+        seqs.append(jobs.get(job.id).seq)
+        for number in (1, 2):
+            row = JobRow(seqs[-1], number, f"customer {number}")
+            shop.decisions.add(record(tags={"by": "ann"}, ref="r"), row)
+        jobs.fail(JobRow(seqs[-1], 3, "customer 3"), '{"type": "no"}')
+    kept.keep(KeptAnswer(b"place", b"s", b"{ }", "default"))
+    check()
+    assert jobs.forget(seqs[1], [1, 4]) == 1
+    check()
+    shop.later(4)
+    shop.sweep()
+    check()
+    while shop.sweeping.kept_answers():
+        pass
+    shop.database.write(lambda connection: kept_answers.forget(connection, [b"place"]))
+    check()
+    # The rows of the open job stay settled.
+    assert 0 < sizes.all()[0].bytes < 1_000
+
+
+def test_an_answer_that_tells_of_a_deleted_decision_is_not_kept(shop: Shop) -> None:
+    kept = KeptAnswers(shop.database, shop.clock)
+    decided = shop.decisions.add(record())
+    kept.keep(KeptAnswer(b"place", b"s", b"{}", None, decided))
+    assert kept.find(b"place") is not None
+    shop.later(4)
+    shop.sweep()
+    kept.keep(KeptAnswer(b"place", b"s", b"{}", None, decided))
+    assert kept.find(b"place") is None
 
 
 def test_a_page_after_a_decision_that_was_too_old_is_empty(shop: Shop) -> None:
