@@ -123,7 +123,7 @@ class Forgetting:
             named |= {ids.text(one.id).encode() for one in found}
             asked.update(row for one in found for row in json.loads(one.question_ids))
             last = found[-1].seq
-        repeats = self._drop_kept(named)
+        repeats = self._forget_kept(named)
         with self._database.changing():
             dropped = wordings.drop_with_sums(self._database, asked)
         return Forgotten(**counts, waiting=waiting, repeats=repeats, wordings=dropped)
@@ -169,7 +169,7 @@ class Forgetting:
                 if (decision_id or "").encode() in named or _tells_of(answer or b"", named)
             ]
 
-    def _drop_kept(self, named: set[bytes]) -> int:
+    def _forget_kept(self, named: set[bytes]) -> int:
         places = self._kept(named)
         for begin in range(0, len(places), TOGETHER):
             some = places[begin : begin + TOGETHER]

@@ -29,6 +29,11 @@ _KEEP = f"INSERT INTO kept_answers ({_COLUMNS}, kept_at) VALUES (?, ?, ?, ?, ?, 
 _IS_THERE = "SELECT 1 FROM decisions WHERE id = ?"
 _DELETED = "RETURNING project, coalesce(length(answer), 0)"
 _REPLACE = f"DELETE FROM kept_answers WHERE place = ? {_DELETED}"
+_SIZE = "SELECT project, coalesce(length(answer), 0) FROM kept_answers WHERE place = ?"
+_BLANK = (
+    "UPDATE kept_answers SET sent = x'', answer = NULL, project = NULL, decision_id = NULL, "
+    "debiased = NULL WHERE place = ?"
+)
 _FORGET = (
     "DELETE FROM kept_answers WHERE rowid IN "
     f"(SELECT rowid FROM kept_answers WHERE kept_at <= ? ORDER BY kept_at LIMIT ?) {_DELETED}"
@@ -43,6 +48,7 @@ class KeptAnswer:
     names, and whether it was `debiased`, which stands nowhere else. Where that is None too, it may
     not be given again. A whole answer has the `decision_id` of the decision that it tells of, if
     any. It counts in what `project` fills, None for no project.
+    Of one that was forgotten nothing but its place is kept; see `is_forgotten`.
     """
 
     place: bytes
@@ -51,6 +57,11 @@ class KeptAnswer:
     project: str | None = None
     decision_id: str | None = None
     debiased: bool | None = None
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether there was an answer of which nothing is kept any more."""
+        return not self.sent
 
 
 class KeptAnswers:
@@ -97,8 +108,8 @@ def keep(
     forget_old(connection, now_ms, 2 * len(answers) + _SWEPT)
     room, kept = Room(connection), []
     for answer in answers:
-        _delete(connection, _REPLACE, (answer.place,))
-        if answer.decision_id is not None and not _is_there(connection, answer.decision_id):
+        _freed(connection, _REPLACE, (answer.place,))
+        if _is_gone(connection, answer):
             kept.append(True)
             continue
         row_bytes = KEPT_ROW_BYTES + len(answer.answer or b"")
@@ -109,22 +120,30 @@ def keep(
     return kept
 
 
-def _is_there(connection: sqlite3.Connection, decision_id: str) -> bool:
-    found = connection.execute(_IS_THERE, (ids.parse(decision_id),))
-    return found.fetchone() is not None
+def _is_gone(connection: sqlite3.Connection, answer: KeptAnswer) -> bool:
+    """Whether it tells of a decision that was deleted meanwhile."""
+    if answer.decision_id is None or answer.debiased is not None:
+        # It tells of none, or is stored together with it.
+        return False
+    found = connection.execute(_IS_THERE, (ids.parse(answer.decision_id),))
+    return found.fetchone() is None
 
 
 def forget_old(connection: sqlite3.Connection, now_ms: int, most: int) -> int:
     """Delete at most so many answers that are kept no longer, the oldest first; how many."""
-    return _delete(connection, _FORGET, (_too_old(now_ms), most))
+    return _freed(connection, _FORGET, (_too_old(now_ms), most))
 
 
 def forget(connection: sqlite3.Connection, places: Sequence[bytes]) -> int:
-    """Delete the answers that are kept at these places; how many there were."""
-    return sum(_delete(connection, _REPLACE, (place,)) for place in places)
+    """Keep of the answers at these places only that there was one; how many there were."""
+    return sum(
+        _freed(connection, _SIZE, (place,)) and connection.execute(_BLANK, (place,)).rowcount
+        for place in places
+    )
 
 
-def _delete(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> int:
+def _freed(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> int:
+    """Count what the statement returns no more in what projects fill; how many rows that are."""
     deleted, freed = connection.execute(statement, values).fetchall(), Counter[str]()
     for project, size in deleted:
         if project is not None:

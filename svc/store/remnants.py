@@ -121,6 +121,7 @@ class Remnants:
                     return False
                 if not dirty:
                     break
+            os.fsync(self._file.fileno())
             return True
 
     def _check_form(self) -> None:
@@ -212,7 +213,6 @@ class Remnants:
             ]
             for offset, length in spans:
                 os.pwrite(self._file.fileno(), bytes(length), offset)
-            os.fsync(self._file.fileno())
             # A write has others read pages anew, who would else write back what they remember.
             connection.execute(_TOUCH)
             connection.execute("COMMIT")

@@ -78,6 +78,11 @@ class Repeats:
             log.error("an answer could not be kept for repeats: %s", error.message)
 
     def _replayed(self, kept: KeptAnswer, digest: bytes, status: int) -> Response:
+        if kept.is_forgotten:
+            raise InvalidRequest(
+                "Idempotency-Key: the request was answered before, and the answer has been deleted "
+                "since; to have it carried out again, send a new key"
+            )
         if kept.sent != digest:
             raise InvalidRequest(
                 "Idempotency-Key: the key came with another body before; send a new key with each "

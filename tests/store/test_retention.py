@@ -288,6 +288,15 @@ def test_an_answer_that_tells_of_a_deleted_decision_is_not_kept(shop: Shop) -> N
     assert kept.find(b"place") is None
 
 
+def test_of_a_forgotten_answer_it_is_known_that_there_was_one(shop: Shop) -> None:
+    kept = KeptAnswers(shop.database, shop.clock)
+    kept.keep(KeptAnswer(b"place", b"s", b"{}", "default", None))
+    place = [b"place", b"none"]
+    assert shop.database.write(lambda connection: kept_answers.forget(connection, place)) == 1
+    found = kept.find(b"place")
+    assert found == KeptAnswer(b"place", b"", None) and found.is_forgotten
+
+
 def test_a_page_after_a_decision_that_was_too_old_is_empty(shop: Shop) -> None:
     shop.later(-10)
     old = shop.decisions.add(record())
