@@ -166,7 +166,8 @@ class Forgetting:
             return [
                 place
                 for place, answer, decision_id in connection.execute(_KEPT)
-                if (decision_id or "").encode() in named or _tells_of(answer or b"", named)
+                if (decision_id or "").encode() in named
+                or _tells_of(kept_answers.unpacked(answer or b""), named)
             ]
 
     def _forget_kept(self, named: set[bytes]) -> int:

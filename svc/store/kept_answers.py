@@ -78,8 +78,7 @@ class KeptAnswers:
         if not rows:
             return None
         found = KeptAnswer(*rows[0])
-        packed = found.answer is not None and found.answer.startswith(_PACKED)
-        return replace(found, answer=zlib.decompress(found.answer or b"")) if packed else found
+        return found if found.answer is None else replace(found, answer=unpacked(found.answer))
 
     def keep(self, answer: KeptAnswer) -> None:
         """Keep an answer, in place of an older one. Raises `ProjectFull` and `StorageError`."""
@@ -118,6 +117,11 @@ def keep(
             connection.execute(_KEEP, (*astuple(answer), now_ms))
         kept.append(fits)
     return kept
+
+
+def unpacked(stored: bytes) -> bytes:
+    """The body of an answer as it was given, from how it is stored."""
+    return zlib.decompress(stored) if stored.startswith(_PACKED) else stored
 
 
 def _is_gone(connection: sqlite3.Connection, answer: KeptAnswer) -> bool:

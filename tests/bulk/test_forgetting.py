@@ -10,7 +10,7 @@ from contextlib import closing
 from svc.bootstrap import Shared
 from svc.bulk.stripping import strip
 from svc.bulk.sweeping import sweep
-from svc.store import Forgetting, Retentions, Spool, Subject
+from svc.store import Forgetting, KeptAnswer, KeptAnswers, Retentions, Spool, Subject
 from svc.store.decisions import Decisions
 from tests.bulk.conftest import World
 from tests.bulk.test_runner import Gate, has_answered, opened, prompt
@@ -61,6 +61,20 @@ def test_a_state_is_found_in_rows_too(world: Make) -> None:
     assert forgetting(one).forget(asked).waiting == 1
     assert forgetting(one).count(asked).waiting == 0
     assert forgetting(one).count(Subject("other", states=("Cat 3.",))).waiting == 0
+
+
+def test_answers_that_tell_of_it_are_found_also_where_they_are_compressed(world: Make) -> None:
+    one = world(opened())
+    decided = one.services.decisions.add(record(project="shop", ref="ann"))
+    kept = KeptAnswers(one.services.database)
+    for place, words in ((b"short", ""), (b"long", "many " * 1_000), (b"other", "many " * 1_000)):
+        told = "" if place == b"other" else decided
+        kept.keep(KeptAnswer(place, b"sent", f'{{"id":"{told}","words":"{words}"}}'.encode()))
+    subject = Subject("shop", ref="ann")
+    assert forgetting(one).count(subject).repeats == 2
+    assert forgetting(one).forget(subject).repeats == 2
+    found = {place: kept.find(place) for place in (b"short", b"long", b"other")}
+    assert [one is not None and one.is_forgotten for one in found.values()] == [True, True, False]
 
 
 def test_a_job_that_runs_goes_on_without_them(world: Make) -> None:
