@@ -67,7 +67,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     # Merging slashes would redirect, and callers do not send a body again to another URL.
     app.url_map.merge_slashes = False
     app.extensions["svc"] = services
-    hooks.register(app, deadline_s, services.metrics, traces=services.traces)
+    offer = services.challenges.offer
+    hooks.register(app, deadline_s, services.metrics, offer, traces=services.traces)
     settings, shared = services.settings, services.shared
     rules = (settings.no_auth, settings.require_keys)
     stored = services.decisions.any_of
@@ -86,7 +87,8 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
         services.batches.settled,
     )
     app.register_blueprint(batch.blueprint(jobs, repeated))
-    asked = partial(forecaster, services.core.router, settings.latest_config)
+    router, promoted = services.core.router, services.promoted
+    asked = partial(forecaster, router, settings.latest_config, promoted=promoted)
     app.register_blueprint(forecast.blueprint(asked))
     app.register_blueprint(feedback.blueprint(services.learner, repeated))
     app.register_blueprint(calibration.blueprint(services.reporter))

@@ -9,15 +9,17 @@ from datetime import UTC, datetime
 from functools import partial
 
 from svc import limits, telemetry
+from svc.deadline import Deadline
 from svc.engine.ask import Asker
 from svc.engine.batched import BatchPlanner
 from svc.engine.cache import DecisionCache
 from svc.engine.calls import CallPool, Calls
+from svc.engine.challenges import THREADS, Challenges, promoted_by
 from svc.engine.debias import BothOrders, DebiasMemory
 from svc.engine.decide import Engine, Journal
 from svc.engine.plans import ModelResult
 from svc.engine.replay import ReplayedCalls
-from svc.engine.setup import KeyOf, Know
+from svc.engine.setup import KeyOf, Know, Promoted, nobody_promoted
 from svc.engine.traced import TracedClient, TracedEngine
 from svc.flows import FlowPool, FlowsInTurn
 from svc.learning import (
@@ -46,6 +48,8 @@ from svc.providers import (
 )
 from svc.questions import Question
 from svc.ratelimit import Buckets, HalfOf, InTurn, Pauses
+from svc.records import Decision
+from svc.schemas import DecisionRequest
 from svc.settings import Settings
 from svc.sharing import Bell, FairLock, NamedLocks, WorkerLoads
 from svc.spending import PurseOf, Purses, Slices, nobody_pays
@@ -55,6 +59,7 @@ from svc.store import (
     ApiKeys,
     Budgets,
     CallBudget,
+    Challengers,
     Database,
     Eras,
     Jobs,
@@ -78,6 +83,9 @@ from svc.usage import Usage, UsageBoard
 
 # How long the database has to take a write, where somebody asks whether it does.
 WRITE_CHECK_S = 1.0
+
+# How many groups of questions of a decision are asked at a time of a challenger.
+CALLS_AT_ONCE = 4
 
 log = logging.getLogger(__name__)
 
@@ -167,6 +175,8 @@ class Services:
     budgets: Budgets
     slices: Slices
     purses: Purses
+    challenges: Challenges
+    promoted: Promoted
     core: Core
     metrics: Metrics
     traces: Traces | None
@@ -192,7 +202,11 @@ class Services:
         """Says who answers requests in batches."""
         settings = self.settings
         return BatchPlanner(
-            self.core.router, settings.latest_config, settings.daily_limit, self.purses.of
+            self.core.router,
+            settings.latest_config,
+            settings.daily_limit,
+            self.purses.of,
+            self.promoted,
         )
 
     def replaying(self, replies: Replies, known: Mapping[str, Traits]) -> Core:
@@ -210,6 +224,7 @@ class Services:
         """Stop in order: the calls under way, what waits for them, what they did not spend of
         budgets, the writer with its queue, the last spans.
         """
+        self.challenges.close()
         self.core.close()
         self.slices.close()
         self.learner.close()
@@ -233,6 +248,7 @@ def assemble(
     project_key: KeyOf = lambda _project: None,
     purse_of: PurseOf = nobody_pays,
     era: Callable[[str], str] = lambda _project: "",
+    promoted: Promoted = nobody_promoted,
     gives_way: bool = False,
     traced: bool = False,
 ) -> Core:
@@ -265,7 +281,9 @@ def assemble(
     asker = Asker(client, calls, cache, DebiasMemory(), usage, era)
     latest = settings.latest_config
     kind = TracedEngine if traced else Engine
-    engine = kind(router, asker, flows, journal, salt, latest, knowledge, project_key, purse_of)
+    engine = kind(
+        router, asker, flows, journal, salt, latest, knowledge, project_key, purse_of, promoted
+    )
     return Core(catalog, client, calls, flows, router, asker, engine)
 
 
@@ -294,6 +312,54 @@ def assemble_replay(
     return Core(catalog, client, calls, flows, router, asker, engine)
 
 
+class _Beside:
+    """The engine that asks challengers: in threads and over connections of its own.
+
+    It stores nothing and remembers no answers, of which neither cost nor time would be known.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        shared: SharedCalls,
+        catalog: Mapping[str, Provider],
+        gate: Admission,
+        usage: Usage,
+        with_: tuple[bytes, Know, KeyOf, PurseOf],
+    ) -> None:
+        """The last are those that an `Engine` takes behind its journal."""
+        threads = THREADS * limits.CALLS_PER_REQUEST_THREAD * CALLS_AT_ONCE
+        client = Client(catalog, threads, traits=shared.traits)
+        calls, flows = CallPool(client, gate, threads), FlowPool(threads)
+        router = Router(catalog, settings.model, client.list_models)
+        cache: DecisionCache[ModelResult] = DecisionCache(0)
+        asker = Asker(client, calls, cache, DebiasMemory(), usage)
+        salt, knowledge, project_key, purse_of = with_
+        latest = settings.latest_config
+        engine = Engine(
+            router, asker, flows, _NoJournal(), salt, latest, knowledge, project_key, purse_of
+        )
+        self._core = Core(catalog, client, calls, flows, router, asker, engine)
+
+    def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision:
+        """A decision that is stored nowhere. Raises `ApiError`."""
+        return self._core.engine.decide(request, deadline, caller)
+
+    def cut(self) -> None:
+        """End the calls under way."""
+        self._core.close()
+
+
+class _NoJournal:
+    """Where decisions are not kept."""
+
+    def add(self, decision: Decision) -> str:
+        return ""
+
+    def add_failure(self, project: str, model: str) -> None:
+        """Challengers count in no sums of their project."""
+
+
 def build(settings: Settings, shared: Shared | None = None, gives_way: bool = False) -> Services:
     """Start what `settings` configure; without `shared` this process is the only one.
 
@@ -308,6 +374,9 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
     slices = Slices(budgets.claim)
     purses = Purses(budgets.in_force, slices)
     traces = telemetry.start() if settings.traced else None
+    challengers, sizes = Challengers(database), ProjectSizes(database)
+    promoted, usage = partial(promoted_by, challengers), shared.usage.open()
+    project_key = ProjectKeys(database, settings.master_key).get
     core = assemble(
         settings,
         shared,
@@ -316,14 +385,26 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         salt=database.salt,
         flow_threads=limits.REQUEST_THREADS,
         call_threads=limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD,
-        usage=shared.usage.open(),
-        knowledge=_with_room(ProjectSizes(database), Library(labels).knowledge),
-        project_key=ProjectKeys(database, settings.master_key).get,
+        usage=usage,
+        knowledge=_with_room(sizes, Library(labels).knowledge),
+        project_key=project_key,
         purse_of=purses.of,
         era=Eras(database).of,
+        promoted=promoted,
         gives_way=gives_way,
         traced=traces is not None,
     )
+
+    def beside() -> _Beside:
+        return _Beside(
+            settings,
+            shared,
+            core.catalog,
+            Admission(core.catalog, settings.daily_limit, budget.take, HalfOf(shared.buckets)),
+            usage,
+            (database.salt, _with_room(sizes, nothing_known), project_key, purses.of_challenger),
+        )
+
     if trouble := core.router.trouble(PINS[settings.latest_config]):
         log.warning("requests that name no model will be refused: %s", trouble)
     reporter = Reporter(versions, labels, Weeks(database))
@@ -348,6 +429,8 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         budgets=budgets,
         slices=slices,
         purses=purses,
+        challenges=Challenges(challengers, beside),
+        promoted=promoted,
         core=core,
         metrics=Metrics(
             shared.board, quota, shared.usage.sums, jobs.backlog, partial(_series, budgets)

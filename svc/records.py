@@ -173,3 +173,38 @@ class Decision(DecisionFacts):
     def redacted(self) -> Self:
         """The same decision without any value that was taken from the state."""
         return replace(self, answers={key: one.redacted() for key, one in self.answers.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Challenger:
+    """A model, or another wording of a question, that some decisions are also asked of.
+
+    `digest` is that of the exact question that callers ask under `key`. `model` is None for the one
+    that answers them, `wording` the JSON of a question as callers write it, None for the same.
+    `share` is the part of the decisions.
+    """
+
+    id: int
+    project: str
+    key: str
+    digest: bytes
+    model: str | None
+    wording: str | None
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengerAnswer:
+    """What a challenger answered to the question of a decision that has an id.
+
+    `p` is the raw reading and `fields` what the caller would read; both are None where there is the
+    code of an `error`.
+    """
+
+    challenger: int
+    decision_id: str
+    p: tuple[float, ...] | None
+    fields: Mapping[str, Any] | None
+    cost_usd: float = 0.0
+    latency_ms: float = 0.0
+    error: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from svc.engine.setup import Choice, chosen
+from svc.engine.setup import Choice, Promoted, chosen, nobody_promoted
 from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
 from svc.providers import Provider, Router
@@ -31,10 +31,11 @@ class BatchPlanner:
         latest: str,
         daily_limit: int | None,
         purse_of: PurseOf = nobody_pays,
+        promoted: Promoted = nobody_promoted,
     ) -> None:
         """`latest` is the config that `svc-latest` stands for."""
         self._router, self._latest, self._daily_limit = router, latest, daily_limit
-        self._purse_of = purse_of
+        self._purse_of, self._promoted = purse_of, promoted
 
     def settled(
         self, request: DecisionRequest, model: object = None, api_key: str | None = None
@@ -61,7 +62,7 @@ class BatchPlanner:
         return BatchPlan(tuple(one.id for one in choice.models), providers, choice.calls)
 
     def _chosen(self, request: DecisionRequest) -> Choice:
-        choice = chosen(self._router, self._latest, request)
+        choice = chosen(self._router, self._latest, request, self._promoted)
         for model in choice.models:
             self._check(self._router.provider(model))
         return choice

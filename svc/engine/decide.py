@@ -14,7 +14,7 @@ from svc.engine import explain, outcome, partly, stages
 from svc.engine.ask import Asker
 from svc.engine.decision_asker import DecisionAsker
 from svc.engine.plans import KINDS, Team
-from svc.engine.setup import KeyOf, Know, Setup, SetupMaker
+from svc.engine.setup import KeyOf, Know, Promoted, Setup, SetupMaker, nobody_promoted
 from svc.engine.stages import Answered
 from svc.errors import MODELS_FAULT
 from svc.flows import FlowPool
@@ -60,14 +60,16 @@ class Engine:
         knowledge: Know = nothing_known,
         project_key: KeyOf = lambda _project: None,
         purse_of: PurseOf = nobody_pays,
+        promoted: Promoted = nobody_promoted,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`knowledge` gives what was learned from a project's labels about questions.
 
         `project_key` gives the project's own key for the aggregator, and may raise `ApiError`.
         `purse_of` gives what pays the calls of a request, None where nothing bounds them.
+        `promoted` gives the model of a request that names none, None for the usual one.
         """
-        self._setups = SetupMaker(router, latest, knowledge, salt, project_key, purse_of)
+        self._setups = SetupMaker(router, latest, knowledge, salt, project_key, purse_of, promoted)
         self._asker, self._flows, self._journal = asker, flows, journal
         self._clock = clock
         self._rules = CostlyWork(SMALL_CHARS)

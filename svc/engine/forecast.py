@@ -9,7 +9,7 @@ from typing import Any
 
 from svc.deadline import Deadline
 from svc.engine.load import Load, at_most, of_row
-from svc.engine.setup import chosen
+from svc.engine.setup import Promoted, chosen, nobody_promoted
 from svc.errors import InvalidRequest
 from svc.pins import Pin
 from svc.providers import Provider, Router, price_of
@@ -125,14 +125,18 @@ class Forecaster:
 
 
 def forecaster(
-    router: Router, latest: str, request: DecisionRequest, batched: bool = False
+    router: Router,
+    latest: str,
+    request: DecisionRequest,
+    batched: bool = False,
+    promoted: Promoted = nobody_promoted,
 ) -> Forecaster:
     """Who says what rows take of the models of a request, in batches of the providers or not.
 
     `latest` is the config that `svc-latest` stands for. Raises `ApiError` for what could not be
     asked about any row.
     """
-    choice = chosen(router, latest, request)
+    choice = chosen(router, latest, request, promoted)
     providers = [router.provider(model) for model in choice.models]
     if batched:
         providers = [_batched(one) for one in providers]

@@ -11,6 +11,7 @@ from svc.engine import planned_calls
 from svc.engine.ask import Ledger
 from svc.engine.payment import check_prices
 from svc.engine.plans import CHAIN, Plan
+from svc.errors import InvalidRequest
 from svc.learning import Knowledge
 from svc.pins import LATEST, PINS, Pin
 from svc.providers import Router
@@ -22,6 +23,12 @@ from svc.terms import Mode, Privacy
 
 Know = Callable[[str, Iterable[Question]], Knowledge]
 KeyOf = Callable[[str], str | None]
+# The id of the model that was promoted for a question of a request, None for no such.
+Promoted = Callable[[DecisionRequest], str | None]
+
+
+def nobody_promoted(_request: DecisionRequest) -> None:
+    """Where every request that names no model is asked of the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +69,20 @@ class Choice:
     calls: int
 
 
-def chosen(router: Router, latest: str, request: DecisionRequest) -> Choice:
-    """What a request names, and the rest by the config and the server's default model.
+def chosen(
+    router: Router,
+    latest: str,
+    request: DecisionRequest,
+    promoted: Promoted = nobody_promoted,
+) -> Choice:
+    """What a request names, and the rest by the config, what was `promoted`, and the default model.
 
     `latest` is the config that `svc-latest` stands for. Raises `ApiError` for a request that
     cannot be carried out.
     """
     name = request.config or LATEST
     pin = PINS[latest if name == LATEST else name]
-    named = request.config is not None
-    plan = request.plan or Plan(CHAIN, (router.default(pin, named=named),))
+    plan = request.plan or Plan(CHAIN, (_usual(router, pin, request, promoted),))
     models = tuple(router.resolve(model_id) for model_id in plan.models)
     if request.privacy is Privacy.STRICT:
         for model in models:
@@ -81,6 +92,25 @@ def chosen(router: Router, latest: str, request: DecisionRequest) -> Choice:
     planned_calls.check(request, len(models), orders)
     calls = planned_calls.of_stages(request, len(models), orders)
     return Choice(pin, plan, models, debias, orders, calls)
+
+
+def _usual(router: Router, pin: Pin, request: DecisionRequest, promoted: Promoted) -> str:
+    """The model of a request that names none: the promoted one where it names no config either."""
+    named = request.config is not None
+    found = None if named else promoted(request)
+    if found is not None and _allowed(router, found, request):
+        return found
+    return router.default(pin, named=named)
+
+
+def _allowed(router: Router, model_id: str, request: DecisionRequest) -> bool:
+    """Whether a model may see the request: not every one may under `privacy: strict`."""
+    if request.privacy is Privacy.STRICT:
+        try:
+            router.check_strict(router.resolve(model_id))
+        except InvalidRequest:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +128,7 @@ class SetupMaker:
     salt: bytes = field(repr=False)
     project_key: KeyOf
     purse_of: PurseOf = nobody_pays
+    promoted: Promoted = nobody_promoted
 
     def make(
         self,
@@ -110,7 +141,7 @@ class SetupMaker:
 
         Raises `ApiError` for one that cannot be carried out.
         """
-        choice = chosen(self.router, self.latest, request)
+        choice = chosen(self.router, self.latest, request, self.promoted)
         project = request.project or DEFAULT_PROJECT
         purse = self.purse_of(project, api_key, job)
         check_prices(purse, self.router, choice.models)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from svc.learning.answered import Answered, Answers, normal, spoken
+from svc.learning.comparison import Comparison, Side, compared
 from svc.learning.fits import calibrator_kind
 from svc.learning.knowledge import Knowledge, Library, nothing_known
 from svc.learning.learner import Learner
@@ -14,6 +15,7 @@ from svc.learning.reviewers import Reviewers
 __all__ = [
     "Answered",
     "Answers",
+    "Comparison",
     "Knowledge",
     "Learner",
     "Library",
@@ -21,7 +23,9 @@ __all__ = [
     "Reporter",
     "ReviewDesk",
     "Reviewers",
+    "Side",
     "calibrator_kind",
+    "compared",
     "normal",
     "nothing_known",
     "spoken",

@@ -114,7 +114,18 @@ class Purses:
             self._look(job, at_once=new)
         if not self._budgets:
             return None
-        places = [(Scope.PROJECT, project), (Scope.KEY, key), (Scope.JOB, str(job))]
+        return self._purse([(Scope.PROJECT, project), (Scope.KEY, key), (Scope.JOB, str(job))])
+
+    def of_challenger(self, project: str, challenger: str | None, _job: int | None) -> Purse | None:
+        """The same for what a challenger is asked, by the row of the challenger as text.
+
+        Its own budget pays, and that of the project. Raises `StorageError`.
+        """
+        if self._clock() >= self._due:
+            self._look(None, at_once=False)
+        return self._purse([(Scope.PROJECT, project), (Scope.CHALLENGER, challenger)])
+
+    def _purse(self, places: Sequence[tuple[Scope, str | None]]) -> Purse | None:
         found = [budget for place in places for budget in self._budgets.get(place, ())]  # type: ignore[arg-type]
         return Purse(found, self._slices, self._now, self._ends) if found else None
 
@@ -140,6 +151,8 @@ def _named(budget: Budget) -> str:
         return "the budget of the job"
     if budget.scope is Scope.KEY:
         return "the budget of this API key"
+    if budget.scope is Scope.CHALLENGER:
+        return f"the budget of challenger {budget.subject}"
     return f"the budget of project {quoted(budget.subject)}"
 
 

@@ -18,11 +18,13 @@ from svc.store.activity import (
 )
 from svc.store.budget import CallBudget
 from svc.store.budgets import NANO, Account, Budget, Budgets, BudgetState, Claim, Grant, Per, Scope
+from svc.store.challengers import AskedPair, ChallengerRecord, Challengers, ChallengerState
 from svc.store.database import Database
 from svc.store.eras import REMEMBERED_S, Eras
 from svc.store.erasing import TOGETHER
 from svc.store.errors import (
     ApiKeyRefused,
+    ChallengerThere,
     ProjectFull,
     SpoolLost,
     StorageError,
@@ -79,12 +81,17 @@ __all__ = [
     "ApiKey",
     "ApiKeyRefused",
     "ApiKeys",
+    "AskedPair",
     "Budget",
     "BudgetState",
     "Budgets",
     "By",
     "CalibrationState",
     "CallBudget",
+    "ChallengerRecord",
+    "ChallengerState",
+    "ChallengerThere",
+    "Challengers",
     "Claim",
     "Database",
     "Drawn",

@@ -32,6 +32,7 @@ class Scope(StrEnum):
     PROJECT = "project"
     KEY = "key"
     JOB = "job"
+    CHALLENGER = "challenger"
 
 
 class Per(StrEnum):
@@ -63,7 +64,8 @@ class Per(StrEnum):
 class Budget:
     """A limit in nanodollars for a project by its name, a key by its id, or a job by its row.
 
-    One that is not `hard` only warns. `warn_at` is the share of the limit at which it does.
+    A challenger has one by its row too. One that is not `hard` only warns. `warn_at` is the share
+    of the limit at which it does.
     """
 
     scope: Scope
@@ -132,7 +134,7 @@ SELECT scope, subject, per, nanodollars, hard, warn_at, coalesce(spent, 0), coal
 FROM budgets LEFT JOIN (
     SELECT * FROM budget_spending WHERE period = CASE per WHEN 'day' THEN ?1 ELSE ?2 END
 ) USING (scope, subject, per)
-ORDER BY scope, subject, per
+WHERE (scope = 'challenger') = ?3 ORDER BY scope, subject, per
 """
 _IN_FORCE = f"{_OF_BUDGETS} UNION ALL {_OF_JOBS} AND status IN ('waiting', 'running')"
 _ONE = f"{_OF_BUDGETS} WHERE scope = ? AND subject = ? AND per = ?"
@@ -202,9 +204,16 @@ class Budgets:
 
     def states(self) -> list[BudgetState]:
         """The budgets of projects and keys, and what of them is spent. Raises `StorageError`."""
+        return self._states(of_challengers=False)
+
+    def of_challengers(self) -> list[BudgetState]:
+        """The same of challengers, each of which has one or none. Raises `StorageError`."""
+        return self._states(of_challengers=True)
+
+    def _states(self, of_challengers: bool) -> list[BudgetState]:
         now = self._now()
         periods = (Per.DAY.period(now), Per.MONTH.period(now))
-        rows = self._database.rows(_STATES, *periods)
+        rows = self._database.rows(_STATES, *periods, of_challengers)
         return [BudgetState(_budget(row[:6]), *row[6:]) for row in rows]
 
     def claim(self, claims: Sequence[Claim]) -> list[Grant]:

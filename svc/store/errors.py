@@ -37,6 +37,10 @@ class TooManyBudgets(SvcError):
     """There are as many budgets as there may be."""
 
 
+class ChallengerThere(SvcError):
+    """The question of the project has a challenger already."""
+
+
 class SpoolLost(SvcError):
     """The inputs of a job cannot be had any more; the message says why."""
 

@@ -277,6 +277,42 @@ CREATE INDEX decisions_by_whole ON decisions (same_as) WHERE same_as IS NOT NULL
 CREATE INDEX job_rows_by_decision ON job_rows (decision_seq) WHERE decision_seq IS NOT NULL;
 """
 
+# Models, or other wordings of a question, that a share of a project's decisions is also asked of.
+# `state` says whether that goes on (`running`), or requests that name no model are asked of it
+# (`promoted`), or were (`retired`). `question_id` is the exact question that callers ask, `wording`
+# a question as callers write it, NULL for the same one. `dropped` counts decisions that found no
+# room in the queue, `capped` those that its budget did not pay. An answer has the raw reading and
+# the fields of the answer to this question as JSON, or the code of an error.
+_CHALLENGERS = """
+CREATE TABLE challengers (
+    id          INTEGER PRIMARY KEY,
+    project     TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    question_id INTEGER NOT NULL REFERENCES questions (id),
+    model       TEXT,
+    wording     TEXT,
+    share       REAL NOT NULL,
+    state       TEXT NOT NULL,
+    created_at  INTEGER NOT NULL,
+    promoted_at INTEGER,
+    dropped     INTEGER NOT NULL DEFAULT 0,
+    capped      INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX challengers_in_force ON challengers (project, key, state)
+    WHERE state IN ('running', 'promoted');
+CREATE TABLE challenger_answers (
+    decision_seq INTEGER NOT NULL REFERENCES decisions (seq) ON DELETE CASCADE,
+    challenger   INTEGER NOT NULL REFERENCES challengers (id),
+    p            TEXT,
+    answer       TEXT,
+    error        TEXT,
+    cost_usd     REAL NOT NULL,
+    latency_ms   REAL NOT NULL,
+    PRIMARY KEY (decision_seq, challenger)
+) WITHOUT ROWID;
+CREATE INDEX challenger_answers_by_challenger ON challenger_answers (challenger, decision_seq);
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -287,7 +323,7 @@ def shipped() -> tuple[Migration, ...]:
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
-    added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION]
+    added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS]
     return (schema, *added)
 
 

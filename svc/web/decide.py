@@ -37,7 +37,7 @@ def blueprint(engine: Engine, once: Decorator, decisions: Decisions) -> Blueprin
         to_keep = take_over()
         keep = None if to_keep is None else partial(_keep, decisions, to_keep)
         decision = engine.decide(decision_request, g.deadline, access.key_id, keep=keep)
-        g.decision = decision
+        g.decision, g.asked = decision, decision_request
         return decision.response()
 
     return routes

@@ -17,6 +17,8 @@ from svc.http import ARRIVED, REQUEST_ID, SECURITY_HEADERS
 from svc.logs import FIELDS, Sparingly
 from svc.metrics import Metrics
 from svc.phrases import visible
+from svc.records import Decision
+from svc.schemas import DecisionRequest
 from svc.tracing import Traces
 
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
@@ -27,16 +29,19 @@ def register(
     app: Flask,
     deadline_s: float,
     metrics: Metrics,
+    offer: Callable[[DecisionRequest, Decision], None] = lambda _request, _decision: None,
     clock: Callable[[], float] = time.monotonic,
     traces: Traces | None = None,
 ) -> None:
     """Give every request of `app` an id, a deadline of `deadline_s` seconds and a log line.
 
     Its response gets the security headers and is counted, as is the decision that a view leaves
-    in `g.decision`. All times count from the request's arrival, which a server that lets requests
-    wait for a thread puts into the environ; with other servers it is the present. Requests that
-    were refused before anybody knew who asks are all counted, but only so many a minute by `clock`
-    have a line in the log. What is done for a request goes into `traces`, where there are some.
+    in `g.decision`. This one is handed to `offer` once the answer has left, with its request, where
+    the view leaves that in `g.asked`. All times count from the request's arrival, which a server
+    that lets requests wait for a thread puts into the environ; with other servers it is the
+    present. Requests that were refused before anybody knew who asks are all counted, but only so
+    many a minute by `clock` have a line in the log. What is done for a request goes into `traces`,
+    where there are some.
     """
     strangers = Sparingly(limits.STRANGERS_LOGGED, clock)
 
@@ -57,6 +62,8 @@ def register(
         metrics.responded(status)
         if (decision := kept.get("decision")) is not None:
             metrics.decided(seconds, decision)
+            if (asked := kept.get("asked")) is not None:
+                response.call_on_close(partial(offer, asked, decision))
         if told := strangers.left_out():
             log.info("requests of strangers were left out of the log", extra={FIELDS: {"n": told}})
         stranger = "access" not in kept and 400 <= status < 500

@@ -173,6 +173,7 @@ def blueprint(engine: Engine, once: Decorator) -> Blueprint:
         project = g.access.project(criteria.request.project)
         decision_request = replace(criteria.request, project=project)
         g.decision = engine.decide(decision_request, g.deadline, g.access.key_id, criteria.present)
+        g.asked = decision_request
         return criteria.response(g.decision)
 
     return routes

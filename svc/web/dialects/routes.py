@@ -62,4 +62,5 @@ def _answered(engine: Engine, asked: Asked) -> JsonObject:
     project = g.access.project(asked.request.project)
     decision_request = replace(asked.request, project=project)
     g.decision = engine.decide(decision_request, g.deadline, g.access.key_id, asked.present)
+    g.asked = decision_request
     return asked.response(g.decision)

@@ -1,0 +1,220 @@
+"""Asks challengers the questions of live decisions, after their answers have left.
+
+Nothing here is waited for by a decision: what a challenger is to be asked goes into a short queue,
+or is left out and counted where that is full, and threads of their own take it from there. So a
+challenger that is slow, hangs or fails costs live decisions nothing but processor time.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from queue import Empty, Full, Queue
+from typing import NamedTuple, Protocol
+
+from svc import limits
+from svc.deadline import Deadline
+from svc.engine.plans import CHAIN, Plan
+from svc.errors import ApiError, DollarsSpent, ModelError, SvcError
+from svc.jsontext import loads
+from svc.questions import Question, stages
+from svc.records import Answer, Challenger, ChallengerAnswer, Decision, Source
+from svc.schemas import DEFAULT_PROJECT, DecisionRequest, load_questions
+
+# How many decisions are asked of challengers at a time, and how many wait for that, in a process.
+THREADS = 2
+WAITING = 32
+
+# How long, in seconds, a thread waits for something to do before it looks whether it is to end.
+LOOK_S = 0.2
+
+log = logging.getLogger(__name__)
+
+
+class Decides(Protocol):
+    """An engine that stores nothing; `cut` ends what it is doing."""
+
+    def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision: ...
+    def cut(self) -> None: ...
+
+
+class Roster(Protocol):
+    """Which challengers there are, and what is kept of them; nobody waits for what is kept."""
+
+    def running(self, project: str) -> Sequence[Challenger]: ...
+    def promoted(self, project: str) -> Sequence[Challenger]: ...
+    def answered(self, answer: ChallengerAnswer) -> None: ...
+    def count(self, challenger: int, dropped: int = 0, capped: int = 0) -> None: ...
+
+
+class Task(NamedTuple):
+    """A decision with an id, its request, and who is to be asked the same."""
+
+    challenger: Challenger
+    request: DecisionRequest
+    decision: Decision
+
+
+class Challenges:
+    """Offers decisions to their challengers; threads begin with the first that is taken."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        make: Callable[[], Decides],
+        threads: int = THREADS,
+        waiting: int = WAITING,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        """`make` makes the engine, once there is something to ask; `draw` gives 0 to 1."""
+        self._roster, self._make, self._draw = roster, make, draw
+        self._queue: Queue[Task] = Queue(waiting)
+        self._lock, self._making = threading.Lock(), threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._most = threads
+        self._engine: Decides | None = None
+        self._closed = False
+
+    def offer(self, request: DecisionRequest, decision: Decision) -> None:
+        """Have a share of the decisions of challenged questions asked of the challenger.
+
+        Answers of the cache and of rules tell nothing new about a model, and are left out. Never
+        waits, but for a look at which challengers there are, and never raises.
+        """
+        if decision.cached or not decision.id:
+            return
+        try:
+            for challenger in self._roster.running(decision.project):
+                if _asks(decision, challenger) and self._draw() < challenger.share:
+                    self._put(Task(challenger, request, decision))
+        except SvcError as error:
+            log.error("no challenger was asked: %s", error.message)
+
+    def close(self) -> None:
+        """Cut what is being asked, leave out what waits, and stop; may be called again."""
+        with self._lock:
+            self._closed = True
+            threads = self._threads
+        with self._making:
+            if self._engine is not None:
+                self._engine.cut()
+        for thread in threads:
+            thread.join()
+
+    def _put(self, task: Task) -> None:
+        try:
+            self._queue.put_nowait(task)
+        except Full:
+            self._roster.count(task.challenger.id, dropped=1)
+            return
+        with self._lock:
+            if len(self._threads) < self._most and not self._closed:
+                name = f"svc-challenger-{len(self._threads)}"
+                self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
+                self._threads[-1].start()
+
+    def _run(self) -> None:
+        while not self._closed:
+            try:
+                task = self._queue.get(timeout=LOOK_S)
+            except Empty:
+                continue
+            try:
+                self._ask(task)
+            except Exception:  # noqa: BLE001 - see below
+                # The thread has to survive what nobody thought of. Its message may hold input.
+                log.error("a challenger could not be asked, which is a bug")
+
+    def _ask(self, task: Task) -> None:
+        challenger = task.challenger
+        try:
+            decision = self._ready().decide(
+                challenged(task.request, challenger),
+                Deadline(limits.REQUEST_DEADLINE_S),
+                str(challenger.id),
+            )
+            found = _answer(task, decision)
+        except DollarsSpent:
+            self._roster.count(challenger.id, capped=1)
+            return
+        except ApiError as error:
+            if self._closed:
+                return
+            found = ChallengerAnswer(challenger.id, task.decision.id, None, None, error=error.type)
+        self._roster.answered(found)
+
+    def _ready(self) -> Decides:
+        # A lock of its own: to make the engine takes longer than a live request may wait.
+        with self._making:
+            if self._engine is None:
+                self._engine = self._make()
+            return self._engine
+
+
+def promoted_by(roster: Roster, request: DecisionRequest) -> str | None:
+    """The model promoted for the first question of a request that has one. Raises `StorageError`.
+
+    It counts for the exact question that it was compared on.
+    """
+    found = roster.promoted(request.project or DEFAULT_PROJECT)
+    models = {(one.key, one.digest): one.model for one in found}
+    if not models:
+        return None
+    asked = ((key, question.digest) for key, question in request.questions.items())
+    return next((models[exact] for exact in asked if exact in models), None)
+
+
+def challenged(request: DecisionRequest, challenger: Challenger) -> DecisionRequest:
+    """The same request for a challenger: with its model, and its wording of the question.
+
+    The whole of it, so that cost and time are those of the same work. Raises `ApiError`.
+    """
+    plan = request.plan if challenger.model is None else Plan(CHAIN, (challenger.model,))
+    request = replace(request, plan=plan, explain=False)
+    if challenger.wording is None:
+        return request
+    questions = {**request.questions, challenger.key: worded(challenger.wording)}
+    return replace(request, questions=questions, stages=stages(questions))
+
+
+@lru_cache(maxsize=limits.QUESTIONS_KEPT)
+def worded(wording: str) -> Question:
+    """The question of a wording as it is stored. Raises `ApiError`."""
+    return load_questions({"q": loads(wording.encode())})["q"]
+
+
+def _asks(decision: Decision, challenger: Challenger) -> bool:
+    """Whether a model answered the challenged question in that exact wording."""
+    answer = decision.answers.get(challenger.key)
+    return (
+        answer is not None
+        and answer.source is Source.MODELS
+        and any(
+            question.key == challenger.key and question.digest == challenger.digest
+            for question in decision.questions
+        )
+    )
+
+
+def _answer(task: Task, decision: Decision) -> ChallengerAnswer:
+    """What there is to keep of a challenger's decision; never an extracted value where strict."""
+    key, kept = task.challenger.key, decision.redacted() if decision.is_strict else decision
+    (asked,) = [question for question in kept.questions if question.key == key]
+    if asked.reading is None:
+        raise ModelError("the challenger gave no answer")
+    return ChallengerAnswer(
+        task.challenger.id,
+        task.decision.id,
+        tuple(asked.reading["p"]),
+        _fields(kept.answers[key]),
+        kept.cost_usd,
+        kept.latency_ms,
+    )
+
+
+def _fields(answer: Answer) -> dict[str, object]:
+    return dict(answer.fields)

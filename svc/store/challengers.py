@@ -1,0 +1,222 @@
+"""Challengers, what they answered beside the decisions, and which of them were promoted.
+
+Which challengers are in force is read with every decision, so that servers remember it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from svc import jsontext
+from svc.records import Challenger, ChallengerAnswer
+from svc.store import ids
+from svc.store.database import Database
+from svc.store.errors import ChallengerThere
+
+# The answers that are deleted in one transaction, for which others wait.
+DELETED_AT_ONCE = 2_000
+
+
+class ChallengerState(StrEnum):
+    """What becomes of a challenger.
+
+    One that is promoted was, in the comparison, `running` before; once another one takes its place
+    it is `retired`.
+    """
+
+    RUNNING = "running"
+    PROMOTED = "promoted"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengerRecord:
+    """A challenger with its history; times are in unix milliseconds.
+
+    `dropped` decisions found no room in the queue, `capped` ones were not paid by its budget.
+    """
+
+    challenger: Challenger
+    state: ChallengerState
+    created_at: int
+    promoted_at: int | None
+    dropped: int
+    capped: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPair:
+    """A decision that a challenger was asked about; costs are in dollars, times in milliseconds.
+
+    The labelled ones have a `label`, as JSON, with the `truth` and the raw reading `p` of the
+    decision's own answer as they were learned from.
+    """
+
+    p: str | None
+    answer: str | None
+    error: str | None
+    cost_usd: float
+    latency_ms: float
+    own_cost_usd: float
+    own_latency_ms: float
+    label: str | None
+    truth: int | None
+    own_p: str | None
+
+
+_COLUMNS = "challengers.id, project, key, digest, model, wording, share"
+_FROM = "FROM challengers JOIN questions ON questions.id = question_id"
+_IN_FORCE = f"SELECT {_COLUMNS} {_FROM} WHERE project = ? AND state = ?"
+_ALL = (
+    f"SELECT {_COLUMNS}, state, created_at, promoted_at, dropped, capped {_FROM} "
+    "ORDER BY project, key, challengers.id"
+)
+_ADD = (
+    "INSERT INTO challengers (project, key, question_id, model, wording, share, state, created_at) "
+    "VALUES (?, ?, ?, ?, ?, ?, 'running', ?)"
+)
+_RETIRE = (
+    "UPDATE challengers SET state = 'retired' WHERE project = ? AND key = ? AND state = 'promoted'"
+)
+_PROMOTE = "UPDATE challengers SET state = 'promoted', promoted_at = ? WHERE id = ?"
+_ANSWER = (
+    "INSERT INTO challenger_answers "
+    "(challenger, decision_seq, p, answer, cost_usd, latency_ms, error) "
+    "SELECT challengers.id, seq, ?, ?, ?, ?, ? FROM challengers JOIN decisions "
+    "WHERE challengers.id = ? AND decisions.id = ? ON CONFLICT DO NOTHING"
+)
+_COUNT = "UPDATE challengers SET dropped = dropped + ?, capped = capped + ? WHERE id = ?"
+_FORGET_ANSWERS = (
+    "DELETE FROM challenger_answers WHERE challenger = ?1 AND decision_seq IN ("
+    "SELECT decision_seq FROM challenger_answers WHERE challenger = ?1 LIMIT ?2)"
+)
+_FORGET_BUDGET = "DELETE FROM {} WHERE scope = 'challenger' AND subject = ?"
+_FORGET = "DELETE FROM challengers WHERE id = ?"
+_STOP = "UPDATE challengers SET state = 'retired' WHERE id = ?"
+# The newest first.
+_PAIRS = (
+    "SELECT asked.p, asked.answer, asked.error, asked.cost_usd, asked.latency_ms, "
+    "decisions.cost_usd, decisions.latency_ms, label, truth, labels.p "
+    "FROM challenger_answers AS asked JOIN challengers ON challengers.id = challenger "
+    "JOIN decisions ON seq = asked.decision_seq "
+    "LEFT JOIN labels ON labels.decision_seq = seq AND labels.key = challengers.key "
+    "WHERE challenger = ? ORDER BY asked.decision_seq DESC LIMIT ?"
+)
+
+
+class Challengers:
+    """Keeps them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def running(self, project: str) -> list[Challenger]:
+        """The project's challengers that are being asked. Raises `StorageError`."""
+        return self._in_force(project, ChallengerState.RUNNING)
+
+    def promoted(self, project: str) -> list[Challenger]:
+        """Those that answer requests which name no model. Raises `StorageError`."""
+        return self._in_force(project, ChallengerState.PROMOTED)
+
+    def _in_force(self, project: str, state: ChallengerState) -> list[Challenger]:
+        rows = self._database.remembered_rows(_IN_FORCE, project, state.value)
+        return [Challenger(*row) for row in rows]
+
+    def all(self) -> list[ChallengerRecord]:
+        """All that there are, by project and question. Raises `StorageError`."""
+        with self._database.read() as connection:
+            return [_record(row) for row in connection.execute(_ALL)]
+
+    def add(self, new: Challenger, question_id: int, now_ms: int) -> int:
+        """Begin to ask a challenger; its row. `id` and `digest` of `new` do not count.
+
+        Raises `ChallengerThere` where the question has one, and `StorageError`.
+        """
+        place = (new.project, new.key)
+        values = (*place, question_id, new.model, new.wording, new.share, now_ms)
+
+        def write(connection: sqlite3.Connection) -> int:
+            try:
+                return int(connection.execute(_ADD, values).lastrowid or 0)
+            except sqlite3.IntegrityError:
+                raise ChallengerThere("the question has a challenger already") from None
+
+        with self._database.changing():
+            return self._database.write(write)
+
+    def promote(self, challenger: Challenger, now_ms: int) -> None:
+        """Have requests that name no model asked of its model. Raises `StorageError`."""
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute(_RETIRE, (challenger.project, challenger.key))
+            connection.execute(_PROMOTE, (now_ms, challenger.id))
+
+        with self._database.changing():
+            self._database.write(write)
+
+    def remove(self, challenger: Challenger) -> None:
+        """Ask it no more, and delete all that it answered. Raises `StorageError`."""
+        row = (challenger.id,)
+        with self._database.changing():
+            self._database.write(lambda connection: connection.execute(_STOP, row).rowcount)
+        while self._database.write(partial(_forget_some, challenger.id)):
+            pass
+        self._database.write(partial(_forget, challenger.id))
+
+    def answered(self, answer: ChallengerAnswer) -> None:
+        """Keep what one answered; nobody waits for it."""
+        self._database.note(_answer_each, answer)
+
+    def count(self, challenger: int, dropped: int = 0, capped: int = 0) -> None:
+        """Count decisions that it was not asked about; nobody waits for it."""
+        self._database.note(_count_each, (dropped, capped, challenger))
+
+    def pairs(self, challenger: int, most: int) -> list[AskedPair]:
+        """The last decisions that it was asked about, the newest first. Raises `StorageError`."""
+        with self._database.read() as connection:
+            return [AskedPair(*row) for row in connection.execute(_PAIRS, (challenger, most))]
+
+
+def _record(row: sqlite3.Row) -> ChallengerRecord:
+    *challenger, state, created_at, promoted_at, dropped, capped = row
+    history = (created_at, promoted_at, dropped, capped)
+    return ChallengerRecord(Challenger(*challenger), ChallengerState(state), *history)
+
+
+def _forget_some(challenger: int, connection: sqlite3.Connection) -> int:
+    return connection.execute(_FORGET_ANSWERS, (challenger, DELETED_AT_ONCE)).rowcount
+
+
+def _forget(challenger: int, connection: sqlite3.Connection) -> None:
+    # One that came meanwhile.
+    connection.execute(_FORGET_ANSWERS, (challenger, -1))
+    for table in ("budgets", "budget_spending"):
+        connection.execute(_FORGET_BUDGET.format(table), (str(challenger),))
+    connection.execute(_FORGET, (challenger,))
+
+
+def _answer_each(
+    connection: sqlite3.Connection, answers: Sequence[ChallengerAnswer]
+) -> Sequence[None]:
+    for one in answers:
+        said = (_json(one.p), _json(one.fields), one.cost_usd, one.latency_ms, one.error)
+        connection.execute(_ANSWER, (*said, one.challenger, ids.parse(one.decision_id)))
+    return [None] * len(answers)
+
+
+def _json(value: object) -> str | None:
+    """JSON; half a surrogate pair, which a model may reply, stays as its escape."""
+    if value is None:
+        return None
+    return jsontext.dumps(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _count_each(
+    connection: sqlite3.Connection, counts: Sequence[tuple[int, int, int]]
+) -> Sequence[None]:
+    connection.executemany(_COUNT, counts)
+    return [None] * len(counts)
