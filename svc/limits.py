@@ -211,6 +211,9 @@ BUDGETS = 1_000
 BUDGET_USD = (0.000_001, 1_000_000_000.0)
 BUDGET_WARNS_AT = 0.8
 
+# The last decisions that a challenger was asked about which a comparison reads.
+CHALLENGER_PAIRS = 20_000
+
 # The jobs of a page of their list.
 JOBS_PAGE = (1, 100)
 JOBS_PAGE_DEFAULT = 20

@@ -26,6 +26,7 @@ COMMANDS = {
     "serve": "Serve the HTTP interface.",
     "keys": "Make, list and revoke API keys.",
     "budget": "Bound what calls to models may cost, in dollars.",
+    "challenger": "Compare another model with the one that answers, on live decisions.",
     "project": "Bound what the decisions of a project fill in the database.",
     "retention": "Say for how long decisions of projects are kept.",
     "forget": "Erase everything about a subject from the database.",

@@ -19,9 +19,9 @@ from typing import NamedTuple, Protocol
 from svc import limits
 from svc.deadline import Deadline
 from svc.engine.plans import CHAIN, Plan
-from svc.errors import ApiError, DollarsSpent, ModelError, SvcError
+from svc.errors import ApiError, DollarsSpent, InvalidRequest, ModelError, SvcError
 from svc.jsontext import loads
-from svc.questions import Question, stages
+from svc.questions import Question
 from svc.records import Answer, Challenger, ChallengerAnswer, Decision, Source
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest, load_questions
 
@@ -48,7 +48,7 @@ class Roster(Protocol):
     def running(self, project: str) -> Sequence[Challenger]: ...
     def promoted(self, project: str) -> Sequence[Challenger]: ...
     def answered(self, answer: ChallengerAnswer) -> None: ...
-    def count(self, challenger: int, dropped: int = 0, capped: int = 0) -> None: ...
+    def count(self, challenger: int, dropped: int = 0, refused: int = 0) -> None: ...
 
 
 class Task(NamedTuple):
@@ -138,8 +138,9 @@ class Challenges:
                 str(challenger.id),
             )
             found = _answer(task, decision)
-        except DollarsSpent:
-            self._roster.count(challenger.id, capped=1)
+        except (DollarsSpent, InvalidRequest):
+            # A budget has no room, or its provider may not see the state or is not configured.
+            self._roster.count(challenger.id, refused=1)
             return
         except ApiError as error:
             if self._closed:
@@ -171,14 +172,18 @@ def promoted_by(roster: Roster, request: DecisionRequest) -> str | None:
 def challenged(request: DecisionRequest, challenger: Challenger) -> DecisionRequest:
     """The same request for a challenger: with its model, and its wording of the question.
 
-    The whole of it, so that cost and time are those of the same work. Raises `ApiError`.
+    The whole of it, so that cost and time are those of the same work. On what answers and rules the
+    question depends stays as it is. Raises `ApiError`.
     """
     plan = request.plan if challenger.model is None else Plan(CHAIN, (challenger.model,))
     request = replace(request, plan=plan, explain=False)
     if challenger.wording is None:
         return request
-    questions = {**request.questions, challenger.key: worded(challenger.wording)}
-    return replace(request, questions=questions, stages=stages(questions))
+    own = request.questions[challenger.key]
+    other = replace(
+        worded(challenger.wording), when=own.when, rules=own.rules, depends_on=own.depends_on
+    )
+    return replace(request, questions={**request.questions, challenger.key: other})
 
 
 @lru_cache(maxsize=limits.QUESTIONS_KEPT)

@@ -88,11 +88,14 @@ class _Judged:
     def side(self) -> Side:
         if not len(self.correct):
             return Side()
-        figures = (float(one.mean()) for one in (self.correct, self.losses, self.briers))
         answered = len(self.confidence) > 0
         right = self.sure_and_right.astype(np.int64)
-        ece = expected_calibration_error(self.confidence, right) if answered else None
-        return Side(*figures, ece)
+        return Side(
+            accuracy=float(self.correct.mean()),
+            log_loss=float(self.losses.mean()),
+            brier=float(self.briers.mean()),
+            ece=expected_calibration_error(self.confidence, right) if answered else None,
+        )
 
 
 def compared(pairs: Sequence[AskedPair], question: Question, challenged: Question) -> Comparison:

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from svc.stats.calibrators import Floats
+from svc.stats.calibrators import Floats, Ints
 from svc.stats.intervals import CERTAINTY, Interval
 
 # How much of the wealth is bet, spaced for 30 to 100,000 pairs.
@@ -34,13 +34,14 @@ def difference(of: Floats, than: Floats, most: float, error: float = 1 - CERTAIN
     """
     if not len(of):
         return Interval(0.0, -most, most)
-    share, counts = np.unique(((of - than) / most + 1) / 2, return_counts=True)
+    share, found = np.unique(((of - than) / most + 1) / 2, return_counts=True)
+    counts: Ints = found.astype(np.int64)
     low = _lower(share, counts, error / 2)
     high = 1 - _lower(1 - share, counts, error / 2)
     return Interval(float((of - than).mean()), *(most * (2 * bound - 1) for bound in (low, high)))
 
 
-def _lower(values: Floats, counts: Floats, error: float) -> float:
+def _lower(values: Floats, counts: Ints, error: float) -> float:
     """The lower bound of the mean of values between 0 and 1, each seen so often.
 
     At a candidate m the bet s multiplies wealth by 1 + s (x / m - 1): at least 1 - s, and 1 on

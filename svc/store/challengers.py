@@ -37,7 +37,8 @@ class ChallengerState(StrEnum):
 class ChallengerRecord:
     """A challenger with its history; times are in unix milliseconds.
 
-    `dropped` decisions found no room in the queue, `capped` ones were not paid by its budget.
+    `dropped` decisions found no room in the queue. `refused` ones could not be given to it: its
+    budget did not pay them, or its provider may not see them under `privacy: strict`.
     """
 
     challenger: Challenger
@@ -45,7 +46,7 @@ class ChallengerRecord:
     created_at: int
     promoted_at: int | None
     dropped: int
-    capped: int
+    refused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ _COLUMNS = "challengers.id, project, key, digest, model, wording, share"
 _FROM = "FROM challengers JOIN questions ON questions.id = question_id"
 _IN_FORCE = f"SELECT {_COLUMNS} {_FROM} WHERE project = ? AND state = ?"
 _ALL = (
-    f"SELECT {_COLUMNS}, state, created_at, promoted_at, dropped, capped {_FROM} "
+    f"SELECT {_COLUMNS}, state, created_at, promoted_at, dropped, refused {_FROM} "
     "ORDER BY project, key, challengers.id"
 )
 _ADD = (
@@ -89,7 +90,7 @@ _ANSWER = (
     "SELECT challengers.id, seq, ?, ?, ?, ?, ? FROM challengers JOIN decisions "
     "WHERE challengers.id = ? AND decisions.id = ? ON CONFLICT DO NOTHING"
 )
-_COUNT = "UPDATE challengers SET dropped = dropped + ?, capped = capped + ? WHERE id = ?"
+_COUNT = "UPDATE challengers SET dropped = dropped + ?, refused = refused + ? WHERE id = ?"
 _FORGET_ANSWERS = (
     "DELETE FROM challenger_answers WHERE challenger = ?1 AND decision_seq IN ("
     "SELECT decision_seq FROM challenger_answers WHERE challenger = ?1 LIMIT ?2)"
@@ -171,9 +172,9 @@ class Challengers:
         """Keep what one answered; nobody waits for it."""
         self._database.note(_answer_each, answer)
 
-    def count(self, challenger: int, dropped: int = 0, capped: int = 0) -> None:
+    def count(self, challenger: int, dropped: int = 0, refused: int = 0) -> None:
         """Count decisions that it was not asked about; nobody waits for it."""
-        self._database.note(_count_each, (dropped, capped, challenger))
+        self._database.note(_count_each, (dropped, refused, challenger))
 
     def pairs(self, challenger: int, most: int) -> list[AskedPair]:
         """The last decisions that it was asked about, the newest first. Raises `StorageError`."""
@@ -182,8 +183,8 @@ class Challengers:
 
 
 def _record(row: sqlite3.Row) -> ChallengerRecord:
-    *challenger, state, created_at, promoted_at, dropped, capped = row
-    history = (created_at, promoted_at, dropped, capped)
+    *challenger, state, created_at, promoted_at, dropped, refused = row
+    history = (created_at, promoted_at, dropped, refused)
     return ChallengerRecord(Challenger(*challenger), ChallengerState(state), *history)
 
 

@@ -281,11 +281,12 @@ CREATE INDEX job_rows_by_decision ON job_rows (decision_seq) WHERE decision_seq 
 # `state` says whether that goes on (`running`), or requests that name no model are asked of it
 # (`promoted`), or were (`retired`). `question_id` is the exact question that callers ask, `wording`
 # a question as callers write it, NULL for the same one. `dropped` counts decisions that found no
-# room in the queue, `capped` those that its budget did not pay. An answer has the raw reading and
-# the fields of the answer to this question as JSON, or the code of an error.
+# room in the queue, `refused` those that could not be given to it. No row is used twice: answers
+# and costs may still come when a challenger is removed. An answer has the raw reading and the
+# fields of the answer to this question as JSON, or the code of an error.
 _CHALLENGERS = """
 CREATE TABLE challengers (
-    id          INTEGER PRIMARY KEY,
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
     project     TEXT NOT NULL,
     key         TEXT NOT NULL,
     question_id INTEGER NOT NULL REFERENCES questions (id),
@@ -296,7 +297,7 @@ CREATE TABLE challengers (
     created_at  INTEGER NOT NULL,
     promoted_at INTEGER,
     dropped     INTEGER NOT NULL DEFAULT 0,
-    capped      INTEGER NOT NULL DEFAULT 0
+    refused      INTEGER NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX challengers_in_force ON challengers (project, key, state)
     WHERE state IN ('running', 'promoted');

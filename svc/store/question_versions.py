@@ -25,6 +25,7 @@ _LATEST = (
     "SELECT id, digest, definition FROM asked JOIN questions ON id = question_id "
     "WHERE project = ? AND key = ?"
 )
+_BY_DIGEST = "SELECT id, digest, definition FROM questions WHERE digest = ?"
 _BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
 
 # How old the noted time of a question may be, so that not every decision writes it anew.
@@ -56,6 +57,10 @@ class QuestionVersions:
     def get(self, question_id: int) -> QuestionVersion | None:
         """The wording in this row. Raises `StorageError`."""
         return self._one(_BY_ID, question_id)
+
+    def by_digest(self, digest: bytes) -> QuestionVersion | None:
+        """The exact question with this SHA-256. Raises `StorageError`."""
+        return self._one(_BY_DIGEST, digest)
 
     def _one(self, query: str, *values: object) -> QuestionVersion | None:
         rows = self._database.rows(query, *values)
