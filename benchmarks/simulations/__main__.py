@@ -6,7 +6,15 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from benchmarks.harness import run_program
-from benchmarks.simulations import calibrators, councils, drift, promises, rates, review
+from benchmarks.simulations import (
+    calibrators,
+    challengers,
+    councils,
+    drift,
+    promises,
+    rates,
+    review,
+)
 
 # Those that are told how often to repeat, and the first seed.
 SEEDED: dict[str, Callable[[int, int], None]] = {
@@ -17,7 +25,11 @@ SEEDED: dict[str, Callable[[int, int], None]] = {
 }
 
 # Those whose tables say so themselves.
-FIXED: dict[str, Callable[[], None]] = {"councils": councils.run, "promises": promises.main}
+FIXED: dict[str, Callable[[], None]] = {
+    "challengers": challengers.run,
+    "councils": councils.run,
+    "promises": promises.main,
+}
 NAMES = sorted([*SEEDED, *FIXED])
 
 

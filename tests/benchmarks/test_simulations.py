@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.simulations import calibrators, worlds
+from benchmarks.simulations import calibrators, challengers, worlds
+from svc.stats.paired import difference
 
 REPETITIONS = 30
 SEED = 11
@@ -36,3 +37,19 @@ def test_two_models_behind_one_question_are_both_made_true() -> None:
     before, after = (np.mean([max(draw[which]) for draw in draws]) for which in (0, 1))
     assert before > 0.2
     assert after <= 0.03
+
+
+def test_equal_challengers_are_seldom_said_to_be_better() -> None:
+    for line in challengers.wrong_switches(100, 500):
+        share = float(line.rpartition(": ")[2].split("%")[0])
+        # Of 100 with a chance of 2.5% each, more than 8 come once in 900.
+        assert share <= 8, line
+
+
+def test_the_simulation_finds_the_label_with_which_the_report_says_better() -> None:
+    random = np.random.default_rng(SEED)
+    challenger, present = challengers.answers(random, 600, 0.8, 0.5, 0.1)
+    first = challengers.first_ahead(challenger, present)
+    assert first is not None
+    bounds = [difference(challenger[:n], present[:n], 1.0).low for n in (first - 1, first)]
+    assert bounds[0] <= 0 < bounds[1]

@@ -1,0 +1,217 @@
+"""Which decisions are offered to challengers, and that nobody waits for them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from svc.deadline import Deadline
+from svc.engine.challenges import Challenges, challenged, promoted_by
+from svc.errors import DollarsSpent, InvalidRequest, ModelUnavailable
+from svc.jsontext import dumps
+from svc.records import SKIPPED, Answer, AskedQuestion, Challenger, ChallengerAnswer, Decision
+from svc.schemas import DecisionRequest, load_decision
+from svc.store import StorageError
+from tests.engine.models import NOUL
+from tests.store.records import record
+
+REQUEST = load_decision({"state": {"urgent": 1}, "questions": {"k": NOUL, "other": NOUL}})
+DIGEST = REQUEST.questions["k"].digest
+RIVAL = Challenger(3, "default", "k", DIGEST, "@here/rival", None, 0.5)
+PATIENCE_S = 10.0
+
+
+def made(*, key: str = "k", digest: bytes = DIGEST, **fields: object) -> Decision:
+    asked = AskedQuestion(key, digest, "{}", {"p": [0.3], "by": "@here/m logprobs"})
+    return replace(record(asked), **{"id": "dec_1", **fields})
+
+
+class Book:
+    """A roster in memory."""
+
+    def __init__(self, *running: Challenger) -> None:
+        self.there = list(running)
+        self.answers: list[ChallengerAnswer] = []
+        self.dropped = self.refused = 0
+
+    def running(self, project: str) -> list[Challenger]:
+        return [one for one in self.there if one.project == project]
+
+    promoted = running
+
+    def answered(self, answer: ChallengerAnswer) -> None:
+        self.answers.append(answer)
+
+    def count(self, challenger: int, dropped: int = 0, refused: int = 0) -> None:
+        self.dropped += dropped
+        self.refused += refused
+
+
+class Locked(Book):
+    def running(self, project: str) -> list[Challenger]:
+        raise StorageError("the database is locked")
+
+
+class Rival:
+    """An engine that notes what it is asked, and does what `then` says."""
+
+    def __init__(self, then: Callable[[], None] = lambda: None) -> None:
+        self.then, self.cuts = then, threading.Event()
+        self.asked: list[tuple[DecisionRequest, str]] = []
+
+    def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision:
+        self.asked.append((request, caller))
+        self.then()
+        return made()
+
+    def cut(self) -> None:
+        self.cuts.set()
+
+
+@contextmanager
+def arena(
+    book: Book, rival: Rival, drawn: float = 0.0, **limits: int
+) -> Iterator[Callable[[Decision], None]]:
+    """Offers decisions; what was taken is done, or cut off, at the end of the block."""
+    challenges = Challenges(book, lambda: rival, draw=lambda: drawn, **limits)
+    try:
+        yield lambda decision: challenges.offer(REQUEST, decision)
+    finally:
+        challenges.close()
+
+
+def until(holds: Callable[[], object]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.005)
+
+
+def failing(error: Exception) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def test_what_a_challenger_answered_is_kept_beside_the_decision() -> None:
+    book, rival = Book(RIVAL), Rival()
+    with arena(book, rival) as offer:
+        offer(made())
+        until(lambda: book.answers)
+    (answer,) = book.answers
+    assert (answer.challenger, answer.decision_id, answer.p) == (3, "dec_1", (0.3,))
+    ((request, caller),) = rival.asked
+    assert (request.plan and request.plan.models, caller) == (("@here/rival",), "3")
+
+
+@pytest.mark.parametrize(("drawn", "asked"), [(0.49, 1), (0.5, 0)])
+def test_a_share_of_the_decisions_is_asked(drawn: float, asked: int) -> None:
+    book, rival = Book(RIVAL), Rival()
+    with arena(book, rival, drawn) as offer:
+        offer(made())
+        until(lambda: len(book.answers) == asked)
+    assert len(rival.asked) == asked
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        made(cached=True),
+        made(project="elsewhere"),
+        made(key="other"),
+        made(digest=b"another wording"),
+        made(answers={"k": SKIPPED}),
+        made(answers={"k": Answer.kept({"rule": 0})}),
+        made(id=""),
+    ],
+)
+def test_other_decisions_are_not_asked(decision: Decision) -> None:
+    rival = Rival()
+    with arena(Book(RIVAL), rival) as offer:
+        offer(decision)
+    assert not rival.asked
+
+
+def test_what_finds_no_room_is_left_out_and_counted() -> None:
+    hanging = threading.Event()
+    book, rival = Book(RIVAL), Rival(lambda: hanging.wait(PATIENCE_S) and None)
+    with arena(book, rival, threads=1, waiting=2) as offer:
+        offer(made())
+        until(lambda: rival.asked)
+        for _ in range(5):
+            offer(made())
+        assert book.dropped == 3
+        hanging.set()
+
+
+@pytest.mark.parametrize(
+    "error", [DollarsSpent("spent", 1.0), InvalidRequest("privacy: strict is not possible")]
+)
+def test_what_cannot_be_given_to_it_is_counted_and_no_failure(error: Exception) -> None:
+    book = Book(RIVAL)
+    with arena(book, Rival(failing(error))) as offer:
+        offer(made())
+        until(lambda: book.refused)
+    assert not book.answers
+
+
+def test_a_failure_is_kept_with_its_type() -> None:
+    book = Book(RIVAL)
+    with arena(book, Rival(failing(ModelUnavailable("gone")))) as offer:
+        offer(made())
+        until(lambda: book.answers)
+    assert (book.answers[0].error, book.answers[0].p) == ("model_unavailable", None)
+
+
+def test_a_thread_survives_what_nobody_thought_of(caplog: pytest.LogCaptureFixture) -> None:
+    outcomes = iter([failing(RuntimeError("a state")), lambda: None])
+    book, rival = Book(RIVAL), Rival(lambda: next(outcomes)())
+    with arena(book, rival, threads=1) as offer:
+        offer(made())
+        offer(made())
+        until(lambda: book.answers)
+    assert "a bug" in caplog.text and "a state" not in caplog.text
+
+
+def test_a_locked_database_costs_the_caller_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with arena(Locked(), Rival()) as offer:
+        offer(made())
+    assert "no challenger was asked" in caplog.text
+
+
+def test_closing_cuts_what_is_under_way() -> None:
+    rival = Rival()
+    rival.then = lambda: rival.cuts.wait(PATIENCE_S) and None
+    book = Book(RIVAL)
+    with arena(book, rival, threads=1) as offer:
+        for _ in range(3):
+            offer(made())
+        until(lambda: rival.asked)
+    assert len(rival.asked) == 1
+
+
+def test_another_wording_keeps_the_conditions_of_the_callers_question() -> None:
+    question = {**NOUL, "when": {"field": "urgent", "equals": 1}}
+    request = load_decision(
+        {"state": {"urgent": 1}, "questions": {"k": question, "other": NOUL}, "explain": True}
+    )
+    wording = dumps({**NOUL, "instructions": "Does it hurry?"})
+    found = challenged(request, replace(RIVAL, model=None, wording=wording))
+    assert list(found.questions) == ["k", "other"] and not found.explain
+    assert found.questions["k"].instructions == "Does it hurry?"
+    assert found.questions["k"].when == request.questions["k"].when
+    assert found.plan == request.plan
+
+
+def test_the_first_question_with_a_promoted_model_decides() -> None:
+    second = replace(RIVAL, id=4, key="other", model="@here/second")
+    assert promoted_by(Book(second, RIVAL), REQUEST) == "@here/rival"
+    assert promoted_by(Book(second), REQUEST) == "@here/second"
+    assert promoted_by(Book(replace(RIVAL, digest=b"another wording")), REQUEST) is None
+    assert promoted_by(Book(), REQUEST) is None
