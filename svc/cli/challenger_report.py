@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from svc.cli.tables import decimal, milliseconds, percent, table
 from svc.learning import Comparison
-from svc.stats.intervals import Interval
+from svc.stats import Interval
 from svc.store import ChallengerRecord
 
 _HEAD = ("", "answers now", "challenger", "difference", "95% at all looks")

@@ -15,8 +15,7 @@ import numpy as np
 
 from svc.jsontext import JsonObject
 from svc.questions import Question
-from svc.stats import TASKS, Floats, expected_calibration_error, paired
-from svc.stats.intervals import Interval
+from svc.stats import TASKS, Floats, Interval, expected_calibration_error, paired
 from svc.store import AskedPair
 
 # Losses beyond these many nats count as so many: a difference without bounds has no interval.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from svc.stats.acceptance import held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
+from svc.stats.intervals import Interval
 from svc.stats.opinions import OpinionPool
 from svc.stats.order_bias import OrderBias
 from svc.stats.pooling import Fitted, fit_groups
@@ -23,6 +24,7 @@ __all__ = [
     "Fitted",
     "Floats",
     "GroupedChangeTest",
+    "Interval",
     "Ints",
     "OpinionPool",
     "OrderBias",
