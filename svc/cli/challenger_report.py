@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from svc import limits
 from svc.cli.tables import decimal, milliseconds, percent, table
-from svc.learning import Comparison
+from svc.engine.challenges import worded
+from svc.learning import Comparison, compared
+from svc.questions import from_definition
 from svc.stats import Interval
-from svc.store import ChallengerRecord
+from svc.store import ChallengerRecord, Challengers, Database, QuestionVersions
 
 _HEAD = ("", "answers now", "challenger", "difference", "95% at all looks")
 
@@ -16,6 +19,18 @@ _VERDICTS = {
     "worse": "The challenger is right less often.",
     "open": "The labels have not told yet which one is right more often.",
 }
+
+
+def comparison(opened: Database, record: ChallengerRecord) -> Comparison:
+    """A challenger and what callers got. Raises `StorageError`."""
+    challenger = record.challenger
+    pairs = Challengers(opened).pairs(challenger.id, limits.CHALLENGER_PAIRS)
+    version = QuestionVersions(opened).by_digest(challenger.digest)
+    # A foreign key makes sure that it is there.
+    assert version is not None
+    question = from_definition(version.definition)
+    other = question if challenger.wording is None else worded(challenger.wording)
+    return compared(pairs, question, other)
 
 
 def report(record: ChallengerRecord, found: Comparison, asked_still: bool) -> list[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from svc import files
+from svc import files, jsontext
+from svc.engine.challenges import worded
 from svc.errors import ApiError, SettingsError
 from svc.evals import Words
 from svc.phrases import reason
+from svc.questions import Question
 
 
 def read_wordings(path: str) -> list[str]:
@@ -26,6 +28,28 @@ def read_words(path: str) -> dict[str, Words]:
     if not isinstance(value, dict):
         raise SettingsError(f"wordings {path!r}: must be an object of question key to wordings")
     return {key: _words(one, f"{path!r}, question {key[:100]!r}") for key, one in value.items()}
+
+
+def read_question(path: str, present: Question) -> str:
+    """The JSON of a question in a file, whose labels are those of the `present` wording.
+
+    Raises `SettingsError`.
+    """
+    where, text = f"wording {path!r}", jsontext.dumps(_read(path))
+    try:
+        question = worded(text)
+    except ApiError as error:
+        raise SettingsError(f"{where}: {error.message}") from None
+    if question.type != present.type or question.option_names != present.option_names:
+        raise SettingsError(
+            f"{where}: it must be of type {present.type} with the same options as the question, so "
+            "that a label counts for both"
+        )
+    if question.when or question.rules or question.depends_on:
+        raise SettingsError(
+            f"{where}: it has when, rules or depends_on; those of the callers' question hold"
+        )
+    return text
 
 
 def _words(value: Any, where: str) -> Words:
