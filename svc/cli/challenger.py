@@ -9,7 +9,7 @@ import click
 
 from svc.cli import database
 from svc.cli.challenger_report import comparison, report
-from svc.cli.challenger_setting import begin, bound, check_model, nanodollars, one, switch
+from svc.cli.challenger_setting import begin, check_model, nanodollars, one, switch
 from svc.cli.challenger_table import as_json as fields_of
 from svc.cli.challenger_table import named, shown
 from svc.cli.groups import Suggesting
@@ -100,9 +100,7 @@ def set_challenger(
     check_model(model)
     place = _place(project, question)
     with database.opened(db) as opened:
-        new = begin(opened, place, model, wording, share)
-        if cap is not None:
-            bound(opened, new, *cap)
+        new = begin(opened, place, model, wording, share, cap)
     limited = "" if amount is None else f", for at most {dollars(amount)} a {per}"
     click.echo(f"{percent(share)} of the decisions are also asked of {named(new)}{limited}")
 

@@ -12,8 +12,6 @@ from svc.questions import from_definition
 from svc.records import Challenger
 from svc.store import (
     NANO,
-    Budget,
-    Budgets,
     ChallengerRecord,
     Challengers,
     ChallengerState,
@@ -21,7 +19,6 @@ from svc.store import (
     Database,
     Per,
     QuestionVersions,
-    Scope,
     TooManyBudgets,
 )
 
@@ -32,10 +29,12 @@ def begin(
     model: str | None,
     wording: str | None,
     share: float,
+    cap: tuple[int, Per] | None,
 ) -> Challenger:
     """Have a challenger asked the question of a project with that key.
 
-    `wording` is the name of a file, or None. Raises `SettingsError`.
+    `wording` is the name of a file, or None; for `cap` see `Challengers.add`.
+    Raises `SettingsError`.
     """
     project, key = place
     version = QuestionVersions(opened).latest(project, key)
@@ -47,23 +46,14 @@ def begin(
     present = from_definition(version.definition)
     text = None if wording is None else read_question(wording, present)
     new = Challenger(0, project, key, version.digest, model, text, share)
-    return replace(new, id=_added(opened, new, version.question_id))
-
-
-def _added(opened: Database, new: Challenger, question_id: int) -> int:
+    now_ms = int(time.time() * 1000)
     try:
-        return Challengers(opened).add(new, question_id, int(time.time() * 1000))
+        return replace(new, id=Challengers(opened).add(new, version.question_id, now_ms, cap))
     except ChallengerThere:
         raise SettingsError(
-            f"question {new.key[:100]!r} of project {new.project!r} has a challenger; "
+            f"question {key[:100]!r} of project {project!r} has a challenger; "
             "`svc challenger remove` removes it"
         ) from None
-
-
-def bound(opened: Database, challenger: Challenger, nanodollars: int, per: Per) -> None:
-    """Give a new challenger its budget. Raises `SettingsError`."""
-    try:
-        Budgets(opened).set(Budget(Scope.CHALLENGER, str(challenger.id), per, nanodollars))
     except TooManyBudgets as error:
         raise SettingsError(error.message) from None
 

@@ -104,6 +104,7 @@ class Purses:
         self._now, self._clock = now, clock
         self._budgets: Mapping[tuple[Scope, str], list[Budget]] = {}
         self._jobs: set[int] = set()
+        self._challengers: set[str | None] = set()
         self._due = -math.inf
         self._looking = threading.Lock()
 
@@ -121,8 +122,11 @@ class Purses:
 
         Its own budget pays, and that of the project. Raises `StorageError`.
         """
-        if self._clock() >= self._due:
-            self._look(None, at_once=False)
+        new = challenger not in self._challengers
+        if new or self._clock() >= self._due:
+            self._look(None, at_once=new)
+            # Its budget came with it.
+            self._challengers.add(challenger)
         return self._purse([(Scope.PROJECT, project), (Scope.CHALLENGER, challenger)])
 
     def _purse(self, places: Sequence[tuple[Scope, str | None]]) -> Purse | None:

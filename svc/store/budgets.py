@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 from svc import limits
@@ -180,16 +181,7 @@ class Budgets:
 
         Raises `TooManyBudgets` and `StorageError`.
         """
-        place = (budget.scope.value, budget.subject, budget.per.value)
-
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute(_SET, (*place, budget.limit, budget.hard, budget.warn_at))
-            connection.execute(_UNWARNED, place)
-            (count,) = connection.execute(_COUNT).fetchone()
-            if count > limits.BUDGETS:
-                raise TooManyBudgets(f"there may be {limits.BUDGETS:,} budgets at most")
-
-        self._database.write(write)
+        self._database.write(partial(put, budget))
 
     def remove(self, scope: Scope, subject: str, per: Per) -> bool:
         """Remove a limit; False where there is none. Raises `StorageError`."""
@@ -222,6 +214,16 @@ class Budgets:
         Raises `StorageError`, and then nothing is noted unless it is `WriteTimedOut`.
         """
         return self._database.write_grouped(_claim_each, claims)
+
+
+def put(budget: Budget, connection: sqlite3.Connection) -> None:
+    """Set a limit in a transaction. Raises `TooManyBudgets`."""
+    place = (budget.scope.value, budget.subject, budget.per.value)
+    connection.execute(_SET, (*place, budget.limit, budget.hard, budget.warn_at))
+    connection.execute(_UNWARNED, place)
+    (count,) = connection.execute(_COUNT).fetchone()
+    if count > limits.BUDGETS:
+        raise TooManyBudgets(f"there may be {limits.BUDGETS:,} budgets at most")
 
 
 def _claim_each(

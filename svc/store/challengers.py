@@ -13,7 +13,8 @@ from functools import partial
 
 from svc import jsontext
 from svc.records import Challenger, ChallengerAnswer
-from svc.store import ids
+from svc.store import budgets, ids
+from svc.store.budgets import Budget, Per, Scope
 from svc.store.database import Database
 from svc.store.errors import ChallengerThere
 
@@ -132,19 +133,30 @@ class Challengers:
         with self._database.read() as connection:
             return [_record(row) for row in connection.execute(_ALL)]
 
-    def add(self, new: Challenger, question_id: int, now_ms: int) -> int:
+    def add(
+        self,
+        new: Challenger,
+        question_id: int,
+        now_ms: int,
+        cap: tuple[int, Per] | None = None,
+    ) -> int:
         """Begin to ask a challenger; its row. `id` and `digest` of `new` do not count.
 
-        Raises `ChallengerThere` where the question has one, and `StorageError`.
+        `cap` is what it may cost, in nanodollars, and in which time: it is never asked without.
+        Raises `ChallengerThere` where the question has one, `TooManyBudgets` and `StorageError`.
         """
         place = (new.project, new.key)
         values = (*place, question_id, new.model, new.wording, new.share, now_ms)
 
         def write(connection: sqlite3.Connection) -> int:
             try:
-                return int(connection.execute(_ADD, values).lastrowid or 0)
+                row = int(connection.execute(_ADD, values).lastrowid or 0)
             except sqlite3.IntegrityError:
                 raise ChallengerThere("the question has a challenger already") from None
+            if cap is not None:
+                nanodollars, per = cap
+                budgets.put(Budget(Scope.CHALLENGER, str(row), per, nanodollars), connection)
+            return row
 
         with self._database.changing():
             return self._database.write(write)

@@ -167,3 +167,17 @@ def test_a_run_may_end_with_an_error_of_its_own() -> None:
     world = World(SHOP, ends=QuotaSpent)
     with pytest.raises(QuotaSpent, match="is spent"):
         world.purse().reserve(6)
+
+
+def test_what_a_challenger_is_asked_is_paid_by_its_own_budget_and_its_projects() -> None:
+    own = Budget(Scope.CHALLENGER, "3", Per.DAY, NANO)
+    world = World(SHOP, KEY)
+    world.purse("shop")
+    # One that came since is looked for at once, however short ago that was done.
+    world.budgets.append(own)
+    purse = world.purses.of_challenger("shop", "3", None)
+    assert purse is not None and purse.budgets == [SHOP, own]
+    spend(purse, 1.0)
+    with pytest.raises(DollarsSpent, match="the budget of challenger 3, \\$1 a day, is spent"):
+        spend(purse, 0.5)
+    assert world.purses.of_challenger("other", "4", None) is None

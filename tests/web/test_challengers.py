@@ -13,7 +13,7 @@ from flask import Flask
 
 from svc.bootstrap import Services
 from svc.records import Challenger
-from svc.store import AskedPair, Budget, Budgets, Challengers, Per, QuestionVersions, Scope
+from svc.store import AskedPair, Challengers, Per, QuestionVersions
 from tests.preferring import PreferringModel
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, error
 from tests.web.conftest import Start
@@ -62,14 +62,19 @@ def decide(app: Flask, **fields: Any) -> Any:
     return body
 
 
-def challenge(app: Flask, model: str | None = RIVAL, wording: str | None = None) -> Challenger:
+def challenge(
+    app: Flask,
+    model: str | None = RIVAL,
+    wording: str | None = None,
+    cap: tuple[int, Per] | None = None,
+) -> Challenger:
     """Have every decision on the animal asked of a challenger too."""
     decide(app, state="the first one")
     database = services_of(app).database
     version = QuestionVersions(database).latest("default", "animal")
     assert version is not None
     new = Challenger(0, "default", "animal", version.digest, model, wording, 1.0)
-    Challengers(database).add(new, version.question_id, 0)
+    Challengers(database).add(new, version.question_id, 0, cap)
     (found,) = Challengers(database).running("default")
     return found
 
@@ -188,11 +193,8 @@ def test_its_own_budget_pays_and_what_that_does_not_pay_is_counted(start: Start)
             SVC_PROVIDER_OPENROUTER_PRICE="1,1",
             OPENROUTER_API_KEY="k",
         )
-        challenger = challenge(app, "vendor/rival")
+        challenger = challenge(app, "vendor/rival", cap=(1_000, Per.DAY))
         services = services_of(app)
-        row = str(challenger.id)
-        Budgets(services.database).set(Budget(Scope.CHALLENGER, row, Per.DAY, 1_000))
-        until(lambda: services.purses.of_challenger("default", row, None) is not None)
         decide(app)
         stored = Challengers(services.database)
         until(lambda: stored.all()[0].refused == 1)
