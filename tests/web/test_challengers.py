@@ -107,6 +107,34 @@ def test_a_decision_is_asked_of_the_challenger_too(start: Start, wanted: str | N
     assert len(provider.asked_of("rival")) > before
 
 
+@pytest.mark.parametrize(
+    ("path", "questions"),
+    [
+        ("/v1/systemone", {"k": {"type": "choice", "criteria": {"cat": "", "dog": ""}}}),
+        ("/v1/decisions", [{"type": "predicate", "instructions": "Is it about a cat?"}]),
+    ],
+)
+def test_decisions_of_other_routes_are_asked_too(start: Start, path: str, questions: Any) -> None:
+    app = start(Provider())
+    client = app.test_client()
+
+    def send(text: str) -> None:
+        given = {"state": text} if path == "/v1/systemone" else {"input": text}
+        response = client.post(path, json={**given, "questions": questions})
+        assert response.status_code == 200, response.text
+        response.close()
+
+    send("A cat.")
+    database = services_of(app).database
+    ((key, row, digest),) = database.rows(
+        "SELECT key, question_id, digest FROM asked JOIN questions ON questions.id = question_id"
+    )
+    Challengers(database).add(Challenger(0, "default", key, digest, RIVAL, None, 1.0), row, 0)
+    send("Another cat.")
+    (challenger,) = Challengers(database).running("default")
+    assert len(pairs_of(app, challenger)) == 1
+
+
 def test_another_wording_is_asked_of_the_same_model(start: Start) -> None:
     provider = Provider()
     app = start(provider)
