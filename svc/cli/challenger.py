@@ -54,7 +54,7 @@ def command() -> None:
     """
 
 
-@command.command("set", epilog=EXAMPLES.splitlines()[2].strip())
+@command.command("set", epilog=f"Example: {EXAMPLES.splitlines()[2].strip()}")
 @_which_options
 @click.option("--model", metavar="M", help="The model that is to be asked too.")
 @click.option(
