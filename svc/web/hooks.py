@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from flask import Flask, Response, g, request
 
@@ -18,7 +19,6 @@ from svc.logs import FIELDS, Sparingly
 from svc.metrics import Metrics
 from svc.phrases import visible
 from svc.records import Decision
-from svc.schemas import DecisionRequest
 from svc.tracing import Traces
 
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
@@ -29,7 +29,7 @@ def register(
     app: Flask,
     deadline_s: float,
     metrics: Metrics,
-    offer: Callable[[DecisionRequest, Decision], None] = lambda _request, _decision: None,
+    offer: Callable[[Any, Decision], None] = lambda _request, _decision: None,
     clock: Callable[[], float] = time.monotonic,
     traces: Traces | None = None,
 ) -> None:
