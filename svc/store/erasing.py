@@ -58,6 +58,7 @@ _DELETE = (
     f"DELETE FROM judgements WHERE decision_seq {_THESE}",
     f"DELETE FROM review_items WHERE decision_seq {_THESE}",
     f"DELETE FROM job_rows WHERE decision_seq {_THESE}",
+    f"DELETE FROM challenger_answers WHERE decision_seq {_THESE}",
     # One among these may refer to another of them.
     f"UPDATE decisions SET same_as = NULL WHERE seq {_THESE} AND same_as IS NOT NULL",
 )

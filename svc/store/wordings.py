@@ -17,15 +17,16 @@ _LOOKED_AT = (
     "INSERT INTO meta (name, value) VALUES ('wordings_swept_at', :now) ON CONFLICT (name) "
     "DO UPDATE SET value = :now WHERE value NOT BETWEEN :now - :interval + 1 AND :now"
 )
-# Neither the newest of a question nor with sums or labels.
+# Neither the newest of a question nor with sums, labels or challengers.
 _UNUSED = "SELECT id FROM questions WHERE " + " AND ".join(
     f"id NOT IN (SELECT question_id FROM {table})"
     for table in (
         *("asked", "weeks", "learned", "labels", "judgements"),
-        *("review_frames", "review_rounds", "review_levels", "review_items"),
+        *("review_frames", "review_rounds", "review_levels", "review_items", "challengers"),
     )
 )
 _ASKED = "SELECT DISTINCT question_ids FROM decisions WHERE seq > ?"
+_CHALLENGED = "SELECT question_id FROM challengers"
 _COUNTED = "SELECT coalesce(sum(decisions), 0) FROM weeks WHERE question_id = ?"
 _OF_ROUNDS = "round IN (SELECT id FROM review_rounds WHERE question_id = ?)"
 _DROP = "DELETE FROM questions WHERE id = ?"
@@ -60,6 +61,7 @@ def drop_with_sums(database: Database, answers: Mapping[int, int]) -> int:
     with database.read() as connection:
         last, _ = last_place(connection)
         gone = answers.keys() - (_asked_since(connection, 0) if answers else set())
+        gone -= {question_id for (question_id,) in connection.execute(_CHALLENGED)}
         alone = [one for one in gone if _counted(connection, one) <= answers[one]]
     drops = (*_DROP_SUMS, _DROP)
     return sum(database.write(partial(_drop, one, last, drops)) for one in alone)

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
+from svc.records import Challenger, ChallengerAnswer
 from svc.store import (
+    Challengers,
     Database,
     Eras,
     Job,
@@ -32,7 +34,7 @@ from svc.store.decisions import Decisions
 from tests.store.records import asked, record
 
 DAY_S = 86_400.0
-TABLES = ("decisions", "labels", "judgements", "review_items", "job_rows")
+TABLES = ("decisions", "labels", "judgements", "review_items", "job_rows", "challenger_answers")
 
 
 class Clock:
@@ -130,11 +132,18 @@ def test_what_hangs_on_a_decision_goes_with_it_and_sums_and_calibrators_stay(sho
     shop.labels.add(label)
     place = ("default", label.digest)
     assert shop.labels.keep(place, 1, 1, '{"kind": "temperature", "t": 2.0}')
+    challengers = Challengers(shop.database)
+    new = Challenger(0, "default", "topic", b"", "@demo/rival", None, 0.1)
+    row = challengers.add(new, label.question_id, 1, None)
+    challengers.answered(ChallengerAnswer(row, old, (0.5, 0.5), {"choice": "b"}, 0.0, 20.0))
+    # Nobody waits for an answer of a challenger; what is written after it comes after it.
+    shop.database.check_writable(5.0)
+    assert shop.count("challenger_answers") == 1
     shop.later(4)
     young = shop.decisions.add(record())
     shop.labels.add(shop.label(young))
     shop.sweep()
-    assert [shop.count(table) for table in TABLES] == [1, 1, 0, 0, 0]
+    assert [shop.count(table) for table in TABLES] == [1, 1, 0, 0, 0, 0]
     state = shop.labels.states(*(place[0], [place[1]]))[place[1]]
     assert (state.labels, state.calibrator) == (1, '{"kind": "temperature", "t": 2.0}')
     now_ms = int(shop.clock.now * 1_000)
