@@ -117,7 +117,8 @@ def test_two_runs_share_the_budget(tmp_path: Path, db: Path) -> None:
             one.join()
         assert len(provider.bodies) <= 10
     assert spent == [1, 1]
-    assert state(db).spent == len(provider.bodies) * COST * NANO
+    # A call that is cut off before it is sent counts with what it may cost at most.
+    assert len(provider.bodies) * COST * NANO <= state(db).spent <= 10 * COST * NANO
 
 
 @pytest.mark.parametrize(
