@@ -181,6 +181,10 @@ class DollarsSpent(RateLimited):
         self.budget, self.calls_under_way = budget, calls_under_way
 
 
+class DollarsReserved(DollarsSpent):
+    """What is left of a budget is reserved for calls under way, which may cost less."""
+
+
 class JobSpent(DollarsSpent):
     """The budget of a job has no room for a call."""
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from svc.spending.purses import Purse, PurseOf, Purses, Settle, nobody_pays
-from svc.spending.slices import Slices
+from svc.spending.slices import Lack, Slices
 
-__all__ = ["Purse", "PurseOf", "Purses", "Settle", "Slices", "nobody_pays"]
+__all__ = ["Lack", "Purse", "PurseOf", "Purses", "Settle", "Slices", "nobody_pays"]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from svc.errors import ApiError, DollarsSpent, JobSpent
+from svc.errors import ApiError, DollarsReserved, DollarsSpent, JobSpent
 from svc.phrases import quoted
-from svc.spending.slices import Slices
+from svc.spending.slices import Lack, Slices
 from svc.store import NANO, Account, Budget, Scope
 
 # How old the knowledge may be of which budgets there are.
@@ -21,6 +21,9 @@ LOOKED_AT_EVERY_S = 1.0
 
 # A job has calls under way that may leave room for others when they end.
 JOB_AGAIN_S = 1.0
+
+# When calls under way may have left room in a budget of others, in seconds.
+UNDER_WAY_AGAIN_S = 5.0
 
 # Says what calls cost, in dollars; called once.
 Settle = Callable[[float], None]
@@ -51,9 +54,9 @@ class Purse:
             for one in self.budgets
         }
         # What costs nothing goes on when everything is spent.
-        lacking = self.slices.reserve(accounts, amount) if amount else None
-        if lacking is not None:
-            raise self._refused(accounts[lacking], lacking, now)
+        lack = self.slices.reserve(accounts, amount) if amount else None
+        if lack is not None:
+            raise self._refused(accounts[lack.account], lack, now)
         return partial(self._settle, tuple(accounts), amount)
 
     def _settle(self, accounts: Sequence[Account], amount: int, dollars: float) -> None:
@@ -61,17 +64,20 @@ class Purse:
         if amount or spent:
             self.slices.settle(accounts, amount, spent)
 
-    def _refused(self, budget: Budget, account: Account, now: float) -> ApiError:
+    def _refused(self, budget: Budget, lack: Lack, now: float) -> ApiError:
         named = _named(budget)
         limit = f"{named}, ${budget.limit / NANO:,.15g}"
         if budget.scope is Scope.JOB:
-            busy = self.slices.under_way(account)
+            busy = self.slices.under_way(lack.account)
             return JobSpent(f"{limit}, is spent", JOB_AGAIN_S, named, busy)
         renews_at = budget.per.renews_at(now)
         moment = datetime.fromtimestamp(renews_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         message = f"{limit} a {budget.per}, is spent; it renews at {moment}"
         if self.ends is not None:
             return self.ends(message, renews_at - now)
+        if lack.later:
+            message = f"{limit} a {budget.per}, is reserved for calls under way; try again"
+            return DollarsReserved(message, UNDER_WAY_AGAIN_S, named, calls_under_way=True)
         return DollarsSpent(message, renews_at - now, named)
 
 

@@ -9,11 +9,11 @@ count as spent until the budget renews, so that no call is ever admitted beyond 
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from svc.errors import SvcError
 from svc.phrases import quoted
@@ -30,6 +30,14 @@ REFUSED_FOR_S = 0.5
 CLAIM_WAIT_S = 30.0
 
 log = logging.getLogger(__name__)
+
+
+class Lack(NamedTuple):
+    """An account that has no room for an amount; `later` as in `Grant`."""
+
+    account: Account
+    later: bool
+
 
 # See `Budgets.claim`.
 ClaimAll = Callable[[Sequence[Claim]], Sequence[Grant]]
@@ -61,8 +69,8 @@ class Slices:
     ) -> None:
         """No thread is started before the first reservation; `clock` is in seconds."""
         self._claim, self._look_every_s, self._clock = claim, look_every_s, clock
-        # The least that was refused lately, and until when nothing like it is asked for.
-        self._refused: dict[Account, tuple[int, float]] = {}
+        # The least that was refused lately, until when nothing like it is asked for, and the lack.
+        self._refused: dict[Account, tuple[int, float, Lack]] = {}
         self._slices: dict[Account, _Slice] = {}
         self._lock = threading.Lock()
         # Held while something is claimed, so that of many threads one asks for all.
@@ -71,8 +79,8 @@ class Slices:
         self._looker: threading.Thread | None = None
         self._closed = threading.Event()
 
-    def reserve(self, accounts: Collection[Account], amount: int) -> Account | None:
-        """Reserve an amount of every account, or of none; an account that lacks it, if any does.
+    def reserve(self, accounts: Collection[Account], amount: int) -> Lack | None:
+        """Reserve an amount of every account, or of none; the first that lacks it, if any does.
 
         It is durable on return. Raises `StorageError`.
         """
@@ -134,15 +142,16 @@ class Slices:
                 one.lately += amount
         return True
 
-    def _refused_lately(self, accounts: Collection[Account], amount: int) -> Account | None:
+    def _refused_lately(self, accounts: Collection[Account], amount: int) -> Lack | None:
         """An account that refused no more than this a moment ago, with the lock held."""
         for account in accounts:
-            least, until = self._refused.get(account, (0, -math.inf))
-            if amount >= least and self._clock() < until:
-                return account
+            if account in self._refused:
+                least, until, lack = self._refused[account]
+                if amount >= least and self._clock() < until:
+                    return lack
         return None
 
-    def _claim_until_taken(self, accounts: Collection[Account], amount: int) -> Account | None:
+    def _claim_until_taken(self, accounts: Collection[Account], amount: int) -> Lack | None:
         """Other threads may take from a slice before this one does, which then claims again."""
         self._start_looking()
         while True:
@@ -156,9 +165,10 @@ class Slices:
                 ]
             for account, grant in zip(lacking, self._exchange(lacking, amount), strict=True):
                 if not grant.amount:
+                    lack = Lack(account, grant.later)
                     with self._lock:
-                        self._refused[account] = amount, self._clock() + REFUSED_FOR_S
-                    return account
+                        self._refused[account] = amount, self._clock() + REFUSED_FOR_S, lack
+                    return lack
 
     def _exchange(self, accounts: Sequence[Account], amount: int) -> Sequence[Grant]:
         """Hand in what was spent and what is free, for an amount that calls need, or for none."""
@@ -222,9 +232,9 @@ class Slices:
                             del self._slices[account]
                     now = self._clock()
                     self._refused = {
-                        account: (least, until)
-                        for account, (least, until) in self._refused.items()
-                        if until > now
+                        account: refused
+                        for account, refused in self._refused.items()
+                        if refused[1] > now
                     }
 
 

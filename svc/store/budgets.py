@@ -104,11 +104,13 @@ class Claim(NamedTuple):
 class Grant(NamedTuple):
     """What was reserved for a claim, 0 where the least did not fit.
 
-    `warned` is the budget where this claim was the first to reach its warning level.
+    `warned` is the budget where this claim was the first to reach its warning level. `later` says
+    of one that did not fit that it would, were nothing reserved for calls under way.
     """
 
     amount: int
     warned: Budget | None
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,8 @@ def _claim(connection: sqlite3.Connection, claim: Claim) -> Grant:
     reserved += amount
     crossed = budget is not None and spent + reserved >= budget.warn_at * budget.limit
     connection.execute(_PUT, (spent, reserved, warned or crossed, *account))
-    return Grant(amount, budget if crossed and not warned else None)
+    later = budget is not None and not amount and spent + claim.least <= budget.limit
+    return Grant(amount, budget if crossed and not warned else None, later)
 
 
 def _granted(budget: Budget | None, taken: int, claim: Claim) -> int:

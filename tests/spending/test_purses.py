@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from svc.errors import DollarsSpent, JobSpent, QuotaSpent
+from svc.errors import DollarsReserved, DollarsSpent, JobSpent, QuotaSpent
 from svc.spending import Purse, Purses, Slices
 from svc.store import NANO, Account, Budget, Claim, Grant, Per, Scope
 
@@ -23,6 +23,7 @@ class World:
         self.now = datetime(2026, 12, 31, 23, 59, tzinfo=UTC).timestamp()
         self.seconds = 0.0
         self.taken: dict[Account, int] = {}
+        self.spent: dict[Account, int] = {}
         slices = Slices(self._claim, look_every_s=3_600)
         clocks = {"now": lambda: self.now, "clock": lambda: self.seconds}
         self.purses = Purses(self._in_force, slices, **clocks, **given)  # type: ignore[arg-type]
@@ -41,7 +42,8 @@ class World:
         taken = self.taken.get(claim.account, 0) + claim.spent + claim.change
         amount = claim.least if taken + claim.least <= limit else 0
         self.taken[claim.account] = taken + amount
-        return Grant(amount, None)
+        spent = self.spent[claim.account] = self.spent.get(claim.account, 0) + claim.spent
+        return Grant(amount, None, later=not amount and spent + claim.least <= limit)
 
     def purse(self, project: str = "shop", key: str | None = None, job: int | None = None) -> Purse:
         found = self.purses.of(project, key, job)
@@ -140,6 +142,21 @@ def test_the_budget_of_a_job_says_whether_calls_may_leave_room() -> None:
     with pytest.raises(JobSpent, match=r"the budget of the job, \$2, is spent") as refused:
         world.purse(job=7).reserve(1)
     assert not refused.value.calls_under_way
+
+
+def test_what_calls_under_way_have_reserved_is_not_called_spent() -> None:
+    world = World(SHOP)
+    settle = world.purse().reserve(4)
+    with pytest.raises(DollarsReserved) as refused:
+        world.purse().reserve(2)
+    assert refused.value.message == (
+        'the budget of project "shop", $5 a day, is reserved for calls under way; try again'
+    )
+    assert refused.value.retry_after == 5 and refused.value.calls_under_way
+    settle(0)
+    spend(world.purse(), 4)
+    with pytest.raises(DollarsSpent, match="is spent; it renews"):
+        world.purse().reserve(2)
 
 
 def test_what_costs_nothing_is_never_refused_and_never_claimed() -> None:

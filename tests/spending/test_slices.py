@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.spending import Slices
+from svc.spending import Lack, Slices
 from svc.store import (
     NANO,
     Account,
@@ -83,6 +83,18 @@ def dollars(budgets: Budgets) -> tuple[float, float]:
 
 def reserved(slices: Slices, amount: float, *accounts: Account) -> bool:
     return slices.reserve(accounts or (SHOP,), int(amount * NANO)) is None
+
+
+def test_what_would_fit_without_calls_under_way_is_told_from_what_is_spent(
+    slices: Slices,
+) -> None:
+    assert reserved(slices, 8)
+    lack = slices.reserve((SHOP,), 5 * NANO)
+    assert lack is not None and (lack.account, lack.later) == (SHOP, True)
+    slices.settle([SHOP], 8 * NANO, 8 * NANO)
+    lack = slices.reserve((SHOP,), 5 * NANO)
+    assert lack is not None and not lack.later
+    assert reserved(slices, 2)
 
 
 def test_exactly_the_limit_is_admitted(slices: Slices) -> None:
@@ -165,7 +177,7 @@ def test_of_two_budgets_both_must_have_room(slices: Slices, budgets: Budgets) ->
     budgets.set(Budget(Scope.PROJECT, "shop", Per.MONTH, 3 * NANO))
     both = (SHOP, MONTH)
     assert reserved(slices, 2, *both)
-    assert slices.reserve(both, 2 * NANO) == MONTH
+    assert slices.reserve(both, 2 * NANO) == Lack(MONTH, later=True)
     assert reserved(slices, 1, *both)
     slices.close()
     assert [state.reserved / NANO for state in budgets.states()] == [3, 3]

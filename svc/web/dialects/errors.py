@@ -9,6 +9,7 @@ from flask import request
 
 from svc.errors import (
     ApiError,
+    DollarsReserved,
     DollarsSpent,
     InvalidRequest,
     ModelUnavailable,
@@ -75,7 +76,8 @@ def in_a_dialect(error: ApiError) -> Shaped:
     A header tells OpenAI's clients whether another attempt makes sense.
     """
     status = 400 if isinstance(error, InvalidRequest) else error.status
-    again = (status in (408, 429) or status >= 500) and not isinstance(error, _LASTING)
+    lasting = isinstance(error, _LASTING) and not isinstance(error, DollarsReserved)
+    again = (status in (408, 429) or status >= 500) and not lasting
     shaped = _as_google(error, status) if from_google() else _as_openai(error, status)
     return {"error": shaped}, status, {"x-should-retry": str(again).lower()}
 
