@@ -40,8 +40,8 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dic
     with ScriptedProvider(always(Silent())) as provider:
         settings = {"SVC_PROVIDER_SILENT_URL": provider.url, "SVC_MASTER_KEY": "for jobs"}
         with Server(db, "--demo", **settings) as server:
-            unknown = hand_in(server, 2, model="@demo/nothing")
-            jobs = {"done": hand_in(server, 3), "failing": unknown}
+            jobs = {"done": hand_in(server, 3)}
+            jobs["failing"] = hand_in(server, 2, model="@demo/nothing")
             wait_for(server, jobs["done"], "done")
             wait_for(server, jobs["failing"], "done")
             for name in ("cancelled", "kept", "running"):
