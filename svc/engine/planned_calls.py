@@ -13,9 +13,12 @@ def orders_of(debias: bool | str) -> int:
     return 2 if debias else 1
 
 
-def check(request: DecisionRequest, members: int, orders: int) -> None:
-    """Raise `InvalidRequest` where a request would take more calls than one may."""
-    calls = of_explain(request) + of_stages(request, members, orders)
+def check(request: DecisionRequest, planned: int) -> None:
+    """Raise `InvalidRequest` where a request would take more calls than one may.
+
+    `planned` are those of its stages, see `of_stages`.
+    """
+    calls = of_explain(request) + planned
     if calls > limits.MODEL_CALLS:
         raise InvalidRequest(
             f"the request needs {calls} model calls, at most {limits.MODEL_CALLS} are allowed"

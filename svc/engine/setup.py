@@ -89,8 +89,8 @@ def chosen(
             router.check_strict(model)
     debias = pin.debias if request.debias is None else request.debias
     orders = planned_calls.orders_of(debias)
-    planned_calls.check(request, len(models), orders)
     calls = planned_calls.of_stages(request, len(models), orders)
+    planned_calls.check(request, calls)
     return Choice(pin, plan, models, debias, orders, calls)
 
 
