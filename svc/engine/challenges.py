@@ -22,7 +22,7 @@ from svc.engine.plans import CHAIN, Plan
 from svc.errors import ApiError, DollarsSpent, InvalidRequest, ModelError, SvcError
 from svc.jsontext import loads
 from svc.questions import Question
-from svc.records import Answer, Challenger, ChallengerAnswer, Decision, Source
+from svc.records import Challenger, ChallengerAnswer, Decision, Source
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest, load_questions
 
 # How many decisions are asked of challengers at a time, and how many wait for that, in a process.
@@ -215,11 +215,7 @@ def _answer(task: Task, decision: Decision) -> ChallengerAnswer:
         task.challenger.id,
         task.decision.id,
         tuple(asked.reading["p"]),
-        _fields(kept.answers[key]),
+        dict(kept.answers[key].fields),
         kept.cost_usd,
         kept.latency_ms,
     )
-
-
-def _fields(answer: Answer) -> dict[str, object]:
-    return dict(answer.fields)

@@ -67,10 +67,9 @@ class Repeats:
         if decision is None:
             # Callers of every project have no limit to get past.
             kept = to_keep(response.get_data(), g.access.only)
-        elif has_secrets(decision):
-            kept = to_keep(None, decision.project, decision.id)
         else:
-            kept = to_keep(response.get_data(), decision.project, decision.id)
+            answer = None if has_secrets(decision) else response.get_data()
+            kept = to_keep(answer, decision.project, decision.id)
         try:
             self._kept.keep(kept)
         except (StorageError, ProjectFull) as error:
