@@ -14,7 +14,7 @@ from svc.engine import ladder, prompt
 from svc.engine.attempt import Attempt, CallTarget, Runner, calls_needed
 from svc.engine.cache import DecisionCache, cache_key
 from svc.engine.calls import Call, Calls, Outcome
-from svc.engine.debias import AUTO, DebiasMemory
+from svc.engine.debias import AUTO, DebiasMemory, ModelInProject
 from svc.engine.ladder import Climb, moves_on
 from svc.engine.payment import paid
 from svc.engine.plans import ModelResult
@@ -89,6 +89,11 @@ class ModelRequest:
     project: str
     strict: bool
     project_key: str | None = field(default=None, repr=False)
+
+    @property
+    def asked(self) -> ModelInProject:
+        """Whose answers teach `debias: "auto"`."""
+        return (self.project, self.model.id)
 
     def reversible(self, decides: bool) -> bool:
         """Whether there is an option order to reverse; `decides` means for a decision server."""
@@ -232,7 +237,7 @@ class Asker:
         """The option orders to ask in: original, and reversed where that is wanted."""
         pair = request.debias
         if request.debias == AUTO:
-            pair = self._memory.wants_pair(request.model.id, request.prompt_input.questions)
+            pair = self._memory.wants_pair(request.asked, request.prompt_input.questions)
         return (
             (False, True) if pair and request.reversible(self._decides(request.model)) else (False,)
         )
@@ -268,13 +273,13 @@ class Asker:
         """What the orders say together; `alone` says that the original one was asked alone."""
         questions, orders = request.prompt_input.questions, attempt.readings
         if request.debias == AUTO and len(orders) > 1:
-            self._memory.learn(request.model.id, questions, orders)
+            self._memory.learn(request.asked, questions, orders)
         merged = [
             question.merge(readings) for question, *readings in zip(questions, *orders, strict=True)
         ]
         if request.debias == AUTO and alone:
             merged = [
-                self._memory.corrected(request.model.id, question, reading)
+                self._memory.corrected(request.asked, question, reading)
                 for question, reading in zip(questions, merged, strict=True)
             ]
         masses = [

@@ -18,10 +18,14 @@ from svc.terms import TaskKind
 
 AUTO = "auto"
 
+# A project and the id of a model. What callers of a project have a model answer teaches nothing
+# about the questions of another project.
+ModelInProject = tuple[str, str]
+
 
 @dataclass(slots=True)
 class _Record:
-    """What is known of one model and one exact question.
+    """What is known of one model and one exact question, in one project.
 
     A pair is an answer in both option orders; `since_pair` counts the requests after the last pair,
     which were made in the original order alone.
@@ -56,37 +60,43 @@ class _Record:
 
 
 class DebiasMemory:
-    """Counts pairs for each model and exact question, and forgets those unused for longest."""
+    """Counts pairs for each model and exact question of a project.
+
+    It forgets those unused for longest.
+    """
 
     def __init__(self, size: int = limits.DEBIAS_MEMORY) -> None:
         self._size = size
-        self._records: OrderedDict[tuple[str, bytes], _Record] = OrderedDict()
+        self._records: OrderedDict[tuple[ModelInProject, bytes], _Record] = OrderedDict()
         self._lock = threading.Lock()
 
-    def wants_pair(self, model_id: str, questions: Sequence[Question]) -> bool:
+    def wants_pair(self, model: ModelInProject, questions: Sequence[Question]) -> bool:
         """Whether this request asks in both orders: it does as long as any question wants it."""
         with self._lock:
             # A list, so that every question counts this request.
             wishes = [
-                self._wants(self._record(model_id, question))
+                self._wants(self._record(model, question))
                 for question in questions
                 if question.reversible
             ]
             return any(wishes)
 
     def learn(
-        self, model_id: str, questions: Sequence[Question], orders: Sequence[Sequence[Reading]]
+        self,
+        model: ModelInProject,
+        questions: Sequence[Question],
+        orders: Sequence[Sequence[Reading]],
     ) -> None:
         """Count one answer in both orders for every question."""
         with self._lock:
             for question, first, second in zip(questions, *orders, strict=True):
                 if question.reversible:
-                    _count(self._record(model_id, question), question, first, second)
+                    _count(self._record(model, question), question, first, second)
 
-    def corrected(self, model_id: str, question: Question, reading: Reading) -> Reading:
+    def corrected(self, model: ModelInProject, question: Question, reading: Reading) -> Reading:
         """A reading of the original order alone, as both orders would give it by what is known."""
         with self._lock:
-            record = self._record(model_id, question)
+            record = self._record(model, question)
             known = record.bias.pairs >= limits.DEBIAS_TEACHING_PAIRS
             if not question.reversible or record.agrees or not known:
                 return reading
@@ -98,8 +108,8 @@ class DebiasMemory:
         record.since_pair += 1
         return record.since_pair >= limits.DEBIAS_CHECK_EVERY
 
-    def _record(self, model_id: str, question: Question) -> _Record:
-        key = (model_id, question.digest)
+    def _record(self, model: ModelInProject, question: Question) -> _Record:
+        key = (model, question.digest)
         record = self._records.get(key)
         if record is None:
             record = self._records[key] = _Record(OrderBias(question.task is TaskKind.CLASSES))
@@ -112,15 +122,18 @@ class DebiasMemory:
 class BothOrders(DebiasMemory):
     """Learns nothing, so that every request is asked in both orders."""
 
-    def wants_pair(self, model_id: str, questions: Sequence[Question]) -> bool:
+    def wants_pair(self, model: ModelInProject, questions: Sequence[Question]) -> bool:
         return any(question.reversible for question in questions)
 
     def learn(
-        self, model_id: str, questions: Sequence[Question], orders: Sequence[Sequence[Reading]]
+        self,
+        model: ModelInProject,
+        questions: Sequence[Question],
+        orders: Sequence[Sequence[Reading]],
     ) -> None:
         """Nothing is learned."""
 
-    def corrected(self, model_id: str, question: Question, reading: Reading) -> Reading:
+    def corrected(self, model: ModelInProject, question: Question, reading: Reading) -> Reading:
         return reading
 
 

@@ -212,6 +212,13 @@ def test_what_auto_learnt_is_of_one_model() -> None:
         assert states(made, range(1)) == [False]
 
 
+def test_what_a_project_had_a_model_answer_teaches_nothing_about_another_project() -> None:
+    with world(m=in_order(yes(0.97), yes(0.03))) as made:
+        states(made, range(40), project="hostile")
+        assert states(made, range(40, 41), project="hostile") == [False]
+        assert states(made, range(41, 42)) == [True]
+
+
 # --- modes ---
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from svc.engine.debias import DebiasMemory
+from svc.engine.debias import DebiasMemory, ModelInProject
 from svc.questions import Question, Reading
 from tests.questions.contract import load
 
-MODEL = "@here/m"
+MODEL = ("shop", "@here/m")
 CHOICE = load({"type": "choice", "instructions": "?", "options": {"a": "", "b": ""}})
 NOUL = load({"type": "noul", "instructions": "?"})
 TEXT = load({"type": "text", "instructions": "?"})
@@ -25,7 +25,7 @@ def learn(
     times: int,
     pair: tuple[Reading, Reading] = SURE,
     question: Question = CHOICE,
-    model: str = MODEL,
+    model: ModelInProject = MODEL,
 ) -> None:
     for _ in range(times):
         memory.learn(model, [question], [[pair[0]], [pair[1]]])
@@ -147,7 +147,8 @@ def test_nothing_is_corrected_where_the_order_makes_no_difference_or_little_is_k
 def test_what_is_learnt_is_of_one_model_and_one_exact_question() -> None:
     memory = settled()
     reworded = load({"type": "choice", "instructions": "??", "options": {"a": "", "b": ""}})
-    assert memory.wants_pair("@here/other", [CHOICE])
+    assert memory.wants_pair(("shop", "@here/other"), [CHOICE])
+    assert memory.wants_pair(("lab", "@here/m"), [CHOICE])
     assert memory.wants_pair(MODEL, [reworded])
     same = {"type": "choice", "instructions": "?", "options": {"b": "", "a": ""}, "think": True}
     assert not memory.wants_pair(MODEL, [load(same)])
@@ -175,19 +176,19 @@ def test_questions_without_an_order_take_no_room() -> None:
 
 def test_what_was_used_longest_ago_is_forgotten_first() -> None:
     memory = DebiasMemory(size=2)
-    for model in ("a", "b"):
+    for model in (("a", "m"), ("b", "m")):
         learn(memory, 20, model=model)
-    assert not memory.wants_pair("a", [CHOICE])
-    learn(memory, 20, model="c")
-    assert not memory.wants_pair("a", [CHOICE])
-    assert memory.wants_pair("b", [CHOICE])
+    assert not memory.wants_pair(("a", "m"), [CHOICE])
+    learn(memory, 20, model=("c", "m"))
+    assert not memory.wants_pair(("a", "m"), [CHOICE])
+    assert memory.wants_pair(("b", "m"), [CHOICE])
 
 
 def test_ten_thousand_pairs_are_remembered() -> None:
     memory = settled()
     for number in range(9_999):
-        memory.wants_pair(f"@here/{number}", [CHOICE])
+        memory.wants_pair(("shop", f"@here/{number}"), [CHOICE])
     assert not memory.wants_pair(MODEL, [CHOICE])
     for number in range(10_000):
-        memory.wants_pair(f"@there/{number}", [CHOICE])
+        memory.wants_pair(("shop", f"@there/{number}"), [CHOICE])
     assert memory.wants_pair(MODEL, [CHOICE])
