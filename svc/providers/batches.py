@@ -14,7 +14,7 @@ from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch, found_id
 from svc.providers.catalog import BatchTerms, Provider
 from svc.providers.client import UNTOLD_CALL, refusal
 from svc.providers.failures import BadReply, ProviderError
-from svc.providers.redaction import Redactor
+from svc.providers.redaction import Allowance, Redactor
 from svc.providers.replies import Reply
 from svc.providers.streams import CHUNK_BYTES, Streams
 
@@ -45,7 +45,7 @@ class BatchClient:
         self.protocol = BATCH_PROTOCOLS[self.terms.protocol]
         self._name, self._now = provider.name, now
         self._exchange_s = exchange_s
-        self._redactor = Redactor(UNTOLD_CALL, provider.key)
+        self._redactor = Redactor(UNTOLD_CALL, provider.key, Allowance())
         self._streams = Streams(provider.url, provider.key, provider.local)
 
     def upload(self, name: str, size: int, pieces: Iterable[bytes]) -> str:

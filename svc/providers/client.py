@@ -29,7 +29,7 @@ from svc.providers.failures import (
 from svc.providers.prices import cost_usd
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
-from svc.providers.redaction import Redactor
+from svc.providers.redaction import Allowance, Redactor
 from svc.providers.refusals import SentCall
 from svc.providers.replies import Completion, Reply, read_json, read_models, read_payload
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
@@ -70,6 +70,7 @@ class Client:
         self._catalog = catalog
         self._now = now
         self._watchdog = Watchdog()
+        self._allowance = Allowance()
         secure = any(provider.url.startswith("https:") for provider in catalog.values())
         tls = trusted() if secure else None
         self._transports = {
@@ -103,7 +104,7 @@ class Client:
             if corrections is not NO_CORRECTIONS:
                 traits = traits.corrected(corrections.all)
             body = protocol.body(provider, model.name, call, traits)
-            sent = SentCall(body, Redactor(call, key), provider.aggregator)
+            sent = SentCall(body, Redactor(call, key, self._allowance), provider.aggregator)
             data = _ENCODER.encode(body).encode("utf-8", "replace")
             limit = min(timeout_s, provider.timeout_s)
             reply = self._asked(model, protocol.path, key, data, limit, deadline, headers)
@@ -126,7 +127,9 @@ class Client:
 
     def list_models(self, provider: Provider, timeout_s: float = LIST_TIMEOUT_S) -> list[str]:
         """The ids that the provider's `/models` lists; raises a `ProviderError`."""
-        sent = SentCall({}, Redactor(_EMPTY_CALL, provider.key), provider.aggregator)
+        sent = SentCall(
+            {}, Redactor(_EMPTY_CALL, provider.key, self._allowance), provider.aggregator
+        )
         try:
             reply = self._exchange(provider, "GET", "/models", provider.key, None, timeout_s)
             _spend(reply.body, None)

@@ -2,14 +2,20 @@
 
 Providers echo prompts, keys and images in their errors, so the log gets a short message with
 every run of it that stands in what was sent taken out, and codes only where they look like codes.
+
+Looking for a message in what was sent takes longer the more that is. So a process looks through so
+many letters a second; where these are used up, nothing of a message is logged or believed.
 """
 
 from __future__ import annotations
 
 import html
+import math
 import re
+import threading
+import time
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from svc.phrases import printable
@@ -19,7 +25,21 @@ MESSAGE_CHARS = 300
 # A shorter run inside a word is not taken for an echo; a whole word always is.
 RUN_CHARS = 4
 
+# What was sent in one call is always looked through where it has at most so many letters.
+LETTERS_ALWAYS = 4_000
+
+# For longer calls a process does so much in a second, and so much at once. To prepare a letter, so
+# that a few words can be looked for, is 1 and takes up to 40 nanoseconds; to look for a message is
+# 16. Messages leave one half to the few words, on which the fate of a call may depend.
+WORK_A_SECOND = 4_000_000
+WORK_AT_ONCE = 8_000_000
+MESSAGE_WORK = 16
+LEFT_BY_MESSAGES = WORK_AT_ONCE // 2
+
 REMOVED = "…"
+
+# Stands for a message that was not looked through.
+UNREAD = "(its message is left out, as the call was too long to look for it)"
 _CODE = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 _WORD = re.compile(r"\w+")
 
@@ -47,61 +67,98 @@ class Sent(Protocol):
     def words(self) -> Any: ...
 
 
+class Allowance:
+    """How much may still be looked through at the moment, for all calls of a process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._whole_at = -math.inf
+
+    def take(self, work: int, leave: int = 0) -> bool:
+        """Take so much; False, and none is taken, unless at least `leave` is left then."""
+        with self._lock:
+            now = self._clock()
+            whole_at = max(self._whole_at, now) + work / WORK_A_SECOND
+            if whole_at - now > (WORK_AT_ONCE - leave) / WORK_A_SECOND:
+                return False
+            self._whole_at = whole_at
+            return True
+
+
 class Redactor:
     """Cleans the words of one reply; what was sent is put together on first use only."""
 
-    def __init__(self, call: Sent, key: str | None) -> None:
-        self._call = call
-        self._key = key
+    def __init__(self, call: Sent, key: str | None, allowance: Allowance) -> None:
+        self._call, self._key, self._allowance = call, key, allowance
+        self._prepared = False
         self._text: str | None = None
 
     def message(self, words: str) -> str:
         """The words in one line of at most 300 characters; under `privacy: strict` none."""
         if self._call.deny_data_collection or not words:
             return ""
+        sent = self._sent()
+        if sent is None or not self._may(MESSAGE_WORK * len(sent), len(sent), LEFT_BY_MESSAGES):
+            return UNREAD
         plain = _normal(html.unescape(_ESCAPE.sub(_unescaped, words[: 4 * MESSAGE_CHARS])))
         line = " ".join(_ENCODED.sub(REMOVED, plain).split())
         line = printable(line[:MESSAGE_CHARS])
         # Every second piece is a known word, which stays.
         pieces = _KNOWN.split(line)
-        pieces[::2] = [self._without_words(self._without_runs(piece)) for piece in pieces[::2]]
+        pieces[::2] = [_without_words(_without_runs(piece, sent), sent) for piece in pieces[::2]]
         return "".join(pieces)[:MESSAGE_CHARS]
 
     def code(self, code: str) -> str:
-        """A code or type, or an empty text where it looks like none or stands in what was sent."""
-        if not _CODE.fullmatch(code) or code.casefold() in self._sent():
-            return ""
-        return code
+        """A code or type, or nothing where it looks like none or may stand in what was sent."""
+        return "" if not _CODE.fullmatch(code) or self._may_hold(code.casefold()) else code
 
     def echoes(self, words: str) -> bool:
-        """Whether the words stand in what was sent, so that they may not be the provider's own."""
-        return _fold(_normal(words)) in self._sent()
+        """Whether the words may stand in what was sent, and so not be the provider's own."""
+        return self._may_hold(_fold(_normal(words)))
 
-    def _without_runs(self, line: str) -> str:
-        sent, folded = self._sent(), _fold(line)
-        kept, start = [], 0
-        while start < len(line):
-            # One character of another script may be a word.
-            end = start + (RUN_CHARS if line[start].isascii() else 1)
-            if end > len(line) or folded[start:end] not in sent:
-                kept.append(line[start])
-                start += 1
-                continue
-            while end < len(line) and folded[start : end + 1] in sent:
-                end += 1
-            kept.append(REMOVED)
-            start = end
-        return "".join(kept)
-
-    def _without_words(self, line: str) -> str:
+    def _may_hold(self, folded: str) -> bool:
         sent = self._sent()
-        return _WORD.sub(lambda word: REMOVED if _fold(word[0]) in sent else word[0], line)
+        return sent is None or folded in sent
 
-    def _sent(self) -> str:
-        if self._text is None:
-            parts = [*_texts(self._call.words), self._key or ""]
-            self._text = _fold(_normal(" ".join(" ".join(parts).split())))
+    def _sent(self) -> str | None:
+        """All words that were sent, folded; None where that would be too much work now."""
+        if not self._prepared:
+            self._prepared, self._text = True, self._folded()
         return self._text
+
+    def _folded(self) -> str | None:
+        parts = [*_texts(self._call.words), self._key or ""]
+        letters = sum(map(len, parts))
+        if not self._may(letters, letters):
+            return None
+        folded = _fold(_normal(" ".join(" ".join(parts).split())))
+        # One letter may stand for eighteen.
+        return folded if self._may(len(folded) - letters, len(folded)) else None
+
+    def _may(self, work: int, letters: int, leave: int = 0) -> bool:
+        """Whether so much may be done for so many letters."""
+        return letters <= LETTERS_ALWAYS or self._allowance.take(work, leave)
+
+
+def _without_runs(line: str, sent: str) -> str:
+    folded, kept, start = _fold(line), [], 0
+    while start < len(line):
+        # One character of another script may be a word.
+        end = start + (RUN_CHARS if line[start].isascii() else 1)
+        if end > len(line) or folded[start:end] not in sent:
+            kept.append(line[start])
+            start += 1
+            continue
+        while end < len(line) and folded[start : end + 1] in sent:
+            end += 1
+        kept.append(REMOVED)
+        start = end
+    return "".join(kept)
+
+
+def _without_words(line: str, sent: str) -> str:
+    return _WORD.sub(lambda word: REMOVED if _fold(word[0]) in sent else word[0], line)
 
 
 def log_line(status: int, facts: Mapping[str, str], message: str) -> str:
@@ -123,13 +180,11 @@ def _normal(text: str) -> str:
 
 
 def _fold(text: str) -> str:
-    """Lower case with the same number of characters, which `casefold` would not keep."""
-    return "".join(map(_lower, text)) if not text.isascii() else text.lower()
+    """Lower case with the same number of characters, which `casefold` would not keep.
 
-
-def _lower(character: str) -> str:
-    lowered = character.lower()
-    return lowered if len(lowered) == 1 else character
+    One letter alone has a longer lower case, and one has another at the end of a word.
+    """
+    return text.replace("\u0130", "i").lower().replace("\u03c2", "\u03c3")
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -21,7 +21,7 @@ from svc.providers.error_text import LONGEST_WAIT_S, retry_after
 from svc.providers.failures import ParameterBounded, ProviderError
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
-from svc.providers.redaction import Redactor
+from svc.providers.redaction import Allowance, Redactor
 from svc.providers.refusals import SentCall
 from svc.providers.replies import Completion, Reply, Token, read_chat, read_models, read_payload
 from svc.questions import LabelLine, Question, Reading, Unreadable
@@ -119,7 +119,7 @@ WORDS = st.lists(st.sampled_from(SAID.split()), max_size=8).map(" ".join)
 
 def asked(logprobs: bool) -> SentCall:
     fields = {"logprobs": True, "top_logprobs": 20} if logprobs else {}
-    return SentCall({**BODY, **fields}, Redactor(CALL, "key"))
+    return SentCall({**BODY, **fields}, Redactor(CALL, "key", Allowance()))
 
 
 def completed(found: Reply, logprobs: bool) -> Completion:

@@ -2,12 +2,13 @@ import pytest
 
 from svc.providers.bodies import ChatCall
 from svc.providers.protocol import DecisionCall
-from svc.providers.redaction import MESSAGE_CHARS, REMOVED, Redactor
+from svc.providers.redaction import MESSAGE_CHARS, REMOVED, UNREAD, Allowance, Redactor
 from svc.questions.kit.base import PlainQuestion
 
 
-def redactor(prompt, key=None, **call):
-    return Redactor(ChatCall(({"role": "user", "content": prompt},), 10, **call), key)
+def redactor(prompt, key=None, allowance=None, **call):
+    asked = ChatCall(({"role": "user", "content": prompt},), 10, **call)
+    return Redactor(asked, key, allowance or Allowance())
 
 
 def test_words_that_were_not_sent_stay():
@@ -27,6 +28,7 @@ def test_words_that_were_not_sent_stay():
         ("line one\n  line two", "invalid: line one line two"),
         ("my PIN is 77", "invalid: &#80;&#x49;N &#55;7"),
         ("my PIN is 77", "invalid: \uff30\uff29\uff2e \uff17\uff17"),
+        ("ΣΟΦΟΣ, İzmir", "invalid: σοφος İZMİR"),
         ("my \uff30\uff29\uff2e is 77", "invalid: PIN 77"),
     ],
 )
@@ -34,7 +36,19 @@ def test_what_stands_in_the_prompt_is_taken_out(prompt, words):
     left = redactor(prompt).message(words)
     assert REMOVED in left
     kept = {word for word in left.replace(REMOVED, " ").split() if len(word) > 1}
-    for secret in ("PIN", "77", "4711", "0815", "ižkov", "00e9", "密码", "one", "two"):
+    for secret in (
+        "PIN",
+        "77",
+        "4711",
+        "0815",
+        "ižkov",
+        "00e9",
+        "密码",
+        "one",
+        "two",
+        "σοφο",
+        "zm",
+    ):
         assert not any(secret.casefold() in word.casefold() for word in kept)
 
 
@@ -44,7 +58,7 @@ def test_text_in_parts_schemas_and_the_key_count_as_sent():
         {"type": "image_url", "image_url": {"url": "h://b"}},
     ]
     call = ChatCall(({"role": "user", "content": parts},), 10, schema={"properties": {"gamma": {}}})
-    left = Redactor(call, "sk-delta").message("alpha h://b gamma sk-delta omega")
+    left = Redactor(call, "sk-delta", Allowance()).message("alpha h://b gamma sk-delta omega")
     assert "omega" in left
     assert not any(word in left for word in ("alpha", "h://b", "gamma", "delta"))
 
@@ -72,20 +86,20 @@ def test_names_of_the_api_itself_stay_also_where_they_were_sent():
 
 def test_names_of_members_count_as_sent():
     call = ChatCall((), 10, schema={"properties": {"gamma ray": {"type": "string"}}})
-    assert "gamma" not in Redactor(call, None).message("bad gamma ray")
+    assert "gamma" not in Redactor(call, None, Allowance()).message("bad gamma ray")
 
 
 def test_the_words_of_a_question_for_a_decision_server_count_as_sent():
     question = PlainQuestion("choice", "Which alpha?", (("beta", "gamma"),), (0,))
     call = DecisionCall((question,), "delta state", ("https://epsilon.example/1.png",))
-    left = Redactor(call, "sk-zeta").message(
+    left = Redactor(call, "sk-zeta", Allowance()).message(
         "no alpha beta gamma delta epsilon.example sk-zeta omega"
     )
     assert "omega" in left
     for word in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta"):
         assert word not in left
     strict = DecisionCall((question,), "s", deny_data_collection=True)
-    assert Redactor(strict, None).message("unrelated") == ""
+    assert Redactor(strict, None, Allowance()).message("unrelated") == ""
 
 
 def test_a_strict_call_logs_no_message():
@@ -99,3 +113,35 @@ def test_a_code_that_is_none_or_was_sent_is_left_out(code):
 
 def test_a_code_is_logged_as_it_is():
     assert redactor("hello").code("rate_limit_exceeded") == "rate_limit_exceeded"
+
+
+# --- What is looked through ---
+
+LONG = "\ufdfa" * 150_000  # one letter of these stands for eighteen
+
+
+def test_many_long_calls_that_fail_at_once_are_not_all_looked_through() -> None:
+    now = [0.0]
+    allowance = Allowance(lambda: now[0])
+
+    def told(prompt: str) -> tuple[str, str, bool]:
+        call = ChatCall(({"role": "user", "content": prompt},), 10)
+        made = Redactor(call, None, allowance)
+        return made.message("no such model"), made.code("gone"), made.echoes("model gone")
+
+    assert told("x" * 200_000) == ("no such model", "gone", False)
+    assert told(LONG) == (UNREAD, "gone", False)
+    seen = [told(LONG) for _ in range(64)]
+    # Whatever is not looked for may be an echo.
+    assert seen[-1] == (UNREAD, "", True)
+    assert told("short") == ("no such model", "gone", False)
+    now[0] = 2.0
+    assert told("x" * 200_000) == ("no such model", "gone", False)
+
+
+def test_messages_leave_room_for_the_few_words_that_calls_depend_on() -> None:
+    allowance = Allowance(lambda: 0.0)
+    calls = [redactor("x" * 100_000, allowance=allowance) for _ in range(20)]
+    messages = [one.message("no such model") for one in calls]
+    assert UNREAD in messages
+    assert not any(one.echoes("unsupported parameter") for one in calls)

@@ -29,7 +29,7 @@ from svc.providers.failures import (
     ServerTrouble,
     Throttled,
 )
-from svc.providers.redaction import Redactor
+from svc.providers.redaction import Allowance, Redactor
 from svc.providers.refusals import SentCall
 from svc.providers.replies import Reply, read_chat, read_payload
 from svc.providers.traits import NO_CORRECTIONS, Corrections, Traits
@@ -951,7 +951,9 @@ def test_a_throttled_call_carries_the_providers_wait_to_the_caller():
 def test_no_value_anywhere_makes_reading_raise_anything_but_a_call_error():
     """Every node of a completion and of an error is replaced by every odd value in turn."""
     odd = [None, True, 5, -1, 0.5, "x", "", [], {}, [None], {"a": 1}, [[]], 10**40, "\ud800"]
-    asked = SentCall({"logprobs": True, "temperature": 0}, Redactor(LOGPROBS, "k"), True)
+    asked = SentCall(
+        {"logprobs": True, "temperature": 0}, Redactor(LOGPROBS, "k", Allowance()), True
+    )
     read = 0
     templates = [completion("A", tokens=[SURE]), error("m", code="c", param="p", type="t")]
     for template in templates:
