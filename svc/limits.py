@@ -107,6 +107,12 @@ CALL_RETRIES = 2
 RETRY_BASE_S = 0.25
 RETRY_CAP_S = 8.0
 
+# The bytes of calls under way that a process holds, for all callers and for one of them. Calls that
+# are smaller than the last figure are not counted, as their number is bounded.
+CALLS_BYTES = 256 * 1024 * 1024
+CALLS_BYTES_OF_CALLER = 64 * 1024 * 1024
+CALL_BYTES_UNCOUNTED = 64 * 1024
+
 # The largest reply that is read from a provider, in bytes.
 REPLY_BYTES = 4 * 1024 * 1024
 

@@ -152,7 +152,7 @@ class Asker:
             str(request.debias),
             str(request.strict),
             str(request.prompt_input.think),
-            *request.prompt_input.images,
+            *(image.digest.hex() for image in request.prompt_input.images),
             *prompt.key_parts(request.prompt_input),
         )
         result, cached = self._cache.fetch(request.mode, key, deadline, ask_now)

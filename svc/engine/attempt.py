@@ -195,7 +195,8 @@ def _decision(prompt_input: prompt.PromptInput, strict: bool, backwards: bool) -
             replace(plain, instructions=plain.instructions + examples) for plain in plain_questions
         ]
     state = "\n\n".join([*prompt.earlier_block(prompt_input), prompt_input.state_text])
-    return DecisionCall(tuple(all_plain), state, prompt_input.images, strict)
+    images = tuple(image.url for image in prompt_input.images)
+    return DecisionCall(tuple(all_plain), state, images, strict)
 
 
 def _readings(

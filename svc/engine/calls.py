@@ -17,6 +17,7 @@ from typing import Protocol, TypeAlias
 
 from svc import limits
 from svc.deadline import Deadline
+from svc.engine.call_bytes import CallBytes
 from svc.errors import ENDING, ApiError, InternalError
 from svc.providers import (
     LIMITS,
@@ -40,6 +41,9 @@ Outcome: TypeAlias = Completion | ProviderError | ApiError
 
 # How many parameters of one call may be refused, one after the other, before it fails.
 PARAMETER_RETRIES = 4
+
+# The pause, in seconds, between two looks whether there is room for a large call.
+ROOM_LOOK_S = 0.1
 
 
 class ChatClient(Protocol):
@@ -117,6 +121,7 @@ class CallPool:
         """`paused` is told for how many seconds a call waits for a rate limit."""
         self._client, self._gate, self._clock, self._jitter = client, gate, clock, jitter
         self._paused = paused
+        self._bytes = CallBytes()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-call")
 
     def run(
@@ -178,6 +183,9 @@ class CallPool:
                 pending.start_at = self._clock() + wait_s
                 self._paused(wait_s)
                 return False
+        if not self._bytes.take(pending.caller, pending.call.content.size):
+            pending.start_at = self._clock() + ROOM_LOOK_S
+            return False
         pending.admitted = pending.joined = False
         self._threads.submit(self._attempt, pending, deadline, attempts)
         return True
@@ -193,24 +201,31 @@ class CallPool:
         return self._gate.delay(provider, left_s, pending.caller)
 
     def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
+        try:
+            outcome = self._outcome(pending, deadline)
+        finally:
+            self._bytes.give_back(pending.caller, pending.call.content.size)
+        if outcome is not None:
+            attempts.put((pending, outcome))
+
+    def _outcome(self, pending: _PendingCall, deadline: Deadline) -> Outcome | None:
+        """What came of one attempt; None where nobody waits for it."""
         left_s = deadline.left()
         if left_s <= 0:
-            # The caller's deadline has passed, and nobody waits for the outcome.
-            return
+            # The caller's deadline has passed.
+            return None
         call = pending.call
-        outcome: Outcome
         try:
-            outcome = self._client.call(
+            return self._client.call(
                 call.model, call.content, left_s, call.key, deadline, pending.corrections
             )
         except ProviderError as error:
             # Its traceback would keep this frame alive, and this frame the error.
-            outcome = error.with_traceback(None)
+            return error.with_traceback(None)
         except Exception:
             # The thread that waits must hear of it, or it would wait for its whole deadline.
             log.exception("a provider call failed in an unforeseen way")
-            outcome = InternalError("something failed here while a model was asked")
-        attempts.put((pending, outcome))
+            return InternalError("something failed here while a model was asked")
 
     def _again(self, pending: _PendingCall, error: ProviderError, deadline: Deadline) -> bool:
         """Whether a call that failed is tried once more; if so, its next start is set."""

@@ -30,7 +30,7 @@ class DecisionAsker:
         questions = tuple(group.questions.values())
         think = request.think or group.think
         prompt_input = PromptInput(
-            setup.pin, questions, self.text, self.earlier, request.images, think, setup.salt
+            setup.pin, questions, self.text, self.earlier, setup.images, think, setup.salt
         )
         model_request = ModelRequest(
             model,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 from svc.engine.plans import Finding, ModelResult
-from svc.engine.setup import Setup
+from svc.engine.setup import Setup, digest
 from svc.engine.stages import Answered
 from svc.questions import Question
 from svc.records import Answer, AskedQuestion, Decision, Model
@@ -33,7 +32,7 @@ def decision(
     return Decision(
         project=setup.project,
         api_key=api_key,
-        state_hash=_hash(setup, request.state.text),
+        state_hash=digest(setup.salt, request.state.text),
         model=_models(setup, answered),
         mode=_mode(setup, answered).value,
         config=setup.pin.name,
@@ -48,17 +47,13 @@ def decision(
             _asked_question(key, question, answered.findings.by_key.get(key))
             for key, question in request.questions.items()
         ),
-        images=tuple(_hash(setup, image) for image in request.images),
+        images=tuple(image.digest for image in setup.images),
         ref=request.ref,
         tags=request.tags,
         input_tokens=setup.ledger.input_tokens,
         output_tokens=setup.ledger.output_tokens,
         details=setup.ledger.details,
     )
-
-
-def _hash(setup: Setup, text: str) -> bytes:
-    return hashlib.sha256(setup.salt + text.encode()).digest()
 
 
 def _models(setup: Setup, answered: Answered) -> str:

@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from svc.jsontext import JsonObject
 from svc.pins import Pin
@@ -50,6 +50,13 @@ MARK_CHARS = 32
 _ASKINGS: dict[tuple[Any, ...], _Asking] = {}
 
 
+class Image(NamedTuple):
+    """An image by its address, which may hold the image itself, and a digest of this address."""
+
+    url: str
+    digest: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class PromptInput:
     """All that a prompt is made of but the option order and the reply format.
@@ -62,7 +69,7 @@ class PromptInput:
     questions: tuple[Question, ...]
     state_text: str
     earlier: tuple[tuple[str, str], ...] = ()
-    images: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
     think: bool = False
     salt: bytes = field(default=b"", repr=False)
 
@@ -108,7 +115,9 @@ def build(
     text = _render(prompt_input, asking)
     content: Any = text
     if prompt_input.images:
-        images = [{"type": "image_url", "image_url": {"url": url}} for url in prompt_input.images]
+        images = [
+            {"type": "image_url", "image_url": {"url": one.url}} for one in prompt_input.images
+        ]
         content = [{"type": "text", "text": text}, *images]
     system = CUED_SYSTEM if prompt_input.pin.cued else SYSTEM
     messages = ({"role": "system", "content": system}, {"role": "user", "content": content})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from svc.engine import planned_calls
 from svc.engine.ask import Ledger
 from svc.engine.payment import check_prices
 from svc.engine.plans import CHAIN, Plan
+from svc.engine.prompt import Image
 from svc.errors import InvalidRequest
 from svc.learning import Knowledge
 from svc.pins import LATEST, PINS, Pin
@@ -47,6 +49,7 @@ class Setup:
     ledger: Ledger
     salt: bytes = field(repr=False)
     project_key: str | None = field(repr=False)
+    images: tuple[Image, ...] = field(default=(), repr=False)
 
     @property
     def strict(self) -> bool:
@@ -159,4 +162,10 @@ class SetupMaker:
             ledger=Ledger(limits.MODEL_CALLS, len(choice.models), purse, api_key),
             salt=self.salt,
             project_key=self.project_key(project) if aggregated else None,
+            images=tuple(Image(url, digest(self.salt, url)) for url in request.images),
         )
+
+
+def digest(salt: bytes, text: str) -> bytes:
+    """What is stored of a state or an image: it tells whether two are equal, and nothing else."""
+    return hashlib.sha256(salt + text.encode()).digest()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
+from svc.providers.protocol import bytes_of
 from svc.providers.refusals import KEPT, LIMITS
 from svc.providers.traits import (
     OBJECT_SCHEMA,
@@ -48,6 +49,17 @@ class ChatCall:
     def words(self) -> Any:
         """All parts of the call that a provider's error may echo."""
         return [self.messages, self.schema]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the messages have."""
+        return sum(_size(message["content"]) for message in self.messages)
+
+
+def _size(content: str | Sequence[Mapping[str, Any]]) -> int:
+    if isinstance(content, str):
+        return bytes_of(content)
+    return sum(bytes_of(part.get("text") or part["image_url"]["url"]) for part in content)
 
 
 def build_body(

@@ -41,6 +41,16 @@ class DecisionCall:
         questions = [(one.instructions, one.options) for one in self.questions]
         return [self.state, questions, self.images]
 
+    @property
+    def size(self) -> int:
+        """About how many bytes the state and the images have."""
+        return sum(map(bytes_of, (self.state, *self.images)))
+
+
+def bytes_of(text: str) -> int:
+    """At most so many bytes a text has in UTF-8, without looking at its letters."""
+    return len(text) if text.isascii() else 4 * len(text)
+
 
 class Protocol(ABC, Generic[CallT]):
     """One kind of server; its `path` follows the base URL, `CallT` is the call that it takes."""

@@ -36,6 +36,9 @@ WORK_AT_ONCE = 8_000_000
 MESSAGE_WORK = 16
 LEFT_BY_MESSAGES = WORK_AT_ONCE // 2
 
+# A letter that stands for more than so many is left as it is.
+PLAIN_LETTERS = 4
+
 REMOVED = "…"
 
 # Stands for a message that was not looked through.
@@ -107,7 +110,7 @@ class Redactor:
         # Every second piece is a known word, which stays.
         pieces = _KNOWN.split(line)
         pieces[::2] = [_without_words(_without_runs(piece, sent), sent) for piece in pieces[::2]]
-        return "".join(pieces)[:MESSAGE_CHARS]
+        return unicodedata.normalize("NFC", "".join(pieces))[:MESSAGE_CHARS]
 
     def code(self, code: str) -> str:
         """A code or type, or nothing where it looks like none or may stand in what was sent."""
@@ -132,9 +135,7 @@ class Redactor:
         letters = sum(map(len, parts))
         if not self._may(letters, letters):
             return None
-        folded = _fold(_normal(" ".join(" ".join(parts).split())))
-        # One letter may stand for eighteen.
-        return folded if self._may(len(folded) - letters, len(folded)) else None
+        return _fold(_normal(" ".join(" ".join(parts).split())))
 
     def _may(self, work: int, letters: int, leave: int = 0) -> bool:
         """Whether so much may be done for so many letters."""
@@ -175,8 +176,17 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _normal(text: str) -> str:
-    """The text with letters as they usually are, and not full-width or in bold for example."""
-    return unicodedata.normalize("NFKC", text)
+    """The text with letters as they usually are, such as not in bold; accents stand alone.
+
+    Letter by letter: for a whole text, Python sorts accents in quadratic time, and one letter may
+    stand for eighteen.
+    """
+    return text if text.isascii() else text.translate({ord(one): _plain(one) for one in set(text)})
+
+
+def _plain(letter: str) -> str:
+    plain = unicodedata.normalize("NFKD", letter)
+    return plain if len(plain) <= PLAIN_LETTERS else letter
 
 
 def _fold(text: str) -> str:

@@ -512,3 +512,49 @@ def test_waits_for_rate_limits_are_told_and_other_pauses_are_not() -> None:
     finally:
         made.close()
     assert told == [3.0, 2.0]
+
+
+# --- Large calls ---
+
+
+class Counting:
+    """Holds every call until it is let go, and counts those under way."""
+
+    def __init__(self, expected: int) -> None:
+        self.under_way = self.most = 0
+        self.let_go = threading.Event()
+        self._expected, self._lock = expected, threading.Lock()
+
+    def call(self, *args: Any) -> Completion:
+        with self._lock:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            if self.under_way == self._expected:
+                # One more would have begun by now, or begins while the others end.
+                self.let_go.set()
+        self.let_go.wait(30)
+        with self._lock:
+            self.under_way -= 1
+        return DONE
+
+
+def large(megabytes: int) -> Call:
+    parts = [{"type": "image_url", "image_url": {"url": "x" * (megabytes * 1024 * 1024)}}]
+    return Call(call().model, ChatCall(({"role": "user", "content": parts},), 10))
+
+
+def test_the_bytes_of_calls_under_way_are_bounded() -> None:
+    client, one = Counting(expected=4), large(14)
+    with pool(client, threads=16) as made:
+        assert made.run([one] * 10, Deadline(60)) == [DONE] * 10
+    # Of 14 MB each, four are below the 64 MB that a caller may have.
+    assert client.most == 4
+
+
+def test_a_large_call_waits_no_longer_than_its_deadline() -> None:
+    client = Held()
+    with pool(client, threads=4) as made:
+        with pytest.raises(Timeout):
+            made.run([large(40), large(40)], Deadline(0.3))
+        client.let_go.set()
+        assert made.run([large(40)], Deadline(30)) == [DONE]

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from svc import jsontext
-from svc.engine.prompt import Prompt, PromptInput, build
+from svc.engine.prompt import Image, Prompt, PromptInput, build
 from svc.pins import PINS
 from svc.providers.traits import Way
 from svc.questions import TYPES, Question
@@ -45,7 +45,7 @@ def prompt_of(pin: str, variant: Variant) -> Prompt:
         questions=tuple(map(loaded, case.questions)),
         state_text=jsontext.as_text(case.state),
         earlier=earlier_of(case),
-        images=case.images,
+        images=tuple(Image(url, b"") for url in case.images),
         think=case.think,
     )
     way = Way.SCHEMA if variant.mode == "verbal" else Way.LINES
