@@ -7,15 +7,18 @@ cannot wait for each other in a circle, whatever the load.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ENDING, ApiError, Pending, Timeout
+from svc.shares import Shares
 
 T = TypeVar("T")
+R = TypeVar("R")
 Job = Callable[[Deadline], T]
 
 
@@ -54,44 +57,82 @@ class FlowPool:
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-flow")
+        self._places = Shares(threads)
 
-    def run(self, jobs: Sequence[Job[T]], deadline: Deadline) -> list[T | ApiError]:
-        """The outcome of each job, all run at the same time; the last in the caller's thread.
+    def run(
+        self, jobs: Sequence[Job[T]], deadline: Deadline, caller: str | None = None
+    ) -> list[T | ApiError]:
+        """The outcome of each job, all run at the same time; the last in this thread.
 
+        So are those for which there is no place in the share of `caller`, one after the other.
         Raises one of `ENDING` as soon as a job does, since no other job could make up for it.
         """
         if not jobs:
             return []
-        futures = [self._threads.submit(_outcome, job, deadline) for job in jobs[:-1]]
+        futures = [self._started(caller, _outcome, job, deadline) for job in jobs[:-1]]
+        left = [job for job, future in zip(jobs, futures, strict=False) if future is None]
+        here = iter([_outcome(job, deadline) for job in left])
         last = _outcome(jobs[-1], deadline)
         try:
-            return [*(future.result(timeout=max(0.0, deadline.left())) for future in futures), last]
+            ended = [_result(future, deadline) if future else next(here) for future in futures]
         except TimeoutError:
             raise Timeout("the request exceeded its deadline") from None
+        return [*ended, last]
 
     def race(
-        self, races: Sequence[Sequence[Job[T]]], valid: Callable[[T], bool], deadline: Deadline
+        self,
+        races: Sequence[Sequence[Job[T]]],
+        valid: Callable[[T], bool],
+        deadline: Deadline,
+        caller: str | None = None,
     ) -> list[Race[T]]:
         """Run all jobs of all races at the same time; each ends with its first valid outcome.
+
+        Those for which there is no place in the share of `caller` begin when there is one.
 
         The other jobs are cut off and not waited for. Raises `Timeout` when the deadline passes
         first.
         """
         finished: SimpleQueue[tuple[Race[T], int, T | BaseException]] = SimpleQueue()
         running = [Race[T](len(jobs), valid, deadline.branch()) for jobs in races]
+        waiting = [
+            (race, index, job)
+            for race, jobs in zip(running, races, strict=True)
+            for index, job in enumerate(jobs)
+        ]
         try:
-            for race, jobs in zip(running, races, strict=True):
-                for index, job in enumerate(jobs):
-                    self._threads.submit(_report, finished, race, index, job)
             while any(race.running for race in running):
-                race, index, outcome = finished.get(timeout=max(0.0, deadline.left()))
-                race.finish(index, outcome)
-        except Empty:
-            raise Timeout("the request exceeded its deadline") from None
+                waiting = [
+                    one
+                    for one in waiting
+                    if one[0].running and not self._started(caller, _report, finished, *one)
+                ]
+                wait_s = min(deadline.left(), limits.ROOM_LOOK_S) if waiting else deadline.left()
+                try:
+                    race, index, outcome = finished.get(timeout=max(0.0, wait_s))
+                except Empty:
+                    deadline.check()
+                else:
+                    race.finish(index, outcome)
         finally:
             for race in running:
                 race.lane.cancel()
         return running
+
+    def _started(
+        self, caller: str | None, work: Callable[..., R], *arguments: Any
+    ) -> Future[R] | None:
+        """Work that a thread has begun, None where the caller has no place for it now."""
+        if not self._places.take(caller):
+            return None
+
+        def shared() -> R:
+            try:
+                return work(*arguments)
+            finally:
+                self._places.give_back(caller)
+
+        return self._threads.submit(shared)
 
     def close(self) -> None:
         """Let no further flow start, and wait for those under way."""
@@ -108,12 +149,18 @@ class FlowsInTurn(FlowPool):
     def __init__(self) -> None:
         """No thread is started."""
 
-    def run(self, jobs: Sequence[Job[T]], deadline: Deadline) -> list[T | ApiError]:
+    def run(
+        self, jobs: Sequence[Job[T]], deadline: Deadline, caller: str | None = None
+    ) -> list[T | ApiError]:
         """The outcome of each job. Raises one of `ENDING` and `Pending`."""
         return each_of([partial(_outcome, job, deadline) for job in jobs])
 
     def race(
-        self, races: Sequence[Sequence[Job[T]]], valid: Callable[[T], bool], deadline: Deadline
+        self,
+        races: Sequence[Sequence[Job[T]]],
+        valid: Callable[[T], bool],
+        deadline: Deadline,
+        caller: str | None = None,
     ) -> list[Race[T]]:
         """The first valid outcome of each race, in the order of its jobs, as nobody is faster.
 
@@ -145,6 +192,10 @@ def _raced(jobs: Sequence[Job[T]], valid: Callable[[T], bool], deadline: Deadlin
         if not race.running:
             break
     return race
+
+
+def _result(future: Future[T], deadline: Deadline) -> T:
+    return future.result(timeout=max(0.0, deadline.left()))
 
 
 def _outcome(job: Job[T], deadline: Deadline) -> T | ApiError:

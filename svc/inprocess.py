@@ -172,6 +172,10 @@ class InProcess:
         """The model of an id. Raises `InvalidRequest`."""
         return self._router.resolve(model_id)
 
+    def traits(self, model_id: str) -> Traits:
+        """What was learned of a model by asking it."""
+        return self.client.traits.in_project(model_id, DEFAULT_PROJECT)
+
     def ask(
         self, model: Model, questions: tuple[Question, ...], state: str, ledger: Ledger
     ) -> ModelResult:

@@ -107,11 +107,13 @@ CALL_RETRIES = 2
 RETRY_BASE_S = 0.25
 RETRY_CAP_S = 8.0
 
-# The bytes of calls under way that a process holds, for all callers and for one of them. Calls that
-# are smaller than the last figure are not counted, as their number is bounded.
-CALLS_BYTES = 256 * 1024 * 1024
-CALLS_BYTES_OF_CALLER = 64 * 1024 * 1024
+# The bytes of calls under way that a process holds. Calls that are smaller than the second figure
+# are not counted, as their number is bounded.
+CALLS_BYTES = 192 * 1024 * 1024
 CALL_BYTES_UNCOUNTED = 64 * 1024
+
+# The pause, in seconds, between two looks whether there is room for one more call or flow.
+ROOM_LOOK_S = 0.1
 
 # The largest reply that is read from a provider, in bytes.
 REPLY_BYTES = 4 * 1024 * 1024
@@ -207,8 +209,10 @@ JOB_KEPT_DAYS = 30
 JOB_THREADS = 18
 JOB_PARTS = 500_000
 
-# The rows that are looked at to say what many will take, and how many those may be.
+# The rows that are looked at to say what many will take, but no more once their states have so many
+# characters, and how many those many may be.
 FORECAST_SAMPLE = 100
+SAMPLE_CHARS = 500_000
 FORECAST_ROWS = 10_000_000_000
 
 # The budgets of a database, those of jobs not counted, which are also those that `/v1/budgets` and

@@ -31,6 +31,7 @@ LEVELS = (
         "records",
         "settings",
         "shapes",
+        "shares",
         "sharing",
         "tallies",
         "terms",

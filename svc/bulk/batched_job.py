@@ -71,7 +71,7 @@ class BatchedJob:
         if book.known is None:
             self._learn(plan.models)
             traits = services.core.client.traits
-            known = {model: traits.of(model) for model in plan.models}
+            known = {model: traits.in_project(model, job.project) for model in plan.models}
             book.know(known, rows_of_block(plan.calls))
         core = stack.enter_context(closing(services.replaying(book, book.known or {})))
         poll_s = services.settings.batch_poll_s
@@ -106,7 +106,11 @@ class BatchedJob:
     def _learn(self, models: tuple[str, ...]) -> None:
         """Ask about a row directly where it is not known how its models can be asked."""
         traits, job = self._services.core.client.traits, self.job
-        if all(traits.is_known(model) for model in models):
+
+        def known(model: str) -> bool:
+            return traits.is_known(model, job.project)
+
+        if all(map(known, models)):
             return
 
         def rows() -> Iterator[tuple[int, str]]:
@@ -124,7 +128,7 @@ class BatchedJob:
             lambda number, text: self._answering.answer(
                 job.seq, number, text, self._template, job.api_key
             ),
-            lambda: any(traits.is_known(model) for model in models),
+            lambda: any(map(known, models)),
             wait,
         )
 

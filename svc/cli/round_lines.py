@@ -118,7 +118,7 @@ class RoundWork:
                 tried.append(line)
                 if answer_line(answer, line).kind is not Kind.REFUSED:
                     break
-            book.know({model: engine.client.traits.of(model) for model in self._models})
+            book.know({model: engine.traits(model) for model in self._models})
         return chain(tried, lines)
 
 

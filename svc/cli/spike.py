@@ -123,7 +123,7 @@ class _ModelInProcess:
         return Tried(result, limits.MODEL_CALLS - ledger.left, ledger.cost_usd)
 
     def traits(self) -> Traits:
-        return self._engine.client.traits.of(self._model.id)
+        return self._engine.traits(self._model.id)
 
 
 def _usual_models(engine: InProcess) -> list[str]:

@@ -31,6 +31,7 @@ from svc.providers import (
     Traits,
     Way,
     api_error_of,
+    asked_by,
 )
 from svc.records import Model
 from svc.spending import Purse
@@ -94,6 +95,11 @@ class ModelRequest:
     def asked(self) -> ModelInProject:
         """Whose answers teach `debias: "auto"`."""
         return (self.project, self.model.id)
+
+    @property
+    def asked_as(self) -> str:
+        """Whose answers teach in which ways the model can be asked."""
+        return asked_by(self.project, self.model.id)
 
     def reversible(self, decides: bool) -> bool:
         """Whether there is an option order to reverse; `decides` means for a decision server."""
@@ -163,7 +169,7 @@ class Asker:
             return self._carry_out(request.model, calls, ledger, deadline)
 
         runner = Runner(carry_out)
-        traits = self._facts.traits.of(request.model.id)
+        traits = self._facts.traits.of(request.asked_as)
         orders, climb = self._orders(request), Climb(traits)
         failures: list[ProviderError | ApiError] = []
         for way in self._ways(request, traits):
@@ -176,7 +182,7 @@ class Asker:
                 continue
             attempt = self._attempt(way, orders, request, runner, traits.thinks)
             if attempt.readings:
-                climb.settle(self._facts.traits, request.model.id, way)
+                climb.settle(self._facts.traits, request.asked_as, way)
                 return self._merged(request, way, attempt, alone=len(orders) == 1)
             failures = attempt.failures
             if not any(map(moves_on, failures)):
@@ -264,7 +270,7 @@ class Asker:
             return attempt
         again = runner.attempt(way, attempt.cut, target, request.prompt_input, thinking_room=True)
         if again.readings and (attempt.thought or again.thought):
-            self._facts.traits.needs_room(request.model.id)
+            self._facts.traits.needs_room(request.asked_as)
         return again
 
     def _merged(

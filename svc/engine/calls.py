@@ -17,7 +17,6 @@ from typing import Protocol, TypeAlias
 
 from svc import limits
 from svc.deadline import Deadline
-from svc.engine.call_bytes import CallBytes
 from svc.errors import ENDING, ApiError, InternalError
 from svc.providers import (
     LIMITS,
@@ -34,6 +33,7 @@ from svc.providers import (
     Traits,
 )
 from svc.records import Model
+from svc.shares import Shares
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +41,6 @@ Outcome: TypeAlias = Completion | ProviderError | ApiError
 
 # How many parameters of one call may be refused, one after the other, before it fails.
 PARAMETER_RETRIES = 4
-
-# The pause, in seconds, between two looks whether there is room for a large call.
-ROOM_LOOK_S = 0.1
 
 
 class ChatClient(Protocol):
@@ -121,7 +118,7 @@ class CallPool:
         """`paused` is told for how many seconds a call waits for a rate limit."""
         self._client, self._gate, self._clock, self._jitter = client, gate, clock, jitter
         self._paused = paused
-        self._bytes = CallBytes()
+        self._places, self._bytes = Shares(threads), Shares(limits.CALLS_BYTES)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-call")
 
     def run(
@@ -183,8 +180,8 @@ class CallPool:
                 pending.start_at = self._clock() + wait_s
                 self._paused(wait_s)
                 return False
-        if not self._bytes.take(pending.caller, pending.call.content.size):
-            pending.start_at = self._clock() + ROOM_LOOK_S
+        if not self._has_room(pending):
+            pending.start_at = self._clock() + limits.ROOM_LOOK_S
             return False
         pending.admitted = pending.joined = False
         self._threads.submit(self._attempt, pending, deadline, attempts)
@@ -200,11 +197,21 @@ class CallPool:
         pending.admitted = True
         return self._gate.delay(provider, left_s, pending.caller)
 
+    def _has_room(self, pending: _PendingCall) -> bool:
+        """Take the call's thread and its bytes from what its caller may have of both."""
+        if not self._bytes.take(pending.caller, _counted(pending)):
+            return False
+        if self._places.take(pending.caller):
+            return True
+        self._bytes.give_back(pending.caller, _counted(pending))
+        return False
+
     def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
         try:
             outcome = self._outcome(pending, deadline)
         finally:
-            self._bytes.give_back(pending.caller, pending.call.content.size)
+            self._places.give_back(pending.caller)
+            self._bytes.give_back(pending.caller, _counted(pending))
         if outcome is not None:
             attempts.put((pending, outcome))
 
@@ -247,6 +254,12 @@ class CallPool:
         """Exponential backoff with full jitter on its upper half."""
         longest_s = min(limits.RETRY_CAP_S, limits.RETRY_BASE_S * 2.0**retries)
         return longest_s * (0.5 + 0.5 * self._jitter())
+
+
+def _counted(pending: _PendingCall) -> int:
+    """The bytes of a call, 0 where they are so few that they do not count."""
+    size = pending.call.content.size
+    return size if size >= limits.CALL_BYTES_UNCOUNTED else 0
 
 
 def _after(broken: int, outcome: Outcome) -> Outcome:

@@ -117,8 +117,8 @@ class Engine:
                 stage = stages.open_stage(request, number, answered, deadline)
             if stage.groups:
                 asker = DecisionAsker(self._asker, setup, request.state.text, stage.earlier)
-                options = setup.plan.options
-                team = Team(setup.models, asker, setup.knowledge, options, self._flows)
+                options, caller = setup.plan.options, setup.ledger.caller
+                team = Team(setup.models, asker, setup.knowledge, options, self._flows, caller)
                 ask = partial(partly.ask, kind) if request.partly else kind.ask
                 findings = ask(team, stage.groups, deadline)
                 stages.close_stage(stage, findings, setup.knowledge, answered)

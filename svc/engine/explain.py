@@ -46,7 +46,9 @@ def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list
         for model, mode, group in _groups(request, answered)
         for field in explained_fields(request)
     ]
-    outcomes = flows.run([_job(setup, asker, probe) for probe in probes], setup.deadline)
+    outcomes = flows.run(
+        [_job(setup, asker, probe) for probe in probes], setup.deadline, setup.ledger.caller
+    )
     shares: dict[str, dict[str, float]] = {
         key: {} for probe in probes for key in probe.group.questions
     }

@@ -9,12 +9,12 @@ from typing import Any
 
 from svc.deadline import Deadline
 from svc.engine.load import Load, at_most, of_row
-from svc.engine.setup import Promoted, chosen, nobody_promoted
+from svc.engine.sample import rows_of
+from svc.engine.setup import Choice, Promoted, chosen, nobody_promoted
 from svc.errors import InvalidRequest
-from svc.pins import Pin
 from svc.providers import Provider, Router, price_of
 from svc.records import Model
-from svc.schemas import DecisionRequest, with_state
+from svc.schemas import DecisionRequest
 
 # About so many characters of a Latin script are a token
 # (https://help.openai.com/en/articles/4936856-what-are-tokens-and-how-to-count-them).
@@ -71,17 +71,16 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Forecaster:
-    """Says what rows take that are asked alike; `request` is about none of them.
-
-    Of a row of which nothing is skipped or answered by a rule these are `calls`, in so many
-    `orders` of the options.
-    """
+    """Says what rows take that are asked alike; `request` is about none of them."""
 
     request: DecisionRequest
-    pin: Pin
-    orders: int
-    calls: int
+    choice: Choice
     models: tuple[tuple[Model, Provider], ...]
+
+    @property
+    def calls(self) -> int:
+        """The calls of a row of which nothing is skipped or answered by a rule."""
+        return self.choice.calls
 
     @property
     def providers(self) -> tuple[Provider, ...]:
@@ -91,26 +90,22 @@ class Forecaster:
     def forecast(self, sample: Sequence[Any], rows: int, deadline: Deadline) -> Forecast:
         """What so many rows take, by a sample of their states; without one, by the questions alone.
 
-        Raises `Timeout`.
+        Of a sample with long states, the first ones are looked at. Raises `Timeout`.
         """
-        sampled: list[DecisionRequest] = []
-        reasons: list[str] = []
-        for state in sample:
-            try:
-                sampled.append(with_state(self.request, state))
-            except InvalidRequest as error:
-                reasons.append(error.message)
-        asked = round(rows * len(sampled) / len(sample)) if sample else rows
-        loads = [of_row(row, self.pin, self.orders, deadline) for row in sampled]
+        sampled, reasons = rows_of(self.request, sample)
+        looked_at = len(sampled) + len(reasons)
+        asked = round(rows * len(sampled) / looked_at) if sample else rows
+        pin, orders = self.choice.pin, self.choice.orders
+        loads = [of_row(row, pin, orders, deadline) for row in sampled]
         if not sample:
-            loads = [at_most(self.request, self.pin, self.orders)]
+            loads = [at_most(self.request, pin, orders)]
         total = sum(loads, Load()).times(asked / max(1, len(loads)))
         models = tuple(_of_model(total, *one) for one in self.models)
         minutes = _minutes(models)
         unknown = sorted({one.provider for one in models if one.price is None})
         return Forecast(
             rows=rows,
-            sampled=len(sample),
+            sampled=looked_at,
             refused=len(reasons),
             refused_because=reasons[0] if reasons else None,
             asked=asked,
@@ -141,7 +136,7 @@ def forecaster(
     if batched:
         providers = [_batched(one) for one in providers]
     models = tuple(zip(choice.models, providers, strict=True))
-    return Forecaster(request, choice.pin, choice.orders, choice.calls, models)
+    return Forecaster(request, choice, models)
 
 
 def _batched(provider: Provider) -> Provider:

@@ -65,13 +65,13 @@ class Climb:
         self.failed.append(way)
         self.reason = next(map(_reason, filter(moves_on, failures)), Reason.UNREADABLE)
 
-    def settle(self, memory: TraitMemory, model_id: str, worked: Way) -> None:
-        """Remember how the model was asked with success."""
+    def settle(self, memory: TraitMemory, name: str, worked: Way) -> None:
+        """Remember how the model of this name was asked with success."""
         if not self.failed and worked in LABEL_WAYS and self.traits_before.labels.settled(worked):
             # Nearly every request ends here, as there is nothing new to remember.
             return
         if self._traits_after(self.traits_before, worked) != self.traits_before:
-            memory.change(model_id, lambda traits: self._traits_after(traits, worked))
+            memory.change(name, lambda traits: self._traits_after(traits, worked))
 
     def _traits_after(self, traits: Traits, worked: Way) -> Traits:
         return replace(

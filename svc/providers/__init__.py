@@ -49,6 +49,7 @@ from svc.providers.traits import (
     Traits,
     Way,
     as_text,
+    asked_by,
     from_text,
 )
 from svc.providers.transport import Transport, trusted
@@ -104,6 +105,7 @@ __all__ = [
     "Way",
     "api_error_of",
     "as_text",
+    "asked_by",
     "build_catalog",
     "charged_usd",
     "exposed_keys",

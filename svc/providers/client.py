@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import requests
 import urllib3.exceptions
@@ -33,7 +34,7 @@ from svc.providers.redaction import Allowance, Redactor
 from svc.providers.refusals import SentCall
 from svc.providers.replies import Completion, Reply, read_json, read_models, read_payload
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
-from svc.providers.transport import Encoded, ReplyBroke, Transport, trusted
+from svc.providers.transport import Encoded, ReplyBroke, TooMuch, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
 from svc.providers.wire import TooLong
 from svc.records import Model
@@ -47,6 +48,10 @@ _EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
 # What providers say of a file may hold any part of it, so that no word of theirs is logged.
 UNTOLD_CALL = ChatCall(messages=(), max_tokens=0, deny_data_collection=True)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+# Why a reply is not read that may be well.
+_TOO_MUCH = "the replies to this request hold more than is read for one"
+
 _log = logging.getLogger(__name__)
 
 
@@ -180,7 +185,8 @@ class Client:
             try:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
-                reply = transport.send(method, path, key, body, timeout_s, headers)
+                take = partial(_take, _effort(deadline))
+                reply = transport.send(method, path, key, body, timeout_s, headers, take)
                 if not watch.ended:
                     return reply
                 failure = _failure(watch, None)
@@ -193,11 +199,18 @@ class Client:
 def _spend(body: bytes, deadline: Deadline | None) -> None:
     """Take the work of reading a reply from what the request has. Raises `BadReply`."""
     parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
-    if parts <= limits.REPLY_PARTS_ALWAYS_READ:
-        return
-    effort = deadline.effort if deadline else Effort(limits.REPLIES_PARTS)
-    if not effort.take(parts):
-        raise BadReply("the replies to this request hold more than is read for one")
+    if parts > limits.REPLY_PARTS_ALWAYS_READ and not _effort(deadline).take(parts):
+        raise BadReply(_TOO_MUCH)
+
+
+def _effort(deadline: Deadline | None) -> Effort:
+    """What may still be read for a request."""
+    return deadline.effort if deadline else Effort(limits.REPLIES_PARTS)
+
+
+def _take(effort: Effort, size: int) -> bool:
+    """Take the bytes of a long reply, which are held until it is whole and can be read."""
+    return effort.take(size // limits.REPLY_BYTES_A_PART)
 
 
 def _failure(watch: Watch, error: Exception | None) -> ProviderError:
@@ -226,6 +239,8 @@ def broken(error: Exception | None) -> ProviderError:
         return BrokenReply(f"the connection broke ({type(error.__cause__).__name__})")
     if isinstance(error, TooLong):
         return BadReply("the reply is too long")
+    if isinstance(error, TooMuch):
+        return BadReply(_TOO_MUCH)
     if isinstance(error, Encoded):
         return BadReply("the reply could not be decompressed")
     if "CERTIFICATE_VERIFY_FAILED" in str(error):

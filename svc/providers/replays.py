@@ -10,7 +10,7 @@ from svc.deadline import Deadline
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.replies import Reply
-from svc.providers.traits import UNKNOWN, TraitMemory, Traits
+from svc.providers.traits import UNKNOWN, TraitMemory, Traits, model_of
 from svc.records import Model
 
 
@@ -31,7 +31,7 @@ class KnownTraits(TraitMemory):
         self._known = known
 
     def of(self, model_id: str) -> Traits:
-        return self._known.get(model_id, UNKNOWN)
+        return self._known.get(model_of(model_id), UNKNOWN)
 
     def change(self, model_id: str, change: Callable[[Traits], Traits]) -> None:
         """Nothing is learned."""

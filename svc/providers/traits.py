@@ -39,6 +39,9 @@ LAST_RETRY = 400
 # A way that has worked is given up after so many failures in a row.
 MISSES = 3
 
+# Stands in no name of a project and in no id of a model.
+_OF = "\n"
+
 # Fields and limits that were refused are tried again after this time.
 FORGET_S = 3_600.0
 
@@ -236,13 +239,18 @@ class TraitMemory:
         self._processes, self._threads = ProcessLock(), threading.Lock()
 
     def of(self, model_id: str) -> Traits:
-        """What is known of the model."""
+        """What is known of the model, or of the way in which a project asks it, see `asked_by`."""
         offset, known = self._find(_digest(model_id))
         return self._read(offset) if known else UNKNOWN
 
-    def is_known(self, model_id: str) -> bool:
-        """Whether anything is known of the model."""
-        return self.of(model_id) != UNKNOWN
+    def in_project(self, model_id: str, project: str) -> Traits:
+        """All that is known of the model where this project asks it."""
+        own = self.of(asked_by(project, model_id))
+        return replace(self.of(model_id), thinks=own.thinks, labels=own.labels, json=own.json)
+
+    def is_known(self, model_id: str, project: str) -> bool:
+        """Whether anything is known of the way in which this project asks the model."""
+        return self.of(asked_by(project, model_id)) != UNKNOWN
 
     def change(self, model_id: str, change: Callable[[Traits], Traits]) -> None:
         """Replace what is known of the model; `change` makes the new traits from the old ones."""
@@ -288,6 +296,20 @@ class TraitMemory:
             if written_at < oldest_at:
                 oldest_at, oldest_offset = written_at, offset
         return oldest_offset, False
+
+
+def asked_by(project: str, model_id: str) -> str:
+    """The name under which it is kept in which ways a project asks a model.
+
+    Whether a way works shows in what the model answers, which callers may have it say. So this is
+    of one project alone. What a provider itself refuses is kept under the id of the model, for all.
+    """
+    return f"{project}{_OF}{model_id}"
+
+
+def model_of(name: str) -> str:
+    """The id of the model in a name that `asked_by` made, or that is no more than the id."""
+    return name.rpartition(_OF)[2]
 
 
 @lru_cache(maxsize=1_024)

@@ -14,7 +14,7 @@ import os
 import socket
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from typing import Any
 
@@ -47,12 +47,19 @@ _NO_MORE: Mapping[str, str] = {}
 _ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _CHUNK_BYTES = 65_536
 
+# So many bytes of a reply are always read.
+REPLY_BYTES_ALWAYS_READ = limits.REPLY_PARTS_ALWAYS_READ * limits.REPLY_BYTES_A_PART
+
 # A request of more bytes leaves in pieces.
 _JOINED_BYTES = 65_536
 
 
 class Encoded(Exception):
     """The reply is compressed in a way that was not requested, or is damaged."""
+
+
+class TooMuch(Exception):
+    """The replies to one request hold more together than is read for it."""
 
 
 class ReplyBroke(Exception):
@@ -267,14 +274,16 @@ class Transport:
         body: bytes | None,
         timeout_s: float,
         headers: Mapping[str, str] = _NO_MORE,
+        take: Callable[[int], bool] = lambda _size: True,
     ) -> Reply:
         """One exchange, inside a watchdog's block; a connection is made within `timeout_s`.
 
-        `headers` come on top of those of every request, or in their place.
+        `headers` come on top of those of every request, or in their place. Each piece of a long
+        reply is read where `take` says of its bytes that it may be.
 
         What comes after is bounded by the watchdog alone: a socket with a time limit of its own
         would ask the system before each operation whether it has to wait, and so be slower.
-        Raises what requests and urllib3 raise, `ReplyBroke`, `TooLong` and `Encoded`.
+        Raises what requests and urllib3 raise, `ReplyBroke`, `TooLong`, `TooMuch` and `Encoded`.
         """
         request = self._prepare(method, path)
         if key is not None:
@@ -285,7 +294,7 @@ class Transport:
             request, stream=True, timeout=(timeout_s, None), allow_redirects=False
         ) as response:
             try:
-                data = _read(response.raw)
+                data = _read(response.raw, take)
             except (HTTPError, HTTPException, OSError) as error:
                 if response.status_code >= 300:
                     raise
@@ -306,7 +315,7 @@ class Transport:
         return self._prepared[method, path].copy()
 
 
-def _read(raw: Any) -> bytes:
+def _read(raw: Any, take: Callable[[int], bool]) -> bytes:
     """The bytes of the reply as they came, up to the cap."""
     chunks, size = [], 0
     while chunk := raw.read(_CHUNK_BYTES, decode_content=False):
@@ -314,6 +323,8 @@ def _read(raw: Any) -> bytes:
         size += len(chunk)
         if size > limits.REPLY_BYTES:
             raise TooLong
+        if size > REPLY_BYTES_ALWAYS_READ and not take(len(chunk)):
+            raise TooMuch
         if raw.length_remaining == 0:
             break
     return b"".join(chunks)

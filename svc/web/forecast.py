@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from flask import Blueprint, g
 
@@ -75,8 +75,8 @@ def blueprint(asked: Callable[[DecisionRequest, bool], Forecaster]) -> Blueprint
         looked at, and their calls left out. Everything else is what is asked at most: of a chain, a
         cascade or a race every model, of `debias` both orders.
         """
-        g.access.project(given.template.project)
-        forecaster = asked(given.template, given.batched)
+        project = g.access.project(given.template.project)
+        forecaster = asked(replace(given.template, project=project), given.batched)
         return asdict(forecaster.forecast(given.sample, given.rows, g.deadline))
 
     return routes

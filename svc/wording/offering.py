@@ -14,6 +14,9 @@ from svc.wording.wording import Spot, Wording
 # A description of this many words and more, and so many times the usual length, is unequal.
 _LONG = 18
 _TIMES = 4
+
+# A text that refers to an option by a longer name is not understood.
+NAME_CHARS = 100
 _CODE = re.compile(
     r"[a-z]|[A-Z]{2,5}|[A-Za-z]{0,4}[-_ ]?\d+[A-Za-z]?|[bcdfghjklmnpqrstvwxz]{2,5}", re.ASCII
 )
@@ -131,8 +134,10 @@ def choice_of_yes_no(wording: Wording) -> Iterator[Spot]:
 def _referred(text: str, longest: int) -> Iterator[str]:
     """What in a text may send the reader to an option: its very key, in quotes, or as `not x`.
 
-    The name of an option has at most `longest` characters.
+    The name of an option has at most `longest` characters. Longer ones than anybody refers to are
+    not looked for, since all beginnings of what follows are tried.
     """
+    longest = min(longest, NAME_CHARS)
     yield from (token.rstrip(".!?") for token in _TOKEN.findall(text) if "_" in token)
     yield from _QUOTED.findall(text)
     for found in _REFERRING.finditer(text):

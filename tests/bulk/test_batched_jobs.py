@@ -111,11 +111,11 @@ def test_batches_give_the_answers_of_direct_calls_at_half_the_price(
 def test_a_model_that_the_server_knows_is_not_asked_directly_again(
     world: Make, double: BatchDouble
 ) -> None:
-    one = world()
+    one = world(SVC_CACHE_SIZE="0")
     with one.running():
         one.ended(submit(one, 3))
         asked = double.direct
-        one.ended(submit(one, 3, project="other"))
+        one.ended(submit(one, 3))
     assert double.direct == asked and double.creations == 2
 
 

@@ -25,7 +25,7 @@ from svc.providers.failures import (
     Throttled,
 )
 from svc.providers.replies import Completion, Token
-from svc.providers.traits import FIRST_RETRY, MISSES, Reason, Rung
+from svc.providers.traits import FIRST_RETRY, MISSES, Reason, Rung, asked_by
 from tests.engine.fakes import Answerer, World, answering, failing, users, world
 from tests.engine.models import (
     CHOICE,
@@ -51,6 +51,8 @@ from tests.preferring import PreferringModel
 TWO = {**CHOICE, "options": {"a": "", "b": ""}, "escape": False}
 CHOICE_BY_YES = {**NOUL, "instructions": "Is it polite?"}  # a second question for `yes`
 MANY = {**CHOICE, "options": {f"intent_{i}": "" for i in range(21)}}
+
+M = asked_by("default", "@here/m")
 
 
 def modes(made: World) -> list[bool]:
@@ -222,6 +224,18 @@ def test_what_a_project_had_a_model_answer_teaches_nothing_about_another_project
 # --- modes ---
 
 
+def test_answers_that_a_project_had_a_model_give_take_no_mode_from_another_project() -> None:
+    def talked_to(name: str, call: ChatCall) -> Completion:
+        return babbling(name, call) if call.logprobs else yes(0.9)(name, call)
+
+    with world(m=talked_to) as made:
+        for number in range(MISSES + 1):
+            made.decide(asking(NOUL, state=number, project="hostile"))
+        made.client.answerers["m"] = yes(0.9)
+        assert made.decide(asking(NOUL, state="y", project="hostile"))["mode"] == "verbal"
+        assert made.decide(asking(NOUL, state="x"))["mode"] == "logprobs"
+
+
 def test_auto_asks_for_label_probabilities_first() -> None:
     with world(m=yes(0.9)) as made:
         assert made.decide(asking(NOUL))["mode"] == "logprobs"
@@ -254,7 +268,7 @@ def test_what_a_model_cannot_do_is_remembered_by_its_full_id(
         assert made.decide(asking(NOUL))["mode"] == "verbal"
         assert asked(made) == [JSON_SCHEMA, JSON_SCHEMA]
         assert made.decide(asking(NOUL, model="@here/n"))["mode"] == "logprobs"
-        labels = made.client.traits.of("@here/m").labels
+        labels = made.client.traits.of(M).labels
         assert (labels.index, labels.reason) == (2, reason)
 
 
@@ -271,14 +285,14 @@ def test_mode_logprobs_never_falls_back_to_json(first: Answerer) -> None:
         with pytest.raises(ModelError):
             made.decide(asking(NOUL, mode="logprobs"))
         assert asked(made) == ["label", "label"]
-        assert made.client.traits.of("@here/m").labels == Rung()
+        assert made.client.traits.of(M).labels == Rung()
 
 
 def test_mode_logprobs_is_asked_for_even_of_a_model_that_had_none() -> None:
     with world(m=yes(0.8)) as made:
-        made.client.traits.change("@here/m", lambda traits: replace(traits, labels=Rung(2)))
+        made.client.traits.change(M, lambda traits: replace(traits, labels=Rung(2)))
         assert made.decide(asking(NOUL, mode="logprobs"))["mode"] == "logprobs"
-        assert made.client.traits.of("@here/m").labels == Rung(1, proven=1 << 1)
+        assert made.client.traits.of(M).labels == Rung(1, proven=1 << 1)
 
 
 # --- the ladders ---
@@ -354,7 +368,7 @@ def test_without_log_probabilities_in_one_call_they_are_not_asked_for_in_many() 
     with world(m=in_format(JSON_SCHEMA)) as made:
         response = made.decide(asking(NOUL, CHOICE_BY_YES, debias=False))
         assert (response["mode"], asked(made)) == ("verbal", ["lines", JSON_SCHEMA])
-        labels = made.client.traits.of("@here/m").labels
+        labels = made.client.traits.of(M).labels
         assert (labels.index, labels.reason) == (2, Reason.NO_PROBABILITIES)
         made.client.calls.clear()
         made.decide(asking(NOUL, CHOICE_BY_YES, debias=False))
@@ -477,7 +491,7 @@ def test_a_request_without_the_calls_for_each_label_goes_on_to_json() -> None:
     with world(m=one_label_a_call) as made:
         response = made.decide(asking(*topics, debias=False))
         assert (response["mode"], asked(made)) == ("verbal", ["lines", JSON_SCHEMA])
-        assert made.client.traits.of("@here/m").labels.index == 1
+        assert made.client.traits.of(M).labels.index == 1
 
 
 def topics(count: int) -> dict[str, Any]:
@@ -544,7 +558,7 @@ def test_a_reply_that_thought_cut_off_is_asked_for_once_more_with_room(
         first, second = (call.max_tokens for _, call in made.client.calls)
         assert first < 1_500
         assert second == room
-        assert made.client.traits.of("@here/m").thinks
+        assert made.client.traits.of(M).thinks
         made.client.calls.clear()
         made.decide(asking(NOUL, mode=mode, debias=False))
         assert [call.max_tokens for _, call in made.client.calls] == [room]
@@ -567,7 +581,7 @@ def test_thought_without_end_is_told_and_no_room_is_remembered() -> None:
     with world(m=Thinking(yes(0.8), thought=1_000_000)) as made:
         assert "used up the output limit" in told(made, mode="logprobs", debias=False)
         assert len(made.client.calls) == 2
-        assert not made.client.traits.of("@here/m").thinks
+        assert not made.client.traits.of(M).thinks
         told(made, debias=False)
         assert (
             asked(made)[2:] == ["label"] * 2 + [JSON_SCHEMA] * 2 + [JSON_OBJECT] * 2 + ["words"] * 2
@@ -604,7 +618,7 @@ def test_a_json_reply_that_rambled_is_asked_for_with_room_which_only_thought_mak
     with world(m=Rambling(5_000, hidden)) as made:
         assert made.decide(asking(NOUL, mode="verbal", debias=False))["mode"] == "verbal"
         assert [call.max_tokens for _, call in made.client.calls][1:] == [JSON_ROOM]
-        assert made.client.traits.of("@here/m").thinks is thinks
+        assert made.client.traits.of(M).thinks is thinks
 
 
 @pytest.mark.parametrize("text", ["<think>so it is</think>{", "so it is</think>{", "<reasoning>it"])
@@ -616,7 +630,7 @@ def test_a_text_with_thought_shows_that_a_model_thinks(text: str) -> None:
 
     with world(m=thinking) as made:
         made.decide(asking(NOUL, mode="verbal", debias=False))
-        assert made.client.traits.of("@here/m").thinks
+        assert made.client.traits.of(M).thinks
 
 
 def test_thought_that_shows_only_where_there_was_room_is_remembered_too() -> None:
@@ -627,7 +641,7 @@ def test_thought_that_shows_only_where_there_was_room_is_remembered_too() -> Non
 
     with world(m=late) as made:
         made.decide(asking(NOUL, mode="verbal", debias=False))
-        assert made.client.traits.of("@here/m").thinks
+        assert made.client.traits.of(M).thinks
 
 
 def test_a_reply_that_was_not_cut_leaves_no_trace_of_its_thought() -> None:
@@ -635,7 +649,7 @@ def test_a_reply_that_was_not_cut_leaves_no_trace_of_its_thought() -> None:
     wordy = lambda name, call: replace(yes(0.8)(name, call), output_tokens=500)  # noqa: E731
     with world(m=wordy) as made:
         made.decide(asking(NOUL, debias=False))
-        assert not made.client.traits.of("@here/m").thinks
+        assert not made.client.traits.of(M).thinks
 
 
 def test_thought_whose_tokens_are_listed_before_the_label_is_not_read() -> None:
@@ -656,13 +670,13 @@ def test_tokens_of_another_text_are_no_label() -> None:
 
     with world(m=in_mode(mixed_up, yes(0.8))) as made:
         assert made.decide(asking(NOUL, debias=False))["mode"] == "verbal"
-        assert made.client.traits.of("@here/m").labels.reason is Reason.UNREADABLE
+        assert made.client.traits.of(M).labels.reason is Reason.UNREADABLE
 
 
 def test_the_reason_is_thought_where_that_kept_labels_from_coming() -> None:
     with world(m=in_mode(failing(Cut()), yes(0.8))) as made:
         made.decide(asking(NOUL, debias=False))
-        assert made.client.traits.of("@here/m").labels.reason is Reason.CUT
+        assert made.client.traits.of(M).labels.reason is Reason.CUT
 
 
 def test_mode_verbal_never_asks_for_label_probabilities() -> None:

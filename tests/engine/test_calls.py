@@ -544,10 +544,17 @@ def large(megabytes: int) -> Call:
 
 
 def test_the_bytes_of_calls_under_way_are_bounded() -> None:
-    client, one = Counting(expected=4), large(14)
-    with pool(client, threads=16) as made:
-        assert made.run([one] * 10, Deadline(60)) == [DONE] * 10
-    # Of 14 MB each, four are below the 64 MB that a caller may have.
+    client, one = Counting(expected=6), large(14)
+    with pool(client, threads=64) as made:
+        assert made.run([one] * 10, Deadline(60), "key_1") == [DONE] * 10
+    # Of 14 MB each, six are below half of the 192 MB that all callers have.
+    assert client.most == 6
+
+
+def test_a_caller_leaves_threads_to_others() -> None:
+    client = Counting(expected=4)
+    with pool(client, threads=8) as made:
+        assert made.run([call()] * 20, Deadline(60), "key_1") == [DONE] * 20
     assert client.most == 4
 
 

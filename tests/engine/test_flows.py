@@ -200,3 +200,45 @@ def test_an_outcome_that_is_not_valid_wins_only_where_no_other_one_comes(flows: 
     won, lost = flows.race([[first, second], empty], valid, Deadline(30))
     assert won.winner == (1, "won")
     assert lost.winner == (1, "nothing")
+
+
+def test_a_caller_leaves_threads_to_others_and_its_own_jobs_all_run(flows: FlowPool) -> None:
+    """Of eight threads, one caller has four; what is beyond runs in its own thread."""
+    let_go, begun = threading.Event(), threading.Semaphore(0)
+
+    def held(_lane: Deadline) -> str:
+        begun.release()
+        let_go.wait(30)
+        return "done"
+
+    greedy: list[object] = []
+    thread = threading.Thread(
+        target=lambda: greedy.extend(flows.run([held] * 12, Deadline(30), "greedy"))
+    )
+    thread.start()
+    # Four in threads of the pool, and one in its own.
+    for _ in range(5):
+        assert begun.acquire(timeout=10)
+    assert flows.run([giving("a"), giving("b")], Deadline(30), "other") == ["a", "b"]
+    (race,) = flows.race([[giving("a"), giving("b")]], anything, Deadline(30), "other")
+    assert race.winner is not None
+    let_go.set()
+    thread.join(30)
+    assert greedy == ["done"] * 12
+
+
+def test_what_has_no_place_in_a_race_begins_when_there_is_one(flows: FlowPool) -> None:
+    (race,) = flows.race([[failing(ModelError("no"))] * 20], anything, Deadline(30), "greedy")
+    assert (race.winner, len(race.failures)) == (None, 20)
+
+
+def test_a_race_whose_jobs_find_no_place_ends_with_its_deadline(flows: FlowPool) -> None:
+    let_go = threading.Event()
+
+    def held(_lane: Deadline) -> str:
+        let_go.wait(30)
+        return "late"
+
+    with pytest.raises(Timeout):
+        flows.race([[held] * 20], anything, Deadline(0.3), "greedy")
+    let_go.set()

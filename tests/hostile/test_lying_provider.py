@@ -14,7 +14,7 @@ from svc.deadline import Deadline, Effort
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
-from svc.providers.failures import CallTimedOut, ProviderError
+from svc.providers.failures import BadReply, CallTimedOut, ProviderError
 from svc.records import Model
 from tests.hostile.replies import REPLIES, UNENDING, fitting
 from tests.scripted import Raw, Reply, ScriptedProvider, always, completion
@@ -95,3 +95,21 @@ def test_threads_that_take_at_once_take_no_more_than_there_is() -> None:
     for thread in threads:
         thread.join()
     assert sum(taken) == 1_000
+
+
+def test_long_replies_to_one_request_are_not_all_held_at_once() -> None:
+    """Four are within what is read for a request; of the fifth no more than its beginning is."""
+    reply = Reply(json.dumps(completion("A")) + " " * 4_000_000)
+    with (
+        ScriptedProvider(always(reply)) as provider,
+        closing(Client({"p": Provider("p", provider.url, local=True)}, 1)) as client,
+    ):
+        deadline = Deadline(60.0)
+        outcomes = []
+        for _ in range(5):
+            try:
+                outcomes.append(client.call(MODEL, CALL, 60.0, deadline=deadline).text)
+            except BadReply as error:
+                outcomes.append(str(error))
+    assert outcomes[0] == "A"
+    assert outcomes[-1] == "the replies to this request hold more than is read for one"

@@ -269,6 +269,20 @@ def test_the_promoted_model_answers_requests_that_name_none(start: Start) -> Non
     assert decide(app, state="a dog")["model"] == "@scripted/m"
 
 
+def test_a_forecast_is_of_the_project_of_the_key(start: Start) -> None:
+    app = start(Provider())
+    stored = Challengers(services_of(app).database)
+    stored.promote(challenge(app), 0)
+    body = {"questions": decision()["questions"], "sample": [], "rows": 1}
+    keys = services_of(app).keys
+    said = {}
+    for project in (None, "other"):
+        headers = {"Authorization": f"Bearer {keys.create(str(project), 600, project).text}"}
+        response = app.test_client().post("/v1/forecast", json=body, headers=headers)
+        said[project] = [one["model"] for one in response.get_json()["models"]]
+    assert said == {None: [RIVAL], "other": ["@scripted/m"]}
+
+
 def test_a_promoted_model_that_may_not_see_strict_requests_gets_none(start: Start) -> None:
     app = start(
         Provider(),

@@ -131,3 +131,10 @@ def test_nothing_is_kept_and_no_master_key_is_needed(start: Start) -> None:
     client = app.test_client()
     said(client, ["The cat sat."], project="shop")
     assert client.get("/v1/projects").get_json()["projects"] == []
+
+
+def test_of_a_sample_with_long_states_the_first_rows_are_looked_at(client: FlaskClient) -> None:
+    long = "x" * (limits.SAMPLE_CHARS // 4)
+    forecast = said(client, [long] * 100, rows=1_000).get_json()
+    assert (forecast["sampled"], forecast["asked"]) == (4, 1_000)
+    assert forecast["state_chars"] == len(long)

@@ -78,6 +78,14 @@ def test_hostile_texts_take_no_time(text: str) -> None:
     assert time.perf_counter() - started < SOON_S
 
 
+def test_an_option_with_a_long_name_is_not_looked_for_at_every_word() -> None:
+    """In processor time, which was minutes."""
+    options = {"x " * 15_000 + "x": "", "other": "see " * 12_000}
+    started = time.process_time()
+    lint(load_questions({"q": {**TEAM, "options": options}}))
+    assert time.process_time() - started < SOON_S / 4
+
+
 def test_options_of_all_questions_cost_little_more_than_what_they_have_in_common() -> None:
     """In processor time; each pair of options was compared with every fault, for 18 s and more."""
     options = {f"o{chr(97 + n // 16)}{chr(97 + n % 16)} o": "" for n in range(255)}

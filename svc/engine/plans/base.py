@@ -128,13 +128,17 @@ class Learned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The models of a request, and all that a plan needs to ask them groups of questions."""
+    """The models of a request, and all that a plan needs to ask them groups of questions.
+
+    `caller` is whose share of the flows is taken, None for everybody.
+    """
 
     models: tuple[Model, ...]
     asker: GroupAsker
     knowledge: Learned
     options: Mapping[str, float]
     flows: FlowPool
+    caller: str | None = None
 
     def job(self, model: Model, group: Group) -> Job[ModelResult]:
         """A job that asks one model a group of questions."""
@@ -207,7 +211,7 @@ def ask_each(team: Team, groups: Sequence[Group], deadline: Deadline, ask: AskGr
         return lambda job_deadline: ask(team, group, job_deadline)
 
     findings = Findings()
-    for outcome in team.flows.run([job(group) for group in groups], deadline):
+    for outcome in team.flows.run([job(group) for group in groups], deadline, team.caller):
         if isinstance(outcome, ApiError):
             raise outcome
         findings.add(outcome)

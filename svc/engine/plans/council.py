@@ -26,7 +26,7 @@ class CouncilPlan(PlanKind):
 
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
         jobs = [team.job(model, group) for group in groups for model in team.models]
-        outcomes = team.flows.run(jobs, deadline)
+        outcomes = team.flows.run(jobs, deadline, team.caller)
         findings, size = Findings(), len(team.models)
         for index, group in enumerate(groups):
             group_outcomes = outcomes[index * size : (index + 1) * size]

@@ -19,7 +19,7 @@ class RacePlan(PlanKind):
     def ask(self, team: Team, groups: Sequence[Group], deadline: Deadline) -> Findings:
         races = [[team.job(model, group) for model in team.models] for group in groups]
         findings = Findings()
-        outcomes = team.flows.race(races, _answers, deadline)
+        outcomes = team.flows.race(races, _answers, deadline, team.caller)
         for group, race in zip(groups, outcomes, strict=True):
             if race.winner is None:
                 raise together(race.failures)

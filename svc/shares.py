@@ -1,0 +1,48 @@
+"""What callers may have at once of something that all of a process share."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+
+class Shares:
+    """Counts what is in use, so that no caller takes so much that others get nothing.
+
+    A caller has a quarter of all there is, and more while less than half is in use. Who has no name
+    is everybody, and has the whole.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._all = 0
+        self._of: Counter[str | None] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, caller: str | None, amount: int = 1) -> bool:
+        """Take so much; False, and nothing is taken, where that is not there for the caller now.
+
+        What is larger than a share is there where nothing else is in use.
+        """
+        with self._lock:
+            if self._all and not self._fits(caller, amount):
+                return False
+            self._all += amount
+            self._of[caller] += amount
+            return True
+
+    def give_back(self, caller: str | None, amount: int = 1) -> None:
+        """Give back what was taken."""
+        with self._lock:
+            self._all -= amount
+            self._of[caller] -= amount
+            if not self._of[caller]:
+                del self._of[caller]
+
+    def _fits(self, caller: str | None, amount: int) -> bool:
+        after = self._all + amount
+        if after > self._most:
+            return False
+        if caller is None or after <= self._most // 2:
+            return True
+        return self._of[caller] + amount <= max(1, self._most // 4)
