@@ -185,6 +185,9 @@ JUDGEMENTS_READ = 100_000
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
 
+# The same about calls of providers that failed.
+FAILURES_LOGGED = 600
+
 # The lines of one request of feedback in bulk, and the labels in all of them; how many line breaks
 # it may have, with those of blank lines; how many decisions are looked up at once for it, and how
 # many characters they may have together; how many labels are stored in one transaction, which all
@@ -208,6 +211,9 @@ ALL_JOBS_OPEN = 200
 JOB_KEPT_DAYS = 30
 JOB_THREADS = 18
 JOB_PARTS = 500_000
+
+# The bytes of calls of all jobs that wait for batches of providers, about.
+WAITING_CALLS_BYTES = 4_000_000_000
 
 # The rows that are looked at to say what many will take, but no more once their states have so many
 # characters, and how many those many may be.

@@ -72,7 +72,8 @@ class BatchedJob:
             self._learn(plan.models)
             traits = services.core.client.traits
             known = {model: traits.in_project(model, job.project) for model in plan.models}
-            book.know(known, rows_of_block(plan.calls))
+            row_bytes = plan.row_bytes(job.rows)
+            book.know(known, rows_of_block(plan.calls, row_bytes), row_bytes)
         core = stack.enter_context(closing(services.replaying(book, book.known or {})))
         poll_s = services.settings.batch_poll_s
         rounds = JobRounds(
@@ -83,8 +84,10 @@ class BatchedJob:
             lambda: services.jobs.settled(job),
             self._check,
             self._turn,
+            services.spool.room,
             poll_s,
         )
+        stack.callback(rounds.leave_room)
         self._go(rounds, poll_s)
         services.spool.delete(job.id)
         book.remove()

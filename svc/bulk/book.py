@@ -33,9 +33,11 @@ from svc.jsontext import JsonObject
 from svc.providers import BatchClient, Reply, Traits, as_text, from_text
 from svc.records import Model
 
-# The most rows of a block, and the calls of one: a batch of a provider.
+# The most rows of a block, and the calls of one: a batch of a provider. Where bytes of calls
+# are known before, a block has about so many.
 BLOCK_ROWS = 10_000
 BLOCK_CALLS = 50_000
+BLOCK_BYTES = 100_000_000
 
 
 class Book:
@@ -88,10 +90,17 @@ class Book:
         """How many rows a block has, where that was kept."""
         return self._facts.get("block_rows")
 
-    def know(self, known: Mapping[str, Traits], block_rows: int | None = None) -> None:
-        """Keep the traits of the models, and the rows of a block, for all of the run."""
+    @property
+    def row_bytes(self) -> int:
+        """About how many bytes the calls of a row have, where that was kept."""
+        return int(self._facts.get("row_bytes", 0))
+
+    def know(
+        self, known: Mapping[str, Traits], block_rows: int | None = None, row_bytes: int = 0
+    ) -> None:
+        """Keep the traits of the models, and what rows and blocks have, for all of the run."""
         self._facts["known"] = {model: as_text(traits) for model, traits in known.items()}
-        self._facts["block_rows"] = block_rows
+        self._facts |= {"block_rows": block_rows, "row_bytes": row_bytes}
         write_json(self.folder / "book.json", self._facts)
 
     def block(self, number: int) -> Block:
@@ -173,6 +182,7 @@ class Block:
                     file.write(json.dumps(listed).encode())
 
 
-def rows_of_block(calls: int) -> int:
-    """How many rows a block has, where each makes about so many `calls`."""
-    return max(1, min(BLOCK_ROWS, BLOCK_CALLS // max(1, calls)))
+def rows_of_block(calls: int, row_bytes: int = 0) -> int:
+    """How many rows a block has, where each makes about so many `calls` of so many bytes in all."""
+    most = BLOCK_BYTES // row_bytes if row_bytes else BLOCK_ROWS
+    return max(1, min(BLOCK_ROWS, BLOCK_CALLS // max(1, calls), most))

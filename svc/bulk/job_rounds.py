@@ -17,6 +17,7 @@ from svc.bulk.book import Book
 from svc.bulk.replayed_rows import ReplayedRows
 from svc.bulk.sending import RoundsEnd
 from svc.errors import Pending
+from svc.shares import Shares
 from svc.store import Job, SpoolFile
 
 # Makes what decides about rows with an engine.
@@ -35,22 +36,29 @@ class JobRounds:
         settled: Callable[[], bytearray],
         check: Callable[[], None],
         turn: threading.Lock,
+        room: Shares,
         poll_s: float,
     ) -> None:
         """`opened` gives the job's inputs, `settled` has 1 at the number of each settled row.
 
         `check` is called between any two rows and may raise to end the rounds. Rows are decided
-        about while `turn` is held. Batches are looked after every `poll_s` seconds.
+        about while `turn` is held, and blocks begin when `room` has that for the bytes of their
+        calls. Batches are looked after every `poll_s` seconds.
         """
         self._job, self._book, self._rows = job, book, rows
         self._opened, self._settled, self._check = opened, settled, check
-        self._turn, self._poll_s = turn, poll_s
+        self._turn, self._room, self._poll_s = turn, room, poll_s
         size = book.block_rows or 1
         self._block_rows = size
+        self._bytes = book.row_bytes * min(size, job.rows)
         blocks = [book.block(number) for number in range(-(-job.rows // size))]
         self._running = [BlockRounds(block) for block in blocks]
+        # The blocks whose bytes were taken.
+        self._taken: set[int] = set()
         for running in self._running:
             running.open(poll_s, math.inf)
+            if running.round:
+                self._takes_room(running)
 
     @property
     def finished(self) -> bool:
@@ -62,7 +70,7 @@ class JobRounds:
         """Who is at work, and how far; None where that is nobody."""
         batches = under_way(self._running)
         if not batches:
-            return None
+            return None if self.finished else "room for its calls, which other jobs have now"
         failing = sorted({one.file.provider for one in batches if one.fails})
         if failing:
             return f"provider {', '.join(failing)}, which does not take or show batches just now"
@@ -74,6 +82,9 @@ class JobRounds:
         """Do what is due for each block. Raises `RoundsEnd`, `SpoolLost` and what rows raise."""
         refused: RoundsEnd | None = None
         for running in self._running:
+            if not (running.round or self._takes_room(running)):
+                # Those after it have to wait as well.
+                break
             try:
                 self._advance(running)
             except RoundsEnd as error:
@@ -94,6 +105,24 @@ class JobRounds:
         for sending in running.sendings:
             sending.step()
         running.sendings = [one for one in running.sendings if not one.cleared]
+        if running.answered and not running.sendings:
+            self.leave_room(running)
+
+    def leave_room(self, *blocks: BlockRounds) -> None:
+        """Give back the room that blocks have, or all where none is named."""
+        for running in blocks or self._running:
+            if running.block.number in self._taken:
+                self._taken.remove(running.block.number)
+                self._room.give_back(self._job.api_key, self._bytes)
+
+    def _takes_room(self, running: BlockRounds) -> bool:
+        """Whether there is room for the calls of a block, which takes it."""
+        if running.answered or running.block.number in self._taken:
+            return True
+        if not self._room.take(self._job.api_key, self._bytes):
+            return False
+        self._taken.add(running.block.number)
+        return True
 
     def _replay(self, running: BlockRounds) -> None:
         """Decide about the rows that lacked replies; what they want further is the next round."""

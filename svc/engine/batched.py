@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from svc import limits
+from svc.engine.load import at_most
 from svc.engine.setup import Choice, Promoted, chosen, nobody_promoted
 from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
@@ -15,11 +17,19 @@ from svc.spending import PurseOf, nobody_pays
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """The full ids of the models of a request, their providers by name, and a decision's calls."""
+    """The full ids of the models of a request, their providers by name, and a decision's calls.
+
+    These have `chars` together, without the state.
+    """
 
     models: tuple[str, ...]
     providers: Mapping[str, Provider]
     calls: int
+    chars: int
+
+    def row_bytes(self, rows: int) -> int:
+        """About how many bytes the calls of a row have at most, where one body had so many rows."""
+        return self.chars + self.calls * (limits.BODY_MB * 1024 * 1024 // rows)
 
 
 class BatchPlanner:
@@ -59,7 +69,9 @@ class BatchPlanner:
         """Who answers a request. Raises as `settled` does, but for budgets."""
         choice = self._chosen(request)
         providers = {one.provider: self._router.provider(one) for one in choice.models}
-        return BatchPlan(tuple(one.id for one in choice.models), providers, choice.calls)
+        load = at_most(request, choice.pin, choice.orders).times(len(choice.models))
+        models = tuple(one.id for one in choice.models)
+        return BatchPlan(models, providers, choice.calls, round(load.chars))
 
     def _chosen(self, request: DecisionRequest) -> Choice:
         choice = chosen(self._router, self._latest, request, self._promoted)

@@ -15,6 +15,7 @@ import urllib3.exceptions
 from svc import limits
 from svc.deadline import Deadline, Effort
 from svc.jsontext import separators
+from svc.logs import Sparingly
 from svc.phrases import visible
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
@@ -75,7 +76,7 @@ class Client:
         self._catalog = catalog
         self._now = now
         self._watchdog = Watchdog()
-        self._allowance = Allowance()
+        self._allowance, self._failures = Allowance(), Sparingly(limits.FAILURES_LOGGED)
         secure = any(provider.url.startswith("https:") for provider in catalog.values())
         tls = trusted() if secure else None
         self._transports = {
@@ -119,7 +120,7 @@ class Client:
                 self.traits.learn(model.id, corrections.lasting)
             return protocol.read(payload, call)
         except ProviderError as error:
-            _log.warning("%s: %s: %s", visible(model.id), type(error).__name__, error)
+            self._tell("%s: %s: %s", visible(model.id), type(error).__name__, error)
             raise
 
     def provider(self, model: Model) -> Provider:
@@ -140,8 +141,15 @@ class Client:
             _spend(reply.body, None)
             return read_models(reply, sent, self._now())
         except ProviderError as error:
-            _log.warning("models of %s: %s: %s", provider.name, type(error).__name__, error)
+            self._tell("models of %s: %s: %s", provider.name, type(error).__name__, error)
             raise
+
+    def _tell(self, line: str, *parts: object) -> None:
+        """Log a failure, unless there were too many within this minute."""
+        if left_out := self._failures.left_out():
+            _log.warning("%d failures of calls were left out of the log", left_out)
+        if self._failures.take():
+            _log.warning(line, *parts)
 
     def cancel_all(self) -> None:
         """End every call that is under way with `Cancelled`."""

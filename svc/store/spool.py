@@ -24,7 +24,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
+from svc import limits
 from svc.files import make_private, sync_folder
+from svc.shares import Shares
 from svc.store.database import Database
 from svc.store.errors import SpoolLost, StorageError, WriteTimedOut
 from svc.store.job_sealing import JobSealing
@@ -64,10 +66,14 @@ class Spool:
     """The files of one database."""
 
     def __init__(self, database: Database, path: str | Path, master_key: str | None) -> None:
-        """`path` is that of the database."""
+        """`path` is that of the database.
+
+        The bytes of calls that jobs keep in their books are taken from `room`.
+        """
         self.folder = Path(f"{path}.spool")
         self._database = database
         self._sealer = None if master_key is None else Sealer(master_key)
+        self.room = Shares(limits.WAITING_CALLS_BYTES)
 
     @property
     def has_key(self) -> bool:

@@ -15,8 +15,10 @@ import pytest
 
 from svc.app import create_app
 from svc.bootstrap import build
+from svc.bulk.book import rows_of_block
 from svc.bulk.stripping import strip
 from svc.settings import load
+from svc.shares import Shares
 from svc.store import NANO, Budget, Budgets, Forgetting, Per, Scope, Subject
 from tests.batching import BatchDouble
 from tests.bulk.conftest import World, until
@@ -402,3 +404,23 @@ def test_a_job_keeps_the_model_that_it_was_handed_in_with(world: Make, double: B
     with one.running():
         one.ended(job_id)
     assert {line["decision"]["model"] for line in one.results(job_id)} == {"@own/m"}
+
+
+def test_blocks_are_as_small_as_their_calls_are_large() -> None:
+    assert rows_of_block(2) == 10_000
+    assert rows_of_block(10) == 5_000
+    assert rows_of_block(10, row_bytes=1_000_000) == 100
+    assert rows_of_block(10, row_bytes=10**12) == 1
+
+
+def test_jobs_without_room_for_their_calls_wait_for_those_of_others(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world(SVC_CACHE_SIZE="0")
+    # The calls of one job are more than all that may wait, so that jobs go one after the other.
+    one.services.spool.room = Shares(1)
+    first, second = submit(one, 3), submit(one, 3)
+    with one.running():
+        one.ended(first)
+        one.ended(second)
+    assert [len(one.results(job)) for job in (first, second)] == [3, 3]

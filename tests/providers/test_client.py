@@ -685,3 +685,11 @@ def test_a_field_that_the_caller_names_too_is_left_out_of_this_call_alone(status
         assert client.traits.of(MODEL.id) == UNKNOWN
         client.call(MODEL, CALL, LONG)
     assert ["temperature" in body for body in provider.bodies] == [True, False, True]
+
+
+def test_of_many_failures_within_a_minute_some_are_logged(caplog):
+    with scripted(always(Reply(error("no"), status=400))) as (_, client):
+        for _ in range(limits.FAILURES_LOGGED + 5):
+            with pytest.raises(ProviderError):
+                client.call(MODEL, CALL, LONG)
+    assert len(caplog.messages) == limits.FAILURES_LOGGED
