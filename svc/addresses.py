@@ -1,10 +1,19 @@
-"""Which addresses and host names are this machine's own, without asking a resolver."""
+"""Which addresses and host names are this machine's own or public, without asking a resolver."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from functools import lru_cache
+
+# Addresses of IPv6 that stand for one of IPv4 (RFC 6052, section 2.1), and those that are given to
+# machines of the internet (RFC 4291, section 2.4).
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+
+# Nothing is sent there: the system says from which own address it would.
+_ANY_PORT = 9
 
 _HOST = re.compile(r"(localhost|[0-9.]+|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 
@@ -20,6 +29,42 @@ def is_loopback(address: str) -> bool:
         return False
     mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
     return (mapped or parsed).is_loopback
+
+
+def is_public(address: str) -> bool:
+    """Whether the IP address is one of the internet, and not of this machine.
+
+    Of an IPv6 address that stands for one of IPv4, the latter is looked at.
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(parsed, ipaddress.IPv6Address):
+        inner = _inner(parsed)
+        if inner is None and parsed not in _UNICAST:
+            return False
+        parsed = inner or parsed
+    return parsed.is_global and not parsed.is_multicast and not is_own(address)
+
+
+def is_own(address: str) -> bool:
+    """Whether an interface of this machine has the IP address."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect((address, _ANY_PORT))
+        except OSError:
+            # There is no way from here to it.
+            return False
+        return bool(asked.getsockname()[0] == address)
+
+
+def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 address stands for, None where it does for none."""
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour
 
 
 @lru_cache(maxsize=1_024)

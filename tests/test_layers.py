@@ -45,7 +45,7 @@ LEVELS = (
     {"learning", "openapi", "spending"},
     {"engine"},
     {"bootstrap", "web", "batch"},
-    {"app", "server", "inprocess", "evals", "bulk"},
+    {"app", "server", "inprocess", "evals", "bulk", "hooks"},
     {"cli", "wsgi", "gunicorn.conf"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -56,6 +56,7 @@ FACES = {
     "batch",
     "demo",
     "evals",
+    "hooks",
     "learning",
     "openapi",
     "plans",
@@ -68,9 +69,14 @@ FACES = {
     "store",
     "telemetry",
 }
-# Modules that other rooms enter directly: the first two would make light commands slower, and of
+# Modules that other rooms enter directly: the first three would make light commands slower, and of
 # the last gunicorn reads every name.
-BESIDE_FACES = {"svc.evals.page", "svc.store.decisions", "svc.server.gunicorn_settings"}
+BESIDE_FACES = {
+    "svc.evals.page",
+    "svc.hooks.process",
+    "svc.store.decisions",
+    "svc.server.gunicorn_settings",
+}
 APART = ({"store", "providers"}, {"web", "cli"})  # never meet
 ONLY_USERS = {
     "sqlite3": {"store"},

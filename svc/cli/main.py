@@ -30,6 +30,7 @@ COMMANDS = {
     "project": "Bound what the decisions of a project fill in the database.",
     "retention": "Say for how long decisions of projects are kept.",
     "forget": "Erase everything about a subject from the database.",
+    "hook": "Have a URL told of what happens to a project.",
     "project-key": "Set and remove the projects' own aggregator keys.",
     "spike": "Check in which way each model can be asked.",
     "recipe": "Show ready-made questions.",

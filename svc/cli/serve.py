@@ -12,8 +12,9 @@ from svc import limits, logs
 from svc.bulk.sweeping import sweep
 from svc.cli.serving import application, facts, jobs
 from svc.demo import DemoServer
+from svc.hooks.process import tell
 from svc.inprocess import DEMO_MODEL
-from svc.server import JOBS, SWEEP, Program, listen, url
+from svc.server import HOOKS, JOBS, SWEEP, Program, listen, url
 from svc.settings import load
 
 EXAMPLES = """\b
@@ -87,5 +88,9 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     sys.stdout.flush()
     model = DemoServer() if demo else None
     parts = (settings, model)
-    beside = {JOBS: partial(jobs, *parts), SWEEP: partial(sweep, settings)}
+    beside = {
+        JOBS: partial(jobs, *parts),
+        SWEEP: partial(sweep, settings),
+        HOOKS: partial(tell, settings),
+    }
     Program(listener, settings.workers, partial(application, *parts), beside).run()

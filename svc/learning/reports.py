@@ -14,7 +14,11 @@ from svc.learning.fits import Fits
 from svc.learning.labelled import Labelled, labelled, unlabelled
 from svc.learning.wordings import latest
 from svc.stats import TASKS, Fitted, drift, scores, thresholds
-from svc.store import CalibrationState, Labels, Place, QuestionVersions, TrainingData, Weeks
+from svc.store import CalibrationState, Labels, Place, QuestionVersions, TrainingData, Week, Weeks
+
+# Whether a question has a mix of answers; and its weeks, as they are stored and as statistics take
+# them.
+_Year = tuple[bool, list[Week], list[drift.WeekTally]]
 
 # The most bytes of each of the two lists of a calibration report that can become long.
 LIST_BYTES = limits.PAGE_BYTES // 2
@@ -100,19 +104,13 @@ class Reporter:
 
     def drift(self, project: str, key: str, weeks: int) -> JsonObject:
         """The drift report over `weeks` weeks. Raises `NotFound` and `StorageError`."""
-        version, question = latest(self._versions, project, key)
+        mixed, stored, year = self._year(project, key)
         now_ms = self._now_ms()
-        stored = self._weeks.read(project, version.question_id, limits.DRIFT_WEEKS[1], now_ms)
-        year = [
-            drift.WeekTally(week.name, week.counts, week.confidence, week.squares)
-            for week in stored
-        ]
         shown = [
             tally for week, tally in zip(stored, year, strict=True) if week.is_within(weeks, now_ms)
         ]
         # The latest week with decisions is over, unless it is this one.
         finished = not (stored and stored[-1].is_within(1, now_ms))
-        mixed = question.tallies
         weeks_shown = drift.report(shown, mixed=mixed)
         return {
             "project": project,
@@ -122,6 +120,32 @@ class Reporter:
             if year
             else None,
         }
+
+    def week_tests(self, project: str, key: str) -> list[JsonObject]:
+        """The tests of last week, which is over, and of this one, of those with decisions.
+
+        Read once a day they have false alarms as often as the report. Raises `NotFound` and
+        `StorageError`.
+        """
+        mixed, stored, year = self._year(project, key)
+        now_ms = self._now_ms()
+        return [
+            drift.latest_significance(
+                year[: place + 1], mixed=mixed, finished=not week.is_within(1, now_ms)
+            )
+            for place, week in enumerate(stored)
+            if week.is_within(2, now_ms)
+        ]
+
+    def _year(self, project: str, key: str) -> _Year:
+        version, question = latest(self._versions, project, key)
+        now_ms = self._now_ms()
+        stored = self._weeks.read(project, version.question_id, limits.DRIFT_WEEKS[1], now_ms)
+        year = [
+            drift.WeekTally(week.name, week.counts, week.confidence, week.squares)
+            for week in stored
+        ]
+        return question.tallies, stored, year
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from svc.server.keeper import HOOKS, SWEEP
 from svc.server.keeper import NAME as JOBS
-from svc.server.keeper import SWEEP
 from svc.server.program import Program
 from svc.server.startup import listen, url
 
-__all__ = ["JOBS", "SWEEP", "Program", "listen", "url"]
+__all__ = ["HOOKS", "JOBS", "SWEEP", "Program", "listen", "url"]

@@ -17,7 +17,18 @@ from svc.store.activity import (
     Sums,
 )
 from svc.store.budget import CallBudget
-from svc.store.budgets import NANO, Account, Budget, Budgets, BudgetState, Claim, Grant, Per, Scope
+from svc.store.budgets import (
+    NANO,
+    Account,
+    Budget,
+    Budgets,
+    BudgetState,
+    Claim,
+    Grant,
+    Per,
+    ReachedBudget,
+    Scope,
+)
 from svc.store.challengers import AskedPair, ChallengerRecord, Challengers, ChallengerState
 from svc.store.database import Database
 from svc.store.eras import REMEMBERED_S, Eras
@@ -29,6 +40,7 @@ from svc.store.errors import (
     SpoolLost,
     StorageError,
     TooManyBudgets,
+    TooManyHooks,
     TooManyJobs,
     UnknownDecision,
     UnknownJob,
@@ -36,6 +48,10 @@ from svc.store.errors import (
     WriteTimedOut,
 )
 from svc.store.forgetting import Forgetting, Forgotten, Subject
+from svc.store.hook_alarms import Alarm, HookAlarms
+from svc.store.hook_alarms import Place as AlarmPlace
+from svc.store.hook_events import DueEvent, EndedJob, HookEvents, NewEvent
+from svc.store.hooks import Hook, HookKind, Hooks, OpenedHook
 from svc.store.job_results import RowResult
 from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, new_id
 from svc.store.judgements import Judgement, Judgements
@@ -62,6 +78,7 @@ from svc.store.question_versions import QuestionVersion, QuestionVersions
 from svc.store.remnants import Remnants
 from svc.store.retention import Retention, Retentions, Sweeping
 from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
+from svc.store.review_due import ReviewDue
 from svc.store.spool import Spool, SpoolFile, job_of
 from svc.store.wanted import Wanted
 from svc.store.weeks import Week, Weeks
@@ -78,6 +95,8 @@ __all__ = [
     "TOGETHER",
     "Account",
     "Activity",
+    "Alarm",
+    "AlarmPlace",
     "ApiKey",
     "ApiKeyRefused",
     "ApiKeys",
@@ -95,12 +114,19 @@ __all__ = [
     "Claim",
     "Database",
     "Drawn",
+    "DueEvent",
+    "EndedJob",
     "Entry",
     "Eras",
     "Forgetting",
     "Forgotten",
     "GivenLabel",
     "Grant",
+    "Hook",
+    "HookAlarms",
+    "HookEvents",
+    "HookKind",
+    "Hooks",
     "Job",
     "JobPage",
     "JobRow",
@@ -114,8 +140,10 @@ __all__ = [
     "Look",
     "Members",
     "NewDecision",
+    "NewEvent",
     "NewLabel",
     "NewerLabels",
+    "OpenedHook",
     "Overview",
     "Per",
     "Period",
@@ -129,9 +157,11 @@ __all__ = [
     "QuestionOverview",
     "QuestionVersion",
     "QuestionVersions",
+    "ReachedBudget",
     "Remnants",
     "Retention",
     "Retentions",
+    "ReviewDue",
     "ReviewItem",
     "ReviewQueue",
     "RowResult",
@@ -146,6 +176,7 @@ __all__ = [
     "Sums",
     "Sweeping",
     "TooManyBudgets",
+    "TooManyHooks",
     "TooManyJobs",
     "TrainingData",
     "UnknownDecision",

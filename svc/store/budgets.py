@@ -27,6 +27,10 @@ NANO = 1_000_000_000
 PARTS = 100
 
 
+# What a budget has reached in a period: nothing yet is 0.
+WARNED, EXHAUSTED = 1, 2
+
+
 class Scope(StrEnum):
     """Whose calls a budget bounds."""
 
@@ -127,6 +131,19 @@ class BudgetState:
         return self.spent + self.reserved
 
 
+@dataclass(frozen=True, slots=True)
+class ReachedBudget:
+    """A budget of a project, or of a key for this project alone, past its warning level.
+
+    `exhausted` says that its limit is reached, or that a call did not fit into the rest.
+    """
+
+    state: BudgetState
+    project: str
+    period: str
+    exhausted: bool
+
+
 _OF_BUDGETS = "SELECT scope, subject, per, nanodollars, hard, warn_at FROM budgets"
 _OF_JOBS = (
     "SELECT 'job', CAST(seq AS TEXT), 'job', nanodollars, 1, 1.0 FROM jobs "
@@ -138,6 +155,14 @@ FROM budgets LEFT JOIN (
     SELECT * FROM budget_spending WHERE period = CASE per WHEN 'day' THEN ?1 ELSE ?2 END
 ) USING (scope, subject, per)
 WHERE (scope = 'challenger') = ?3 ORDER BY scope, subject, per
+"""
+_REACHED = f"""
+SELECT scope, subject, per, nanodollars, hard, warn_at, spent, reserved,
+    iif(scope = 'project', subject, project), period, warned = {EXHAUSTED}
+FROM budget_spending JOIN budgets USING (scope, subject, per)
+LEFT JOIN api_keys ON scope = 'key' AND api_keys.id = subject
+WHERE warned AND period = CASE per WHEN 'day' THEN ?1 ELSE ?2 END
+AND (scope = 'project' OR scope = 'key' AND project IS NOT NULL) ORDER BY scope, subject, per
 """
 _IN_FORCE = f"{_OF_BUDGETS} UNION ALL {_OF_JOBS} AND status IN ('waiting', 'running')"
 _ONE = f"{_OF_BUDGETS} WHERE scope = ? AND subject = ? AND per = ?"
@@ -204,6 +229,15 @@ class Budgets:
         """The same of challengers, each of which has one or none. Raises `StorageError`."""
         return self._states(of_challengers=True)
 
+    def reached(self) -> list[ReachedBudget]:
+        """The budgets of single projects past their warning levels. Raises `StorageError`."""
+        now = self._now()
+        periods = (Per.DAY.period(now), Per.MONTH.period(now))
+        return [
+            ReachedBudget(BudgetState(_budget(row[:6]), *row[6:8]), row[8], row[9], bool(row[10]))
+            for row in self._database.rows(_REACHED, *periods)
+        ]
+
     def _states(self, of_challengers: bool) -> list[BudgetState]:
         now = self._now()
         periods = (Per.DAY.period(now), Per.MONTH.period(now))
@@ -244,10 +278,17 @@ def _claim(connection: sqlite3.Connection, claim: Claim) -> Grant:
     budget = _limit_of(connection, claim.account)
     amount = _granted(budget, spent + reserved, claim)
     reserved += amount
-    crossed = budget is not None and spent + reserved >= budget.warn_at * budget.limit
-    connection.execute(_PUT, (spent, reserved, warned or crossed, *account))
+    level = max(warned, _level(budget, spent + reserved, refused=claim.least > amount))
+    connection.execute(_PUT, (spent, reserved, level, *account))
     later = budget is not None and not amount and spent + claim.least <= budget.limit
-    return Grant(amount, budget if crossed and not warned else None, later)
+    return Grant(amount, budget if level and not warned else None, later)
+
+
+def _level(budget: Budget | None, taken: int, refused: bool) -> int:
+    """What a budget has reached; one that has refused a call for want of room is exhausted."""
+    if budget is None or taken < budget.warn_at * budget.limit:
+        return 0
+    return EXHAUSTED if taken >= budget.limit or (budget.hard and refused) else WARNED
 
 
 def _granted(budget: Budget | None, taken: int, claim: Claim) -> int:

@@ -37,6 +37,10 @@ class TooManyBudgets(SvcError):
     """There are as many budgets as there may be."""
 
 
+class TooManyHooks(SvcError):
+    """The project has as many hooks as it may."""
+
+
 class ChallengerThere(SvcError):
     """The question of the project has a challenger already."""
 

@@ -314,6 +314,63 @@ CREATE TABLE challenger_answers (
 CREATE INDEX challenger_answers_by_challenger ON challenger_answers (challenger, decision_seq);
 """
 
+# Where projects are told of what happens, see `hooks.py`: `kinds` is a JSON array, `place` the
+# scheme, host and port, and `sealed` holds the whole URL and the secret that signs. Times are in
+# unix milliseconds. `disabled` says why nothing is sent any more. An event is for one hook, and
+# once for each of its keys; `tried_at` is when it was sent first, and `settled_at` when it was
+# delivered or given up. What lasts, such as drift, is an alarm from when it was seen first; it is
+# `over` when it has ended and one that begins again soon is still the same. Drift is looked for
+# once a day.
+_HOOKS = """
+CREATE TABLE hooks (
+    seq           INTEGER PRIMARY KEY AUTOINCREMENT,
+    id            TEXT NOT NULL UNIQUE,
+    project       TEXT NOT NULL,
+    kinds         TEXT NOT NULL,
+    place         TEXT NOT NULL,
+    sealed        BLOB NOT NULL,
+    allow_private INTEGER NOT NULL,
+    created_at    INTEGER NOT NULL,
+    disabled      TEXT,
+    delivered_at  INTEGER,
+    failing_since INTEGER,
+    failure       TEXT,
+    given_up      INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX hooks_by_project ON hooks (project);
+CREATE TABLE hook_events (
+    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    hook       INTEGER NOT NULL REFERENCES hooks (seq) ON DELETE CASCADE,
+    id         TEXT NOT NULL UNIQUE,
+    key        TEXT NOT NULL,
+    subject    TEXT NOT NULL,
+    body       TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    tried_at   INTEGER,
+    attempts   INTEGER NOT NULL DEFAULT 0,
+    next_at    INTEGER NOT NULL,
+    settled_at INTEGER,
+    UNIQUE (hook, key)
+);
+CREATE INDEX hook_events_waiting ON hook_events (hook, subject, seq) WHERE settled_at IS NULL;
+CREATE INDEX hook_events_settled ON hook_events (settled_at) WHERE settled_at IS NOT NULL;
+CREATE TABLE hook_alarms (
+    project TEXT NOT NULL,
+    kind    TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    key     TEXT NOT NULL,
+    since   INTEGER NOT NULL,
+    over    INTEGER NOT NULL DEFAULT 0,
+    data    TEXT NOT NULL,
+    PRIMARY KEY (project, kind, subject, name)
+) WITHOUT ROWID;
+CREATE TABLE hook_looks (
+    project TEXT PRIMARY KEY,
+    day     TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -324,7 +381,7 @@ def shipped() -> tuple[Migration, ...]:
     schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
-    added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS]
+    added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
     return (schema, *added)
 
 

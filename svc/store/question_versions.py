@@ -25,6 +25,15 @@ _LATEST = (
     "SELECT id, digest, definition FROM asked JOIN questions ON id = question_id "
     "WHERE project = ? AND key = ?"
 )
+_RECENT = (
+    "SELECT key, question_id FROM asked WHERE project = ? AND last_at >= ? "
+    "ORDER BY last_at DESC LIMIT ?"
+)
+_LABELLED = (
+    "SELECT key, asked.question_id FROM asked JOIN questions ON questions.id = asked.question_id "
+    "JOIN learned ON learned.project = asked.project AND learned.digest = questions.digest "
+    "WHERE asked.project = ? AND labels >= ? ORDER BY labels DESC LIMIT ?"
+)
 _BY_DIGEST = "SELECT id, digest, definition FROM questions WHERE digest = ?"
 _BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
 
@@ -61,6 +70,17 @@ class QuestionVersions:
     def by_digest(self, digest: bytes) -> QuestionVersion | None:
         """The exact question with this SHA-256. Raises `StorageError`."""
         return self._one(_BY_DIGEST, digest)
+
+    def recent(self, project: str, since_ms: int, most: int) -> dict[str, int]:
+        """The rows of a project's questions by key, of the `most` that were asked last.
+
+        They were asked at `since_ms` or later. Raises `StorageError`.
+        """
+        return dict(map(tuple, self._database.rows(_RECENT, project, since_ms, most)))
+
+    def labelled(self, project: str, labels: int, most: int) -> dict[str, int]:
+        """The same of the `most` questions with the most labels, and with so many at least."""
+        return dict(map(tuple, self._database.rows(_LABELLED, project, labels, most)))
 
     def _one(self, query: str, *values: object) -> QuestionVersion | None:
         rows = self._database.rows(query, *values)

@@ -48,9 +48,9 @@ _BOOK = "book_"
 # What follows the job's id in the name of such a folder that was put aside, before a random word.
 _ASIDE = ".aside-"
 
-# The locks of the one process that runs the jobs of this database, and of the one that deletes what
-# is older than it may be.
-_RUNNER, _SWEEPER = "runner.lock", "sweeper.lock"
+# The locks of the one process that runs the jobs of this database, of the one that deletes what is
+# older than it may be, and of the one that tells hooks what happens.
+_RUNNER, _SWEEPER, _TELLER = "runner.lock", "sweeper.lock", "teller.lock"
 
 # How the name of a file ends that is to take the place of another one.
 _PART = ".part"
@@ -228,6 +228,12 @@ class Spool:
     def sweeping(self) -> Iterator[bool]:
         """The same for the process that deletes what is older than it may be."""
         with self._alone(_SWEEPER) as alone:
+            yield alone
+
+    @contextlib.contextmanager
+    def telling(self) -> Iterator[bool]:
+        """The same for the process that tells hooks what happens."""
+        with self._alone(_TELLER) as alone:
             yield alone
 
     @contextlib.contextmanager

@@ -1,0 +1,184 @@
+"""Finds out from the database what happened that hooks are to be told of.
+
+Nothing is noted where it happens: whoever looks later finds the same, so that a process may be
+killed at any time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from svc.errors import NotFound
+from svc.hooks import events
+from svc.jsontext import JsonObject
+from svc.learning import Reporter
+from svc.store import (
+    NANO,
+    AlarmPlace,
+    Budgets,
+    HookAlarms,
+    HookEvents,
+    HookKind,
+    Hooks,
+    QuestionVersions,
+    ReachedBudget,
+    ReviewDue,
+)
+
+# The questions of a project that are looked at for drift, those asked last, and for promises, those
+# with the most labels; and the keys that an event about the review queue names.
+DRIFTING = 500
+PROMISED = 200
+NAMED = 20
+
+# Only a question that was asked within so many days may drift.
+ASKED_DAYS = 14
+DAY_MS = 86_400_000
+
+# A question with fewer labels has no promise.
+LEAST_LABELS = 30
+
+# Notes that a promise was made. No hook is told of it; without it, it would not be known later
+# that there had been one.
+_KEPT = "promise.kept"
+
+_Found = Mapping[AlarmPlace, JsonObject]
+
+
+class Noticing:
+    """Looks at the projects that have hooks, and stores events for these."""
+
+    def __init__(
+        self,
+        hooks: Hooks,
+        stored: HookEvents,
+        alarms: HookAlarms,
+        budgets: Budgets,
+        due: ReviewDue,
+        versions: QuestionVersions,
+        reporter: Reporter,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`clock` gives seconds since the epoch."""
+        self._hooks, self._events, self._alarms = hooks, stored, alarms
+        self._budgets, self._due = budgets, due
+        self._versions, self._reporter = versions, reporter
+        self._clock = clock
+
+    def look(self) -> None:
+        """What is told by a few rows: jobs, budgets, the review queue. Raises `StorageError`."""
+        self._events.add(map(events.of_job, self._events.ended_jobs()))
+        reached = self._budgets.reached()
+        for project, kinds in self._hooks.wanted().items():
+            found: dict[str, _Found] = {}
+            if HookKind.BUDGET_WARNING in kinds:
+                found[HookKind.BUDGET_WARNING] = _warnings(project, reached)
+            if HookKind.REVIEW_DUE in kinds:
+                found[HookKind.REVIEW_DUE] = self._review(project)
+            self._alarms.note(project, found)
+        self._alarms.tell()
+
+    def look_closely(self) -> None:
+        """What is told by reports: promises, and once a day drift. Raises `StorageError`."""
+        for project, kinds in self._hooks.wanted().items():
+            if HookKind.PROMISE_BROKEN in kinds:
+                self._alarms.note(project, self._promises(project))
+            if HookKind.DRIFT in kinds:
+                self._look_for_drift(project)
+
+    def _review(self, project: str) -> _Found:
+        keys = self._due.questions(project)
+        data = {"questions": keys[:NAMED]}
+        return {AlarmPlace("review", "queue"): data} if keys else {}
+
+    def _promises(self, project: str) -> dict[str, _Found]:
+        known = self._alarms.known(project, _KEPT)
+        known |= self._alarms.known(project, HookKind.PROMISE_BROKEN)
+        kept: dict[AlarmPlace, JsonObject] = {}
+        broken: dict[AlarmPlace, JsonObject] = {}
+        labelled = self._versions.labelled(project, LEAST_LABELS, PROMISED)
+        for key, question_id in labelled.items():
+            for row in self._thresholds(project, key):
+                place = AlarmPlace(_subject(key), f"promise {question_id} {row['target']}")
+                if _is_broken(row, place in known):
+                    broken[place] = {"question": key, **_figures(row)}
+                elif row["min_confidence"] is not None:
+                    kept[place] = {}
+        return {_KEPT: kept, HookKind.PROMISE_BROKEN: broken}
+
+    def _thresholds(self, project: str, key: str) -> list[JsonObject]:
+        try:
+            report = self._reporter.promises(project, key)
+        except NotFound:
+            return []
+        return [{**row, "labels": report["labels"]} for row in report["thresholds"]]
+
+    def _look_for_drift(self, project: str) -> None:
+        """The rate of false alarms is that of one look a day, so that there is no other one."""
+        now_ms = int(self._clock() * 1000)
+        today = datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
+        if self._alarms.looked(project, today):
+            return
+        recent = self._versions.recent(project, now_ms - ASKED_DAYS * DAY_MS, DRIFTING)
+        found: dict[AlarmPlace, JsonObject] = {}
+        for key, question_id in recent.items():
+            alarms = [one for one in self._weeks(project, key) if one["alarm"]]
+            if alarms:
+                place = AlarmPlace(_subject(key), f"drift {question_id}")
+                found[place] = {"question": key, "test": alarms[-1]}
+        self._alarms.note(project, {HookKind.DRIFT: found}, today)
+
+    def _weeks(self, project: str, key: str) -> list[JsonObject]:
+        try:
+            return self._reporter.week_tests(project, key)
+        except NotFound:
+            return []
+
+
+def _subject(key: str) -> str:
+    return f"question {key}"
+
+
+def _is_broken(row: JsonObject, was_made: bool) -> bool:
+    """Whether a promise was made before that is not kept any more.
+
+    The report leaves out labels from before a fall of accuracy, or makes no promise any more.
+    """
+    return bool(row["since"] > 0 or (row["min_confidence"] is None and was_made))
+
+
+def _figures(row: JsonObject) -> JsonObject:
+    shown = ("target", "min_confidence", "labels", "labels_needed")
+    return {name: row[name] for name in shown}
+
+
+def _warnings(project: str, reached: list[ReachedBudget]) -> _Found:
+    """The budgets of a project that are past a level, by what tells levels and periods apart."""
+    found: dict[AlarmPlace, JsonObject] = {}
+    for one in reached:
+        if one.project == project:
+            budget = one.state.budget
+            subject = f"budget {budget.scope} {budget.subject} {budget.per}"
+            of = f"{one.period} {budget.limit}"
+            found[AlarmPlace(subject, f"1 warning {of}")] = _spent(one, "warning")
+            if one.exhausted:
+                found[AlarmPlace(subject, f"2 exhausted {of}")] = _spent(one, "exhausted")
+    return found
+
+
+def _spent(one: ReachedBudget, level: str) -> JsonObject:
+    budget = one.state.budget
+    return {
+        "level": level,
+        "scope": budget.scope,
+        "subject": budget.subject,
+        "per": budget.per,
+        "period": one.period,
+        "limit_usd": budget.limit / NANO,
+        "spent_usd": one.state.spent / NANO,
+        "reserved_usd": one.state.reserved / NANO,
+        "hard": budget.hard,
+        "warn_at": budget.warn_at,
+    }

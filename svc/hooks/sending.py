@@ -1,0 +1,119 @@
+"""One request to a receiver: to an address that was checked, and within its time in all.
+
+Only the status of the answer is read. Redirects are not followed, cookies not kept, and proxies of
+the environment not used, because they would connect to an address that nobody has checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from http.client import HTTPConnection, HTTPException
+
+from svc import limits
+from svc.hooks.targets import Resolve, Target, addresses, resolved
+from svc.phrases import reason
+
+
+class Undelivered(Exception):
+    """There was no answer; the message says why in words that hold no part of the URL."""
+
+
+class Sender:
+    """Sends bodies to targets."""
+
+    def __init__(self, resolve: Resolve = resolved, seconds: float = limits.HOOK_ANSWER_S) -> None:
+        """`seconds` is for everything from the look-up of the name to the answer."""
+        self._resolve, self._seconds = resolve, seconds
+
+    def post(
+        self, target: Target, allow_private: bool, body: bytes, headers: Mapping[str, str]
+    ) -> int:
+        """The status of the receiver's answer. Raises `Undelivered` and `RefusedTarget`."""
+        give_up_at = time.monotonic() + self._seconds
+        found = addresses(target, allow_private, self._resolve)
+        connection = _Connection(target, found, give_up_at)
+        try:
+            connection.connect()
+            with _cut_at(connection.sock, give_up_at):
+                connection.request("POST", target.path, body, {**headers, "Host": target.authority})
+                return connection.getresponse().status
+        except (OSError, HTTPException, ValueError) as error:
+            if time.monotonic() >= give_up_at:
+                raise Undelivered(f"it did not answer within {self._seconds:g} s") from None
+            raise Undelivered(_why(error)) from None
+        finally:
+            connection.close()
+
+
+class _Connection(HTTPConnection):
+    """A connection to the first of some addresses that takes one; TLS checks the target's name."""
+
+    def __init__(self, target: Target, found: Iterable[str], give_up_at: float) -> None:
+        super().__init__(target.host, target.port)
+        self._target, self._found, self._give_up_at = target, found, give_up_at
+
+    def connect(self) -> None:
+        self.sock = self._connected()
+        if self._target.scheme == "https":
+            self.sock.settimeout(_left(self._give_up_at))
+            # It closes the socket below where this fails.
+            self.sock = _tls().wrap_socket(self.sock, server_hostname=self._target.host)
+        self.sock.settimeout(_left(self._give_up_at))
+
+    def _connected(self) -> socket.socket:
+        failure: OSError = TimeoutError()
+        for address in self._found:
+            try:
+                place = (address, self._target.port)
+                return socket.create_connection(place, _left(self._give_up_at))
+            except OSError as error:
+                failure = error
+        raise failure
+
+
+@contextlib.contextmanager
+def _cut_at(sock: socket.socket, give_up_at: float) -> Iterator[None]:
+    """End the connection at that time: an answer that drips would take for ever otherwise."""
+    # The socket below, since TLS would first say goodbye.
+    cut = threading.Timer(_left(give_up_at), _shut, (sock,))
+    cut.daemon = True
+    cut.start()
+    try:
+        yield
+    finally:
+        cut.cancel()
+
+
+def _shut(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+def _left(give_up_at: float) -> float:
+    """The seconds that are left. Raises `TimeoutError` where none are."""
+    left = give_up_at - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """With the authorities of the system, which takes a while to read."""
+    return ssl.create_default_context()
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not valid ({error.verify_message})"
+    if isinstance(error, ssl.SSLError):
+        return "it does not speak TLS as it should"
+    if isinstance(error, OSError):
+        return f"it cannot be reached ({reason(error)})"
+    return "its answer is no HTTP"

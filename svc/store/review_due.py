@@ -1,0 +1,44 @@
+"""Which questions of a project have decisions that wait for reviewers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from svc.store.database import Database
+
+# Decisions that came after the queue's last look wait too. One that somebody gave back does not:
+# else a question would be due until everybody has seen it.
+_DUE = """
+SELECT asked.key FROM asked JOIN review_frames USING (project, question_id)
+WHERE project = :project AND (
+    last_at > looked_at
+    OR EXISTS (
+        SELECT 1 FROM review_items AS item WHERE item.project = :project
+        AND item.question_id = review_frames.question_id AND state = 0
+    )
+    OR EXISTS (
+        SELECT 1 FROM review_items AS item WHERE item.project = :project
+        AND item.question_id = review_frames.question_id
+        AND state = 1 AND coalesce(leased_until, 0) <= :now
+        AND NOT EXISTS (
+            SELECT 1 FROM judgements WHERE judgements.decision_seq = item.decision_seq
+            AND judgements.key = item.key AND label IS NULL
+        )
+    )
+) ORDER BY asked.key
+"""
+
+
+class ReviewDue:
+    """Looks at the queues of questions that somebody has reviewed, and changes nothing."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives seconds since the epoch."""
+        self._database, self._clock = database, clock
+
+    def questions(self, project: str) -> list[str]:
+        """The keys of questions that have something to review. Raises `StorageError`."""
+        values = {"project": project, "now": int(self._clock() * 1000)}
+        with self._database.read() as connection:
+            return [row[0] for row in connection.execute(_DUE, values)]
