@@ -9,12 +9,11 @@ from functools import partial
 import click
 
 from svc import limits, logs
-from svc.bulk.sweeping import sweep
-from svc.cli.serving import application, facts, jobs
+from svc.cli.beside import beside
+from svc.cli.serving import application, facts
 from svc.demo import DemoServer
-from svc.hooks.process import tell
 from svc.inprocess import DEMO_MODEL
-from svc.server import HOOKS, JOBS, SWEEP, Program, listen, url
+from svc.server import Program, listen, url
 from svc.settings import load
 
 EXAMPLES = """\b
@@ -88,9 +87,5 @@ def command(demo: bool, **flags: str | bool | None) -> None:
     sys.stdout.flush()
     model = DemoServer() if demo else None
     parts = (settings, model)
-    beside = {
-        JOBS: partial(jobs, *parts),
-        SWEEP: partial(sweep, settings),
-        HOOKS: partial(tell, settings),
-    }
-    Program(listener, settings.workers, partial(application, *parts), beside).run()
+    make = partial(application, *parts)
+    Program(listener, settings.workers, make, beside(*parts)).run()

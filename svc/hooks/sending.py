@@ -42,7 +42,10 @@ class Sender:
             connection.connect()
             with _cut_at(connection.sock, give_up_at):
                 connection.request("POST", target.path, body, {**headers, "Host": target.authority})
-                return connection.getresponse().status
+                status = connection.getresponse().status
+                # Headers that were cut look like headers that ended.
+                _left(give_up_at)
+                return status
         except (OSError, HTTPException, ValueError) as error:
             if time.monotonic() >= give_up_at:
                 raise Undelivered(f"it did not answer within {self._seconds:g} s") from None

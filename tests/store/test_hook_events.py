@@ -1,0 +1,227 @@
+"""Events wait for their turn, by hook and subject, and are each stored once."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from svc import limits
+from svc.store.database import Database
+from svc.store.hook_events import DAY_MS, REMEMBERED_DAYS, HookEvents, NewEvent
+from svc.store.hooks import HookKind, Hooks, OpenedHook
+from svc.store.jobs import Job, Jobs, JobStatus
+
+OPENED = OpenedHook("https://example.com/", "whsec_", False)
+
+
+class Clock:
+    """Seconds since the epoch, moved by tests."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def hooks(database: Database, clock: Clock) -> Hooks:
+    return Hooks(database, "master", clock)
+
+
+@pytest.fixture
+def events(database: Database, clock: Clock) -> HookEvents:
+    return HookEvents(database, clock)
+
+
+def added(hooks: Hooks, database: Database, *kinds: HookKind) -> int:
+    hook_id = hooks.add("shop", kinds or set(HookKind), "https://example.com", OPENED)
+    return int(database.rows("SELECT seq FROM hooks WHERE id = ?", hook_id)[0][0])
+
+
+def event(hook: int, key: str, subject: str = "a") -> NewEvent:
+    return NewEvent(hook, key, subject, f'{{"key": "{key}"}}', 1_000_000)
+
+
+def bodies(events: HookEvents) -> list[str]:
+    return [one.body for one in events.due()]
+
+
+def test_an_event_is_stored_once_for_a_hook(
+    database: Database, hooks: Hooks, events: HookEvents
+) -> None:
+    one, other = added(hooks, database), added(hooks, database)
+    events.add([event(one, "k"), event(one, "k"), event(other, "k")])
+    events.add([event(one, "k")])
+    assert [found.hook for found in events.due()] == [one, other]
+    assert len({found.id for found in events.due()}) == 2
+
+
+def test_an_event_for_a_removed_hook_is_left_out(
+    database: Database, hooks: Hooks, events: HookEvents
+) -> None:
+    hook = added(hooks, database)
+    events.add([event(hook, "k")])
+    hooks.remove(hooks.all()[0].id)
+    events.add([event(hook, "l")])
+    assert events.due() == []
+    assert database.rows("SELECT * FROM hook_events") == []
+
+
+def test_later_events_of_a_subject_wait_for_the_first_and_other_subjects_do_not(
+    database: Database, hooks: Hooks, events: HookEvents
+) -> None:
+    hook = added(hooks, database)
+    events.add([event(hook, "1"), event(hook, "2"), event(hook, "3", "b")])
+    assert bodies(events) == ['{"key": "1"}', '{"key": "3"}']
+    events.failed(events.due()[0], "it answered 500", 5.0)
+    assert bodies(events) == ['{"key": "3"}']
+    events.delivered(events.due()[0])
+    assert bodies(events) == []
+
+
+def test_a_failed_event_comes_again_after_its_pause_and_then_the_next(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    hook = added(hooks, database)
+    events.add([event(hook, "1"), event(hook, "2")])
+    events.failed(events.due()[0], "it answered 500", 5.0)
+    clock.now += 4.9
+    assert events.due() == []
+    clock.now += 0.2
+    (again,) = events.due()
+    assert (again.attempts, again.tried_at) == (1, 1_000_000)
+    (shown,) = hooks.all()
+    assert (shown.failing_since, shown.failure) == (1_000_000, "it answered 500")
+    events.delivered(again)
+    (shown,) = hooks.all()
+    assert (shown.failing_since, shown.failure, shown.waiting) == (None, None, 1)
+    assert shown.delivered_at == 1_005_100
+    assert bodies(events) == ['{"key": "2"}']
+
+
+def test_what_is_given_up_is_counted_and_the_next_of_the_subject_goes(
+    database: Database, hooks: Hooks, events: HookEvents
+) -> None:
+    hook = added(hooks, database)
+    events.add([event(hook, "1"), event(hook, "2")])
+    events.failed(events.due()[0], "it answered 500", None)
+    assert bodies(events) == ['{"key": "2"}']
+    assert hooks.all()[0].given_up == 1
+
+
+def test_a_postponed_event_counts_no_attempt(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    events.add([event(added(hooks, database), "1")])
+    events.postponed(events.due()[0], "no key", 60.0)
+    assert events.due() == []
+    clock.now += 60
+    (again,) = events.due()
+    assert (again.attempts, again.tried_at) == (0, None)
+    assert hooks.all()[0].failure == "no key"
+
+
+def test_a_disabled_hook_gets_nothing_more(
+    database: Database, hooks: Hooks, events: HookEvents
+) -> None:
+    hook = added(hooks, database)
+    events.add([event(hook, "1")])
+    events.disable(hook, "gone")
+    assert events.due() == []
+    assert hooks.all()[0].disabled == "gone" and hooks.wanted() == {}
+
+
+def test_a_clock_that_was_set_back_does_not_make_events_wait_for_ever(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    clock.now += 400 * DAY_MS / 1000
+    events.add([event(added(hooks, database), "1")])
+    clock.now -= 400 * DAY_MS / 1000
+    assert len(events.due()) == 1
+
+
+def test_hooks_that_answer_come_before_those_that_fail(
+    database: Database, hooks: Hooks, events: HookEvents
+) -> None:
+    failing, other = added(hooks, database), added(hooks, database)
+    events.add([event(failing, "1", "a"), event(failing, "2", "b"), event(other, "3")])
+    events.failed(events.due()[0], "it answered 500", 5.0)
+    assert [one.hook for one in events.due()] == [other, failing]
+
+
+def test_of_too_many_waiting_events_the_oldest_is_given_up(
+    database: Database, hooks: Hooks, events: HookEvents, caplog: pytest.LogCaptureFixture
+) -> None:
+    hook = added(hooks, database)
+    events.add(event(hook, str(n)) for n in range(limits.HOOK_WAITING))
+    assert hooks.all()[0].waiting == limits.HOOK_WAITING
+    with caplog.at_level(logging.WARNING):
+        events.add([event(hook, "last")])
+    (shown,) = hooks.all()
+    assert (shown.waiting, shown.given_up) == (limits.HOOK_WAITING, 1)
+    assert bodies(events) == ['{"key": "1"}']
+    assert "too many events wait" in caplog.text
+
+
+def test_settled_events_are_forgotten_after_a_month_and_hold_no_body_before(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    events.add([event(added(hooks, database), "1")])
+    events.delivered(events.due()[0])
+    ((body,),) = database.rows("SELECT body FROM hook_events")
+    assert body == ""
+    clock.now += REMEMBERED_DAYS * 86_400
+    events.forget_old()
+    assert len(database.rows("SELECT * FROM hook_events")) == 1
+    clock.now += 1
+    events.forget_old()
+    assert database.rows("SELECT * FROM hook_events") == []
+
+
+def job(n: int, now_ms: int, project: str = "shop") -> Job:
+    return Job(
+        id=f"job_{n}",
+        project=project,
+        api_key=None,
+        created_at=now_ms,
+        expires_at=now_ms + DAY_MS,
+        rows=3,
+    )
+
+
+@pytest.mark.parametrize("status", ["done", "cancelled", "expired", "failed"])
+def test_a_job_that_ended_in_any_way_is_found_until_it_is_told(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock, status: str
+) -> None:
+    hook = added(hooks, database)
+    jobs = Jobs(database, clock)
+    for n in (1, 2):
+        jobs.add(job(n, 1_000_000))
+    assert events.ended_jobs() == []
+    clock.now += 1
+    jobs.end("job_1", JobStatus(status))
+    (ended,) = events.ended_jobs()
+    assert (ended.hook, ended.id, ended.status, ended.rows) == (hook, "job_1", status, 3)
+    events.add([event(hook, "batch.done job_1")])
+    assert events.ended_jobs() == []
+
+
+def test_jobs_of_before_of_others_and_for_other_hooks_are_not_told(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    jobs = Jobs(database, clock)
+    jobs.add(job(1, 1_000_000))
+    jobs.end("job_1", JobStatus.DONE)
+    clock.now += 1
+    added(hooks, database, HookKind.DRIFT)
+    added(hooks, database, HookKind.BATCH_DONE)
+    jobs.add(job(2, 1_001_000, "bank"))
+    jobs.end("job_2", JobStatus.DONE)
+    assert events.ended_jobs() == []
