@@ -62,6 +62,7 @@ class Deliveries:
         self._lock = threading.Lock()
         self._under_way: dict[int, tuple[int, Future[None]]] = {}
         self._rests_until = 0.0
+        self._ended = threading.Event()
 
     def start(self) -> None:
         """Send what is due, as far as there are threads. Raises `StorageError`."""
@@ -79,6 +80,11 @@ class Deliveries:
     def _has_room(self, hook: int) -> bool:
         of_hook = sum(one == hook for one, _ in self._under_way.values())
         return len(self._under_way) < THREADS and of_hook < OF_A_HOOK
+
+    def rest(self, seconds: float) -> None:
+        """Wait until one of those under way has ended, so long at most."""
+        self._ended.wait(seconds)
+        self._ended.clear()
 
     def wait(self, seconds: float) -> None:
         """Wait for what is under way, so long at most."""
@@ -103,6 +109,7 @@ class Deliveries:
         finally:
             with self._lock:
                 self._under_way.pop(event.seq, None)
+            self._ended.set()
 
     def _deliver(self, event: DueEvent) -> None:
         opened = self._hooks.opened(event.hook)

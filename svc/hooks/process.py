@@ -27,7 +27,8 @@ from svc.store import (
     Weeks,
 )
 
-# The pauses between two looks at what is due, at what a few rows tell, and at reports, in seconds.
+# The longest pauses between two looks at what is due, at what a few rows tell, and at reports, in
+# seconds.
 TICK_S = 0.25
 LOOK_EVERY_S = 2.0
 CLOSE_LOOK_EVERY_S = 60.0
@@ -76,7 +77,7 @@ class _Desk:
                 except StorageError as error:
                     log.error("hooks wait: %s", error.message)
                     stop.wait(LOOK_EVERY_S)
-                stop.wait(TICK_S)
+                self._deliveries.rest(TICK_S)
         finally:
             self._deliveries.close(LAST_S)
 

@@ -1,0 +1,102 @@
+"""`svc hook`: hooks are added, shown and removed, and lead to no private address by accident."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from svc import limits
+from svc.cli.main import main
+
+KEYED = {"SVC_MASTER_KEY": "correct horse"}
+OWN = "http://127.0.0.1:9/hooks/rosebud?token=rosebud"
+
+
+def svc(db: Path, *arguments: str, **environment: str | None) -> Result:
+    runner = CliRunner(env={**KEYED, **environment})
+    return runner.invoke(main, ["hook", *arguments, "--db", str(db)])
+
+
+def added(db: Path, *arguments: str) -> str:
+    said = svc(db, "add", OWN, "--project", "shop", "--allow-private", *arguments)
+    assert said.exit_code == 0, said.stderr
+    return said.stdout
+
+
+def test_a_hook_is_added_shown_and_removed(tmp_path: Path) -> None:
+    db = tmp_path / "svc.db"
+    said = added(db)
+    assert re.fullmatch(r"id:     hook_[0-9a-f]{12}\nsecret: whsec_[\w+/]{43}=\n", said)
+    hook_id = said.split()[1]
+    row = svc(db, "list").stdout.splitlines()[-1].split()
+    assert row == [hook_id, "shop", "http://127.0.0.1:9/…", "0", "0", "-", "active", "all"]
+    assert svc(db, "remove", hook_id).stdout == f"{hook_id} is removed\n"
+    assert svc(db, "remove", hook_id).exit_code == 1
+    assert hook_id not in svc(db, "list").stdout
+
+
+def test_kinds_can_be_chosen(tmp_path: Path) -> None:
+    db = tmp_path / "svc.db"
+    added(db, "--event", "drift", "--event", "batch.done")
+    (shown,) = json.loads(svc(db, "list", "--json").stdout)
+    assert shown["kinds"] == ["batch.done", "drift"]
+    assert "batch.done, drift" in svc(db, "list").stdout
+    assert svc(db, "add", OWN, "--project", "shop", "--event", "rain").exit_code == 2
+
+
+def test_neither_secret_nor_path_is_shown_again(tmp_path: Path) -> None:
+    db = tmp_path / "svc.db"
+    secret = added(db).split()[-1]
+    shown = svc(db, "list").output + svc(db, "list", "--json").output
+    assert "rosebud" not in shown and secret not in shown
+
+
+@pytest.mark.parametrize(
+    "url", [OWN, "http://localhost/", "https://10.0.0.1/", "https://169.254.169.254/rosebud"]
+)
+def test_a_private_address_has_to_be_allowed(tmp_path: Path, url: str) -> None:
+    said = svc(tmp_path / "svc.db", "add", url, "--project", "shop")
+    assert said.exit_code == 1
+    assert "--allow-private" in said.stderr and "rosebud" not in said.stderr
+    assert not (tmp_path / "svc.db").exists()
+
+
+@pytest.mark.parametrize("url", ["example.com", "ftp://example.com/", "https://a:b@example.com/"])
+def test_what_is_no_url_for_a_hook_is_refused(tmp_path: Path, url: str) -> None:
+    said = svc(tmp_path / "svc.db", "add", url, "--project", "shop", "--allow-private")
+    assert said.exit_code == 1 and "the URL" in said.stderr
+
+
+def test_plain_http_to_another_machine_is_warned_about(tmp_path: Path) -> None:
+    db = tmp_path / "svc.db"
+    said = svc(db, "add", "http://10.0.0.1/", "--project", "shop", "--allow-private")
+    assert said.exit_code == 0 and "can read what is sent" in said.stderr
+    said = svc(db, "add", OWN, "--project", "shop", "--allow-private")
+    assert "can read what is sent" not in said.stderr
+
+
+def test_adding_needs_the_master_key(tmp_path: Path) -> None:
+    db = tmp_path / "svc.db"
+    arguments = ("add", OWN, "--project", "shop", "--allow-private")
+    said = svc(db, *arguments, SVC_MASTER_KEY=None)
+    assert said.exit_code == 1 and "SVC_MASTER_KEY is not set" in said.stderr
+    added(db)
+    said = svc(db, *arguments, SVC_MASTER_KEY="another horse")
+    assert said.exit_code == 1 and "not the one" in said.stderr
+
+
+def test_a_project_is_named_as_everywhere(tmp_path: Path) -> None:
+    said = svc(tmp_path / "svc.db", "add", OWN, "--project", " ", "--allow-private")
+    assert said.exit_code == 1 and "--project" in said.stderr
+
+
+def test_a_project_has_so_many_hooks_at_most(tmp_path: Path) -> None:
+    db = tmp_path / "svc.db"
+    for _ in range(limits.HOOKS):
+        added(db)
+    said = svc(db, "add", OWN, "--project", "shop", "--allow-private")
+    assert said.exit_code == 1 and "20 hooks" in said.stderr
