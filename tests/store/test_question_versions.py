@@ -24,3 +24,18 @@ def test_the_most_recent_wording_of_a_key_is_found(database: Database) -> None:
 def test_what_was_never_asked_has_no_wording(database: Database) -> None:
     assert QuestionVersions(database).latest("default", "topic") is None
     assert QuestionVersions(database).get(7) is None
+
+
+def test_questions_are_found_by_when_they_were_asked_last(database: Database) -> None:
+    now = [1_000.0]
+    decisions, wordings = Decisions(database, lambda: now[0]), QuestionVersions(database)
+    decisions.add(record(asked("old", "Old?")))
+    now[0] += 100
+    decisions.add(record(asked("topic"), asked("team", "Who?")))
+    decisions.add(record(asked("topic"), project="other"))
+    found = wordings.recent("default", 1_050_000, 10)
+    assert set(found) == {"topic", "team"}
+    latest = wordings.latest("default", "topic")
+    assert latest is not None and found["topic"] == latest.question_id
+    assert len(wordings.recent("default", 0, 10)) == 3
+    assert len(wordings.recent("default", 0, 2)) == 2

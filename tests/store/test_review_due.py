@@ -1,0 +1,76 @@
+"""A question is due while decisions wait for reviewers."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc.store.database import Database
+from svc.store.review_due import ReviewDue
+from tests.store.records import record
+from tests.store.test_review import LEASE, SIZES, TOPIC, Office
+
+# After every time that a decision notes.
+LATER = 2**45
+
+
+class Due(Office):
+    """An office whose queue is looked at from outside."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._due = ReviewDue(database, lambda: self.now / 1000)
+
+    def looks(self) -> None:
+        """The queue looks for decisions, and finds that it has them all."""
+        look = self.queue.look(self.wording, LATER)
+        assert look is not None
+        self.queue.enter(self.wording, look, [], SIZES, LATER)
+
+    @property
+    def questions(self) -> list[str]:
+        return self._due.questions("default")
+
+
+@pytest.fixture
+def office(database: Database) -> Due:
+    return Due(database)
+
+
+def test_a_question_that_nobody_has_reviewed_is_not_due(office: Due) -> None:
+    office.decisions.add(record(TOPIC))
+    assert office.questions == []
+
+
+def test_it_is_due_while_decisions_wait_and_not_in_the_hands_of_a_reviewer(office: Due) -> None:
+    decided = office.decide(0.1, 0.2)
+    office.looks()
+    assert office.questions == ["topic"]
+    assert sorted(office.take("ann", 2)) == sorted(decided)
+    assert office.questions == []
+    for one in decided:
+        office.label(one)
+    assert office.questions == []
+
+
+def test_what_was_not_labelled_in_time_is_due_again(office: Due) -> None:
+    office.decide(0.1)
+    office.looks()
+    office.take("ann")
+    office.now += LEASE
+    assert office.questions == ["topic"]
+
+
+def test_what_somebody_gave_back_is_not_due(office: Due) -> None:
+    (one,) = office.decide(0.1)
+    office.looks()
+    office.take("ann")
+    office.skip(one, "ann")
+    assert office.questions == []
+
+
+def test_decisions_that_came_after_the_last_look_are_due(office: Due) -> None:
+    office.decide(0.1)
+    office.take("ann")
+    assert office.questions == ["topic"]
+    office.looks()
+    assert office.questions == []
