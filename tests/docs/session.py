@@ -28,6 +28,8 @@ _LAST = {
     "dec_…": re.compile(r"\bdec_[0-9A-Z]{26}\b"),
     "job_…": re.compile(r"\bjob_[0-9a-f]{24}\b"),
     "key_…": re.compile(r"\bkey_[0-9a-z]{8,}\b"),
+    "hook_…": re.compile(r"\bhook_[0-9a-f]{12}\b"),
+    "whsec_…": re.compile(r"\bwhsec_[\w+/]{43}="),
     "svc_…": re.compile(r"\bsvc_[\w-]{40,}"),
 }
 # What differs from run to run, in text and in JSON.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from svc.hooks import signing
 
+PAGE = Path(__file__).parents[2] / "docs" / "hooks.md"
 BODY = '{"type":"drift","data":{"question":"Größe"}}'
 
 
@@ -36,3 +40,23 @@ def test_a_replay_of_an_hour_ago_is_refused() -> None:
     headers = signing.headers(secret, "evt_1", BODY, int(time.time()) - 3_600)
     with pytest.raises(WebhookVerificationError, match="old"):
         Webhook(secret).verify(BODY, headers)
+
+
+def test_what_the_page_shows_for_receivers_takes_and_refuses_the_same() -> None:
+    shown: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
+        exec(block, shown)
+    secret = signing.new_secret()
+    now = int(time.time())
+    for check in (shown["checked"], shown["event_of"]):
+        headers = signing.headers(secret, "evt_1", BODY, now)
+        assert check(secret, headers, BODY.encode())["type"] == "drift"
+        refused = [
+            (signing.new_secret(), headers, BODY.encode()),
+            (secret, headers, BODY.encode() + b" "),
+            (secret, {**headers, "webhook-id": "evt_2"}, BODY.encode()),
+            (secret, signing.headers(secret, "evt_1", BODY, now - 3_600), BODY.encode()),
+        ]
+        for arguments in refused:
+            with pytest.raises((ValueError, WebhookVerificationError)):
+                check(*arguments)
