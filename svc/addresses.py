@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from collections.abc import Callable
 from functools import lru_cache
 
 # Addresses of IPv6 that stand for one of IPv4 (RFC 6052, section 2.1), and those that are given to
@@ -31,8 +32,20 @@ def is_loopback(address: str) -> bool:
     return (mapped or parsed).is_loopback
 
 
-def is_public(address: str) -> bool:
-    """Whether the IP address is one of the internet, and not of this machine.
+def is_own(address: str) -> bool:
+    """Whether an interface of this machine has the IP address."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect((address, _ANY_PORT))
+        except OSError:
+            # There is no way from here to it.
+            return False
+        return bool(asked.getsockname()[0] == address)
+
+
+def is_public(address: str, own: Callable[[str], bool] = is_own) -> bool:
+    """Whether the IP address is one of the internet, and not this machine's `own`.
 
     Of an IPv6 address that stands for one of IPv4, the latter is looked at.
     """
@@ -45,19 +58,7 @@ def is_public(address: str) -> bool:
         if inner is None and parsed not in _UNICAST:
             return False
         parsed = inner or parsed
-    return parsed.is_global and not parsed.is_multicast and not is_own(address)
-
-
-def is_own(address: str) -> bool:
-    """Whether an interface of this machine has the IP address."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as asked:
-        try:
-            asked.connect((address, _ANY_PORT))
-        except OSError:
-            # There is no way from here to it.
-            return False
-        return bool(asked.getsockname()[0] == address)
+    return parsed.is_global and not parsed.is_multicast and not own(str(parsed))
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

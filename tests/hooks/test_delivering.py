@@ -157,6 +157,17 @@ def test_a_hook_that_hangs_does_not_hold_up_others(world: World, desks: list[Des
     assert desk.sent.posts[-1][0].host == "other.example"
 
 
+def test_what_is_under_way_is_not_sent_a_second_time(world: World, desks: list[Desk]) -> None:
+    desk = desk_of(desks, world)
+    world.happens(world.add(), "1")
+    desk.sent.go.clear()
+    for _ in range(3):
+        desk.deliveries.start()
+    desk.sent.go.set()
+    desk.deliveries.wait(WAIT_S)
+    assert len(desk.sent.posts) == 1
+
+
 def test_without_the_master_key_events_wait_and_count_no_attempt(
     world: World, desks: list[Desk]
 ) -> None:

@@ -262,6 +262,16 @@ def test_a_promise_that_is_not_kept_any_more_is_told_once(watched: Watched) -> N
     assert len(watched.told(60.0)) == 1
 
 
+def test_a_promise_stays_broken_until_it_is_made_anew(watched: Watched) -> None:
+    watched.reports.promised = {"team": threshold(0.7)}
+    assert watched.told() == []
+    watched.reports.promised = {"team": threshold(None)}
+    for _ in range(5):
+        watched.told(2 * HOUR_S)
+    watched.world.add()
+    assert [one["type"] for one in watched.told()] == ["promise.broken"]
+
+
 def test_a_fall_of_accuracy_breaks_a_promise_that_nobody_had_seen(watched: Watched) -> None:
     watched.reports.promised = {"team": threshold(None, since=20)}
     assert len(watched.told()) == 1

@@ -57,6 +57,11 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
     assert is_public(address)
 
 
+@pytest.mark.parametrize("address", [PUBLIC, f"::ffff:{PUBLIC}", "64:ff9b::5db8:d70e"])
+def test_a_public_address_that_this_machine_has_is_its_own(address: str) -> None:
+    assert not is_public(address, own=lambda one: one == PUBLIC)
+
+
 def test_an_address_of_an_interface_is_this_machines_own() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.connect(("127.0.0.1", 9))

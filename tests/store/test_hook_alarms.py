@@ -78,6 +78,16 @@ def test_what_comes_again_within_the_hour_is_the_same(world: World) -> None:
     assert len(world.told) == 1
 
 
+def test_what_stopped_for_a_moment_goes_on_after_the_hour_as_the_same(world: World) -> None:
+    world.add_hook()
+    for does in (True, False, True):
+        world.drifts(does)
+        world.now += 60
+    world.now += HOUR_S
+    world.drifts()
+    assert len(world.told) == 1
+
+
 def test_what_ended_within_the_hour_and_comes_again_after_it_is_another(world: World) -> None:
     world.add_hook()
     world.drifts()
