@@ -16,6 +16,7 @@ from svc.jsontext import JsonObject
 from svc.learning import Reporter
 from svc.store import (
     NANO,
+    PROMISE_KEPT,
     AlarmPlace,
     Budgets,
     HookAlarms,
@@ -39,10 +40,6 @@ DAY_MS = 86_400_000
 
 # A question with fewer labels has no promise.
 LEAST_LABELS = 30
-
-# Notes that a promise was made. No hook is told of it; without it, it would not be known later
-# that there had been one.
-_KEPT = "promise.kept"
 
 _Found = Mapping[AlarmPlace, JsonObject]
 
@@ -78,7 +75,6 @@ class Noticing:
             if HookKind.REVIEW_DUE in kinds:
                 found[HookKind.REVIEW_DUE] = self._review(project)
             self._alarms.note(project, found)
-        self._alarms.tell()
 
     def look_closely(self) -> None:
         """What is told by reports: promises, and once a day drift. Raises `StorageError`."""
@@ -88,13 +84,20 @@ class Noticing:
             if HookKind.DRIFT in kinds:
                 self._look_for_drift(project)
 
+    def tell(self) -> None:
+        """Tell hooks that were added meanwhile of what lasts, once all looks that are due are over.
+
+        Raises `StorageError`.
+        """
+        self._alarms.tell()
+
     def _review(self, project: str) -> _Found:
         keys = self._due.questions(project)
         data = {"questions": keys[:NAMED]}
         return {AlarmPlace("review", "queue"): data} if keys else {}
 
     def _promises(self, project: str) -> dict[str, _Found]:
-        known = self._alarms.known(project, _KEPT)
+        known = self._alarms.known(project, PROMISE_KEPT)
         known |= self._alarms.known(project, HookKind.PROMISE_BROKEN)
         kept: dict[AlarmPlace, JsonObject] = {}
         broken: dict[AlarmPlace, JsonObject] = {}
@@ -106,7 +109,7 @@ class Noticing:
                     broken[place] = {"question": key, **_figures(row)}
                 elif row["min_confidence"] is not None:
                     kept[place] = {}
-        return {_KEPT: kept, HookKind.PROMISE_BROKEN: broken}
+        return {PROMISE_KEPT: kept, HookKind.PROMISE_BROKEN: broken}
 
     def _thresholds(self, project: str, key: str) -> list[JsonObject]:
         try:

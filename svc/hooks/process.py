@@ -85,9 +85,10 @@ class _Desk:
         now = time.monotonic()
         if now >= self._look_at:
             self._noticing.look()
+            if now >= self._look_closely_at:
+                self._look_closely_at = now + CLOSE_LOOK_EVERY_S
+                self._noticing.look_closely()
+                self._events.forget_old()
+            self._noticing.tell()
             self._look_at = now + LOOK_EVERY_S
         self._deliveries.start()
-        if now >= self._look_closely_at:
-            self._look_closely_at = now + CLOSE_LOOK_EVERY_S
-            self._noticing.look_closely()
-            self._events.forget_old()

@@ -51,7 +51,7 @@ from svc.store.forgetting import Forgetting, Forgotten, Subject
 from svc.store.hook_alarms import Alarm, HookAlarms
 from svc.store.hook_alarms import Place as AlarmPlace
 from svc.store.hook_events import DueEvent, EndedJob, HookEvents, NewEvent
-from svc.store.hooks import Hook, HookKind, Hooks, OpenedHook
+from svc.store.hooks import PROMISE_KEPT, Hook, HookKind, Hooks, OpenedHook
 from svc.store.job_results import RowResult
 from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, new_id
 from svc.store.judgements import Judgement, Judgements
@@ -91,6 +91,7 @@ __all__ = [
     "NANO",
     "OTHERS",
     "PREFIX",
+    "PROMISE_KEPT",
     "REMEMBERED_S",
     "TOGETHER",
     "Account",

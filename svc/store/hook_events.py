@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from svc import limits
 from svc.store.database import Database
+from svc.store.hooks import forget_unwanted
 from svc.store.jobs import DAY_MS
 
 # What the id of an event begins with, and how many random bytes follow.
@@ -187,9 +188,12 @@ class HookEvents:
 
     def disable(self, hook: int, reason: str) -> None:
         """Send nothing more to the hook in this row. Raises `StorageError`."""
-        self._database.write(
-            lambda connection: connection.execute(_DISABLE, (reason, hook)).rowcount
-        )
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute(_DISABLE, (reason, hook))
+            forget_unwanted(connection)
+
+        self._database.write(write)
 
     def ended_jobs(self) -> list[EndedJob]:
         """Jobs that ended after a hook was added which was not told, oldest first.

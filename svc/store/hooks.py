@@ -38,6 +38,11 @@ class HookKind(StrEnum):
     REVIEW_DUE = "review.due"
 
 
+# Notes that a promise was made. No hook is told of it; without it, it would not be known later
+# that there had been one.
+PROMISE_KEPT = "promise.kept"
+
+
 @dataclass(frozen=True, slots=True)
 class Hook:
     """A hook without its secret; times are in unix milliseconds.
@@ -84,11 +89,13 @@ _REMOVE = "DELETE FROM hooks WHERE id = ?"
 _ANY_SEALED = "SELECT sealed FROM hooks LIMIT 1"
 _SEALED = "SELECT sealed, allow_private FROM hooks WHERE seq = ?"
 _WANTED = "SELECT DISTINCT project, kinds FROM hooks WHERE disabled IS NULL"
-# What lasts is looked at anew once a project gets its first hook again.
-_FORGET_PROJECTS = tuple(
-    f"DELETE FROM {table} WHERE project NOT IN (SELECT project FROM hooks)"
-    for table in ("hook_alarms", "hook_looks")
+# What no hook is told of is not looked at, so that nobody would notice its end.
+_FORGET_UNWANTED = f"""
+DELETE FROM hook_alarms WHERE NOT EXISTS (
+    SELECT 1 FROM hooks WHERE hooks.project = hook_alarms.project AND disabled IS NULL
+    AND instr(kinds, '"' || iif(kind = '{PROMISE_KEPT}', '{HookKind.PROMISE_BROKEN}', kind) || '"')
 )
+"""
 
 
 class Hooks:
@@ -149,8 +156,7 @@ class Hooks:
 
         def delete(connection: sqlite3.Connection) -> bool:
             removed = connection.execute(_REMOVE, (hook_id,)).rowcount == 1
-            for statement in _FORGET_PROJECTS:
-                connection.execute(statement)
+            forget_unwanted(connection)
             return removed
 
         return self._database.write(delete)
@@ -181,6 +187,11 @@ class Hooks:
             return None
         url, secret = json.loads(text)
         return OpenedHook(url, secret, bool(row["allow_private"]))
+
+
+def forget_unwanted(connection: sqlite3.Connection) -> None:
+    """Forget what lasts where no hook is told of it any more, inside a transaction."""
+    connection.execute(_FORGET_UNWANTED)
 
 
 def _salt_and_other(connection: sqlite3.Connection) -> tuple[bytes, bytes | None]:

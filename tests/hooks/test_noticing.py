@@ -84,6 +84,7 @@ class Watched:
         before = len(self._bodies())
         self.noticing.look()
         self.noticing.look_closely()
+        self.noticing.tell()
         return list(map(json.loads, self._bodies()[before:]))
 
     def _bodies(self) -> list[str]:
@@ -303,6 +304,17 @@ def test_drift_that_ended_and_comes_again_is_told_again(watched: Watched) -> Non
     for alarm, count in ((True, 1), (False, 0), (True, 1), (True, 0)):
         watched.reports.tests = {"team": [week("2026-W47", False, alarm)]}
         assert len(watched.told(DAY_S)) == count
+
+
+def test_what_nobody_was_told_of_meanwhile_is_looked_at_before_it_is_told(world: World) -> None:
+    watched = Watched(world)
+    watched.reports.tests = {"team": [week("2026-W47", False, True)]}
+    assert len(watched.told()) == 1
+    world.events.disable(watched.hook, "gone")
+    world.now += 10 * DAY_S
+    watched.reports.tests = {"team": [week("2026-W49", False, False)]}
+    world.add()
+    assert watched.told() == []
 
 
 def test_a_hook_hears_of_what_it_was_added_for(world: World) -> None:

@@ -56,6 +56,7 @@ class Shop:
         """The events of one more look."""
         self._noticing.look()
         self._noticing.look_closely()
+        self._noticing.tell()
         rows = self.world.database.rows("SELECT body FROM hook_events WHERE settled_at IS NULL")
         for event in self.world.events.due():
             self.world.events.delivered(event)

@@ -11,7 +11,7 @@ import pytest
 from svc.store.database import Database
 from svc.store.hook_alarms import SAME_FOR_MS, Alarm, HookAlarms, Place
 from svc.store.hook_events import HookEvents
-from svc.store.hooks import HookKind, Hooks, OpenedHook
+from svc.store.hooks import PROMISE_KEPT, HookKind, Hooks, OpenedHook
 
 HOUR_S = SAME_FOR_MS / 1000
 PLACE = Place("question team", "drift 1")
@@ -168,10 +168,13 @@ def test_without_a_change_nothing_is_written(world: World, path: Path) -> None:
         assert version() != before
 
 
-def test_what_went_on_is_forgotten_with_the_last_hook_of_the_project(world: World) -> None:
-    world.add_hook()
+def test_what_went_on_is_forgotten_once_no_hook_is_told_of_it(world: World) -> None:
+    world.add_hook(HookKind.DRIFT, HookKind.PROMISE_BROKEN)
+    world.add_hook(HookKind.PROMISE_BROKEN)
     world.drifts()
-    world.alarms.note("shop", {}, "2026-11-23")
+    world.alarms.note("shop", {PROMISE_KEPT: {PLACE: {}}})
     world.hooks.remove(world.hooks.all()[0].id)
     assert world.alarms.known("shop", HookKind.DRIFT) == set()
-    assert not world.alarms.looked("shop", "2026-11-23")
+    assert world.alarms.known("shop", PROMISE_KEPT) == {PLACE}
+    world.hooks.remove(world.hooks.all()[0].id)
+    assert world.alarms.known("shop", PROMISE_KEPT) == set()
