@@ -32,7 +32,7 @@ NAME = "svc-jobs"
 SWEEP = "svc-sweep"
 HOOKS = "svc-hooks"
 
-# How much less of a busy processor jobs and hooks get than requests do; see nice(2).
+# How much less of a busy processor jobs get than requests do; see nice(2).
 NICENESS = 10
 
 # The pause between two looks at the process that runs jobs, and the longest between two at the
@@ -235,8 +235,8 @@ class _Kept:
     def _do(self) -> None:
         self._pulse.beat()
         stopping = _stop_signal()
-        # Who waits for the sweep's transactions must not wait for the processor as well.
-        if self._name != SWEEP:
+        # Who waits for transactions of the others must not wait for the processor as well.
+        if self._name == NAME:
             with contextlib.suppress(OSError):
                 os.nice(NICENESS)
         self._run(stopping)
