@@ -1,8 +1,18 @@
+import unicodedata
+
 import pytest
 
 from svc.providers.bodies import ChatCall
 from svc.providers.protocol import DecisionCall
-from svc.providers.redaction import MESSAGE_CHARS, REMOVED, UNREAD, Allowance, Redactor, _normal
+from svc.providers.redaction import (
+    MESSAGE_CHARS,
+    PLAIN_LETTERS,
+    REMOVED,
+    UNREAD,
+    Allowance,
+    Redactor,
+    _normal,
+)
 from svc.questions.kit.base import PlainQuestion
 
 
@@ -144,6 +154,14 @@ def test_many_long_calls_that_fail_at_once_are_not_all_looked_through() -> None:
 def test_letters_are_looked_at_one_by_one(letters: str) -> None:
     """Python takes seconds to sort accents, and makes eighteen letters of some."""
     assert _normal(letters) == letters
+
+
+def test_every_letter_that_stands_for_few_others_is_made_plain() -> None:
+    korean = range(0xAC00, 0xD7A4)
+    for code in range(0x110000):
+        plain = unicodedata.normalize("NFKD", chr(code))
+        kept = len(plain) > PLAIN_LETTERS or code in korean
+        assert _normal(chr(code)) == (chr(code) if kept else plain)
 
 
 def test_messages_leave_room_for_the_few_words_that_calls_depend_on() -> None:
