@@ -197,8 +197,8 @@ class Challenger:
 class ChallengerAnswer:
     """What a challenger answered to the question of a decision that has an id.
 
-    `p` is the raw reading and `fields` what the caller would read; both are None where there is the
-    code of an `error`.
+    `p` is the raw reading, `fields` what the caller would read, and `answered_by` names the model
+    and the mode; all are None where there is the code of an `error`.
     """
 
     challenger: int
@@ -208,3 +208,4 @@ class ChallengerAnswer:
     cost_usd: float = 0.0
     latency_ms: float = 0.0
     error: str | None = None
+    answered_by: str | None = None

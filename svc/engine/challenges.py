@@ -218,4 +218,5 @@ def _answer(task: Task, decision: Decision) -> ChallengerAnswer:
         dict(kept.answers[key].fields),
         kept.cost_usd,
         kept.latency_ms,
+        answered_by=asked.reading["by"],
     )

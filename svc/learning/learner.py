@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from svc import limits
 from svc.errors import NotFound
-from svc.learning import bulk, councils, fits
+from svc.learning import bulk, challenged, councils, fits
 from svc.learning.checking import Checks
 from svc.learning.labelled import labelled, sampling_weights
 from svc.learning.scheduler import Scheduler
@@ -143,7 +143,14 @@ class Learner:
         weights = sampling_weights(data.chance, data.relative)
         pools = councils.fitted(data, question, weights)
         rows = labelled(data, question, pools)
-        calibrator = rows.fits(again=fits.parsed(state.calibrator).pooled.calibrator is not None)
+        again = fits.parsed(state.calibrator).pooled.calibrator is not None
+        calibrator = rows.fits(again)
+        found = self._labels.of_challengers(
+            project_question[0], state.question_id, limits.LABELS_READ
+        )
+        if found:
+            both = labelled(challenged.joined(data, found, question), question, pools)
+            calibrator = challenged.with_challengers(calibrator, both.fits(again), found)
         changed_at = rows.changed_at(data.created_at)
         self._labels.keep(
             project_question,

@@ -59,6 +59,7 @@ from svc.store.kept_answers import KeptAnswer, KeptAnswers
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.label_records import (
     CalibrationState,
+    ChallengerLabel,
     GivenLabel,
     Members,
     NewerLabels,
@@ -108,6 +109,7 @@ __all__ = [
     "By",
     "CalibrationState",
     "CallBudget",
+    "ChallengerLabel",
     "ChallengerRecord",
     "ChallengerState",
     "ChallengerThere",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from svc import jsontext
 from svc.records import Challenger, ChallengerAnswer
@@ -87,8 +88,8 @@ _RETIRE = (
 _PROMOTE = "UPDATE challengers SET state = 'promoted', promoted_at = ? WHERE id = ?"
 _ANSWER = (
     "INSERT INTO challenger_answers "
-    "(challenger, decision_seq, p, answer, cost_usd, latency_ms, error) "
-    "SELECT challengers.id, seq, ?, ?, ?, ?, ? FROM challengers JOIN decisions "
+    "(challenger, decision_seq, p, answer, cost_usd, latency_ms, error, answered_by) "
+    "SELECT challengers.id, seq, ?, ?, ?, ?, ?, ? FROM challengers JOIN decisions "
     "WHERE challengers.id = ? AND decisions.id = ? ON CONFLICT DO NOTHING"
 )
 _COUNT = "UPDATE challengers SET dropped = dropped + ?, refused = refused + ? WHERE id = ?"
@@ -216,7 +217,8 @@ def _answer_each(
     connection: sqlite3.Connection, answers: Sequence[ChallengerAnswer]
 ) -> Sequence[None]:
     for one in answers:
-        said = (_json(one.p), _json(one.fields), one.cost_usd, one.latency_ms, one.error)
+        said: tuple[Any, ...] = (_json(one.p), _json(one.fields), one.cost_usd, one.latency_ms)
+        said += (one.error, one.answered_by)
         connection.execute(_ANSWER, (*said, one.challenger, ids.parse(one.decision_id)))
     return [None] * len(answers)
 

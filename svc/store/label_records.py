@@ -98,6 +98,25 @@ class TrainingData:
 
 
 @dataclass(frozen=True, slots=True)
+class ChallengerLabel:
+    """A label as it counts for a challenger that answered the same decision.
+
+    `p` is the raw reading as it was stored with the decision, `answer` and `label` are JSON. The
+    other fields are as in `TrainingData`.
+    """
+
+    p: str
+    answer: str
+    label: str
+    answered_by: str
+    sampled: str | None
+    chance: float | None
+    created_at: int | None
+    relative: float | None
+    decision: int
+
+
+@dataclass(frozen=True, slots=True)
 class GivenLabel:
     """A label as callers gave it for the question `key`; `label` is JSON, and a time may be None.
 

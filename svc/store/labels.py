@@ -14,6 +14,7 @@ from svc.store import judgements
 from svc.store.database import Database
 from svc.store.label_records import (
     CalibrationState,
+    ChallengerLabel,
     GivenLabel,
     Members,
     NewerLabels,
@@ -61,6 +62,17 @@ _RECENT = (
     f"SELECT p, truth, members, answered_by, sampled, chance, created_at, {_RELATIVE}, "
     "decision_seq FROM labels "
     "WHERE project = ? AND question_id = ? AND decision_seq >= ? ORDER BY id DESC LIMIT ?"
+)
+# Of another wording the labels of this one teach nothing, and of the same model and mode nothing
+# new.
+_OF_CHALLENGERS = (
+    "SELECT asked.p, asked.answer, label, asked.answered_by, sampled, chance, labels.created_at, "
+    f"{_RELATIVE}, labels.decision_seq "
+    "FROM (SELECT * FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?) "
+    "AS labels JOIN challenger_answers AS asked ON asked.decision_seq = labels.decision_seq "
+    "JOIN challengers ON challengers.id = asked.challenger AND challengers.key = labels.key "
+    "AND challengers.question_id = labels.question_id AND wording IS NULL "
+    "WHERE asked.answered_by <> labels.answered_by"
 )
 # The long columns of those labels alone whose worth is not stored, or depends on pools.
 _NEWER = (
@@ -170,6 +182,15 @@ class Labels:
         )
         further = [[row[name] for row in rows] for name in columns]
         return TrainingData(state, p, [row["truth"] for row in rows], members, *further)
+
+    def of_challengers(self, project: str, question_id: int, most: int) -> list[ChallengerLabel]:
+        """The `most` recent labels of a question as they count for its challengers, in any order.
+
+        Raises `StorageError`.
+        """
+        with self._database.read() as connection:
+            rows = connection.execute(_OF_CHALLENGERS, (project, question_id, most))
+            return [ChallengerLabel(*row) for row in rows]
 
     def newer(
         self,

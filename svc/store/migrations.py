@@ -371,6 +371,10 @@ CREATE TABLE hook_looks (
 ) WITHOUT ROWID;
 """
 
+# The model and the mode of a challenger's answer, by which labels teach it; NULL of answers from
+# before there was this column, and of those that failed.
+_CHALLENGERS_LEARN = "ALTER TABLE challenger_answers ADD COLUMN answered_by TEXT;"
+
 
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
@@ -382,6 +386,7 @@ def shipped() -> tuple[Migration, ...]:
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
+    added += [_CHALLENGERS_LEARN]
     return (schema, *added)
 
 

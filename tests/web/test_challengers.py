@@ -283,6 +283,25 @@ def test_a_forecast_is_of_the_project_of_the_key(start: Start) -> None:
     assert said == {None: [RIVAL], "other": ["@scripted/m"]}
 
 
+def test_labels_have_taught_the_model_that_is_promoted(start: Start) -> None:
+    app = start(Provider())
+    challenger = challenge(app)
+    # The rival always says dog, and is too sure of it.
+    for number in range(40):
+        answered = decide(app, state=f"animal {number}")
+        pairs_of(app, challenger, number + 1)
+        label = "dog" if number % 10 < 6 else "cat"
+        given = {"decision_id": answered["id"], "question": "animal", "label": label}
+        assert app.test_client().post("/v1/feedback", json=given).status_code == 200
+    by_name = decide(app, state="named", model=RIVAL)["answers"]["animal"]
+    Challengers(services_of(app).database).promote(challenger, 0)
+    promoted = decide(app, state="unnamed")
+    assert promoted["model"] == RIVAL
+    # The raw answer is surer than 0.99.
+    found = promoted["answers"]["animal"]["probabilities"]["dog"]
+    assert found == by_name["probabilities"]["dog"] == pytest.approx(0.6, abs=0.1)
+
+
 def test_a_promoted_model_that_may_not_see_strict_requests_gets_none(start: Start) -> None:
     app = start(
         Provider(),

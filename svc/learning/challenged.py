@@ -1,0 +1,46 @@
+"""What labels teach about challengers, which answered some of the labelled decisions too.
+
+A challenger's model has its own calibrator for the day on which it answers callers. What is in
+effect for them until then is fitted without any answer of a challenger.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from svc.learning.fits import Fits
+from svc.questions import Question
+from svc.store import ChallengerLabel, TrainingData
+
+
+def joined(
+    data: TrainingData, found: Sequence[ChallengerLabel], question: Question
+) -> TrainingData:
+    """The labels with those of challengers among them, by the time at which they were given."""
+    own = zip(
+        *(data.p, data.truth, data.members, data.answered_by, data.sampled),
+        *(data.chance, data.created_at, data.relative, data.decisions),
+        strict=True,
+    )
+    theirs = (
+        (
+            *(question.evidence(json.loads(one.p)), _truth(one, question), None, one.answered_by),
+            *(one.sampled, one.chance, one.created_at, one.relative, one.decision),
+        )
+        for one in found
+    )
+    rows = sorted([*own, *theirs], key=lambda row: row[6] or 0)
+    return TrainingData(data.state, *(list(column) for column in zip(*rows, strict=True)))
+
+
+def with_challengers(own: Fits, both: Fits, found: Sequence[ChallengerLabel]) -> Fits:
+    """The fits `own` to callers' answers, with those of challengers out of the fits to `both`."""
+    groups = {one.answered_by for one in found}
+    taught = {group: fitted for group, fitted in both.by_group.items() if group in groups}
+    return replace(own, by_group={**own.by_group, **taught})
+
+
+def _truth(one: ChallengerLabel, question: Question) -> int:
+    return question.truth(json.loads(one.label), json.loads(one.answer))
