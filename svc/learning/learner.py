@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 from svc import limits
 from svc.errors import NotFound
-from svc.learning import bulk, challenged, councils, fits
+from svc.learning import bulk, refit
 from svc.learning.checking import Checks
-from svc.learning.labelled import labelled, sampling_weights
 from svc.learning.scheduler import Scheduler
-from svc.questions import from_definition
 from svc.schemas import BulkFeedback, Feedback, LineError
 from svc.store import (
     CalibrationState,
@@ -139,28 +137,12 @@ class Learner:
             return state.calibrator is not None
         # A foreign key holds it.
         assert version is not None
-        question = from_definition(version.definition)
-        weights = sampling_weights(data.chance, data.relative)
-        pools = councils.fitted(data, question, weights)
-        rows = labelled(data, question, pools)
-        again = fits.parsed(state.calibrator).pooled.calibrator is not None
-        calibrator = rows.fits(again)
-        found = self._labels.of_challengers(
-            project_question[0], state.question_id, limits.LABELS_READ
-        )
-        if found:
-            both = labelled(challenged.joined(data, found, question), question, pools)
-            calibrator = challenged.with_challengers(calibrator, both.fits(again), found)
-        changed_at = rows.changed_at(data.created_at)
-        self._labels.keep(
-            project_question,
-            state.revision,
-            self._now_ms(),
-            calibrator.dumps(),
-            pools,
-            changed_at,
-        )
-        return calibrator.any
+        wanted = (project_question[0], state.question_id, limits.LABELS_READ)
+        of_challengers = self._labels.of_challengers(*wanted)
+        new = refit.learned(data, version.definition, of_challengers)
+        found = (new.fits.dumps(), new.pools, new.changed_at)
+        self._labels.keep(project_question, state.revision, self._now_ms(), *found)
+        return new.fits.any
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
