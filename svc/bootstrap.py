@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
 from svc import limits, telemetry
-from svc.deadline import Deadline
-from svc.engine.ask import Asker
+from svc.engine.assembly import (
+    Core,
+    SharedCalls,
+    Surroundings,
+    assemble,
+    assemble_replay,
+    warn_of_exposed_keys,
+)
 from svc.engine.batched import BatchPlanner
-from svc.engine.cache import DecisionCache
-from svc.engine.calls import CallPool, Calls
-from svc.engine.challenges import THREADS, Challenges, promoted_by
-from svc.engine.debias import BothOrders, DebiasMemory
-from svc.engine.decide import Engine, Journal
-from svc.engine.plans import ModelResult
-from svc.engine.replay import ReplayedCalls
-from svc.engine.setup import KeyOf, Know, Promoted, nobody_promoted
-from svc.engine.traced import TracedClient, TracedEngine
-from svc.flows import FlowPool, FlowsInTurn
+from svc.engine.beside import beside
+from svc.engine.challenges import Challenges, promoted_by
+from svc.engine.decide import Engine
+from svc.engine.setup import Know, Promoted, nobody_promoted
+from svc.engine.traced import TracedEngine
 from svc.learning import (
     Knowledge,
     Learner,
@@ -34,25 +35,11 @@ from svc.learning import (
 )
 from svc.metrics import Board, BudgetSeries, Metrics
 from svc.pins import PINS
-from svc.providers import (
-    Admission,
-    Client,
-    Provider,
-    ReplayClient,
-    Replies,
-    Router,
-    TraitMemory,
-    Traits,
-    build_catalog,
-    exposed_keys,
-)
+from svc.providers import Replies, Traits
 from svc.questions import Question
-from svc.ratelimit import Buckets, HalfOf, InTurn, Pauses
-from svc.records import Decision
-from svc.schemas import DecisionRequest
 from svc.settings import Settings
 from svc.sharing import Bell, FairLock, NamedLocks, WorkerLoads
-from svc.spending import PurseOf, Purses, Slices, nobody_pays
+from svc.spending import Purses, Slices
 from svc.store import (
     NANO,
     Activity,
@@ -84,25 +71,7 @@ from svc.usage import Usage, UsageBoard
 # How long the database has to take a write, where somebody asks whether it does.
 WRITE_CHECK_S = 1.0
 
-# How many groups of questions of a decision are asked at a time of a challenger.
-CALLS_AT_ONCE = 4
-
 log = logging.getLogger(__name__)
-
-
-class SharedCalls:
-    """What processes that ask models share; made before they are forked."""
-
-    def __init__(self) -> None:
-        self.buckets = Buckets()
-        self.pauses = Pauses()
-        self.traits = TraitMemory()
-
-    def close(self) -> None:
-        """Release it in this process."""
-        self.traits.close()
-        self.pauses.close()
-        self.buckets.close()
 
 
 class Shared(SharedCalls):
@@ -131,25 +100,6 @@ class Shared(SharedCalls):
         self.file.close()
         self.write_lock.close()
         super().close()
-
-
-@dataclass(frozen=True, slots=True)
-class Core:
-    """The parts that make decisions, in a server and in a command alike."""
-
-    catalog: Mapping[str, Provider]
-    client: Client
-    calls: Calls
-    flows: FlowPool
-    router: Router
-    asker: Asker
-    engine: Engine
-
-    def close(self) -> None:
-        """Stop in order: the client first, which cuts off the calls under way."""
-        self.client.close()
-        self.calls.close()
-        self.flows.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +161,12 @@ class Services:
 
     def replaying(self, replies: Replies, known: Mapping[str, Traits]) -> Core:
         """The engine that reads replies of models from `replies`, see `assemble_replay`."""
-        return assemble_replay(
-            self.settings,
-            replies,
-            known,
+        around = Surroundings(
             journal=self.decisions,
             salt=self.database.salt,
             knowledge=_with_room(ProjectSizes(self.database), Library(self.labels).knowledge),
         )
+        return assemble_replay(self.settings, replies, known, around)
 
     def close(self) -> None:
         """Stop in order: the calls under way, what waits for them, what they did not spend of
@@ -232,132 +180,6 @@ class Services:
         if self.traces is not None:
             self.traces.close()
         self.shared.close()
-
-
-def assemble(
-    settings: Settings,
-    shared: SharedCalls,
-    *,
-    take: Callable[[str, int], bool],
-    journal: Journal,
-    salt: bytes,
-    flow_threads: int,
-    call_threads: int,
-    usage: Usage | None = None,
-    knowledge: Know = nothing_known,
-    project_key: KeyOf = lambda _project: None,
-    purse_of: PurseOf = nobody_pays,
-    era: Callable[[str], str] = lambda _project: "",
-    promoted: Promoted = nobody_promoted,
-    gives_way: bool = False,
-    traced: bool = False,
-) -> Core:
-    """The engine and the parts it needs to ask models, for a server and for a command alike.
-
-    `take` counts a call against the daily limit, see `Admission`. The other arguments go to the
-    parts that have an argument of this name. Who `gives_way` leaves half of each provider's rate to
-    others. Where it is `traced`, decisions and calls go into the traces of their deadlines. Raises
-    `SettingsError` for settings that cannot be used.
-    """
-    catalog = build_catalog(settings)
-    for name, variable in exposed_keys(settings, catalog):
-        log.warning(
-            "the key of provider %s, from %s, goes to another machine over plain http, where "
-            "anybody on the way can read it: give it an https:// URL",
-            name,
-            variable,
-        )
-    client = Client(catalog, call_threads, traits=shared.traits)
-    slots = HalfOf(shared.buckets) if gives_way else shared.buckets
-    turns = None if gives_way else InTurn(shared.buckets)
-    gate = Admission(catalog, settings.daily_limit, take, slots, turns=turns)
-    asked = TracedClient(client) if traced else client
-    calls = CallPool(asked, gate, call_threads, paused=shared.pauses.note)
-    flows = FlowPool(flow_threads)
-    router = Router(catalog, settings.model, client.list_models)
-    cache: DecisionCache[ModelResult] = DecisionCache(
-        settings.cache_size, ModelResult.size, limits.CACHED_PROBABILITIES
-    )
-    asker = Asker(client, calls, cache, DebiasMemory(), usage, era)
-    latest = settings.latest_config
-    kind = TracedEngine if traced else Engine
-    engine = kind(
-        router, asker, flows, journal, salt, latest, knowledge, project_key, purse_of, promoted
-    )
-    return Core(catalog, client, calls, flows, router, asker, engine)
-
-
-def assemble_replay(
-    settings: Settings,
-    replies: Replies,
-    known: Mapping[str, Traits],
-    *,
-    journal: Journal,
-    salt: bytes,
-    knowledge: Know = nothing_known,
-) -> Core:
-    """The engine where replies of models come from `replies`, for decisions made in one thread.
-
-    It learns nothing from one decision to the next, and remembers none: made again, a decision
-    asks for the same replies. `known` are the traits of models, see `ReplayClient`. Raises
-    `SettingsError`.
-    """
-    catalog = build_catalog(settings)
-    client = ReplayClient(catalog, replies, known)
-    calls, flows = ReplayedCalls(client), FlowsInTurn()
-    router = Router(catalog, settings.model, client.list_models)
-    cache: DecisionCache[ModelResult] = DecisionCache(0)
-    asker = Asker(client, calls, cache, BothOrders())
-    engine = Engine(router, asker, flows, journal, salt, settings.latest_config, knowledge)
-    return Core(catalog, client, calls, flows, router, asker, engine)
-
-
-class _Beside:
-    """The engine that asks challengers: in threads and over connections of its own.
-
-    It stores nothing and remembers no answers, of which neither cost nor time would be known.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        shared: SharedCalls,
-        catalog: Mapping[str, Provider],
-        gate: Admission,
-        usage: Usage,
-        with_: tuple[bytes, Know, KeyOf, PurseOf],
-    ) -> None:
-        """The last are those that an `Engine` takes behind its journal."""
-        threads = THREADS * limits.CALLS_PER_REQUEST_THREAD * CALLS_AT_ONCE
-        client = Client(catalog, threads, traits=shared.traits)
-        calls, flows = CallPool(client, gate, threads), FlowPool(threads)
-        router = Router(catalog, settings.model, client.list_models)
-        cache: DecisionCache[ModelResult] = DecisionCache(0)
-        asker = Asker(client, calls, cache, DebiasMemory(), usage)
-        salt, knowledge, project_key, purse_of = with_
-        latest = settings.latest_config
-        engine = Engine(
-            router, asker, flows, _NoJournal(), salt, latest, knowledge, project_key, purse_of
-        )
-        self._core = Core(catalog, client, calls, flows, router, asker, engine)
-
-    def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision:
-        """A decision that is stored nowhere. Raises `ApiError`."""
-        return self._core.engine.decide(request, deadline, caller)
-
-    def cut(self) -> None:
-        """End the calls under way."""
-        self._core.close()
-
-
-class _NoJournal:
-    """Where decisions are not kept."""
-
-    def add(self, decision: Decision) -> str:
-        return ""
-
-    def add_failure(self, project: str, model: str) -> None:
-        """Challengers count in no sums of their project."""
 
 
 def build(settings: Settings, shared: Shared | None = None, gives_way: bool = False) -> Services:
@@ -376,37 +198,23 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
     traces = telemetry.start() if settings.traced else None
     challengers, sizes = Challengers(database), ProjectSizes(database)
     promoted, usage = partial(promoted_by, challengers), shared.usage.open()
-    project_key = ProjectKeys(database, settings.master_key).get
-    core = assemble(
-        settings,
-        shared,
-        take=budget.take,
+    around = Surroundings(
         journal=decisions,
         salt=database.salt,
-        flow_threads=limits.REQUEST_THREADS,
-        call_threads=limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD,
-        usage=usage,
         knowledge=_with_room(sizes, Library(labels).knowledge),
-        project_key=project_key,
+        project_key=ProjectKeys(database, settings.master_key).get,
         purse_of=purses.of,
-        era=Eras(database).of,
         promoted=promoted,
-        gives_way=gives_way,
-        traced=traces is not None,
     )
-
-    def beside() -> _Beside:
-        return _Beside(
-            settings,
-            shared,
-            core.catalog,
-            Admission(core.catalog, settings.daily_limit, budget.take, HalfOf(shared.buckets)),
-            usage,
-            (database.salt, _with_room(sizes, nothing_known), project_key, purses.of_challenger),
-        )
-
-    if trouble := core.router.trouble(PINS[settings.latest_config]):
-        log.warning("requests that name no model will be refused: %s", trouble)
+    core = _engine(settings, shared, around, database, usage, gives_way, traces is not None)
+    # Both sides of a comparison are judged by raw answers.
+    raw = replace(
+        around,
+        knowledge=_with_room(sizes, nothing_known),
+        purse_of=purses.of_challenger,
+        promoted=nobody_promoted,
+    )
+    make = partial(beside, settings, shared, raw, budget.take, usage, traces is not None)
     reporter = Reporter(versions, labels, Weeks(database))
     quota, jobs = _quota(budget, settings.daily_limit), Jobs(database)
     return Services(
@@ -429,7 +237,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         budgets=budgets,
         slices=slices,
         purses=purses,
-        challenges=Challenges(challengers, beside),
+        challenges=Challenges(challengers, make),
         promoted=promoted,
         core=core,
         metrics=Metrics(
@@ -437,6 +245,35 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
         ),
         traces=traces,
     )
+
+
+def _engine(
+    settings: Settings,
+    shared: Shared,
+    around: Surroundings,
+    database: Database,
+    usage: Usage,
+    gives_way: bool,
+    traced: bool,
+) -> Core:
+    """What asks models for callers; of what may go wrong with these the log tells."""
+    core = assemble(
+        settings,
+        shared,
+        around,
+        take=CallBudget(database).take,
+        flow_threads=limits.REQUEST_THREADS,
+        call_threads=limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD,
+        usage=usage,
+        era=Eras(database).of,
+        gives_way=gives_way,
+        traced=traced,
+        kind=TracedEngine if traced else Engine,
+    )
+    warn_of_exposed_keys(settings, core.catalog)
+    if trouble := core.router.trouble(PINS[settings.latest_config]):
+        log.warning("requests that name no model will be refused: %s", trouble)
+    return core
 
 
 def _with_room(sizes: ProjectSizes, know: Know) -> Know:

@@ -16,11 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from svc import limits, logs
-from svc.bootstrap import Core, SharedCalls, assemble, assemble_replay
 from svc.deadline import Deadline
 from svc.demo import DemoServer
 from svc.engine import planned_calls
 from svc.engine.ask import Ledger, ModelRequest
+from svc.engine.assembly import (
+    Core,
+    SharedCalls,
+    Surroundings,
+    assemble,
+    assemble_replay,
+    warn_of_exposed_keys,
+)
 from svc.engine.forecast import Forecaster, forecaster
 from svc.engine.payment import check_prices
 from svc.engine.plans import ModelResult, Plan
@@ -254,7 +261,8 @@ def replay(replies: Replies, known: Mapping[str, Traits]) -> Iterator[InProcess]
     `SettingsError`.
     """
     settings = _settings()
-    with closing(assemble_replay(settings, replies, known, journal=Ids(), salt=SALT)) as core:
+    around = Surroundings(journal=Ids(), salt=SALT)
+    with closing(assemble_replay(settings, replies, known, around)) as core:
         yield InProcess(core, settings)
 
 
@@ -285,13 +293,13 @@ def with_demo(settings: Settings, url: str) -> Settings:
 
 def _core(settings: Settings, concurrency: int, shared: SharedCalls, purse_of: PurseOf) -> Core:
     flow_threads = concurrency * limits.COUNCIL[1]
-    return assemble(
+    core = assemble(
         replace(settings, cache_size=0),
         shared,
+        Surroundings(journal=Ids(), salt=SALT, purse_of=purse_of),
         take=RunBudget().take,
-        journal=Ids(),
-        salt=SALT,
         flow_threads=flow_threads,
         call_threads=flow_threads * planned_calls.orders_of(True),
-        purse_of=purse_of,
     )
+    warn_of_exposed_keys(settings, core.catalog)
+    return core

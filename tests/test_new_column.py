@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 COLUMN = """    cached: bool = column(FLAG, "Whether every call was served from the cache.")
     shard: str = column(TEXT, "Where it was made.", default="north")
 """
-LAST = "[_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]\n"
+LAST = "added += [_CHALLENGERS_LEARN]\n"
 MIGRATION = LAST.replace(
     "]", ", \"ALTER TABLE decisions ADD COLUMN shard TEXT NOT NULL DEFAULT 'south';\"]"
 )

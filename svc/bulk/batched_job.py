@@ -79,7 +79,7 @@ class BatchedJob:
         rounds = JobRounds(
             job,
             book,
-            self._rows_of(core),
+            self._rows_of(core.engine),
             lambda: services.spool.opened(job.id),
             lambda: services.jobs.settled(job),
             self._check,

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
-from svc.bootstrap import Core, Services
+from svc.bootstrap import Services
 from svc.bulk.answering import Answering, JobEnded, JobFails
 from svc.bulk.batched_job import BatchedJob
 from svc.bulk.leaving import leave
@@ -59,10 +60,7 @@ class BatchedJobs:
 
     def begin(self, job: Job, template: DecisionRequest) -> None:
         """Run a job, or go on with it."""
-
-        def rows_of(core: Core) -> ReplayedRows:
-            return ReplayedRows(job, template, core.engine, self._answering, self._pool)
-
+        rows_of = partial(ReplayedRows, job, template, self._answering, self._pool)
         parts = (self._answering, rows_of, self._turn)
         one = _Running(BatchedJob(self._services, job, template, *parts))
         one.thread = threading.Thread(target=self._work, args=(one,), name="svc-batch", daemon=True)

@@ -11,17 +11,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-from svc.bootstrap import Core
 from svc.bulk.block_rounds import BlockRounds, how_far, under_way
 from svc.bulk.book import Book
 from svc.bulk.replayed_rows import ReplayedRows
 from svc.bulk.sending import RoundsEnd
+from svc.engine.decide import Engine
 from svc.errors import Pending
 from svc.shares import Shares
 from svc.store import Job, SpoolFile
 
 # Makes what decides about rows with an engine.
-RowsOf = Callable[[Core], ReplayedRows]
+RowsOf = Callable[[Engine], ReplayedRows]
 
 
 class JobRounds:

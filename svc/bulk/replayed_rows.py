@@ -28,9 +28,9 @@ class ReplayedRows:
         self,
         job: Job,
         template: DecisionRequest,
-        engine: Engine,
         answering: Answering,
         pool: ThreadPoolExecutor,
+        engine: Engine,
     ) -> None:
         """`answering` stores what became of rows, in threads of the `pool`."""
         self._job, self._template, self._engine = job, template, engine

@@ -20,8 +20,8 @@ from svc.batch import (
     answer_line,
     forked,
 )
-from svc.bootstrap import SharedCalls
 from svc.cli.plans import ModelOptions
+from svc.engine.assembly import SharedCalls
 from svc.inprocess import Forecast, InProcess, PaidBy, forecast_by
 from svc.jsontext import JsonObject
 from svc.schemas import DecisionRequest, load_decision
