@@ -33,10 +33,10 @@ class Deadline:
     """A time on the monotonic clock at which every wait for a request ends; it may end earlier.
 
     `effort` is what may be read for the request. `trace` is where spans of what is done for it go,
-    None where nobody traces.
+    `later` where those go of what is done once it is answered; None where nobody traces.
     """
 
-    __slots__ = ("_cancelled", "_clock", "_lock", "_on_cancel", "at", "effort", "trace")
+    __slots__ = ("_cancelled", "_clock", "_lock", "_on_cancel", "at", "effort", "later", "trace")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Deadline:
         self._clock = clock
         self.effort = effort or Effort(REPLIES_PARTS)
         self.trace = trace
+        self.later: Trace | None = None
         self.at = clock() + seconds
         self._cancelled = False
         self._on_cancel: set[Callable[[], None]] = set()

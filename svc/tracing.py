@@ -41,6 +41,9 @@ class Span(Trace, Protocol):
     def headers(self) -> Mapping[str, str]:
         """The headers by which another server puts what it does below this span."""
 
+    def aside(self) -> Trace:
+        """Where spans go of what is done later on: in traces of their own, linked to this span."""
+
     def tell(self, attributes: Attributes) -> None:
         """Add what became known while it was under way."""
 

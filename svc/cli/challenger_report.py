@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from svc import limits
 from svc.cli.tables import decimal, milliseconds, percent, table
-from svc.engine.challenges import worded
+from svc.engine.challenged_request import worded
 from svc.learning import Comparison, compared
 from svc.questions import from_definition
 from svc.stats import Interval

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from svc import files, jsontext
-from svc.engine.challenges import worded
+from svc.engine.challenged_request import worded
 from svc.errors import ApiError, SettingsError
 from svc.evals import Words
 from svc.phrases import reason

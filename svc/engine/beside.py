@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from svc import limits
-from svc.deadline import Deadline
 from svc.engine.assembly import Core, SharedCalls, Surroundings, Take, assemble
 from svc.engine.challenges import THREADS
+from svc.engine.decide import Engine
+from svc.engine.traced import TracedChallenger
 from svc.records import Decision
-from svc.schemas import DecisionRequest
 from svc.settings import Settings
 from svc.usage import Usage
 
@@ -31,18 +31,10 @@ class Nowhere:
 
 
 class Beside:
-    """An engine whose calls can be cut."""
+    """An engine whose calls can be cut, see `Decides`."""
 
     def __init__(self, core: Core) -> None:
-        self._core = core
-
-    def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision:
-        """A decision that is stored nowhere. Raises `ApiError`."""
-        return self._core.engine.decide(request, deadline, caller)
-
-    def cut(self) -> None:
-        """End the calls under way."""
-        self._core.close()
+        self.decide, self.cut = core.engine.decide, core.close
 
 
 def beside(
@@ -65,5 +57,6 @@ def beside(
         usage=usage,
         gives_way=True,
         traced=traced,
+        kind=TracedChallenger if traced else Engine,
     )
     return Beside(core)

@@ -11,19 +11,16 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import lru_cache
 from queue import Empty, Full, Queue
 from typing import NamedTuple, Protocol
 
 from svc import limits
 from svc.deadline import Deadline
-from svc.engine.plans import CHAIN, Plan
+from svc.engine.challenged_request import challenged
 from svc.errors import ApiError, DollarsSpent, InvalidRequest, ModelError, SvcError
-from svc.jsontext import loads
-from svc.questions import Question
 from svc.records import Challenger, ChallengerAnswer, Decision, Source
-from svc.schemas import DEFAULT_PROJECT, DecisionRequest, load_questions
+from svc.schemas import DEFAULT_PROJECT, DecisionRequest
+from svc.tracing import Trace
 
 # How many decisions are asked of challengers at a time, and how many wait for that, in a process.
 THREADS = 2
@@ -38,7 +35,7 @@ log = logging.getLogger(__name__)
 class Decides(Protocol):
     """An engine that stores nothing; `cut` ends what it is doing."""
 
-    def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision: ...
+    def decide(self, request: DecisionRequest, deadline: Deadline, caller: str, /) -> Decision: ...
     def cut(self) -> None: ...
 
 
@@ -52,11 +49,15 @@ class Roster(Protocol):
 
 
 class Task(NamedTuple):
-    """A decision with an id, its request, and who is to be asked the same."""
+    """A decision with an id, its request, and who is to be asked the same.
+
+    `trace` is where spans of that go, None where nobody traces.
+    """
 
     challenger: Challenger
     request: DecisionRequest
     decision: Decision
+    trace: Trace | None
 
 
 class Challenges:
@@ -79,7 +80,9 @@ class Challenges:
         self._engine: Decides | None = None
         self._closed = False
 
-    def offer(self, request: DecisionRequest, decision: Decision) -> None:
+    def offer(
+        self, request: DecisionRequest, decision: Decision, trace: Trace | None = None
+    ) -> None:
         """Have a share of the decisions of challenged questions asked of the challenger.
 
         Answers of the cache and of rules tell nothing new about a model, and are left out. Never
@@ -90,7 +93,7 @@ class Challenges:
         try:
             for challenger in self._roster.running(decision.project):
                 if _asks(decision, challenger) and self._draw() < challenger.share:
-                    self._put(Task(challenger, request, decision))
+                    self._put(Task(challenger, request, decision, trace))
         except SvcError as error:
             log.error("no challenger was asked: %s", error.message)
 
@@ -134,7 +137,7 @@ class Challenges:
         try:
             decision = self._ready().decide(
                 challenged(task.request, challenger),
-                Deadline(limits.REQUEST_DEADLINE_S),
+                Deadline(limits.REQUEST_DEADLINE_S, trace=task.trace),
                 str(challenger.id),
             )
             found = _answer(task, decision)
@@ -167,29 +170,6 @@ def promoted_by(roster: Roster, request: DecisionRequest) -> str | None:
         return None
     asked = ((key, question.digest) for key, question in request.questions.items())
     return next((models[exact] for exact in asked if exact in models), None)
-
-
-def challenged(request: DecisionRequest, challenger: Challenger) -> DecisionRequest:
-    """The same request for a challenger: with its model, and its wording of the question.
-
-    The whole of it, so that cost and time are those of the same work. On what answers and rules the
-    question depends stays as it is. Raises `ApiError`.
-    """
-    plan = request.plan if challenger.model is None else Plan(CHAIN, (challenger.model,))
-    request = replace(request, plan=plan, explain=False)
-    if challenger.wording is None:
-        return request
-    own = request.questions[challenger.key]
-    other = replace(
-        worded(challenger.wording), when=own.when, rules=own.rules, depends_on=own.depends_on
-    )
-    return replace(request, questions={**request.questions, challenger.key: other})
-
-
-@lru_cache(maxsize=limits.QUESTIONS_KEPT)
-def worded(wording: str) -> Question:
-    """The question of a wording as it is stored. Raises `ApiError`."""
-    return load_questions({"q": loads(wording.encode())})["q"]
 
 
 def _asks(decision: Decision, challenger: Challenger) -> bool:

@@ -55,6 +55,31 @@ class TracedEngine(Engine):
                 decision = super().decide(request, deadline, api_key, present, told, job)
             finally:
                 deadline.trace = trace
+            span.tell({"svc.decision.id": decision.id, **_decided(decision)})
+            deadline.later = span.aside()
+        return decision
+
+
+class TracedChallenger(Engine):
+    """Tells of what challengers are asked in the traces of the deadlines."""
+
+    def decide(
+        self,
+        request: DecisionRequest,
+        deadline: Deadline,
+        api_key: str | None = None,
+        present: Present = as_it_is,
+        keep: Keep | None = None,
+        job: int | None = None,
+    ) -> Decision:
+        """See `Engine.decide`."""
+        trace = deadline.trace
+        if trace is None:
+            return super().decide(request, deadline, api_key, present, keep, job)
+        facts = {"svc.questions": len(request.questions)}
+        with trace.part("challenge", Kind.INTERNAL, facts) as span:
+            deadline.trace = span
+            decision = super().decide(request, deadline, api_key, present, keep, job)
             span.tell(_decided(decision))
         return decision
 
@@ -97,7 +122,6 @@ def _committed(span: Span, keep: Keep, decision: Decision) -> str:
 
 def _decided(decision: Decision) -> Attributes:
     return {
-        "svc.decision.id": decision.id,
         "svc.project": decision.project,
         "svc.model": decision.model,
         "svc.mode": decision.mode,

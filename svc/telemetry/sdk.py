@@ -16,6 +16,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import (
+    Link,
     Span,
     SpanKind,
     StatusCode,
@@ -85,13 +86,15 @@ class SdkTraces:
 class SdkTrace:
     """See `svc.tracing.Trace`; a context holds the span that parts are below."""
 
-    __slots__ = ("_context", "_tracer")
+    __slots__ = ("_context", "_links", "_tracer")
 
-    def __init__(self, tracer: Tracer, context: Context) -> None:
-        self._tracer, self._context = tracer, context
+    def __init__(self, tracer: Tracer, context: Context, links: Sequence[Link] = ()) -> None:
+        self._tracer, self._context, self._links = tracer, context, links
 
     def part(self, name: str, kind: Kind, attributes: Attributes) -> SdkSpan:
-        span = self._tracer.start_span(name, self._context, _KINDS[kind], attributes)
+        span = self._tracer.start_span(
+            name, self._context, _KINDS[kind], attributes, links=self._links
+        )
         return SdkSpan(self._tracer, span)
 
 
@@ -131,6 +134,12 @@ class SdkSpan:
             # What a sampler leaves out it leaves out as a whole; this says and ends nothing.
             return self
         return SdkTrace(self._tracer, self._context).part(name, kind, attributes)
+
+    def aside(self) -> Trace:
+        own = self._span.get_span_context()
+        if not own.trace_flags.sampled:
+            return self
+        return SdkTrace(self._tracer, Context(), [Link(own)])
 
     def tell(self, attributes: Attributes) -> None:
         self._span.set_attributes(attributes)

@@ -19,7 +19,7 @@ from svc.logs import FIELDS, Sparingly
 from svc.metrics import Metrics
 from svc.phrases import visible
 from svc.records import Decision
-from svc.tracing import Traces
+from svc.tracing import Trace, Traces
 
 _VALID_ID = re.compile(rf"[\x21-\x7e]{{1,{limits.REQUEST_ID_CHARS}}}")
 log = logging.getLogger("svc.request")
@@ -29,7 +29,7 @@ def register(
     app: Flask,
     deadline_s: float,
     metrics: Metrics,
-    offer: Callable[[Any, Decision], None] = lambda _request, _decision: None,
+    offer: Callable[[Any, Decision, Trace | None], None] = lambda *_: None,
     clock: Callable[[], float] = time.monotonic,
     traces: Traces | None = None,
 ) -> None:
@@ -37,11 +37,11 @@ def register(
 
     Its response gets the security headers and is counted, as is the decision that a view leaves
     in `g.decision`. This one is handed to `offer` once the answer has left, with its request, where
-    the view leaves that in `g.asked`. All times count from the request's arrival, which a server
-    that lets requests wait for a thread puts into the environ; with other servers it is the
-    present. Requests that were refused before anybody knew who asks are all counted, but only so
-    many a minute by `clock` have a line in the log. What is done for a request goes into `traces`,
-    where there are some.
+    the view leaves that in `g.asked`, and with where spans of what is done later go. All times
+    count from the request's arrival, which a server that lets requests wait for a thread puts into
+    the environ; with other servers it is the present. Requests that were refused before anybody
+    knew who asks are all counted, but only so many a minute by `clock` have a line in the log. What
+    is done for a request goes into `traces`, where there are some.
     """
     strangers = Sparingly(limits.STRANGERS_LOGGED, clock)
 
@@ -63,7 +63,7 @@ def register(
         if (decision := kept.get("decision")) is not None:
             metrics.decided(seconds, decision)
             if (asked := kept.get("asked")) is not None:
-                response.call_on_close(partial(offer, asked, decision))
+                response.call_on_close(partial(offer, asked, decision, kept.deadline.later))
         if told := strangers.left_out():
             log.info("requests of strangers were left out of the log", extra={FIELDS: {"n": told}})
         stranger = "access" not in kept and 400 <= status < 500

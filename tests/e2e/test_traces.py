@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 import requests
+from click.testing import CliRunner
 
+from svc.cli.main import main
 from svc.demo import DemoServer
 from tests.e2e.serving import ROOT, GunicornServer, Server, environment
 from tests.e2e.test_jobs import KEY as MASTER_KEY
@@ -228,6 +230,32 @@ def test_rows_of_jobs_are_traces_of_their_own(db: Path, demo: DemoServer) -> Non
     assert len({span.trace for span in spans}) == 10
     assert {call.parent for call in calls} == {span.id for span in spans}
     assert all(span.kind != SERVER for span in spans)
+
+
+def test_what_a_challenger_is_asked_is_a_trace_of_its_own_linked_to_the_decision(db: Path) -> None:
+    with ScriptedProvider(replying()) as provider, Collector() as collector:
+        with Server(db, **scripted(provider), **collector.settings) as server:
+            assert ask(server, decision(STATE)).status_code == 200
+            which = ("--project", "default", "--question", "animal", "--db", str(db))
+            rival = ("--model", "@scripted/rival", "--share", "1")
+            said = CliRunner().invoke(main, ["challenger", "set", *which, *rival])
+            assert said.exit_code == 0, said.output
+            for n in range(200):
+                ask(server, decision(f"{STATE} {n}"))
+                # The server looks once a second which challengers there are.
+                if collector.spans("challenge"):
+                    break
+                time.sleep(0.05)
+            assert server.stop() == 0
+        live = {span.id: span for span in collector.spans("decide")}
+        asked, calls = collector.spans("challenge", 1), collector.spans("chat rival", 1)
+        assert not SECRETS.search(b"".join(collector.bodies))
+    for span in asked:
+        (decided,) = span.links
+        assert (span.parent, span.trace != live[decided].trace) == ("", True)
+        assert span.kind not in (SERVER, CLIENT)
+        assert span.attributes["svc.model"] == "@scripted/rival"
+    assert {call.parent for call in calls} <= {span.id for span in asked}
 
 
 # Hides what the extra installs, as if it had not been installed, and then serves.

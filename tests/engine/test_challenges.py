@@ -11,14 +11,17 @@ from dataclasses import replace
 import pytest
 
 from svc.deadline import Deadline
-from svc.engine.challenges import Challenges, challenged, promoted_by
+from svc.engine.challenged_request import challenged
+from svc.engine.challenges import Challenges, promoted_by
 from svc.errors import DollarsSpent, InvalidRequest, ModelUnavailable
 from svc.jsontext import dumps
 from svc.records import SKIPPED, Answer, AskedQuestion, Challenger, ChallengerAnswer, Decision
 from svc.schemas import DecisionRequest, load_decision
 from svc.store import StorageError
+from svc.tracing import Trace
 from tests.engine.models import NOUL
 from tests.store.records import record
+from tests.telemetry.recorder import Recorder
 
 REQUEST = load_decision({"state": {"urgent": 1}, "questions": {"k": NOUL, "other": NOUL}})
 DIGEST = REQUEST.questions["k"].digest
@@ -63,9 +66,11 @@ class Rival:
     def __init__(self, then: Callable[[], None] = lambda: None) -> None:
         self.then, self.cuts = then, threading.Event()
         self.asked: list[tuple[DecisionRequest, str]] = []
+        self.traces: list[Trace | None] = []
 
     def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision:
         self.asked.append((request, caller))
+        self.traces.append(deadline.trace)
         self.then()
         return made()
 
@@ -90,6 +95,15 @@ def until(holds: Callable[[], object]) -> None:
     while not holds():
         assert time.monotonic() < give_up_at
         time.sleep(0.005)
+
+
+def test_what_is_asked_goes_into_the_trace_that_is_offered() -> None:
+    book, rival, trace = Book(RIVAL), Rival(), Recorder()
+    challenges = Challenges(book, lambda: rival, draw=lambda: 0.0)
+    challenges.offer(REQUEST, made(), trace)
+    until(lambda: book.answers)
+    challenges.close()
+    assert rival.traces == [trace]
 
 
 def failing(error: Exception) -> Callable[[], None]:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from svc.deadline import Deadline
-from svc.engine.traced import TracedClient, TracedEngine
+from svc.engine.traced import TracedChallenger, TracedClient, TracedEngine
 from svc.errors import ModelError
 from svc.providers import ChatCall, Client, Provider, ServerTrouble
 from svc.providers.failures import Refused
@@ -35,6 +35,26 @@ def test_a_decision_is_a_span_with_its_commit_below() -> None:
     assert "secret" not in str(span.facts)
     assert [(part.name, part.ended) for part in span.parts] == [("commit", True)]
     assert deadline.trace is trace
+
+
+def test_what_is_asked_later_is_linked_to_the_decision() -> None:
+    trace = Recorder()
+    with world(engine=TracedEngine, m=yes(0.9)) as made:
+        deadline = Deadline(30, trace=trace)
+        assert deadline.later is None
+        made.engine.decide(load_decision(BODY), deadline)
+    assert deadline.later is trace.parts[0].linked[0]
+
+
+def test_a_challengers_decision_is_a_span_of_another_name_without_a_commit() -> None:
+    trace = Recorder()
+    with world(engine=TracedChallenger, m=yes(0.9)) as made:
+        made.engine.decide(load_decision(BODY), Deadline(30, trace=trace), "3")
+        made.engine.decide(load_decision(BODY), Deadline(30), "3")
+    (span,) = trace.parts
+    assert (span.name, span.ended, span.parts) == ("challenge", True, [])
+    assert "svc.cost_usd" in span.facts and "svc.decision.id" not in span.facts
+    assert "secret" not in str(span.facts)
 
 
 def test_without_a_trace_a_decision_is_the_same() -> None:

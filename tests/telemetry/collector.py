@@ -35,6 +35,7 @@ class Told:
     began: float
     ended: float
     resource: dict[str, Any]
+    links: list[str]
 
 
 class Collector:
@@ -115,6 +116,7 @@ def told(span: Any, resource: dict[str, Any]) -> Told:
         began=span.start_time_unix_nano / 1e9,
         ended=span.end_time_unix_nano / 1e9,
         resource=resource,
+        links=[link.span_id.hex() for link in span.links],
     )
 
 

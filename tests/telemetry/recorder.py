@@ -14,6 +14,8 @@ class Recorder:
     def __init__(self, name: str = "", facts: Attributes | None = None) -> None:
         self.name, self.facts = name, dict(facts or {})
         self.parts: list[Recorder] = []
+        # What was done later, in traces of their own.
+        self.linked: list[Recorder] = []
         self.error: type[BaseException] | None = None
         self.ended = False
         self.headers = {"traceparent": f"of {name}"}
@@ -29,6 +31,10 @@ class Recorder:
             raise
         finally:
             span.ended = True
+
+    def aside(self) -> Recorder:
+        self.linked.append(Recorder(f"after {self.name}"))
+        return self.linked[-1]
 
     def tell(self, attributes: Attributes) -> None:
         self.facts.update(attributes)

@@ -130,12 +130,26 @@ def test_parts_are_below_the_span_that_they_are_parts_of(traces: SdkTraces, kept
     assert other.parent is None
 
 
+def test_what_is_done_later_is_a_trace_of_its_own_with_a_link(
+    traces: SdkTraces, kept: Kept
+) -> None:
+    with traces.of(f"00-{TRACE}-{PARENT}-01").part("whole", Kind.SERVER, {}) as whole:
+        pass
+    with whole.aside().part("later", Kind.INTERNAL, {}) as later:
+        done(later, "part")
+    outer, part, own = told(traces, kept)
+    assert (own.parent, [link.context for link in own.links]) == (None, [outer.context])
+    assert own.context.trace_id != outer.context.trace_id
+    assert part.parent.span_id == own.context.span_id and not part.links
+
+
 def test_what_a_caller_does_not_sample_is_left_out_as_a_whole(
     traces: SdkTraces, kept: Kept
 ) -> None:
     with traces.of(f"00-{TRACE}-{PARENT}-00").part("whole", Kind.SERVER, {}) as whole:
         part = done(whole)
         part.tell({"svc.cached": True})
+        assert done(whole.aside()).headers == part.headers
         assert part.headers["traceparent"].startswith(f"00-{TRACE}-")
         assert part.headers["traceparent"].endswith("00")
     assert told(traces, kept) == []
