@@ -250,11 +250,13 @@ def test_what_a_challenger_is_asked_is_a_trace_of_its_own_linked_to_the_decision
         live = {span.id: span for span in collector.spans("decide")}
         asked, calls = collector.spans("challenge", 1), collector.spans("chat rival", 1)
         assert not SECRETS.search(b"".join(collector.bodies))
+    assert not all(span.failed for span in asked)
     for span in asked:
         (decided,) = span.links
         assert (span.parent, span.trace != live[decided].trace) == ("", True)
         assert span.kind not in (SERVER, CLIENT)
-        assert span.attributes["svc.model"] == "@scripted/rival"
+        # What was under way when the server stopped was cut.
+        assert span.failed or span.attributes["svc.model"] == "@scripted/rival"
     assert {call.parent for call in calls} <= {span.id for span in asked}
 
 
