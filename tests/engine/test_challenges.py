@@ -26,7 +26,8 @@ from tests.telemetry.recorder import Recorder
 REQUEST = load_decision({"state": {"urgent": 1}, "questions": {"k": NOUL, "other": NOUL}})
 DIGEST = REQUEST.questions["k"].digest
 RIVAL = Challenger(3, "default", "k", DIGEST, "@here/rival", None, 0.5)
-PATIENCE_S = 10.0
+# No more than a guard: in a test that passes nothing waits so long.
+PATIENCE_S = 60.0
 
 
 def made(*, key: str = "k", digest: bytes = DIGEST, **fields: object) -> Decision:
@@ -199,15 +200,70 @@ def test_a_locked_database_costs_the_caller_nothing(caplog: pytest.LogCaptureFix
     assert "no challenger was asked" in caplog.text
 
 
-def test_closing_cuts_what_is_under_way() -> None:
-    rival = Rival()
-    rival.then = lambda: rival.cuts.wait(PATIENCE_S) and None
+def hanging_until_cut() -> tuple[Rival, list[bool]]:
+    """A rival that answers nobody, and whether a cut ended each of its decisions."""
+    rival, ended = Rival(), list[bool]()
+    rival.then = lambda: ended.append(rival.cuts.wait(PATIENCE_S))
+    return rival, ended
+
+
+def offered(offer: Callable[[Decision], None], count: int) -> bool:
+    """Whether so many offers return, of whoever makes one after the other."""
+    offering = threading.Thread(target=lambda: [offer(made()) for _ in range(count)], daemon=True)
+    offering.start()
+    offering.join(PATIENCE_S)
+    return not offering.is_alive()
+
+
+def test_nobody_waits_for_one_that_hangs_and_what_waits_for_it_is_bounded() -> None:
+    rival, ended = hanging_until_cut()
     book = Book(RIVAL)
-    with arena(book, rival, threads=1) as offer:
-        for _ in range(3):
-            offer(made())
+    with arena(book, rival, threads=2, waiting=4) as offer:
+        assert offered(offer, 100)
+        until(lambda: len(rival.asked) == 2)
+        assert (ended, book.answers) == ([], [])
+        # Those that were taken out of the queue made room for others.
+        assert 100 - 2 - 4 <= book.dropped <= 100 - 4
+    assert ended == [True, True] and len(rival.asked) == 2
+
+
+def test_nobody_waits_while_the_engine_is_made() -> None:
+    ready, book = threading.Event(), Book(RIVAL)
+
+    def make() -> Rival:
+        ready.wait(PATIENCE_S)
+        return Rival()
+
+    challenges = Challenges(book, make, waiting=4, draw=lambda: 0.0)
+    assert offered(lambda decision: challenges.offer(REQUEST, decision), 100)
+    assert book.dropped >= 100 - 2 - 4 and not book.answers
+    ready.set()
+    challenges.close()
+
+
+def test_nobody_waits_for_one_that_is_dead() -> None:
+    # Each call fails after it has begun, and no earlier than all offers have returned.
+    let = threading.Event()
+
+    def die() -> None:
+        let.wait(PATIENCE_S)
+        raise ModelUnavailable("gone")
+
+    book, rival = Book(RIVAL), Rival(die)
+    with arena(book, rival, threads=2, waiting=4) as offer:
+        assert offered(offer, 100)
+        assert not book.answers
+        let.set()
+        until(lambda: len(book.answers) + book.dropped == 100)
+    assert {answer.error for answer in book.answers} == {"model_unavailable"}
+
+
+def test_closing_cuts_what_is_under_way() -> None:
+    rival, ended = hanging_until_cut()
+    with arena(Book(RIVAL), rival, threads=1) as offer:
+        assert offered(offer, 3)
         until(lambda: rival.asked)
-    assert len(rival.asked) == 1
+    assert (ended, len(rival.asked)) == ([True], 1)
 
 
 def test_another_wording_keeps_the_conditions_of_the_callers_question() -> None:

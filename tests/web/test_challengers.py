@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 import threading
 import time
@@ -12,6 +13,7 @@ import pytest
 from flask import Flask
 
 from svc.bootstrap import Services
+from svc.engine.challenges import THREADS, WAITING
 from svc.records import Challenger
 from svc.store import AskedPair, Challengers, Per, QuestionVersions
 from tests.preferring import PreferringModel
@@ -189,28 +191,50 @@ def test_a_failing_challenger_is_counted_and_changes_no_answer(start: Start) -> 
     assert pair.error == "model_error" and pair.p is None
 
 
-def test_a_hanging_challenger_keeps_nobody_waiting(start: Start) -> None:
-    released = threading.Event()
+class Stuck:
+    """A model that answers nobody until it is let go."""
 
-    def hang(body: Json) -> Behaviour:
-        released.wait(PATIENCE_S)
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+        self.asked = self.answered = 0
+
+    def __call__(self, body: Json) -> Behaviour:
+        self.asked += 1
+        self.let_go.wait()
+        self.answered += 1
         return Reply(reply_to(PREFERS_DOGS, body))
 
-    provider = Provider(hang)
-    app = start(provider)
-    challenger = challenge(app)
+
+def test_decisions_are_answered_and_the_server_ends_before_a_challenger_that_hangs(
+    start: Start,
+) -> None:
+    stuck = Stuck()
+    app = start(Provider(stuck))
+    challenge(app)
+    services = services_of(app)
+    stored = Challengers(services.database)
     try:
-        began = time.monotonic()
-        for number in range(50):
+        for number in range(THREADS + WAITING + 10):
             decide(app, state=f"the cat {number}", debias=False)
-        took = time.monotonic() - began
+        until(lambda: stuck.asked == THREADS)
+        until(lambda: stored.all()[0].dropped >= 10)
+        services.challenges.close()
+        # All of this came before its first answer, and nothing that waited for it was asked.
+        assert (stuck.asked, stuck.answered) == (THREADS, 0)
     finally:
-        released.set()
-    assert took < PATIENCE_S / 2
-    (record,) = Challengers(services_of(app).database).all()
+        stuck.let_go.set()
+
+
+def test_decisions_are_answered_beside_a_challenger_that_is_dead(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    app = start(Provider(), SVC_PROVIDER_DEAD_URL=f"http://127.0.0.1:{port}/v1")
+    challenger = challenge(app, "@dead/rival")
     stored = Challengers(services_of(app).database)
-    until(lambda: stored.all()[0].dropped > 0)
-    assert record.challenger == challenger
+    for number in range(THREADS + WAITING + 10):
+        decide(app, state=f"the cat {number}", debias=False)
+    until(lambda: stored.all()[0].dropped > 0 or bool(stored.pairs(challenger.id, 1)))
+    assert all(pair.error for pair in stored.pairs(challenger.id, 100))
 
 
 def test_its_own_budget_pays_and_what_that_does_not_pay_is_counted(start: Start) -> None:
