@@ -41,7 +41,7 @@ def report(record: ChallengerRecord, found: Comparison, asked_still: bool) -> li
         f"{found.labelled:,} of them have labels.",
         f"{record.dropped:,} found no room in the queue.",
         f"{record.refused:,} could not be given to it: its budget was spent, they were of privacy: "
-        "strict, or its provider or price is not known.",
+        "strict, its provider or price is not known, or the project was full.",
     ]
     if not asked_still:
         lines.append("Callers ask the question in another wording now, so it is asked no more.")

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any
 
 from svc import jsontext
 from svc.records import Challenger, ChallengerAnswer
@@ -18,6 +17,7 @@ from svc.store import budgets, ids
 from svc.store.budgets import Budget, Per, Scope
 from svc.store.database import Database
 from svc.store.errors import ChallengerThere
+from svc.store.project_sizes import CHALLENGER_ROW_BYTES, CHALLENGER_SIZE, Room, free
 
 # The answers that are deleted in one transaction, for which others wait.
 DELETED_AT_ONCE = 2_000
@@ -39,8 +39,9 @@ class ChallengerState(StrEnum):
 class ChallengerRecord:
     """A challenger with its history; times are in unix milliseconds.
 
-    `dropped` decisions found no room in the queue. `refused` ones could not be given to it: its
-    budget did not pay them, or its provider may not see them under `privacy: strict`.
+    `dropped` decisions found no room in the queue. `refused` ones could not be given to it, because
+    its budget did not pay them, or its provider may not see them under `privacy: strict`; or its
+    answer did not fit into what the project may fill.
     """
 
     challenger: Challenger
@@ -88,14 +89,17 @@ _RETIRE = (
 _PROMOTE = "UPDATE challengers SET state = 'promoted', promoted_at = ? WHERE id = ?"
 _ANSWER = (
     "INSERT INTO challenger_answers "
-    "(challenger, decision_seq, p, answer, cost_usd, latency_ms, error, answered_by) "
+    "(challenger, decision_seq, p, answer, error, cost_usd, latency_ms, answered_by) "
     "SELECT challengers.id, seq, ?, ?, ?, ?, ?, ? FROM challengers JOIN decisions "
-    "WHERE challengers.id = ? AND decisions.id = ? ON CONFLICT DO NOTHING"
+    "WHERE challengers.id = ? AND decisions.id = ? ON CONFLICT DO NOTHING "
+    "RETURNING (SELECT project FROM challengers WHERE id = challenger), decision_seq"
 )
+_TAKE_BACK = "DELETE FROM challenger_answers WHERE challenger = ? AND decision_seq = ?"
 _COUNT = "UPDATE challengers SET dropped = dropped + ?, refused = refused + ? WHERE id = ?"
 _FORGET_ANSWERS = (
     "DELETE FROM challenger_answers WHERE challenger = ?1 AND decision_seq IN ("
-    "SELECT decision_seq FROM challenger_answers WHERE challenger = ?1 LIMIT ?2)"
+    "SELECT decision_seq FROM challenger_answers WHERE challenger = ?1 LIMIT ?2) "
+    f"RETURNING {CHALLENGER_SIZE}"
 )
 _FORGET_BUDGET = "DELETE FROM {} WHERE scope = 'challenger' AND subject = ?"
 _FORGET = "DELETE FROM challengers WHERE id = ?"
@@ -177,9 +181,9 @@ class Challengers:
         row = (challenger.id,)
         with self._database.changing():
             self._database.write(lambda connection: connection.execute(_STOP, row).rowcount)
-        while self._database.write(partial(_forget_some, challenger.id)):
+        while self._database.write(partial(_forget_some, challenger)):
             pass
-        self._database.write(partial(_forget, challenger.id))
+        self._database.write(partial(_forget, challenger))
 
     def answered(self, answer: ChallengerAnswer) -> None:
         """Keep what one answered; nobody waits for it."""
@@ -201,25 +205,38 @@ def _record(row: sqlite3.Row) -> ChallengerRecord:
     return ChallengerRecord(Challenger(*challenger), ChallengerState(state), *history)
 
 
-def _forget_some(challenger: int, connection: sqlite3.Connection) -> int:
-    return connection.execute(_FORGET_ANSWERS, (challenger, DELETED_AT_ONCE)).rowcount
+def _forget_some(
+    challenger: Challenger, connection: sqlite3.Connection, most: int = DELETED_AT_ONCE
+) -> int:
+    deleted = connection.execute(_FORGET_ANSWERS, (challenger.id, most)).fetchall()
+    free(connection, challenger.project, sum(size for (size,) in deleted))
+    return len(deleted)
 
 
-def _forget(challenger: int, connection: sqlite3.Connection) -> None:
+def _forget(challenger: Challenger, connection: sqlite3.Connection) -> None:
     # One that came meanwhile.
-    connection.execute(_FORGET_ANSWERS, (challenger, -1))
+    _forget_some(challenger, connection, most=-1)
     for table in ("budgets", "budget_spending"):
-        connection.execute(_FORGET_BUDGET.format(table), (str(challenger),))
-    connection.execute(_FORGET, (challenger,))
+        connection.execute(_FORGET_BUDGET.format(table), (str(challenger.id),))
+    connection.execute(_FORGET, (challenger.id,))
 
 
 def _answer_each(
     connection: sqlite3.Connection, answers: Sequence[ChallengerAnswer]
 ) -> Sequence[None]:
+    """Store them, but for those that do not fit into what their project may fill."""
+    room = Room(connection)
     for one in answers:
-        said: tuple[Any, ...] = (_json(one.p), _json(one.fields), one.cost_usd, one.latency_ms)
-        said += (one.error, one.answered_by)
-        connection.execute(_ANSWER, (*said, one.challenger, ids.parse(one.decision_id)))
+        said = (_json(one.p), _json(one.fields), one.error)
+        figures = (one.cost_usd, one.latency_ms, one.answered_by)
+        place = (one.challenger, ids.parse(one.decision_id))
+        stored = connection.execute(_ANSWER, (*said, *figures, *place)).fetchone()
+        if stored is None:
+            continue
+        project, seq = stored
+        if not room.takes(project, *said, row_bytes=CHALLENGER_ROW_BYTES):
+            connection.execute(_TAKE_BACK, (one.challenger, seq))
+            connection.execute(_COUNT, (0, 1, one.challenger))
     return [None] * len(answers)
 
 

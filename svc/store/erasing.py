@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES
 from svc.store.places import note_last
-from svc.store.project_sizes import DECISION_SIZE, JOB_ROW_SIZE, free
+from svc.store.project_sizes import CHALLENGER_SIZE, DECISION_SIZE, JOB_ROW_SIZE, free
 
 # How many decisions one transaction deletes at most. Others wait for it.
 TOGETHER = 100
@@ -67,6 +67,10 @@ _SIZES_OF_ROWS = (
     f"SELECT project, sum({JOB_ROW_SIZE}) FROM job_rows JOIN jobs ON jobs.seq = job "
     f"WHERE decision_seq {_THESE} GROUP BY project"
 )
+_SIZES_OF_CHALLENGERS = (
+    f"SELECT project, sum({CHALLENGER_SIZE}) FROM challenger_answers "
+    f"JOIN challengers ON id = challenger WHERE decision_seq {_THESE} GROUP BY project"
+)
 _DELETE_DECISIONS = f"DELETE FROM decisions WHERE seq {_THESE}"
 
 
@@ -90,8 +94,8 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
 
 
 def _free(connection: sqlite3.Connection, these: str) -> None:
-    """Count these and their rows of jobs no more in what their projects fill."""
-    for query in (_SIZES, _SIZES_OF_ROWS):
+    """Count these and what hangs on them no more in what their projects fill."""
+    for query in (_SIZES, _SIZES_OF_ROWS, _SIZES_OF_CHALLENGERS):
         for project, size in connection.execute(query, (these,)).fetchall():
             free(connection, project, size)
 

@@ -1,6 +1,7 @@
 """How many bytes a project may fill, and how many it does.
 
-Its decisions count, the rows of its jobs, and the answers that are kept for repeats.
+Its decisions count, what challengers answered to them, the rows of its jobs, and the answers that
+are kept for repeats.
 
 Only projects with a limit are counted.
 """
@@ -22,6 +23,9 @@ ROW_BYTES = 600
 # What a row of a job fills beside the caller's id and the error, if it has one.
 JOB_ROW_BYTES = 50
 
+# What a challenger's answer fills beside its reading and its fields or its error.
+CHALLENGER_ROW_BYTES = 80
+
 # What an answer that is kept for repeats fills beside itself.
 KEPT_ROW_BYTES = 150
 
@@ -34,6 +38,10 @@ DECISION_SIZE = (
 JOB_ROW_SIZE = (
     "length(CAST(job_rows.id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) "
     f"+ {JOB_ROW_BYTES}"
+)
+CHALLENGER_SIZE = (
+    "coalesce(length(CAST(p AS BLOB)), 0) + coalesce(length(CAST(answer AS BLOB)), 0) "
+    f"+ coalesce(length(error), 0) + {CHALLENGER_ROW_BYTES}"
 )
 
 # How old the knowledge may be of which projects are full.
@@ -50,7 +58,9 @@ _SET = (
     f"coalesce(sum({DECISION_SIZE}), 0) + (SELECT coalesce(sum({JOB_ROW_SIZE}), 0) "
     "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) + (SELECT coalesce("
     f"sum(coalesce(length(answer), 0) + {KEPT_ROW_BYTES}), 0) "
-    "FROM kept_answers WHERE project = :project) FROM decisions WHERE project = :project "
+    "FROM kept_answers WHERE project = :project) + (SELECT coalesce("
+    f"sum({CHALLENGER_SIZE}), 0) FROM challengers JOIN challenger_answers ON challenger = id "
+    "WHERE project = :project) FROM decisions WHERE project = :project "
     "ON CONFLICT (project) DO UPDATE SET max_bytes = excluded.max_bytes, bytes = excluded.bytes"
 )
 

@@ -13,8 +13,12 @@ from svc.store import NANO, Budgets, Challengers, ChallengerThere, Per, Question
 from svc.store.challengers import DELETED_AT_ONCE, ChallengerState
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.erasing import erase
+from svc.store.project_sizes import CHALLENGER_ROW_BYTES, ProjectSizes
 from tests.store.records import asked, record
 
+# Of an answer as `answer` makes it.
+ANSWER_BYTES = len("[0.25,0.75]" + '{"choice":"b"}') + CHALLENGER_ROW_BYTES
 NEW = Challenger(0, "default", "topic", b"", "@demo/rival", None, 0.1)
 
 
@@ -113,6 +117,48 @@ def test_many_answers_are_removed_in_steps(
     connection.close()
     challengers.remove(challengers.running("default")[0])
     assert challengers.pairs(row, DELETED_AT_ONCE) == challengers.all() == []
+
+
+def test_answers_count_in_what_their_project_fills(
+    database: Database, challengers: Challengers, decisions: list[str]
+) -> None:
+    sizes, row = ProjectSizes(database), add(database)
+    sizes.set("default", 100_000)
+    before = used(sizes)
+    for number, decision_id in enumerate(decisions):
+        challengers.answered(answer(row, decision_id))
+        # One that is there already counts once.
+        challengers.answered(answer(row, decision_id))
+        database.check_writable(5.0)
+        assert used(sizes) == before + (number + 1) * ANSWER_BYTES
+    # Counted anew it is the same.
+    sizes.set("default", 100_001)
+    assert used(sizes) == before + 3 * ANSWER_BYTES
+    database.write(lambda connection: erase(connection, [1]))
+    left = used(sizes)
+    sizes.set("default", 100_002)
+    assert used(sizes) == left
+    challengers.remove(challengers.running("default")[0])
+    assert used(sizes) == left - 2 * ANSWER_BYTES
+
+
+def test_an_answer_that_does_not_fit_is_not_kept(
+    database: Database, challengers: Challengers, decisions: list[str]
+) -> None:
+    sizes, row = ProjectSizes(database), add(database)
+    sizes.set("default", 100_000)
+    sizes.set("default", used(sizes) + ANSWER_BYTES)
+    challengers.answered(answer(row, decisions[0]))
+    challengers.answered(answer(row, decisions[1]))
+    database.check_writable(5.0)
+    assert len(challengers.pairs(row, 9)) == 1
+    (found,) = challengers.all()
+    assert (found.dropped, found.refused) == (0, 1)
+
+
+def used(sizes: ProjectSizes) -> int:
+    (one,) = sizes.all()
+    return one.bytes
 
 
 def test_an_answer_goes_with_its_decision(
