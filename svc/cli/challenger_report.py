@@ -14,6 +14,9 @@ from svc.store import ChallengerRecord, Challengers, Database, QuestionVersions
 
 _HEAD = ("", "answers now", "challenger", "difference", "95% at all looks")
 
+# No interval for it that holds at all looks is known.
+_NO_INTERVAL = ("", "none, see Brier score")
+
 _VERDICTS = {
     "better": "The challenger is right more often; `svc challenger promote` switches.",
     "worse": "The challenger is right less often.",
@@ -38,7 +41,8 @@ def report(record: ChallengerRecord, found: Comparison, asked_still: bool) -> li
     lines = [
         f"{found.asked:,} decisions were also asked of the challenger, which did not answer "
         f"{found.failed:,}.",
-        f"{found.labelled:,} of them have labels.",
+        f"{found.labelled:,} of them have labels, {found.queued:,} of these from the review queue, "
+        "which count by the chance to be handed out.",
         f"{record.dropped:,} found no room in the queue.",
         f"{record.refused:,} could not be given to it: its budget was spent, they were of privacy: "
         "strict, its provider or price is not known, or the project was full.",
@@ -46,7 +50,11 @@ def report(record: ChallengerRecord, found: Comparison, asked_still: bool) -> li
     if not asked_still:
         lines.append("Callers ask the question in another wording now, so it is asked no more.")
     rows = [*_of_labels(found), *_of_calls(found)]
-    return [*lines, "", *table(_HEAD, rows, {0}), "", _VERDICTS[found.verdict]]
+    caps = (
+        f"In the differences of dollars and of the mean time at most ${found.cost_cap_usd:.5f} and "
+        f"{found.latency_cap_ms:,.0f} ms of one decision count."
+    )
+    return [*lines, "", *table(_HEAD, rows, {0}), "", caps, _VERDICTS[found.verdict]]
 
 
 def _of_labels(found: Comparison) -> list[tuple[str, ...]]:
@@ -55,21 +63,23 @@ def _of_labels(found: Comparison) -> list[tuple[str, ...]]:
         ("accuracy", percent(one.accuracy), percent(other.accuracy), *_points(found.accuracy)),
         ("log-loss", decimal(one.log_loss), decimal(other.log_loss), *_plain(found.log_loss)),
         ("Brier score", decimal(one.brier), decimal(other.brier), *_plain(found.brier)),
-        ("calibration error", decimal(one.ece), decimal(other.ece), "", ""),
+        ("calibration error", decimal(one.ece), decimal(other.ece), *_NO_INTERVAL),
     ]
 
 
 def _of_calls(found: Comparison) -> list[tuple[str, ...]]:
     one, other = found.present, found.challenger
+    cost = (_dollars(one.cost_usd), _dollars(other.cost_usd))
+    times = (
+        ("mean time", "mean_latency_ms", _shown(found.latency_ms, _milliseconds)),
+        ("median time", "latency_ms", ("", "")),
+        ("time of 95%", "latency_ms_95", ("", "")),
+    )
     return [
-        ("dollars for 1,000", _dollars(one.cost_usd), _dollars(other.cost_usd), "", ""),
-        ("median time", milliseconds(one.latency_ms), milliseconds(other.latency_ms), "", ""),
-        (
-            "time of 95%",
-            milliseconds(one.latency_ms_95),
-            milliseconds(other.latency_ms_95),
-            "",
-            "",
+        ("dollars for 1,000", *cost, *_shown(found.cost_usd, _signed_dollars)),
+        *(
+            (head, milliseconds(getattr(one, name)), milliseconds(getattr(other, name)), *differs)
+            for head, name, differs in times
         ),
     ]
 
@@ -88,3 +98,11 @@ def _shown(interval: Interval, text: Callable[[float], str]) -> tuple[str, str]:
 
 def _dollars(each: float | None) -> str:
     return "-" if each is None else f"${1_000 * each:,.4f}"
+
+
+def _signed_dollars(each: float) -> str:
+    return f"{'-' if each < 0 else '+'}${abs(1_000 * each):,.4f}"
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:+,.1f} ms"

@@ -57,7 +57,8 @@ class AskedPair:
     """A decision that a challenger was asked about; costs are in dollars, times in milliseconds.
 
     The labelled ones have a `label`, as JSON, with the `truth` and the raw reading `p` of the
-    decision's own answer as they were learned from.
+    decision's own answer as they were learned from. `relative` is the chance to be handed out by
+    the review queue, relative to the mean of all decisions, None where it was not handed out.
     """
 
     p: str | None
@@ -70,6 +71,7 @@ class AskedPair:
     label: str | None
     truth: int | None
     own_p: str | None
+    relative: float | None = None
 
 
 _COLUMNS = "challengers.id, project, key, digest, model, wording, share"
@@ -107,7 +109,8 @@ _STOP = "UPDATE challengers SET state = 'retired' WHERE id = ?"
 # The newest first.
 _PAIRS = (
     "SELECT asked.p, asked.answer, asked.error, asked.cost_usd, asked.latency_ms, "
-    "decisions.cost_usd, decisions.latency_ms, label, truth, labels.p "
+    "decisions.cost_usd, decisions.latency_ms, label, truth, labels.p, "
+    "(SELECT relative FROM review_chances WHERE round = review_round AND level = doubt) "
     "FROM challenger_answers AS asked JOIN challengers ON challengers.id = challenger "
     "JOIN decisions ON seq = asked.decision_seq "
     "LEFT JOIN labels ON labels.decision_seq = seq AND labels.key = challengers.key "

@@ -46,6 +46,20 @@ def test_equal_challengers_are_seldom_said_to_be_better() -> None:
         assert share <= 8, line
 
 
+def test_challengers_that_are_better_on_doubtful_decisions_alone_are_seldom_said_to_be() -> None:
+    for line in challengers.wrong_switches_of_the_queue(40, 400, 20):
+        share = float(line.rpartition(": ")[2].split("%")[0])
+        # Of 40 with a chance of 2.5% each, more than 5 come once in 2,000.
+        assert share <= 100 * 5 / 40, line
+
+
+def test_without_weights_they_would_be() -> None:
+    random = np.random.default_rng(SEED)
+    worlds = [(random, 8_000, 2_000, challengers.BETTER, 50, known) for known in (True, False)]
+    said = [sum(challengers.ever_ahead(*world) for _ in range(40)) for world in worlds]
+    assert said[0] <= 5 < 10 <= said[1]
+
+
 def test_the_simulation_finds_the_label_with_which_the_report_says_better() -> None:
     random = np.random.default_rng(SEED)
     challenger, present = challengers.answers(random, 600, 0.8, 0.5, 0.1)

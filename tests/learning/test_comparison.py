@@ -74,7 +74,31 @@ def test_cost_and_time_are_those_of_all_decisions_that_were_answered() -> None:
     found = compared(pairs, YES_NO, YES_NO)
     assert found.challenger.cost_usd == pytest.approx(0.004)
     assert found.challenger.latency_ms == 20.0
+    assert found.challenger.mean_latency_ms == 20.0
     assert found.present.cost_usd == pytest.approx(0.002)
+    assert found.cost_usd.estimate == pytest.approx(0.002)
+    assert found.latency_ms.estimate == pytest.approx(-80.0)
+    # The lowest caps above all that was seen.
+    assert (found.cost_cap_usd, found.latency_cap_ms) == (pytest.approx(0.00512), 160.0)
+
+
+def test_many_calls_tell_which_side_is_cheaper_and_faster() -> None:
+    found = compared([pair([0.5], [0.5])] * 200, YES_NO, YES_NO)
+    assert found.cost_usd.high < 0 and found.latency_ms.high < 0
+    assert found.as_json["differences"]["cost_usd"]["cap"] == found.cost_cap_usd
+
+
+def test_labels_of_the_review_queue_count_by_the_chance_to_be_handed_out() -> None:
+    # The queue asks for doubtful decisions twice as often, on which alone the challenger is better.
+    doubtful = pair([0.9], [0.1], True, 1, relative=4 / 3)
+    sure = pair([0.1], [0.9], True, 1, relative=2 / 3)
+    found = compared([doubtful, doubtful, sure], YES_NO, YES_NO)
+    assert (found.queued, found.labelled) == (3, 3)
+    assert found.present.accuracy == found.challenger.accuracy == pytest.approx(0.5)
+    assert found.accuracy.estimate == pytest.approx(0.0)
+    assert found.challenger.brier == pytest.approx((0.01 + 0.81) / 2)
+    unknown = compared([pair([0.9], [0.1], True, 1)] * 2, YES_NO, YES_NO)
+    assert unknown.queued == 0
 
 
 def test_a_decision_that_the_challenger_did_not_answer_is_a_wrong_answer_of_it() -> None:
