@@ -183,6 +183,22 @@ def test_a_label_given_once_counts_for_both(start: Start) -> None:
     assert pair.p is not None and pair.own_p is not None and pair.p != pair.own_p
 
 
+def test_a_label_of_the_review_queue_has_its_chance(start: Start) -> None:
+    app = start(Provider())
+    challenger = challenge(app)
+    answered = [decide(app, state=f"animal {number}")["id"] for number in range(4)]
+    pairs_of(app, challenger, 4)
+    client = app.test_client()
+    wanted = {"question": "animal", "reviewer": "ann", "limit": "1"}
+    (item,) = client.get("/v1/review", query_string=wanted).get_json()["items"]
+    others = [one for one in answered if one != item["id"]]
+    for decision_id in (item["id"], others[0]):
+        given = {"decision_id": decision_id, "question": "animal", "label": "dog"}
+        assert client.post("/v1/feedback", json=given).status_code == 200
+    labelled = [pair for pair in pairs_of(app, challenger, 4) if pair.label is not None]
+    assert sorted(pair.relative is None for pair in labelled) == [False, True]
+
+
 def test_a_failing_challenger_is_counted_and_changes_no_answer(start: Start) -> None:
     app = start(Provider(lambda _body: Reply(error("no"), 400)))
     challenger = challenge(app)
