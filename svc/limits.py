@@ -112,7 +112,11 @@ RETRY_CAP_S = 8.0
 CALLS_BYTES = 192 * 1024 * 1024
 CALL_BYTES_UNCOUNTED = 64 * 1024
 
-# The pause, in seconds, between two looks whether there is room for one more call or flow.
+# The bytes of bodies that a process holds until they are answered; smaller ones are not counted.
+BODIES_BYTES = 256 * 1024 * 1024
+BODY_BYTES_UNCOUNTED = 1024 * 1024
+
+# The pause, in seconds, between two looks whether there is room for one more of any of these.
 ROOM_LOOK_S = 0.1
 
 # The largest reply that is read from a provider, in bytes.
@@ -137,8 +141,9 @@ TOP_LOGPROBS = 20
 BATCH_LINES = 50_000
 BATCH_BYTES = 200_000_000
 
-# The largest file of results that is read of a batch, in bytes.
-BATCH_OUTPUT_BYTES = 8 * 1024**3
+# The largest file of results that is read of a batch: so many bytes, or so many for each call.
+BATCH_OUTPUT_BYTES = 64 * 1024 * 1024
+BATCH_REPLY_BYTES = 64 * 1024
 
 # The seconds between two looks after batches at a provider, and what an operator may set.
 BATCH_POLL_S = 30.0

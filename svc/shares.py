@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from collections import Counter
+from collections.abc import Iterator
+
+from svc import limits
+from svc.deadline import Deadline
 
 
 class Shares:
@@ -30,6 +36,17 @@ class Shares:
             self._all += amount
             self._of[caller] += amount
             return True
+
+    @contextlib.contextmanager
+    def held(self, caller: str | None, amount: int, deadline: Deadline) -> Iterator[None]:
+        """Have so much in the block, once it is there. Raises `Timeout`."""
+        while not self.take(caller, amount):
+            deadline.check()
+            time.sleep(limits.ROOM_LOOK_S)
+        try:
+            yield
+        finally:
+            self.give_back(caller, amount)
 
     def give_back(self, caller: str | None, amount: int = 1) -> None:
         """Give back what was taken."""

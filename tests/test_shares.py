@@ -1,3 +1,9 @@
+import threading
+
+import pytest
+
+from svc.deadline import Deadline
+from svc.errors import Timeout
 from svc.shares import Shares
 
 
@@ -39,3 +45,22 @@ def test_the_smallest_pool_serves_everybody() -> None:
     assert not shares.take("b")
     shares.give_back("a")
     assert shares.take("b")
+
+
+def test_who_waits_for_a_share_gets_it_or_gives_up_at_the_deadline() -> None:
+    shares, waiting = Shares(4), threading.Event()
+    assert taken(shares, "a") == 2
+    with pytest.raises(Timeout), shares.held("a", 2, Deadline(0.2)):
+        pass
+
+    def later() -> None:
+        waiting.wait(10)
+        shares.give_back("a", 2)
+
+    thread = threading.Thread(target=later)
+    thread.start()
+    waiting.set()
+    with shares.held("a", 2, Deadline(30)):
+        assert not shares.take("a")
+    thread.join()
+    assert taken(shares, "a") == 2

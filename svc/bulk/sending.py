@@ -327,7 +327,7 @@ class Sending:
 
     def _results(self, file_id: str) -> Iterator[tuple[str, int, bytes]]:
         """The id, the status and the body of each result in a file."""
-        return filter(None, map(_result, _lines(self._api.download(file_id))))
+        return filter(None, map(_result, _lines(self._api.download(file_id, self.file.lines))))
 
     def _clear(self) -> None:
         """Delete the files, here and at the provider, of which the book now has what counts."""

@@ -92,12 +92,12 @@ class BatchClient:
         """Ask the provider to carry out no more of a batch."""
         self._json("POST", f"{self.protocol.path}/{batch_id}/cancel", b"")
 
-    def download(self, file_id: str) -> Iterator[bytes]:
-        """The bytes of a file of results, piece by piece."""
-        size = 0
+    def download(self, file_id: str, calls: int) -> Iterator[bytes]:
+        """The bytes of a file of results of so many calls at most, piece by piece."""
+        size, most = 0, max(limits.BATCH_OUTPUT_BYTES, calls * limits.BATCH_REPLY_BYTES)
         for chunk in self._pieces("GET", f"/files/{file_id}/content", seconds=FILE_S):
             size += len(chunk)
-            if size > limits.BATCH_OUTPUT_BYTES:
+            if size > most:
                 raise BadReply("the file of results is too long")
             yield chunk
 

@@ -18,6 +18,7 @@ from svc.providers.failures import CallTimedOut, ProviderError
 from svc.providers.replies import Reply
 from svc.providers.transport import Adapter, Session, Watched, trusted
 from svc.providers.watchdog import Watchdog, current_watch
+from svc.providers.wire import LongResponse
 
 # Seconds until a connection is there, and between two pieces of what is sent or comes.
 CONNECT_S, PIECE_S = 10.0, 120.0
@@ -33,7 +34,7 @@ _CONNECTIONS = 4
 class _Streamed(Watched):
     """A connection whose bodies leave piece by piece, and whose replies have any length."""
 
-    response_class = HTTPConnection.response_class
+    response_class = LongResponse
 
     # The whole of an exchange may take long, but not to connect.
     def _open(self, kind: tuple[int, int, int], address: Any, timeout_s: float) -> socket.socket:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
@@ -23,6 +23,7 @@ from svc.deadline import Deadline
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
 from svc.schemas import load
+from svc.shares import Shares
 from svc.web.body import (
     LINES,
     SMALL_BYTES,
@@ -55,6 +56,7 @@ UNNOTICED_S = 0.02
 
 _NO_PLACE = nullcontext()
 _arriving = Places(ARRIVING)
+_bodies = Shares(limits.BODIES_BYTES)
 _reading = CostlyWork(SMALL_BYTES)
 _holding = CostlyWork(SMALL_BYTES)
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
@@ -93,19 +95,21 @@ def body(
         def decorated(*args: Any, **kwargs: Any) -> Any:
             kept = g._get_current_object()
             key_id, deadline = kept.access.key_id, kept.deadline
-            with _place(key_id, deadline):
-                packed = read()
-                size = size_of_work(packed)
-                turn = _reading.turn(key_id, size, deadline)
-                if held:
-                    # A turn of its own: the view may wait for a disk or for a repeat of the
-                    # request, and other bodies of the key not for it.
-                    with _holding.turn(key_id, size, deadline):
-                        return view(loaded(packed, turn), *args, **kwargs)
-                value = loaded(packed, turn)
-                del packed
-            with _reading.resting(key_id, size, UNNOTICED_S):
-                return view(value, *args, **kwargs)
+            with ExitStack() as kept_until_answered:
+                with _place(key_id, deadline):
+                    packed = read()
+                    size = size_of_work(packed)
+                    turn = _reading.turn(key_id, size, deadline)
+                    if held:
+                        # A turn of its own: the view may wait for a disk or for a repeat of the
+                        # request, and other bodies of the key not for it.
+                        with _holding.turn(key_id, size, deadline):
+                            return view(loaded(packed, turn), *args, **kwargs)
+                    kept_until_answered.enter_context(_room(key_id, size, deadline))
+                    value = loaded(packed, turn)
+                    del packed
+                with _reading.resting(key_id, size, UNNOTICED_S):
+                    return view(value, *args, **kwargs)
 
         return _say(decorated, body=schema, lines=lines is not None, fails=_UNREADABLE)
 
@@ -120,6 +124,13 @@ def _place(key_id: str | None, deadline: Deadline) -> AbstractContextManager[Non
     return _arriving.place(key_id, deadline)
 
 
+def _room(key_id: str | None, size: int, deadline: Deadline) -> AbstractContextManager[None]:
+    """Room for a large body until its request is answered, which may take as long as a model."""
+    if size <= limits.BODY_BYTES_UNCOUNTED:
+        return _NO_PLACE
+    return _bodies.held(key_id, size, deadline)
+
+
 def once(repeats: Repeats) -> Decorator:
     """A repeat of a request with an `Idempotency-Key` gets the answer of the first.
 
@@ -129,10 +140,12 @@ def once(repeats: Repeats) -> Decorator:
     def decorate(view: View) -> View:
         @wraps(view)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            if (sent := g.get(_SENT)) is None:
+            if _SENT not in g:
                 return view(*args, **kwargs)
+            # The body itself may be large, and is not kept for as long as the view takes.
+            digest = repeats.digest(g.pop(_SENT))
             status = _description(view).status
-            return repeats.answer(sent, partial(view, *args, **kwargs), status)
+            return repeats.answer(digest, partial(view, *args, **kwargs), status)
 
         return _say(decorated, header=KeySchema, headers=(REPLAYED,), fails=(504,))
 

@@ -34,14 +34,20 @@ class Repeats:
         """`salt` goes into the hashes of what was sent."""
         self._kept, self._decisions, self._locks, self._salt = kept, decisions, locks, salt
 
-    def answer(self, sent: bytes, carry_out: Callable[[], Response], status: int = 200) -> Response:
-        """The answer to this request, whose body is `sent`; an earlier one where it is a repeat.
+    def digest(self, sent: bytes) -> bytes:
+        """What tells this request, whose body was `sent`, from others."""
+        return self._hash(_content(sent))
+
+    def answer(
+        self, digest: bytes, carry_out: Callable[[], Response], status: int = 200
+    ) -> Response:
+        """The answer to this request, which has this digest; an earlier one where it is a repeat.
 
         `status` is that of a success. One like it that is under way is waited for. Raises
         `InvalidRequest` for a key that is not valid or came with something else, and `Timeout`,
         besides what `carry_out` raises.
         """
-        place, digest = self._place(request.environ[KEY]), self._hash(_content(sent))
+        place = self._place(request.environ[KEY])
         with self._locks.hold(place, g.deadline):
             kept = self._kept.find(place)
             if kept is not None:

@@ -97,7 +97,7 @@ class Api:
         if self.obedient:
             self.state = State.CANCELLED
 
-    def download(self, file_id: str) -> Iterator[bytes]:
+    def download(self, file_id: str, calls: int) -> Iterator[bytes]:
         self.tick()
         self.fails("download")
         data = b"".join(self.output)

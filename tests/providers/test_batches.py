@@ -57,12 +57,12 @@ def test_calls_go_there_and_results_come_back(
     made = client.create(file, "svc-1", "m")
     batch = client.look(made.id)
     assert (batch.state, batch.done, batch.name) == (State.ENDED, 3, "svc-1")
-    results = b"".join(client.download(batch.files[0]))
+    results = b"".join(client.download(batch.files[0], 3))
     lines = [json.loads(line) for line in results.splitlines()]
     assert {line["custom_id"] for line in lines} == {f"{place:032x}" for place in range(3)}
     client.delete(file)
     with pytest.raises(ProviderError):
-        list(client.download(file))
+        list(client.download(file, 3))
 
 
 def test_a_batch_is_found_by_its_name_on_any_page(
@@ -245,3 +245,33 @@ def test_an_empty_list_of_batches_may_be_null() -> None:
         client = client_of(provider.url)
         assert client.find("n") is None
         client.close()
+
+
+def in_chunks(body: bytes, size: int) -> Raw:
+    pieces = [body[start : start + size] for start in range(0, len(body), size)]
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return Raw(head + chunks + b"0\r\n\r\n")
+
+
+def downloaded(behaviour: Raw | Reply, calls_of: int = 3) -> bytes:
+    with ScriptedProvider(always(behaviour)) as server:
+        client = client_of(server.url)
+        try:
+            return b"".join(client.download("file-1", calls_of))
+        finally:
+            client.close()
+
+
+def test_a_long_file_may_come_in_chunks_but_not_in_crumbs() -> None:
+    body = b"x" * 60_000_000
+    assert downloaded(in_chunks(body, 1_000)) == body
+    with pytest.raises(BadReply):
+        downloaded(in_chunks(body[:100_000], 2))
+
+
+def test_a_file_of_results_is_as_long_as_its_calls_allow() -> None:
+    body = b"x" * 80_000_000
+    with pytest.raises(BadReply):
+        downloaded(in_chunks(body, 100_000))
+    assert downloaded(in_chunks(body, 100_000), calls_of=2_000) == body
