@@ -80,6 +80,8 @@ class Allowance:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
+        # Held while what was sent is prepared, which takes several times its memory.
+        self.turn = threading.Lock()
         self._whole_at = -math.inf
 
     def take(self, work: int, leave: int = 0) -> bool:
@@ -139,7 +141,8 @@ class Redactor:
         letters = sum(map(len, parts))
         if not self._may(letters, letters):
             return None
-        return _fold(_normal(" ".join(" ".join(parts).split())))
+        with self._allowance.turn:
+            return _fold(_normal(" ".join(" ".join(parts).split())))
 
     def _may(self, work: int, letters: int, leave: int = 0) -> bool:
         """Whether so much may be done for so many letters."""
