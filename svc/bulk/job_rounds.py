@@ -57,6 +57,8 @@ class JobRounds:
         self._taken: set[int] = set()
         for running in self._running:
             running.open(poll_s, math.inf)
+        # Only now, as a record that cannot be read ends this, and nobody would give it back.
+        for running in self._running:
             if running.round:
                 self._takes_room(running)
 
