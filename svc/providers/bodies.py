@@ -8,7 +8,7 @@ from typing import Any
 
 from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
-from svc.providers.protocol import bytes_of
+from svc.providers.protocol import addresses_of, bytes_of
 from svc.providers.refusals import KEPT, LIMITS
 from svc.providers.traits import (
     OBJECT_SCHEMA,
@@ -48,12 +48,20 @@ class ChatCall:
     @property
     def words(self) -> Any:
         """All parts of the call that a provider's error may echo."""
-        return [self.messages, self.schema]
+        return [[_words(message["content"]) for message in self.messages], self.schema]
 
     @property
     def size(self) -> int:
         """About how many bytes the messages have."""
         return sum(_size(message["content"]) for message in self.messages)
+
+
+def _words(content: str | Sequence[Mapping[str, Any]]) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    texts = [part["text"] for part in content if part["type"] == "text"]
+    urls = [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
+    return [*texts, *addresses_of(urls)]
 
 
 def _size(content: str | Sequence[Mapping[str, Any]]) -> int:

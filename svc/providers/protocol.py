@@ -39,12 +39,17 @@ class DecisionCall:
     def words(self) -> Any:
         """All parts of the call that a provider's error may echo."""
         questions = [(one.instructions, one.options) for one in self.questions]
-        return [self.state, questions, self.images]
+        return [self.state, questions, addresses_of(self.images)]
 
     @property
     def size(self) -> int:
         """About how many bytes the state and the images have."""
         return sum(map(bytes_of, (self.state, *self.images)))
+
+
+def addresses_of(images: Sequence[str]) -> list[str]:
+    """The addresses of images that are no images themselves."""
+    return [url for url in images if not url.startswith("data:")]
 
 
 def bytes_of(text: str) -> int:

@@ -48,7 +48,21 @@ REMOVED = "…"
 # Stands for a message that was not looked through.
 UNREAD = "(its message is left out, as the call was too long to look for it)"
 _CODE = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
+
+# Codes and types that many providers have, and that therefore tell nothing of a call but its fate.
+_USUAL_CODES = frozenset(
+    (
+        *("api_error", "authentication_error", "billing_error", "content_filter"),
+        *("content_policy_violation", "context_length_exceeded", "insufficient_quota"),
+        *("internal_error", "invalid_api_key", "invalid_prompt", "invalid_request"),
+        *("invalid_request_error", "invalid_type", "invalid_value", "missing", "model_not_found"),
+        *("not_found_error", "overloaded_error", "permission_error", "rate_limit_error"),
+        *("rate_limit_exceeded", "request_too_large", "requests", "server_error"),
+        *("service_unavailable", "timeout_error", "tokens", "unknown_model"),
+        *("unsupported_parameter", "unsupported_value"),
+    )
+)
 
 # Echoes are often JSON inside JSON.
 _ESCAPE = re.compile(r"\\+(u[0-9a-fA-F]{4}|[nrtbf\"'/])")
@@ -115,12 +129,20 @@ class Redactor:
         line = printable(line[:MESSAGE_CHARS])
         # Every second piece is a known word, which stays.
         pieces = _KNOWN.split(line)
-        pieces[::2] = [_without_words(_without_runs(piece, sent), sent) for piece in pieces[::2]]
+        pieces[::2] = [_cleaned(piece, sent) for piece in pieces[::2]]
         return unicodedata.normalize("NFC", "".join(pieces))[:MESSAGE_CHARS]
 
     def code(self, code: str) -> str:
-        """A code or type, or nothing where it looks like none or may stand in what was sent."""
-        return "" if not _CODE.fullmatch(code) or self._may_hold(code.casefold()) else code
+        """A code or type, or nothing where it looks like none or may hold what was sent.
+
+        Under `privacy: strict` it is one that many providers have, or nothing.
+        """
+        if code in _USUAL_CODES:
+            return code
+        if self._call.deny_data_collection or not _CODE.fullmatch(code):
+            return ""
+        sent = self._sent()
+        return "" if sent is None or _cleaned(code, sent) != code else code
 
     def echoes(self, words: str) -> bool:
         """Whether the words may stand in what was sent, and so not be the provider's own."""
@@ -147,6 +169,11 @@ class Redactor:
     def _may(self, work: int, letters: int, leave: int = 0) -> bool:
         """Whether so much may be done for so many letters."""
         return letters <= LETTERS_ALWAYS or self._allowance.take(work, leave)
+
+
+def _cleaned(line: str, sent: str) -> str:
+    """A line without what stands in what was sent."""
+    return _without_words(_without_runs(line, sent), sent)
 
 
 def _without_runs(line: str, sent: str) -> str:
@@ -214,10 +241,9 @@ def _fold(text: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every string inside what was sent, with the names of fields, without images given as data."""
+    """Every string inside what was sent, with the names of fields."""
     if isinstance(value, str):
-        if not value.startswith("data:"):
-            yield value
+        yield value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             yield str(name)

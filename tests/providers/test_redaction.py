@@ -123,6 +123,26 @@ def test_a_code_that_is_none_or_was_sent_is_left_out(code):
     assert redactor("my secret-7 thing").code(code) == ""
 
 
+@pytest.mark.parametrize("code", ["x-4111111111111111", "x.lymphoma", "jane_roe", "lymphoma-x"])
+def test_a_code_that_holds_a_part_of_what_was_sent_is_left_out(code):
+    assert redactor("lymphoma of Jane Roe, card 4111111111111111").code(code) == ""
+
+
+def test_under_strict_privacy_no_code_is_logged_that_only_one_provider_may_have():
+    strict = redactor("a state", deny_data_collection=True)
+    assert (strict.code("rate_limit_exceeded"), strict.code("x7")) == ("rate_limit_exceeded", "")
+
+
+def test_what_begins_like_an_image_is_no_image():
+    state = "data: Jane Roe has lymphoma"
+    asked = PlainQuestion("choice", "data: Which alpha?", (("beta", "data: gamma"),), (0,))
+    for call in (DecisionCall((asked,), state), ChatCall(({"role": "user", "content": state},), 9)):
+        left = Redactor(call, None, Allowance()).message(f"no: {state}")
+        assert "Jane" not in left and "lymphoma" not in left
+    left = Redactor(DecisionCall((asked,), "s"), None, Allowance()).message("no alpha, gamma")
+    assert "alpha" not in left and "gamma" not in left
+
+
 def test_a_code_is_logged_as_it_is():
     assert redactor("hello").code("rate_limit_exceeded") == "rate_limit_exceeded"
 
