@@ -43,6 +43,16 @@ LOOKS = 3
 _FULL = frozenset({"token_limit_exceeded", "rate_limit_exceeded", "queue_limit_exceeded"})
 _FULL_WAIT_S = 60.0
 
+# Why a batch is refused for good, as far as callers are told.
+_CODES = frozenset(
+    (
+        *("billing_hard_limit_reached", "duplicate_custom_id", "empty_file", "file_not_found"),
+        *("input_file_too_large", "insufficient_quota", "invalid_custom_id", "invalid_file_format"),
+        *("invalid_json_line", "invalid_method", "invalid_url", "mismatched_model"),
+        *("missing_required_parameter", "model_not_found", "too_many_tasks", "unsupported_model"),
+    )
+)
+
 # The longest wait after a failure of the provider, and how long failures in a row are borne.
 _LONGEST_WAIT_S = 60.0
 PATIENCE_S = 3_600.0
@@ -222,14 +232,16 @@ class Sending:
             self._enter(batch)
             self._clear()
             if batch.state is State.CANCELLED and not self._record.stopped:
-                raise RoundsEnd(f"batch {batch.id} was cancelled at provider {self.file.provider}")
+                raise RoundsEnd(
+                    f"batch {self._name} was cancelled at provider {self.file.provider}"
+                )
 
     def _mind_window(self, batch: RemoteBatch) -> None:
         """Cancel a batch that has not ended long after its window, which has it ended at last."""
         late_s = self._now() - (self._record.since or self._now()) - WINDOW_HOURS * 3_600
         if late_s > 2 * GRACE_S:
             raise RoundsEnd(
-                f"provider {self.file.provider} has not ended batch {batch.id}, whose "
+                f"provider {self.file.provider} has not ended batch {self._name}, whose "
                 f"{WINDOW_HOURS} hours are over, and not cancelled it either"
             )
         if late_s > GRACE_S:
@@ -261,9 +273,10 @@ class Sending:
         if is_full:
             self._at = self._clock() + max(self._poll_s, _FULL_WAIT_S)
             return
-        codes = [code for code in map(self._api.code, batch.codes) if code]
+        # Others are words of the provider's, which callers would read.
+        codes = sorted(_CODES.intersection(batch.codes))
         why = f" ({', '.join(codes)})" if codes else ""
-        raise RoundsEnd(f"provider {self.file.provider} refused batch {batch.id}{why}")
+        raise RoundsEnd(f"provider {self.file.provider} refused batch {self._name}{why}")
 
     def _ended(self) -> bool:
         """Cancel the batch, wherever it is on its way; whether it has ended.

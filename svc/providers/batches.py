@@ -105,10 +105,6 @@ class BatchClient:
         """Delete a file at the provider."""
         self._json("DELETE", f"/files/{file_id}")
 
-    def code(self, code: str) -> str:
-        """A code of the provider's, or an empty text where it does not look like one."""
-        return self._redactor.code(code)
-
     def close(self) -> None:
         """End what is under way, and close the connections."""
         self._streams.close()

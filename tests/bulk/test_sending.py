@@ -260,8 +260,8 @@ def test_a_full_queue_is_waited_for_and_another_failure_ends_the_rounds(file: Ba
     # Each of these failed whole, so that nothing was paid for it.
     assert list(api.batches) == [f"{file.name}-{attempt}" for attempt in range(3)]
     assert len(api.files) == 1
-    api.codes = ("model_not_found",)
-    with pytest.raises(RoundsEnd, match=r"refused batch batch_\d \(model_not_found\)"):
+    api.codes = ("model_not_found", "Log-in-at:evil.example")
+    with pytest.raises(RoundsEnd, match=r"refused batch svc-\S+ \(model_not_found\)$"):
         run(file, api, clock)
     api.state, api.output = State.ENDED, tuple(map(result, CALLS))
     assert run(file, api, clock).over
@@ -271,7 +271,7 @@ def test_a_batch_that_was_cancelled_elsewhere_ends_the_rounds_with_its_results(
     file: BatchFile,
 ) -> None:
     api = Api(state=State.CANCELLED, output=(result(CALLS[0]),))
-    with pytest.raises(RoundsEnd, match="batch batch_0 was cancelled at provider own"):
+    with pytest.raises(RoundsEnd, match=r"batch svc-\S+ was cancelled at provider own"):
         run(file, api, Clock())
     assert replies(file)[CALLS[0]] == (200, {}) and replies(file)[CALLS[1]] == (0, {})
 
@@ -303,7 +303,7 @@ def test_a_batch_long_after_its_window_is_cancelled_and_not_waited_for(
         # The others are asked again.
         assert [status for status, _ in replies(file).values()] == [200, 0, 0]
     else:
-        with pytest.raises(RoundsEnd, match="has not ended batch batch_0"):
+        with pytest.raises(RoundsEnd, match="has not ended batch svc-"):
             run(file, api, clock, 4 * 3_600)
     assert set(api.cancelled) == {"batch_0"}
 

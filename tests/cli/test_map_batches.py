@@ -216,7 +216,7 @@ def test_a_batch_that_the_provider_refuses_ends_the_run_and_is_created_anew(run:
     run.double.failing[0] = "billing_hard_limit_reached"
     ended = run.map()
     assert ended.exit_code == 1
-    assert "provider own refused batch batch_0 (billing_hard_limit_reached)" in ended.stderr
+    assert re.search(r"refused batch svc-\S+ \(billing_hard_limit_reached\)", ended.stderr)
     assert "the same command continues from there" in ended.stderr
     assert run.map().exit_code == 0 and run.double.creations == 2 and run.double.uploads == 1
 
