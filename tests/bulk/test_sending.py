@@ -111,9 +111,6 @@ class Api:
         self.deleted.append(file_id)
         self.tick()
 
-    def code(self, code: str) -> str:
-        return code
-
 
 class Clock:
     def __init__(self) -> None:
