@@ -39,6 +39,9 @@ log = logging.getLogger(__name__)
 
 Outcome: TypeAlias = Completion | ProviderError | ApiError
 
+# Whether a call may be made once more; nobody knows whether the attempt before it is charged.
+PayAgain: TypeAlias = "Callable[[Call], bool]"
+
 # How many parameters of one call may be refused, one after the other, before it fails.
 PARAMETER_RETRIES = 4
 
@@ -61,7 +64,11 @@ class Calls(Protocol):
     """Carries out the calls of a flow."""
 
     def run(
-        self, calls: Sequence[Call], deadline: Deadline, caller: str | None = None
+        self,
+        calls: Sequence[Call],
+        deadline: Deadline,
+        caller: str | None = None,
+        pay_again: PayAgain = lambda _call: True,
     ) -> list[Outcome]: ...
     def close(self) -> None: ...
 
@@ -122,17 +129,22 @@ class CallPool:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-call")
 
     def run(
-        self, calls: Sequence[Call], deadline: Deadline, caller: str | None = None
+        self,
+        calls: Sequence[Call],
+        deadline: Deadline,
+        caller: str | None = None,
+        pay_again: PayAgain = lambda _call: True,
     ) -> list[Outcome]:
         """Carry out `calls` at the same time; the outcome of each, in their order.
 
-        They take turns with those of other callers. Raises `Timeout` when the deadline passes
+        They take turns with those of other callers. `pay_again` is asked before a call is made once
+        more whose reply broke. Raises `Timeout` when the deadline passes
         first, `QuotaSpent` where the gate does.
         """
         pending = [_PendingCall(call, caller) for call in calls]
         attempts: AttemptQueue = SimpleQueue()
         with deadline.interrupting(lambda: attempts.put(None)):
-            self._finish(pending, attempts, deadline)
+            self._finish(pending, attempts, deadline, pay_again)
         return [one.outcome for one in pending if one.outcome is not None]
 
     def close(self) -> None:
@@ -140,7 +152,11 @@ class CallPool:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _finish(
-        self, pending: Sequence[_PendingCall], attempts: AttemptQueue, deadline: Deadline
+        self,
+        pending: Sequence[_PendingCall],
+        attempts: AttemptQueue,
+        deadline: Deadline,
+        pay_again: PayAgain,
     ) -> None:
         """Start what is due and take outcomes in, until every call has one."""
         waiting = list(pending)
@@ -158,9 +174,11 @@ class CallPool:
                 # The deadline was cancelled, and the next check raises.
                 continue
             one, outcome = ended
-            if isinstance(outcome, ProviderError) and self._again(one, outcome, deadline):
+            broke = isinstance(outcome, BrokenReply)
+            again = isinstance(outcome, ProviderError) and self._again(one, outcome, deadline)
+            if again and (not broke or pay_again(one.call)):
                 waiting.append(one)
-                one.broken += isinstance(outcome, BrokenReply)
+                one.broken += broke
             else:
                 one.outcome = _after(one.broken, outcome)
 

@@ -14,7 +14,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from svc.store import NANO, ApiKeys, Budget, Budgets, Per, Scope
-from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, error
+from tests.scripted import Behaviour, Json, Reply, Reset, ScriptedProvider, error
 from tests.web.conftest import Start
 from tests.web.models import ANIMAL, PREFERS_CATS, decision, reply_to
 from tests.web.shape import assert_error
@@ -30,8 +30,11 @@ Serve = Callable[..., Flask]
 class Aggregator:
     """Says what each call cost, and counts the calls."""
 
-    def __init__(self, cost: float | None = COST, fails: bool = False) -> None:
-        self.cost, self.fails, self.calls = cost, fails, 0
+    def __init__(
+        self, cost: float | None = COST, fails: bool = False, breaks: bool = False
+    ) -> None:
+        """`breaks` has each connection break within the reply."""
+        self.cost, self.fails, self.breaks, self.calls = cost, fails, breaks, 0
 
     def __call__(self, body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
         self.calls += 1
@@ -40,7 +43,7 @@ class Aggregator:
         whole = reply_to(PREFERS_CATS, body)
         if self.cost is not None:
             whole["usage"]["cost"] = self.cost
-        return Reply(whole)
+        return Reset(Reply(whole), 200) if self.breaks else Reply(whole)
 
 
 @pytest.fixture
@@ -191,6 +194,22 @@ def test_calls_that_the_provider_refused_cost_nothing(serve: Serve) -> None:
     assert [ask(app, f"cat {n}").status_code for n in range(3)] == [502] * 3
     app.extensions["svc"].slices.close()
     assert (shown(app)[0]["spent_usd"], shown(app)[0]["reserved_usd"]) == (0, 0)
+
+
+@pytest.mark.parametrize(("limit", "attempts"), [(0.015, 1), (0.025, 2), (1, 3)])
+def test_a_call_whose_reply_broke_is_made_again_where_the_budget_has_room_for_it(
+    serve: Serve, limit: float, attempts: int
+) -> None:
+    handler = Aggregator(breaks=True)
+    app = serve(handler, **PRICE)
+    put(app, limit)
+    assert ask(app, "cat").status_code == 502
+    assert handler.calls == attempts
+    app.extensions["svc"].slices.close()
+    (budget,) = shown(app)
+    assert budget["spent_usd"] == pytest.approx(attempts * COST, rel=0.2)
+    assert budget["spent_usd"] <= limit
+    assert budget["reserved_usd"] == 0
 
 
 def test_a_call_of_which_the_provider_does_not_say_the_cost_counts_with_its_estimate(
