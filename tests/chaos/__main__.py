@@ -4,8 +4,9 @@
 
 One database lives through several lives of a server, on one worker and on two. In each life every
 fault comes once, in random order; each ends with kills under load: of all processes, a worker, or
-the master alone. Then a project key does its worst beside another one, on a server of their own. 1
-when something did not hold.
+the master alone. Parts of the service are switched on by its commands, see `parts.py`: a budget, a
+retention, challengers; each life ends in another month than it began. Then a project key does its
+worst beside another one, on a server of their own. 1 when something did not hold.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ def main() -> int:
                 folder, Path(name, "certificate.pem"), given.seconds, real_disk, given.masters
             )
             run.run()
-            problems = list(judge(run.journal, run.db))
+            problems = list(judge(run.journal, run.db, run.parts, run.clock))
         load_s = hostile.SHORT_S if given.seconds < SHORT_S else hostile.LOAD_S
         with hostile.Keys(Path(name)) as keys:
             beside = [keys.beside(hostile.MIXED, load_s), keys.beside(hostile.SLOW, load_s)]
     problems += [problem for one in beside for problem in one.problems()]
     for line in (*report.lines(run, real_disk), *map(str, beside)):
         say(line)
-    for problem in problems or ["none"]:
+    for problem in dict.fromkeys(problems or ["none"]):
         say(f"problem: {problem}")
     return int(bool(problems))
 

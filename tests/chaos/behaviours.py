@@ -10,11 +10,12 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from email.utils import formatdate
 from pathlib import Path
 
 from svc.demo.chat import MODEL, complete
+from tests.chaos.ledger import Ledger, priced
 from tests.e2e.tls import write_certificate
 from tests.scripted import (
     Behaviour,
@@ -157,27 +158,64 @@ TWISTS: Mapping[str, Twist] = {
 }
 
 
+# A model that is so by turns.
+MOODY = "moody"
+MOODS = (GOOD, GOOD, SLOW, *TWISTS)
+
+
 class Weather:
     """The handler of the provider; a storm takes every model down, the good one too."""
 
-    def __init__(self) -> None:
-        self._storm: list[str] = []
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._storm: Sequence[str] = ()
+        self._moods: Sequence[str] = MOODS
+        # How many calls came for models with moods.
+        self.moody = 0
 
     @contextlib.contextmanager
     def storm(self, *names: str) -> Iterator[None]:
         """Within the block every call meets one of these."""
-        self._storm = list(names)
+        self._storm = names
         try:
             yield
         finally:
-            self._storm = []
+            self._storm = ()
+
+    @contextlib.contextmanager
+    def mood(self, *names: str) -> Iterator[None]:
+        """Within the block every call for a model with moods meets one of these."""
+        self._moods = names
+        try:
+            yield
+        finally:
+            self._moods = MOODS
 
     def __call__(self, body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
-        name = random.choice(self._storm) if self._storm else str(body["model"])
-        good = complete(json.dumps({**body, "model": MODEL}).encode())
-        delay = SLOW_S if name.startswith(SLOW) else 0.0
+        payer, _, name = str(body["model"]).rpartition("/")
+        if name == MOODY:
+            self.moody += 1
+            name = random.choice(self._moods)
+        if self._storm:
+            name = random.choice(self._storm)
+        good = priced(complete(json.dumps({**body, "model": MODEL}).encode()))
         twist = TWISTS.get(name)
-        return Reply(good, delay=delay) if twist is None else twist(copy.deepcopy(good))
+        delay = SLOW_S if name.startswith(SLOW) else 0.0
+        behaviour = Reply(good, delay=delay) if twist is None else twist(copy.deepcopy(good))
+        if is_charged(behaviour):
+            self._ledger.charge(payer)
+        return behaviour
+
+
+def is_charged(behaviour: Behaviour) -> bool:
+    """Whether the head of a good reply is sent, be it of use or not, and be it late."""
+    if isinstance(behaviour, Reset):
+        return behaviour.after > 0
+    reply = behaviour.reply if isinstance(behaviour, Drip) else behaviour
+    if isinstance(reply, Reply):
+        said = reply.body if isinstance(reply.body, dict) else {}
+        return reply.status == 200 and "error" not in said
+    return isinstance(reply, Endless)
 
 
 class SlowTls(ScriptedProvider):

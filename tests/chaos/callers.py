@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import http.client
-import itertools
 import json
 import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from tests.chaos.behaviours import GOOD, TWISTS
-from tests.chaos.journal import BROKEN, Journal, Outcome
+from tests.chaos.clock import Clock
+from tests.chaos.gate import Gate
+from tests.chaos.journal import BROKEN, LIMITED, Journal, Outcome
+from tests.chaos.questions import AGING, BOUNDED, LABELS, SHARES, any_request, request
 
 CONNECTIONS = 50
 TIMEOUT_S = 30.0  # seconds for one answer; far more than any fault lasts
@@ -24,38 +25,27 @@ RENEW = 0.2  # share of requests that take a new connection
 AGAIN = 0.1  # share of decisions that were made before
 REMEMBERED = 50  # decisions of each caller that it may label or ask again
 
-QUESTIONS: dict[str, dict[str, Any]] = {
-    "topic": {
-        "type": "choice",
-        "instructions": "What is the ticket about?",
-        "options": {"billing": "charges and refunds", "shipping": "where an order is"},
-    },
-    "urgent": {"type": "noul", "instructions": "Does the customer want an answer today?"},
-    "mood": {"type": "score", "instructions": "How angry?", "levels": ["calm", "cross", "angry"]},
-    "tags": {"type": "multi", "instructions": "Which apply?", "options": {"vip": "", "eu": ""}},
-    "sum": {"type": "number", "instructions": "Which sum?", "nullable": True},
-    "name": {"type": "text", "instructions": "Which name?", "nullable": True, "think": True},
-}
-LABELS: dict[str, Callable[[], Any]] = {
-    "topic": lambda: random.choice(["billing", "shipping", "none_of_these"]),
-    "urgent": lambda: random.choice([True, False]),
-    "mood": lambda: random.randrange(3),
-    "tags": lambda: random.choice([[], ["vip"], ["eu", "vip"]]),
-}
-PAGES = ("/v1/calibration?question=topic", "/v1/drift?question=urgent", "/metrics", "/v1/models")
+# What is read of each project, and of all.
+PAGES = ("/v1/calibration?question=topic", "/v1/drift?question=urgent")
+PAGES_OF_ALL = ("/metrics", "/v1/models", "/v1/budgets")
 NONSENSE = (b"", b"{", b"[]", b'{"state": NaN}', b'{"state": "x", "questions": {}}', b"\xff\xfe")
-WORDS = ("refund", "order", "parcel", "charge", "today", "angry", "Berlin", "12.50", "EUR")
 
-_numbers = itertools.count()  # makes every state another one
+
+class Said(NamedTuple):
+    """What a request was answered."""
+
+    status: int
+    body: Any = None
+    type: str = ""
+    retry_after: str | None = None
 
 
 class Load:
     """Callers that go on for as long as the block does."""
 
-    def __init__(self, url: Callable[[], str], journal: Journal, connections: int = CONNECTIONS):
-        """`url` is where the server is at the moment."""
+    def __init__(self, make: Callable[[], Caller], connections: int = CONNECTIONS) -> None:
         self._stop = threading.Event()
-        callers = [Caller(url, journal) for _ in range(connections)]
+        callers = [make() for _ in range(connections)]
         self._threads = [
             threading.Thread(target=caller.run, args=(self._stop,), name="caller")
             for caller in callers
@@ -80,8 +70,9 @@ class Load:
 class Caller:
     """One connection, one request at a time."""
 
-    def __init__(self, url: Callable[[], str], journal: Journal) -> None:
-        self._url, self._journal = url, journal
+    def __init__(self, url: Callable[[], str], journal: Journal, clock: Clock, gate: Gate) -> None:
+        """`url` is where the server is at the moment; `gate` is for what a budget pays."""
+        self._url, self._journal, self._clock, self._gate = url, journal, clock, gate
         self._connection: http.client.HTTPConnection | None = None
         self._place = ""
         self._bodies: deque[dict[str, Any]] = deque(maxlen=REMEMBERED)
@@ -99,16 +90,20 @@ class Caller:
     def decide(self) -> int:
         """A new decision, now and then one that was made before."""
         again = self._bodies and random.random() < AGAIN
-        return self.ask(random.choice(self._bodies) if again else request())
+        body = random.choice(self._bodies) if again else any_request()
+        if body["project"] != BOUNDED:
+            return self.ask(body).status
+        with self._gate.passing() as may:
+            return self.ask(body if may else request()).status
 
-    def ask(self, body: dict[str, Any]) -> int:
-        """A decision, noted in the journal; its status."""
-        status, answer = self.send("decide", "POST", "/v1/decide", body)
-        self._journal.decided(body["state"], status, answer)
-        if status == 200:
+    def ask(self, body: dict[str, Any]) -> Said:
+        """A decision, noted in the journal."""
+        said = self.send("decide", "POST", "/v1/decide", body)
+        self._journal.decided(body, said.status, said.body)
+        if said.status == 200:
             self._bodies.append(body)
-            self._decided.append(answer)
-        return status
+            self._decided.append(said.body)
+        return said
 
     def label(self) -> int:
         """A true answer for one of the own decisions, sometimes not the first."""
@@ -119,35 +114,53 @@ class Caller:
         if not questions:
             return self.decide()
         key = random.choice(questions)
-        body = {"decision_id": decision["id"], "question": key, "label": LABELS[key]()}
-        status, _ = self.send("feedback", "POST", "/v1/feedback", body)
-        self._journal.labelled_as(decision["id"], key, body["label"], status)
-        return status
+        return self.label_as(decision, key, LABELS[key]()).status
+
+    def label_as(self, decision: Mapping[str, Any], key: str, label: Any) -> Said:
+        """A label, noted in the journal."""
+        body = {"decision_id": decision["id"], "question": key, "label": label}
+        said = self.send("feedback", "POST", "/v1/feedback", body, of=decision)
+        self._journal.labelled_as(decision["id"], key, label, said.status)
+        return said
 
     def read_audit(self) -> int:
         """A page of the audit log, which has to be newest first."""
-        status, page = self.send("audit", "GET", "/v1/audit?limit=100")
-        if status == 200:
-            ids = [entry["id"] for entry in page["entries"]]
+        project = random.choice(list(SHARES))
+        said = self.send("audit", "GET", f"/v1/audit?limit=100&project={project}")
+        if said.status == 200:
+            ids = [entry["id"] for entry in said.body["entries"]]
             if ids != sorted(set(ids), reverse=True):
                 self._journal.problem("an audit page is out of order")
-        return status
+        return said.status
 
     def read(self) -> int:
-        return self.send("read", "GET", random.choice(PAGES))[0]
+        pages = [f"{page}&project={project}" for page in PAGES for project in SHARES]
+        return self.send("read", "GET", random.choice([*pages, *PAGES_OF_ALL])).status
 
     def send_nonsense(self) -> int:
-        return self.send("nonsense", "POST", "/v1/decide", random.choice(NONSENSE))[0]
+        return self.send("nonsense", "POST", "/v1/decide", random.choice(NONSENSE)).status
 
-    def send(self, what: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """One request, noted in the journal: its status and its JSON, if any."""
+    def send(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        body: Any = None,
+        of: Mapping[str, Any] | None = None,
+    ) -> Said:
+        """One request, noted in the journal; `of` is the decision that it is about, if any."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         began = time.monotonic()
-        status, answer, kind = self._exchange(method, path, data)
-        self._journal.outcomes.append(Outcome(what, began, time.monotonic(), status, kind))
-        return status, answer
+        said = self._exchange(method, path, data)
+        if of is not None and of["project"] == AGING and self._clock.is_old(of["id"]):
+            what = f"old {what}"
+        outcome = Outcome(what, began, time.monotonic(), said.status, said.type)
+        self._journal.outcomes.append(outcome)
+        if said.status == LIMITED and int(said.retry_after or 0) < 1:
+            self._journal.problem(f"429 with Retry-After: {said.retry_after}")
+        return said
 
-    def _exchange(self, method: str, path: str, data: bytes | None) -> tuple[int, Any, str]:
+    def _exchange(self, method: str, path: str, data: bytes | None) -> Said:
         try:
             connection = self._connected()
             connection.request(method, path, data)
@@ -155,11 +168,12 @@ class Caller:
             raw = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.hang_up()
-            return BROKEN, None, type(error).__name__
+            return Said(BROKEN, None, type(error).__name__)
         if response.getheader("Content-Type", "").startswith("text/plain"):  # metrics
-            return response.status, None, ""
+            return Said(response.status)
         answer = json.loads(raw)
-        return response.status, answer, answer.get("error", {}).get("type", "")
+        error_type = answer.get("error", {}).get("type", "")
+        return Said(response.status, answer, error_type, response.getheader("Retry-After"))
 
     def _connected(self) -> http.client.HTTPConnection:
         """A connection to where the server is now."""
@@ -176,33 +190,3 @@ class Caller:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
-
-
-def request() -> dict[str, Any]:
-    """A decision request that is well formed, about a state that nobody asked about before."""
-    keys = random.sample(sorted(QUESTIONS), random.randint(1, 3))
-    words = " ".join(random.choices(WORDS, k=20))
-    return {
-        "state": f"{next(_numbers)}: {words}",
-        "questions": {key: QUESTIONS[key] for key in keys},
-        "model": plan(),
-        "debias": random.choice([True, False, "auto"]),
-        "mode": random.choice(["auto", "auto", "verbal"]),
-    }
-
-
-def plan() -> Any:
-    """Mostly one good model; else a bad one, or several."""
-    good, bad = f"@odd/{GOOD}", f"@odd/{random.choice(sorted(TWISTS))}"
-    forms = (
-        good,
-        bad,
-        "@refused/m",
-        "@tls/m",
-        [bad, good],
-        {"council": [good, bad]},
-        {"race": [bad, good]},
-        {"cascade": [bad, good]},
-    )
-    (form,) = random.choices(forms, (55, 20, 3, 3, 8, 4, 4, 3))
-    return form

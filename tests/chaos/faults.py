@@ -18,12 +18,12 @@ from pathlib import Path
 
 from svc.store.opened_file import GONE
 from tests.chaos.behaviours import Weather
+from tests.chaos.clock import JUMPS_S
+from tests.chaos.gate import Gate
 from tests.chaos.journal import BROKEN, STORAGE
 from tests.chaos.target import Target, open_files
 
 DISK_MB = 256  # of the file system that fills up
-DAY_S = 86_400.0
-JUMPS_S = (-400 * DAY_S, -3 * DAY_S, -3_600.0, 3_600.0, 3 * DAY_S, 400 * DAY_S)
 JUMP_EVERY_S = 0.3  # seconds
 BALLAST = "ballast"
 MiB = 1024 * 1024
@@ -88,13 +88,19 @@ def no_descriptors(target: Target) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def jumping_clock(target: Target) -> Iterator[None]:
-    """The wall clock jumps, back and forth."""
+def jumping_clock(target: Target, gate: Gate) -> Iterator[None]:
+    """The wall clock jumps, back and forth; no budget pays then, for each month has one."""
+    with gate.shut(), _jumping(target):
+        yield
+
+
+@contextlib.contextmanager
+def _jumping(target: Target) -> Iterator[None]:
     stop = threading.Event()
 
     def jump() -> None:
         while not stop.wait(JUMP_EVERY_S):
-            target.set_clock(random.choice(JUMPS_S))
+            target.clock.shift(random.choice(JUMPS_S))
 
     thread = threading.Thread(target=jump, name="clock")
     thread.start()
@@ -103,7 +109,7 @@ def jumping_clock(target: Target) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-        target.set_clock(0.0)
+        target.clock.shift(0.0)
 
 
 @contextlib.contextmanager
@@ -140,10 +146,10 @@ def deleted_file(target: Target, tell: Tell) -> Iterator[None]:
             aside.rename(name)
 
 
-def faults(weather: Weather, real_disk: bool, tell: Tell) -> list[Fault]:
+def faults(weather: Weather, gate: Gate, real_disk: bool, tell: Tell) -> list[Fault]:
     """All of them but kills; `real_disk` when the database lies on a file system of its own.
 
-    `tell` notes what must not be.
+    `gate` holds back what a budget pays; `tell` notes what must not be.
     """
     stored = frozenset({STORAGE})
     found = [
@@ -152,7 +158,7 @@ def faults(weather: Weather, real_disk: bool, tell: Tell) -> list[Fault]:
         Fault("no descriptors", no_descriptors, (2.0,), stored | {BROKEN}),
         Fault("a worker stopped", stopped_worker, (2.0,), frozenset({BROKEN})),
         Fault("database deleted", partial(deleted_file, tell=tell), (3.0,), stored),
-        Fault("clock jumps", jumping_clock, (2.0,)),
+        Fault("clock jumps", partial(jumping_clock, gate=gate), (2.0,)),
         Fault("providers reset", lambda _: weather.storm("reset", "nothing"), (1.5,)),
         Fault("providers silent", lambda _: weather.storm("silent", "drips-head"), (1.5,)),
         Fault("providers flood", lambda _: weather.storm("ten-mb", "endless"), (1.5,)),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 BROKEN = 0  # the status of a request whose connection broke
+LIMITED = 429  # the status of what a limit refused
 STORAGE = 500  # the status of what could not be stored
+BY_BUDGET = "the budget of "  # stands in the message where a budget refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Window:
 class Asked:
     """Every request about one state."""
 
+    project: str
+    questions: int  # of each request
     answers: dict[str, Any] = field(default_factory=dict)  # by decision id, as returned
     unknown: int = 0  # requests that may have been stored although nobody was told
 
@@ -62,16 +67,22 @@ class Journal:
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
         self.windows: list[Window] = []
-        self.asked: dict[str, Asked] = defaultdict(Asked)  # by state
+        self.asked: dict[str, Asked] = {}  # by state
         self.labelled: dict[tuple[str, str], Labelled] = defaultdict(Labelled)  # id, question
+        # How often a budget refused, by the project that was asked in.
+        self.refused: Counter[str] = Counter()
         self.problems: list[str] = []
         self._lock = threading.Lock()
 
-    def decided(self, state: str, status: int, body: Any) -> None:
-        """Note what came of a decision about `state`."""
+    def decided(self, request: Mapping[str, Any], status: int, body: Any) -> None:
+        """Note what came of the request of a decision."""
+        project = request["project"]
         with self._lock:
-            asked = self.asked[state]
-            if status == 200:
+            one = Asked(project, len(request["questions"]))
+            asked = self.asked.setdefault(request["state"], one)
+            if status == LIMITED and BY_BUDGET in body["error"]["message"]:
+                self.refused[project] += 1
+            elif status == 200:
                 if body["id"] in asked.answers:
                     self.problems.append(f"{body['id']} was given twice")
                 asked.answers[body["id"]] = body["answers"]

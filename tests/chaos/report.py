@@ -20,6 +20,7 @@ def lines(run: Run, real_disk: bool) -> Iterator[str]:
     if run.gone_s:
         times = len(run.gone_s)
         yield f"the master killed {times} times: gone within {max(run.gone_s):.2f} s, port free"
+    yield from (part.line() for part in run.parts)
     for workers, before, after in run.footings:
         yield (
             f"at rest on {workers}: threads {before.threads} then {after.threads}, "

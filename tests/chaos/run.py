@@ -10,10 +10,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from svc import limits
+from tests.chaos.aging import Aging
 from tests.chaos.behaviours import GOOD, SLOW, SlowTls, Weather
-from tests.chaos.callers import CONNECTIONS, QUESTIONS, Caller, Load, request
+from tests.chaos.callers import CONNECTIONS, Caller, Load
+from tests.chaos.clock import Clock
 from tests.chaos.faults import Fault, faults, kill_a_worker
+from tests.chaos.gate import Gate
 from tests.chaos.journal import BROKEN, Journal, Window
+from tests.chaos.ledger import Ledger
+from tests.chaos.parts import Part
+from tests.chaos.questions import QUESTIONS, request
+from tests.chaos.rival import Rival
+from tests.chaos.spending import Spending
 from tests.chaos.target import Footing, Target
 from tests.chaos.verdict import leaks
 from tests.scripted import ScriptedProvider
@@ -63,8 +71,14 @@ class Run:
         self.db, self.journal = folder / "svc.db", Journal()
         self.footings: list[tuple[int, Footing, Footing]] = []  # of each life: workers, two rests
         self._seconds, self._certificate = seconds, certificate
-        self._weather = Weather()
-        self._faults = faults(self._weather, real_disk, self.journal.problem)
+        self.clock, self._gate, ledger = Clock(folder / "clock"), Gate(), Ledger()
+        self._weather = Weather(ledger)
+        self._faults = faults(self._weather, self._gate, real_disk, self.journal.problem)
+        self.parts: tuple[Part, ...] = (
+            Spending(ledger, self.clock, self._caller),
+            Aging(self.journal, self.clock, self._caller),
+            Rival(self._weather, ledger, self.clock, self._caller),
+        )
         self._short = seconds < SHORT_S
         self._url = ""  # where the last server is or was
         self._target: Target
@@ -91,9 +105,14 @@ class Run:
             "SVC_PROVIDER_TLS_URL": tls,
             "SVC_PROVIDER_TLS_TIMEOUT": "2",
             "SVC_PROVIDER_REFUSED_URL": f"http://127.0.0.1:{closed}/v1",
+            # What costs money is asked of the same provider as the aggregator.
+            "SVC_PROVIDER_URL": odd,
+            "SVC_PROVIDER_OPENROUTER_TIMEOUT": "2",
+            "SVC_RPM": "1000000",
             "REQUESTS_CA_BUNDLE": str(self._certificate),
             "SVC_MODEL": f"@odd/{GOOD}",
             "SVC_LOG_LEVEL": "error",
+            **{name: value for part in self.parts for name, value in part.settings().items()},
         }
 
     def _live(self, workers: int, settings: dict[str, str], seconds: float) -> None:
@@ -103,7 +122,13 @@ class Run:
         pools are about as large as they get.
         """
         faults_end = time.monotonic() + seconds - END_S
+        is_first = not self.footings
+        if not is_first:
+            self.clock.turn()
         self._start(workers, settings)
+        if is_first:
+            for part in self.parts:
+                part.set_up(self._target)
         with self._load():
             time.sleep(WARM_S)
             if not self._short:
@@ -132,6 +157,9 @@ class Run:
         return Footing(before.threads + SPARE, before.files + SPARE, memory_mb)
 
     def _end(self, workers: int, settings: dict[str, str]) -> None:
+        """On another day of another month: what is old is deleted under load, between kills."""
+        self._turn()
+        self.clock.turn()
         with self._load():
             if workers > 1:
                 self._kill_a_worker()
@@ -139,17 +167,25 @@ class Run:
                 self._kill(workers, settings)
             for _ in range(self._masters):
                 self._kill_the_master(workers, settings)
+        self._turn()
         if (code := self._target.stop()) != 0:
             self.journal.problem(f"a graceful stop ended with {code}")
         self._read_log()
 
     def _start(self, workers: int, settings: dict[str, str]) -> None:
-        self._target = Target(self.db, "--workers", str(workers), **settings)
+        self._target = Target(self.db, self.clock, "--workers", str(workers), **settings)
         self._target.__enter__()
         self._url = self._target.url
 
     def _load(self) -> Load:
-        return Load(lambda: self._url, self.journal)
+        return Load(self._caller)
+
+    def _caller(self) -> Caller:
+        return Caller(lambda: self._url, self.journal, self.clock, self._gate)
+
+    def _turn(self) -> None:
+        for part in self.parts:
+            self.journal.problems += part.turn(self._target)
 
     def _suffer_all(self) -> None:
         """Every fault once, in random order."""
@@ -193,18 +229,20 @@ class Run:
         self._recover("the master killed", began, time.monotonic(), BROKE)
 
     def _recover(self, name: str, began: float, ended: float, excuses: frozenset[int]) -> None:
-        """Ask until the server answers; note how long that took."""
+        """Ask until the server answers, and note how long that took; then each part looks."""
         while not self._answers() and time.monotonic() < ended + REST_S:
             time.sleep(0.02)
         self.journal.windows.append(Window(name, began, ended, time.monotonic(), excuses))
+        for part in self.parts:
+            self.journal.problems += part.look(self.db)
 
     def _answers(self) -> bool:
         body = {**request(), "model": f"@odd/{GOOD}", "questions": {"mood": QUESTIONS["mood"]}}
         return self._decide(body) == 200
 
     def _decide(self, body: dict[str, object]) -> int:
-        caller = Caller(lambda: self._url, self.journal)
-        status = caller.ask(body)
+        caller = self._caller()
+        status = caller.ask(body).status
         caller.hang_up()
         return status
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.chaos.shifted import set_offset
+from tests.chaos.clock import Clock
 from tests.e2e.serving import Server
 
 
@@ -23,17 +23,12 @@ class Footing:
 class Target(Server):
     """One life of the server; the next one works on the same database."""
 
-    def __init__(self, db: Path, *arguments: str, **settings: str) -> None:
+    def __init__(self, db: Path, clock: Clock, *arguments: str, **settings: str) -> None:
         super().__init__(db, *arguments, **settings)
-        self.db = db
-        self._clock = db.with_name("clock")
-        self.set_clock(0.0)
-        module = [sys.executable, "-m", "tests.chaos.shifted", str(self._clock)]
+        self.db, self.clock = db, clock
+        self.clock.shift(0.0)
+        module = [sys.executable, "-m", "tests.chaos.shifted", str(self.clock.path)]
         self._command = [*module, *self._command[self._command.index("serve") :]]
-
-    def set_clock(self, seconds: float) -> None:
-        """Let its wall clock be wrong by so much from now on."""
-        set_offset(self._clock, seconds)
 
     def footing(self) -> Footing:
         """What it holds at this moment."""

@@ -7,12 +7,15 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from tests.chaos.journal import BROKEN, STORAGE, Journal, Outcome, Window
+from tests.chaos.clock import Clock
+from tests.chaos.journal import BROKEN, LIMITED, STORAGE, Journal, Outcome, Window
+from tests.chaos.questions import AGING, BOUNDED, USUAL
 from tests.chaos.target import Footing
 from tests.chaos.verdict import judge, leaks
 from tests.store.records import record
@@ -24,28 +27,51 @@ EXCUSED = Window("a fault", 10.0, 11.0, 11.5, frozenset({BROKEN, STORAGE}))
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
     """A file with one decision on `STATE`."""
-    path = tmp_path / "svc.db"
-    database = Database.open(path)
-    state_hash = hashlib.sha256(database.salt + STATE.encode()).digest()
-    Decisions(database).add(record(state_hash=state_hash))
-    database.close()
-    return path
+    return stored(tmp_path / "svc.db", USUAL)
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> Clock:
+    return Clock(tmp_path / "clock")
 
 
 @pytest.fixture
 def journal(db: Path) -> Journal:
     """A journal that knows of it."""
+    return told(db, USUAL)
+
+
+@pytest.fixture
+def aging_db(tmp_path: Path) -> Path:
+    """The same in the project whose decisions are deleted."""
+    return stored(tmp_path / "aging.db", AGING)
+
+
+def stored(path: Path, project: str) -> Path:
+    database = Database.open(path)
+    state_hash = hashlib.sha256(database.salt + STATE.encode()).digest()
+    Decisions(database).add(record(state_hash=state_hash, project=project))
+    database.close()
+    return path
+
+
+def told(db: Path, project: str) -> Journal:
     with sqlite3.connect(db) as connection:
         (answers,) = connection.execute("SELECT answers FROM decisions").fetchone()
     connection.close()
     journal = Journal()
-    journal.decided(STATE, 200, {"id": only_id(db), "answers": json.loads(answers)})
+    body = {"id": only_id(db, project), "answers": json.loads(answers)}
+    journal.decided(request(STATE, project), 200, body)
     return journal
 
 
-def only_id(db: Path) -> str:
+def request(state: str = STATE, project: str = USUAL) -> dict[str, Any]:
+    return {"state": state, "project": project, "questions": {"topic": {}}}
+
+
+def only_id(db: Path, project: str = USUAL) -> str:
     database = Database.open(db)
-    (entry,) = Decisions(database).page("default", 10).entries
+    (entry,) = Decisions(database).page(project, 10).entries
     database.close()
     return entry.id
 
@@ -60,21 +86,23 @@ def words(problems: Iterator[str]) -> str:
     return "\n".join(problems)
 
 
-def test_nothing_is_wrong_with_a_decision_that_lies_there_once(db: Path, journal: Journal) -> None:
-    assert words(judge(journal, db)) == ""
+def test_nothing_is_wrong_with_a_decision_that_lies_there_once(
+    db: Path, journal: Journal, clock: Clock
+) -> None:
+    assert words(judge(journal, db, (), clock)) == ""
 
 
-def test_a_lost_decision_is_seen(db: Path, journal: Journal) -> None:
+def test_a_lost_decision_is_seen(db: Path, journal: Journal, clock: Clock) -> None:
     change(db, "DELETE FROM decisions")
-    assert "was answered and is not there" in words(judge(journal, db))
+    assert "was answered and is not there" in words(judge(journal, db, (), clock))
 
 
-def test_a_decision_that_is_not_whole_is_seen(db: Path, journal: Journal) -> None:
+def test_a_decision_that_is_not_whole_is_seen(db: Path, journal: Journal, clock: Clock) -> None:
     change(db, "UPDATE decisions SET answers = '{}'")
-    assert "not as it was answered" in words(judge(journal, db))
+    assert "not as it was answered" in words(judge(journal, db, (), clock))
 
 
-def test_a_decision_that_lies_there_twice_is_seen(db: Path, journal: Journal) -> None:
+def test_a_decision_that_lies_there_twice_is_seen(db: Path, journal: Journal, clock: Clock) -> None:
     columns = "created_at, project, state_hash, model, mode, config, privacy, latency_ms, cost_usd"
     rest = "cached, answers, readings, question_ids"
     change(
@@ -82,35 +110,81 @@ def test_a_decision_that_lies_there_twice_is_seen(db: Path, journal: Journal) ->
         f"INSERT INTO decisions (id, {columns}, {rest}) "
         f"SELECT randomblob(16), {columns}, {rest} FROM decisions",
     )
-    assert "a state has 2 decisions, 1 of them were answered" in words(judge(journal, db))
+    assert "a state has 2 decisions, 1 of them were answered" in words(
+        judge(journal, db, (), clock)
+    )
 
 
-def test_a_decision_that_nobody_was_told_of_may_be_there_or_not(db: Path) -> None:
+def test_a_decision_that_nobody_was_told_of_may_be_there_or_not(db: Path, clock: Clock) -> None:
     journal = Journal()
-    journal.decided(STATE, BROKEN, None)
-    journal.decided("another", STORAGE, None)
-    assert words(judge(journal, db)) == ""
+    journal.decided(request(), BROKEN, None)
+    journal.decided(request("another"), STORAGE, None)
+    assert words(judge(journal, db, (), clock)) == ""
 
 
-def test_a_refused_decision_may_not_be_there(db: Path) -> None:
+def test_a_refused_decision_may_not_be_there(db: Path, clock: Clock) -> None:
     journal = Journal()
-    journal.decided(STATE, 502, None)
-    assert "a state has 1 decisions, 0 of them were answered" in words(judge(journal, db))
+    journal.decided(request(), 502, None)
+    assert "a state has 1 decisions, 0 of them were answered" in words(
+        judge(journal, db, (), clock)
+    )
 
 
-def test_sums_that_are_off_are_seen(db: Path, journal: Journal) -> None:
+def test_a_decision_is_left_out_once_it_is_older_than_a_day(aging_db: Path, clock: Clock) -> None:
+    journal = told(aging_db, AGING)
+    assert words(judge(journal, aging_db, (), clock)) == ""
+    clock.turn()
+    assert "is older than a day and still there" in words(judge(journal, aging_db, (), clock))
+    change(aging_db, "DELETE FROM decisions")
+    assert words(judge(journal, aging_db, (), clock)) == ""
+
+
+def test_a_decision_that_is_deleted_before_it_is_old_is_seen(aging_db: Path, clock: Clock) -> None:
+    journal = told(aging_db, AGING)
+    change(aging_db, "DELETE FROM decisions")
+    assert "was answered and is not there" in words(judge(journal, aging_db, (), clock))
+
+
+def test_no_decision_of_another_project_grows_old(db: Path, journal: Journal, clock: Clock) -> None:
+    clock.turn()
+    assert words(judge(journal, db, (), clock)) == ""
+    change(db, "DELETE FROM decisions")
+    assert "was answered and is not there" in words(judge(journal, db, (), clock))
+
+
+def test_a_label_of_what_was_deleted_is_not_missed(aging_db: Path, clock: Clock) -> None:
+    journal = told(aging_db, AGING)
+    journal.labelled_as(only_id(aging_db, AGING), "topic", "a", 200)
+    assert "has the label None" in words(judge(journal, aging_db, (), clock))
+    clock.turn()
+    change(aging_db, "DELETE FROM decisions")
+    assert words(judge(journal, aging_db, (), clock)) == ""
+
+
+@pytest.mark.parametrize(("project", "seen"), [(BOUNDED, False), (USUAL, True), (AGING, True)])
+def test_a_refusal_by_a_budget_is_for_what_it_pays_alone(
+    db: Path, journal: Journal, clock: Clock, project: str, seen: bool
+) -> None:
+    error = {"message": f'the budget of project "{BOUNDED}", $1 a month, is spent'}
+    journal.decided(request("refused", project), LIMITED, {"error": error})
+    assert ("which has none" in words(judge(journal, db, (), clock))) == seen
+
+
+def test_sums_that_are_off_are_seen(db: Path, journal: Journal, clock: Clock) -> None:
     change(db, "UPDATE weeks SET decisions = decisions + 1")
-    assert "in the weekly sums" in words(judge(journal, db))
+    assert "in the weekly sums" in words(judge(journal, db, (), clock))
 
 
-def test_a_lost_label_is_seen(db: Path, journal: Journal) -> None:
+def test_a_lost_label_is_seen(db: Path, journal: Journal, clock: Clock) -> None:
     journal.labelled_as(only_id(db), "topic", "a", 200)
-    assert "has the label None instead of one of ['a']" in words(judge(journal, db))
+    assert "has the label None instead of one of ['a']" in words(judge(journal, db, (), clock))
 
 
-def test_a_label_that_nobody_was_told_of_may_be_there_or_not(db: Path, journal: Journal) -> None:
+def test_a_label_that_nobody_was_told_of_may_be_there_or_not(
+    db: Path, journal: Journal, clock: Clock
+) -> None:
     journal.labelled_as(only_id(db), "topic", "a", STORAGE)
-    assert words(judge(journal, db)) == ""
+    assert words(judge(journal, db, (), clock)) == ""
 
 
 @pytest.mark.parametrize(
@@ -124,20 +198,23 @@ def test_a_label_that_nobody_was_told_of_may_be_there_or_not(db: Path, journal: 
         (Outcome("decide", 10.5, 10.9, 422, "invalid_request"), True),
         (Outcome("decide", 1.0, 2.0, 502, "model_error"), False),
         (Outcome("feedback", 1.0, 2.0, 404, "not_found"), True),
+        (Outcome("old feedback", 1.0, 2.0, 404, "not_found"), False),
         (Outcome("nonsense", 1.0, 2.0, 200, ""), True),
     ],
 )
 def test_only_a_fault_excuses_what_the_contract_does_not_have(
-    db: Path, journal: Journal, outcome: Outcome, seen: bool
+    db: Path, journal: Journal, clock: Clock, outcome: Outcome, seen: bool
 ) -> None:
     journal.windows.append(EXCUSED)
     journal.outcomes.append(outcome)
-    assert (" got " in words(judge(journal, db))) == seen
+    assert (" got " in words(judge(journal, db, (), clock))) == seen
 
 
-def test_a_server_that_takes_too_long_to_answer_again_is_seen(db: Path, journal: Journal) -> None:
+def test_a_server_that_takes_too_long_to_answer_again_is_seen(
+    db: Path, journal: Journal, clock: Clock
+) -> None:
     journal.windows.append(Window("a fault", 1.0, 2.0, 4.5))
-    assert "it took 2.50 s to answer again" in words(judge(journal, db))
+    assert "it took 2.50 s to answer again" in words(judge(journal, db, (), clock))
 
 
 def test_what_leaks_is_seen() -> None:
