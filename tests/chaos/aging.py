@@ -5,25 +5,24 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
+from tests.chaos.callers import Caller
 from tests.chaos.clock import Clock, oldest_kept
 from tests.chaos.journal import Asked, Journal
 from tests.chaos.parts import MakeCaller, Part, command
-from tests.chaos.questions import AGING, good_request
+from tests.chaos.questions import AGING, QUESTIONS, good_request
 from tests.chaos.target import Target
 
-# Labels that speak against each answer, so many that a calibrator is fitted to them for sure.
-TAUGHT = 60
+# A question that nobody labels later, and labels that speak against each answer to it, so many that
+# a calibrator is fitted to them for sure.
+KEY = "team"
+QUESTION = {**QUESTIONS["topic"], "instructions": "Which team has to answer?"}
+LABELS = 60
 
 # How long the deletion of what is old may take after a start, on a busy machine.
 SWEPT_WITHIN_S = 20.0
-
-
-class Calibrator(NamedTuple):
-    fitted_at: int
-    text: str
 
 
 class Aging(Part):
@@ -34,35 +33,49 @@ class Aging(Part):
 
     def __init__(self, journal: Journal, clock: Clock, make_caller: MakeCaller) -> None:
         self._journal, self._clock, self._make_caller = journal, clock, make_caller
-        self._taught: dict[bytes, Calibrator] = {}
-        self._deleted = 0
+        self._taught, self._deleted = "", 0
 
     def set_up(self, target: Target) -> None:
         command(target.db, "retention", "set", "--project", AGING, "--days", "1")
         caller = self._make_caller()
-        for _ in range(TAUGHT):
-            decision = caller.ask(good_request(AGING, "topic")).body
-            wrong = {"billing", "shipping"} - {decision["answers"]["topic"]["choice"]}
-            said = caller.label_as(decision, "topic", min(wrong))
+        for _ in range(LABELS):
+            decision = self._ask(caller)
+            wrong = {"billing", "shipping"} - {decision["answers"][KEY]["choice"]}
+            caller.label_as(decision, KEY, min(wrong))
         caller.hang_up()
-        assert said.body["calibrated"], said
+        with contextlib.closing(sqlite3.connect(target.db)) as connection:
+            self.remember(connection)
+
+    def remember(self, connection: sqlite3.Connection) -> None:
+        """Take what labels have taught for what has to stay."""
+        self._taught = _calibrator(connection)
+        assert self._taught
 
     def turn(self, target: Target) -> Iterator[str]:
         with contextlib.closing(sqlite3.connect(target.db)) as connection:
             self._wait_until_swept(connection)
-            yield from self._learned(connection)
+        caller = self._make_caller()
+        answer = self._ask(caller)["answers"][KEY]
+        caller.hang_up()
+        if not answer["calibrated"]:
+            yield f"a calibrator is not in effect after its labels were deleted: {answer}"
 
     def judge(self, connection: sqlite3.Connection) -> Iterator[str]:
         if old := self._count_old(connection, self._clock.latest):
             yield f"{old} decisions are older than a day and still there"
         yield from self._sums(connection)
-        yield from self._learned(connection)
+        if (found := _calibrator(connection)) != self._taught:
+            yield f"what labels taught is {found}, and was {self._taught}"
 
     def line(self) -> str:
         return (
-            f"retention of a day: {self._deleted:,} answered decisions are gone, "
-            f"{len(self._taught)} calibrators stayed"
+            f"retention of a day: {self._deleted:,} answered decisions are gone, the "
+            f"calibrator of {LABELS} labels stayed"
         )
+
+    def _ask(self, caller: Caller) -> Mapping[str, Any]:
+        request = {**good_request(AGING, "topic"), "questions": {KEY: QUESTION}}
+        return cast(Mapping[str, Any], caller.ask(request).body)
 
     def _wait_until_swept(self, connection: sqlite3.Connection) -> None:
         """Wait for what is old now, not for what was so while the clock had jumped."""
@@ -73,17 +86,6 @@ class Aging(Part):
     def _count_old(self, connection: sqlite3.Connection, now: float) -> int:
         (old,) = connection.execute(_OLD, (AGING, oldest_kept(now))).fetchone()
         return int(old)
-
-    def _learned(self, connection: sqlite3.Connection) -> Iterator[str]:
-        """A calibrator stays until another fit: that of labels which are left, or none."""
-        rows = connection.execute(_CALIBRATORS, (AGING,)).fetchall()
-        now = {digest: Calibrator(fitted_at, text) for digest, fitted_at, text in rows}
-        for digest, before in self._taught.items():
-            found = now.get(digest)
-            refitted = found is not None and found.fitted_at not in (0, before.fitted_at)
-            if found != before and not refitted:
-                yield f"what labels taught is {found}, and was {before}"
-        self._taught = {digest: one for digest, one in now.items() if one.text}
 
     def _sums(self, connection: sqlite3.Connection) -> Iterator[str]:
         """Weekly sums stay: they count what is there, and what was deleted.
@@ -107,8 +109,15 @@ class Aging(Part):
 
 _OLD = "SELECT count(*) FROM decisions WHERE project = ? AND id < ?"
 _WEEKS = "SELECT coalesce(sum(decisions), 0) FROM weeks WHERE project = ?"
-_CALIBRATORS = (
-    "SELECT digest, coalesce(fitted_at, 0), coalesce(calibrator, '') FROM learned WHERE project = ?"
+_CALIBRATOR = (
+    "SELECT coalesce(max(calibrator), '') FROM learned JOIN asked USING (project, question_id) "
+    "WHERE project = ? AND key = ?"
 )
 # In this project every answer is one of a model.
 _THERE = "SELECT coalesce(sum(json_array_length(question_ids)), 0) FROM decisions WHERE project = ?"
+
+
+def _calibrator(connection: sqlite3.Connection) -> str:
+    """What labels have taught about the question, as JSON; empty for nothing."""
+    (text,) = connection.execute(_CALIBRATOR, (AGING, KEY)).fetchone()
+    return str(text)

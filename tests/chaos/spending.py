@@ -115,7 +115,7 @@ class Spending(Part):
         try:
             while time.monotonic() < give_up_at:
                 with ThreadPoolExecutor(CONNECTIONS) as threads:
-                    list(threads.map(lambda _: self._ask_until_refused(), range(CONNECTIONS)))
+                    list(threads.map(self._ask_until_refused, [give_up_at] * CONNECTIONS))
                 before = self._ledger.usd(PAID)
                 said = [self._ask(caller) for _ in range(REFUSED)]
                 if all(map(is_refusal, said)):
@@ -124,11 +124,11 @@ class Spending(Part):
                     return
         finally:
             caller.hang_up()
-        yield f"the budget was not used up: {said[-1]}"
+        yield f"the budget was not used up: the last request got {said[-1].status}"
 
-    def _ask_until_refused(self) -> None:
+    def _ask_until_refused(self, give_up_at: float) -> None:
         caller = self._make_caller()
-        while self._ask(caller).status == 200:
+        while self._ask(caller).status == 200 and time.monotonic() < give_up_at:
             pass
         caller.hang_up()
 
