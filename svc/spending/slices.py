@@ -202,10 +202,13 @@ class Slices:
 
     def _give_back(self, accounts: Sequence[Account]) -> None:
         """Hand in what was spent and what is free."""
-        if not accounts:
+        with self._lock:
+            # A look may have handed in all of one while the caller waited for its turn.
+            held = [account for account in accounts if account in self._slices]
+        if not held:
             return
         try:
-            self._exchange(accounts, 0)
+            self._exchange(held, 0)
         except SvcError as error:
             # It is handed in with the next look, and counts as reserved until then.
             log.error("what was spent of budgets could not be stored: %s", error.message)

@@ -173,6 +173,33 @@ def test_a_call_that_cost_more_than_expected_counts_at_once(
     assert not reserved(slices, 0.001)
 
 
+def test_what_a_look_handed_in_meanwhile_is_not_handed_in_again(budgets: Budgets) -> None:
+    """A call that cost more than expected waits until others have claimed; a look comes first."""
+    claiming, go_on = threading.Event(), threading.Event()
+
+    def claim(claims: Sequence[Claim]) -> list[Grant]:
+        if any(one.account == MONTH for one in claims):
+            claiming.set()
+            go_on.wait(30)
+        return budgets.claim(claims)
+
+    slices = Slices(claim, look_every_s=0.01)
+    assert reserved(slices, 1, SHOP)
+    with ThreadPoolExecutor(2) as threads:
+        other = threads.submit(reserved, slices, 1, MONTH)
+        assert claiming.wait(30)
+        # The look waits by now, and so does then what is settled.
+        threading.Event().wait(0.2)
+        settled = threads.submit(slices.settle, [SHOP], NANO, 2 * NANO)
+        threading.Event().wait(0.1)
+        go_on.set()
+        assert other.result(30)
+        settled.result(30)
+    slices.settle([MONTH], NANO, 0)
+    slices.close()
+    assert dollars(budgets) == (2, 0)
+
+
 def test_of_two_budgets_both_must_have_room(slices: Slices, budgets: Budgets) -> None:
     budgets.set(Budget(Scope.PROJECT, "shop", Per.MONTH, 3 * NANO))
     both = (SHOP, MONTH)
