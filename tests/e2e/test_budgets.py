@@ -132,7 +132,7 @@ def test_no_kill_lets_a_call_through_beyond_the_limit(db: Path) -> None:
 WORKERS = 16
 # Of one worker, and of the whole server.
 WORKER_KILLS, SERVER_KILLS = 6, 2
-# By this price no call may cost more than half of what it does.
+# By this price a call is expected to cost half of what it does.
 LOW_PRICE = "0.01,320"
 
 
