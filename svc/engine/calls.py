@@ -138,8 +138,8 @@ class CallPool:
         """Carry out `calls` at the same time; the outcome of each, in their order.
 
         They take turns with those of other callers. `pay_again` is asked before a call is made once
-        more whose reply broke. Raises `Timeout` when the deadline passes
-        first, `QuotaSpent` where the gate does.
+        more whose reply broke. Raises `Timeout` when the deadline passes first, `QuotaSpent` where
+        the gate does.
         """
         pending = [_PendingCall(call, caller) for call in calls]
         attempts: AttemptQueue = SimpleQueue()
