@@ -78,6 +78,8 @@ class Challenges:
         self._threads: list[threading.Thread] = []
         self._most = threads
         self._engine: Decides | None = None
+        # Of what is being asked.
+        self._deadlines: set[Deadline] = set()
         self._closed = False
 
     def offer(
@@ -101,7 +103,10 @@ class Challenges:
         """Cut what is being asked, leave out what waits, and stop; may be called again."""
         with self._lock:
             self._closed = True
-            threads = self._threads
+            threads, deadlines = self._threads, list(self._deadlines)
+        for deadline in deadlines:
+            # The engine cuts calls off, but not the waits between them.
+            deadline.cancel()
         with self._making:
             if self._engine is not None:
                 self._engine.cut()
@@ -130,17 +135,13 @@ class Challenges:
                 self._ask(task)
             except Exception:  # noqa: BLE001 - see below
                 # The thread has to survive what nobody thought of. Its message may hold input.
-                log.error("a challenger could not be asked, which is a bug")
+                if not self._closed:
+                    log.error("a challenger could not be asked, which is a bug")
 
     def _ask(self, task: Task) -> None:
         challenger = task.challenger
         try:
-            decision = self._ready().decide(
-                challenged(task.request, challenger),
-                Deadline(limits.REQUEST_DEADLINE_S, trace=task.trace),
-                str(challenger.id),
-            )
-            found = _answer(task, decision)
+            found = _answer(task, self._decide(task))
         except (DollarsSpent, InvalidRequest):
             # A budget has no room, or its provider may not see the state or is not configured.
             self._roster.count(challenger.id, refused=1)
@@ -150,6 +151,19 @@ class Challenges:
                 return
             found = ChallengerAnswer(challenger.id, task.decision.id, None, None, error=error.type)
         self._roster.answered(found)
+
+    def _decide(self, task: Task) -> Decision:
+        request, caller = challenged(task.request, task.challenger), str(task.challenger.id)
+        deadline = Deadline(limits.REQUEST_DEADLINE_S, trace=task.trace)
+        with self._lock:
+            self._deadlines.add(deadline)
+            if self._closed:
+                deadline.cancel()
+        try:
+            return self._ready().decide(request, deadline, caller)
+        finally:
+            with self._lock:
+                self._deadlines.discard(deadline)
 
     def _ready(self) -> Decides:
         # A lock of its own: to make the engine takes longer than a live request may wait.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from svc import limits
 from tests.chaos.callers import Caller
 from tests.chaos.clock import Clock, oldest_kept
 from tests.chaos.journal import Asked, Journal
@@ -15,11 +16,11 @@ from tests.chaos.parts import MakeCaller, Part, command
 from tests.chaos.questions import AGING, QUESTIONS, good_request
 from tests.chaos.target import Target
 
-# A question that nobody labels later, and labels that speak against each answer to it, so many that
-# a calibrator is fitted to them for sure.
+# A question that nobody labels later, and labels that speak against each answer to it: as many as
+# the first calibrator takes, so that no further one is fitted.
 KEY = "team"
 QUESTION = {**QUESTIONS["topic"], "instructions": "Which team has to answer?"}
-LABELS = 60
+LABELS = limits.MIN_LABELS
 
 # How long the deletion of what is old may take after a start, on a busy machine.
 SWEPT_WITHIN_S = 20.0

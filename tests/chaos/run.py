@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -168,9 +169,16 @@ class Run:
             for _ in range(self._masters):
                 self._kill_the_master(workers, settings)
         self._turn()
-        if (code := self._target.stop()) != 0:
-            self.journal.problem(f"a graceful stop ended with {code}")
+        self._stop()
         self._read_log()
+
+    def _stop(self) -> None:
+        try:
+            if (code := self._target.stop()) != 0:
+                self.journal.problem(f"a graceful stop ended with {code}")
+        except subprocess.TimeoutExpired as error:
+            self.journal.problem(f"a graceful stop took more than {error.timeout:g} s")
+            self._target.kill()
 
     def _start(self, workers: int, settings: dict[str, str]) -> None:
         self._target = Target(self.db, self.clock, "--workers", str(workers), **settings)

@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from svc.cli.main import main
+from svc.limits import SHUTDOWN_GRACE_S
 from svc.store import ChallengerRecord, Challengers, Database
 from tests.e2e.serving import WAIT_S, Server
-from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
+from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, error
 from tests.web.models import PREFERS_CATS, decision, reply_to
 
 WHICH = ("--project", "default", "--question", "animal")
@@ -102,3 +103,28 @@ def test_what_a_challenger_answers_is_kept(tmp_path: Path, models: Models) -> No
                 return challenged(db)[1] > 0
 
             until(asked)
+
+
+def test_a_challenger_whose_provider_is_busy_holds_up_no_stop(tmp_path: Path) -> None:
+    """It would wait for a minute, twice as long as a stop may take."""
+    db = tmp_path / "svc.db"
+
+    def answer(body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        if body["model"] == "rival":
+            asked.set()
+            return Reply(error("slow down"), 429, {"Retry-After": "60"})
+        return Reply(reply_to(PREFERS_CATS, body))
+
+    asked = threading.Event()
+    with ScriptedProvider(answer) as provider:
+        settings = {"SVC_PROVIDER_SCRIPTED_URL": provider.url, "SVC_MODEL": "@scripted/m"}
+        with Server(db, **settings) as server:
+            assert server.post(decision("the first one")).status_code == 200
+            arguments = (*WHICH, "--model", "@scripted/rival", "--share", "1", "--db", str(db))
+            said = CliRunner().invoke(main, ["challenger", "set", *arguments])
+            assert said.exit_code == 0, said.output
+            numbers = count()
+            until(lambda: server.post(decision(f"cat {next(numbers)}")) and asked.is_set())
+            began = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - began < SHUTDOWN_GRACE_S / 2

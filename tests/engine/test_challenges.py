@@ -266,6 +266,28 @@ def test_closing_cuts_what_is_under_way() -> None:
     assert (ended, len(rival.asked)) == ([True], 1)
 
 
+class Pausing(Rival):
+    """Waits for its deadline alone, as for a provider that names a time to try again."""
+
+    def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision:
+        self.asked.append((request, caller))
+        ended = threading.Event()
+        with deadline.interrupting(ended.set):
+            assert ended.wait(PATIENCE_S)
+        deadline.check()
+        return made()
+
+
+def test_closing_ends_the_waits_between_calls() -> None:
+    book, rival = Book(RIVAL), Pausing()
+    with arena(book, rival) as offer:
+        offer(made())
+        until(lambda: rival.asked)
+        began = time.monotonic()
+    assert time.monotonic() - began < PATIENCE_S
+    assert not book.answers
+
+
 def test_another_wording_keeps_the_conditions_of_the_callers_question() -> None:
     question = {**NOUL, "when": {"field": "urgent", "equals": 1}}
     request = load_decision(
