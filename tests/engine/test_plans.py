@@ -344,7 +344,7 @@ def test_the_first_valid_answer_wins_and_the_losers_are_not_waited_for() -> None
 
 
 def test_a_loser_is_told_that_nobody_waits() -> None:
-    cut_off = threading.Event()
+    asked, cut_off = threading.Event(), threading.Event()
 
     with world(a=yes(0.5), b=yes(0.9)) as made:
         plain_call = made.client.call
@@ -353,8 +353,10 @@ def test_a_loser_is_told_that_nobody_waits() -> None:
             model: Any, chat: Any, timeout_s: float, key: Any, deadline: Any, corrections: Any
         ) -> Any:
             if model.name == "b":
+                assert asked.wait(30)
                 return plain_call(model, chat, timeout_s, key, deadline, corrections)
             stopped = threading.Event()
+            asked.set()
             with deadline.interrupting(stopped.set):
                 assert stopped.wait(30)
             cut_off.set()
