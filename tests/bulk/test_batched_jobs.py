@@ -114,8 +114,9 @@ def test_a_model_that_the_server_knows_is_not_asked_directly_again(
     world: Make, double: BatchDouble
 ) -> None:
     one = world(SVC_CACHE_SIZE="0")
+    first = submit(one, 3)
     with one.running():
-        one.ended(submit(one, 3))
+        one.ended(first)
         asked = double.direct
         one.ended(submit(one, 3))
     assert double.direct == asked and double.creations == 2
