@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import pytest
 
 from svc.errors import InvalidJson
-from svc.jsontext import Literal, dumps, finite, loads
+from svc.jsontext import Literal, dumps, finite, has_more_parts, loads
 
 
 @pytest.mark.parametrize(
@@ -74,3 +75,15 @@ def test_what_is_no_finite_number_is_none(value: Any) -> None:
 
 def test_a_huge_whole_number_is_finite() -> None:
     assert finite(10**400) == 10**400
+
+
+@pytest.mark.parametrize("shift", range(8))
+def test_parts_are_counted_outside_of_texts_wherever_these_stand(shift: int) -> None:
+    """What is counted together ends in the midst of a text, at its quotes, and between texts."""
+    members = [{"a,": "[,{" * 3, 'b\\"': [1, 2]}] * 6_000
+    data = b" " * shift + json.dumps(members).encode()
+    # Of each: its opening brackets and the commas in it, and the comma or the bracket before it.
+    parts = 5 * len(members)
+    assert len(data) > 3 * 65_536
+    assert not has_more_parts(data, parts)
+    assert has_more_parts(data, parts - 1)
