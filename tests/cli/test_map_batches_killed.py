@@ -21,7 +21,7 @@ def test_killed_at_random_points_nothing_is_lost_and_nothing_paid_twice(tmp_path
         kills = 0
         while kills < KILLS:
             process = started(*run.arguments("--provider-batch"), **run.settings)
-            time.sleep(random.uniform(0.5, 3.0))
+            time.sleep(random.uniform(0.3, 1.2))
             if process.poll() is not None:
                 process.communicate()
                 break
