@@ -146,11 +146,8 @@ class Redactor:
 
     def echoes(self, words: str) -> bool:
         """Whether the words may stand in what was sent, and so not be the provider's own."""
-        return self._may_hold(_fold(_normal(words)))
-
-    def _may_hold(self, folded: str) -> bool:
         sent = self._sent()
-        return sent is None or folded in sent
+        return sent is None or _fold(_normal(words)) in sent
 
     def _sent(self) -> str | None:
         """All words that were sent, folded; None where that would be too much work now."""
