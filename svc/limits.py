@@ -217,7 +217,7 @@ JOB_KEPT_DAYS = 30
 JOB_THREADS = 18
 JOB_PARTS = 500_000
 
-# The bytes of calls of all jobs that wait for batches of providers, about.
+# The bytes on the disk of the calls of all jobs that wait for batches of providers, about.
 WAITING_CALLS_BYTES = 4_000_000_000
 
 # The rows that are looked at to say what many will take, but no more once their states have so many

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from svc import limits
-from svc.engine.load import at_most
+from svc.engine.load import bytes_at_most
 from svc.engine.setup import Choice, Promoted, chosen, nobody_promoted
 from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
@@ -19,17 +19,18 @@ from svc.spending import PurseOf, nobody_pays
 class BatchPlan:
     """The full ids of the models of a request, their providers by name, and a decision's calls.
 
-    These have `chars` together, without the state.
+    The bodies of these have `size` bytes together, without the state.
     """
 
     models: tuple[str, ...]
     providers: Mapping[str, Provider]
     calls: int
-    chars: int
+    size: int
 
     def row_bytes(self, rows: int) -> int:
-        """About how many bytes the calls of a row have at most, where one body had so many rows."""
-        return self.chars + self.calls * (limits.BODY_MB * 1024 * 1024 // rows)
+        """About how much of the disk a row's calls take, where one body had so many rows."""
+        states = self.calls * (limits.BODY_MB * 1024 * 1024 // rows)
+        return (self.size + states) * 4 // 3  # as Base64, once they are encrypted
 
 
 class BatchPlanner:
@@ -69,9 +70,9 @@ class BatchPlanner:
         """Who answers a request. Raises as `settled` does, but for budgets."""
         choice = self._chosen(request)
         providers = {one.provider: self._router.provider(one) for one in choice.models}
-        load = at_most(request, choice.pin, choice.orders).times(len(choice.models))
+        size = bytes_at_most(request, choice.pin, choice.orders) * len(choice.models)
         models = tuple(one.id for one in choice.models)
-        return BatchPlan(models, providers, choice.calls, round(load.chars))
+        return BatchPlan(models, providers, choice.calls, size)
 
     def _chosen(self, request: DecisionRequest) -> Choice:
         choice = chosen(self._router, self._latest, request, self._promoted)

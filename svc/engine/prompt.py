@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from svc.jsontext import JsonObject
+from svc.jsontext import JsonObject, dumps
 from svc.pins import Pin
 from svc.providers import Way
 from svc.questions import Question, object_schema, one_line
@@ -81,6 +81,11 @@ class Prompt:
     messages: tuple[JsonObject, ...]
     max_tokens: int
     schema: JsonObject | None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the body of a call with this content has."""
+        return len(dumps([*self.messages, self.schema]).encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from svc.app import create_app
 from svc.bootstrap import build
 from svc.bulk.book import rows_of_block
 from svc.bulk.stripping import strip
+from svc.schemas import load_template
 from svc.settings import load
 from svc.shares import Shares
 from svc.store import NANO, Budget, Budgets, Forgetting, Per, Scope, Subject
@@ -412,6 +413,28 @@ def test_blocks_are_as_small_as_their_calls_are_large() -> None:
     assert rows_of_block(10) == 5_000
     assert rows_of_block(10, row_bytes=1_000_000) == 100
     assert rows_of_block(10, row_bytes=10**12) == 1
+
+
+@pytest.mark.parametrize("letter", ["x", "語", "\N{PARTY POPPER}", '"'])
+def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
+    world: Make, double: BatchDouble, letter: str
+) -> None:
+    one, held = world(SVC_CACHE_SIZE="0"), []
+
+    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+        calls = [file.stat().st_size for file in one.services.spool.folder.rglob("*.calls")]
+        held.append(sum(calls))
+        return said(body, n, headers)
+
+    double.handler = answers
+    questions = {"late": {"type": "noul", "instructions": "Late? " + letter * 3_000}}
+    job_id = submit(one, 3, questions=questions)
+    with one.running():
+        one.ended(job_id)
+    shared = {"questions": questions, "debias": True}
+    size = one.services.batches.plan(load_template(shared)).size
+    # The row that was asked first, to learn how the model can be asked, is not among them.
+    assert max(held) == pytest.approx(2 * size * 4 / 3, rel=0.15)
 
 
 def test_jobs_without_room_for_their_calls_wait_for_those_of_others(
