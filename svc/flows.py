@@ -102,11 +102,9 @@ class FlowPool:
         ]
         try:
             while any(race.running for race in running):
-                waiting = [
-                    one
-                    for one in waiting
-                    if one[0].running and not self._started(caller, _report, finished, *one)
-                ]
+                waiting = [one for one in waiting if one[0].running]
+                while waiting and self._started(caller, _report, finished, *waiting[0]):
+                    waiting.pop(0)
                 wait_s = min(deadline.left(), limits.ROOM_LOOK_S) if waiting else deadline.left()
                 try:
                     race, index, outcome = finished.get(timeout=max(0.0, wait_s))

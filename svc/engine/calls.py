@@ -99,6 +99,8 @@ class _PendingCall:
     # Whether the next attempt stands in the caller's line, and whether the gate has let it through.
     joined: bool = False
     admitted: bool = False
+    # Whether there was no room for it when it was due.
+    crowded: bool = False
     retries: int = 0
     broken: int = 0
     corrections: Corrections = NO_CORRECTIONS
@@ -162,7 +164,7 @@ class CallPool:
         waiting = list(pending)
         while True:
             deadline.check()
-            waiting = [one for one in waiting if not self._start(one, deadline, attempts)]
+            waiting = self._started(waiting, deadline, attempts)
             if all(one.outcome is not None for one in pending):
                 return
             wake_at = min([deadline.at, *(one.start_at for one in waiting)])
@@ -182,6 +184,19 @@ class CallPool:
             else:
                 one.outcome = _after(one.broken, outcome)
 
+    def _started(
+        self, waiting: Sequence[_PendingCall], deadline: Deadline, attempts: AttemptQueue
+    ) -> list[_PendingCall]:
+        """Start what is due; those that have to wait. After one without room no other is tried."""
+        left: list[_PendingCall] = []
+        look_at = 0.0
+        for one in waiting:
+            one.start_at = max(one.start_at, look_at)
+            if not self._start(one, deadline, attempts):
+                left.append(one)
+                look_at = one.start_at if one.crowded else look_at
+        return left
+
     def _start(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> bool:
         """Start a call that is due; False while it has to wait."""
         if pending.start_at > self._clock():
@@ -198,7 +213,8 @@ class CallPool:
                 pending.start_at = self._clock() + wait_s
                 self._paused(wait_s)
                 return False
-        if not self._has_room(pending):
+        pending.crowded = not self._has_room(pending)
+        if pending.crowded:
             pending.start_at = self._clock() + limits.ROOM_LOOK_S
             return False
         pending.admitted = pending.joined = False
