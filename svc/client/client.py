@@ -57,7 +57,7 @@ class Client:
         connections: int = CONCURRENCY,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`project` is that of all requests; `timeout_s` bounds the wait for one answer."""
+        """`project` is that of all requests; `timeout_s` bounds each wait for the service."""
         self._url, self._project = url.rstrip("/"), project
         self._retries, self._timeout_s, self._sleep = retries, timeout_s, sleep
         self._session = requests.Session()

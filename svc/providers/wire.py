@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import math
 from typing import Any
 
 from svc import limits
@@ -24,20 +25,25 @@ class TooLong(Exception):
 class _Pieces(io.RawIOBase):
     """A socket's bytes, of which so many come in so many pieces at most."""
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, most_bytes: float, least_piece: float) -> None:
+        """There may be another piece for every `least_piece` bytes that came."""
         super().__init__()
-        self._raw = raw
-        self._pieces = limits.REPLY_PIECES
-        self._bytes = limits.REPLY_BYTES + limits.REPLY_FRAMING_BYTES
+        self._raw, self._most_bytes, self._least_piece = raw, most_bytes, least_piece
+        self._pieces = self._taken = 0
+
+    @property
+    def more(self) -> float:
+        """How many pieces, and how many lines, there may be more for what has come."""
+        return self._taken // self._least_piece
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
         size: int | None = self._raw.readinto(buffer)
-        self._pieces -= 1
-        self._bytes -= size or 0
-        if self._pieces < 0 or self._bytes < 0:
+        self._pieces += 1
+        self._taken += size or 0
+        if self._pieces > limits.REPLY_PIECES + self.more or self._taken > self._most_bytes:
             raise TooLong
         return size
 
@@ -49,47 +55,17 @@ class _Pieces(io.RawIOBase):
 class _Framed(io.BufferedReader):
     """The same, with a bound on what is read by lines: heads, the sizes of chunks, trailers."""
 
-    _lines = limits.REPLY_LINES
-    _line_bytes = limits.REPLY_FRAMING_BYTES
+    def __init__(self, pieces: _Pieces, most_line_bytes: float) -> None:
+        super().__init__(pieces)
+        self._pieces, self._most_line_bytes = pieces, most_line_bytes
+        self._lines = self._line_bytes = 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
         line = super().readline(size)
-        self._lines -= 1
-        self._line_bytes -= len(line)
-        if self._lines < 0 or self._line_bytes < 0:
-            raise TooLong
-        return line
-
-
-class _ManyPieces(_Pieces):
-    """The same for any number of bytes: pieces have so many on average."""
-
-    def __init__(self, raw: Any) -> None:
-        super().__init__(raw)
-        self.taken = 0
-
-    def readinto(self, buffer: Any) -> int | None:
-        size: int | None = self._raw.readinto(buffer)
-        self.taken += size or 0
-        self._pieces -= 1
-        if self._pieces + self.taken // LEAST_PIECE < 0:
-            raise TooLong
-        return size
-
-
-class _LongFramed(io.BufferedReader):
-    """The same, with a bound on lines that grows with what has come."""
-
-    _lines = limits.REPLY_LINES
-
-    def __init__(self, raw: _ManyPieces) -> None:
-        super().__init__(raw)
-        self._pieces = raw
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        line = super().readline(size)
-        self._lines -= 1
-        if self._lines + self._pieces.taken // LEAST_PIECE < 0:
+        self._lines += 1
+        self._line_bytes += len(line)
+        most = limits.REPLY_LINES + self._pieces.more
+        if self._lines > most or self._line_bytes > self._most_line_bytes:
             raise TooLong
         return line
 
@@ -97,14 +73,18 @@ class _LongFramed(io.BufferedReader):
 class BoundedResponse(http.client.HTTPResponse):
     """A response that is read with these bounds; its connection is closed once they are passed."""
 
+    most_bytes: float = limits.REPLY_BYTES + limits.REPLY_FRAMING_BYTES
+    most_line_bytes: float = limits.REPLY_FRAMING_BYTES
+    least_piece: float = math.inf
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fp = _Framed(_Pieces(self.fp.detach()))
+        pieces = _Pieces(self.fp.detach(), self.most_bytes, self.least_piece)
+        self.fp = _Framed(pieces, self.most_line_bytes)
 
 
-class LongResponse(http.client.HTTPResponse):
+class LongResponse(BoundedResponse):
     """A response of any length that does not come in crumbs."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fp = _LongFramed(_ManyPieces(self.fp.detach()))
+    most_bytes = most_line_bytes = math.inf
+    least_piece = LEAST_PIECE

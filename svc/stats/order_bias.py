@@ -10,6 +10,7 @@ two probabilities is the same in every answer, and one order tells what the othe
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 
 # Smaller probabilities say little of the prior: most of them are bounds of what a reply left out.
@@ -27,7 +28,8 @@ class OrderBias:
 
     def __init__(self, exclusive: bool) -> None:
         self._exclusive = exclusive
-        self._log_ratios: list[float] = []
+        # An array, as a process keeps those of thousands of questions.
+        self._log_ratios = array("d")
         # How many pairs were learned from.
         self.pairs = 0
 
@@ -37,11 +39,11 @@ class OrderBias:
         found = [second - first for first, second in scores]
         self.pairs += 1
         if self.pairs == 1:
-            self._log_ratios = found
+            self._log_ratios = array("d", found)
             return
         rate = 1 / min(self.pairs, WINDOW)
         pairs = zip(self._log_ratios, found, strict=True)
-        self._log_ratios = [mean + rate * (one - mean) for mean, one in pairs]
+        self._log_ratios = array("d", (mean + rate * (one - mean) for mean, one in pairs))
 
     def reversed_of(self, original: Sequence[float]) -> tuple[float, ...]:
         """What the reversed order would give by what was learned from one pair or more."""
