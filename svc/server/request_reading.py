@@ -31,11 +31,11 @@ BODY_BYTES_PER_S = 1_000
 # The most pieces of a body that comes in chunks. Each costs as much as a kilobyte of a large one.
 BODY_PIECES = 65_536
 
-# What is still taken in from a refused caller: 64 MiB and so many pieces at most, and for so long.
-DRAIN_READ_BYTES = 65_536
-DRAIN_READS = 1_024
-DRAIN_PIECES = 4_096
-DRAIN_S = 10.0
+# What a thread still takes in of a body once its request is answered: this many bytes at a time, so
+# many pieces, and for so long. It is as good as there, or its caller is slow.
+REST_READ_BYTES = 65_536
+REST_PIECES = 4_096
+REST_S = 0.02
 
 # The end of a head. Gunicorn refuses bare line feeds, but it has to see them to do so.
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
@@ -157,18 +157,17 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
                 self._body_is_cut = True
                 self.sock.shutdown(socket.SHUT_RD)
 
-    def drain(self, body: Any) -> None:
-        """The response is sent: take in what a refused caller still sends.
-
-        Closing on it would reset the response.
-        """
+    def take_rest(self, body: Any) -> bool:
+        """The response is sent: take in what is left of the body; False where more is to come."""
         self._set_sending(False)
-        self._last_due_at = min(self._last_due_at, self._clock() + DRAIN_S)
-        # The caller may go away, or take too long.
-        with contextlib.suppress(OSError):
-            for _ in range(DRAIN_READS):
-                if not body.read(DRAIN_READ_BYTES):
-                    return
+        self._last_due_at = min(self._last_due_at, self._clock() + REST_S)
+        try:
+            while body.read(REST_READ_BYTES):
+                pass
+        except OSError:
+            # The caller is slow, or has gone away.
+            return False
+        return True
 
 
 class BodyReader:
@@ -191,7 +190,7 @@ class BodyReader:
 
     def expect_little(self) -> None:
         """The response is sent: what still comes is thrown away."""
-        self._pieces_left = min(self._pieces_left, DRAIN_PIECES)
+        self._pieces_left = min(self._pieces_left, REST_PIECES)
 
     def _bounded(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """The pieces, as long as they are not too many."""

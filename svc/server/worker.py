@@ -56,8 +56,11 @@ NEXT_REQUEST_MS = 10
 # The pause before a worker looks again whether another took the connection that it left.
 OFFER_CHECK_S = 0.001
 
-# The time for a caller to close its side of a connection after us.
+# The time for a caller to close its side of a connection after us; more while it still sends a body
+# that nobody wants, of which so much is taken in.
 LINGER_S = 2.0
+UNWANTED_S = 10.0
+UNWANTED_BYTES = 64 * 1024 * 1024
 
 # The time for a body to come or a response to be taken in, when all threads are taken.
 SLOW_CALLER_S = 1.0
@@ -74,8 +77,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # The connections that wait for their caller to close.
+        # The connections that wait for their caller to close, and those whose caller still sends.
         self._lingering: deque[Any] = deque()
+        self._sending_on: deque[Any] = deque()
         # One for each request that has a thread.
         self._readers: dict[socket.socket, CallerReader] = {}
         # The requests that have a thread or wait for one.
@@ -174,6 +178,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Let a thread handle a connection of which there is something to read."""
         self._requests += 1
         conn.arrived = time.monotonic()
+        # How much is taken in of a body once its request is answered.
+        conn.unwanted = 0
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> object:
@@ -231,7 +237,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             with conn.sock.gathering(SEND_S):
                 again = bool(super().handle_request(req, conn))
             body.expect_little()
-            reader.drain(req.body)
+            if not reader.take_rest(req.body):
+                # The polling thread takes in what still comes: closing on it would reset the
+                # response, and a thread would wait as long as the caller likes.
+                conn.unwanted = UNWANTED_BYTES
+                return False
         except TimeoutError as error:
             raise ConnectionResetError(errno.ECONNRESET, "the caller is too slow") from error
         finally:
@@ -281,8 +291,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _end_lingering(self) -> None:
         now = time.monotonic()
-        while self._lingering and self._lingering[0].timeout <= now:
-            self._drop(self._lingering.popleft())
+        for queue in (self._lingering, self._sending_on):
+            while queue and queue[0].timeout <= now:
+                self._drop(queue.popleft())
 
     def _find_files(self) -> None:
         """Close connections that nobody uses, where new ones need their files."""
@@ -319,7 +330,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _cap_keepalive(self, deadline: float) -> None:
         """Stopping, wait for heads as shortly as for further requests."""
         super()._cap_keepalive(deadline)
-        for conn in self.pending_conns:
+        for conn in (*self.pending_conns, *self._sending_on):
             conn.timeout = min(conn.timeout, deadline)
 
     def _wait(
@@ -342,7 +353,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """
         try:
             conn.sock.shutdown(socket.SHUT_WR)
-            self._wait(conn, self._lingering, LINGER_S, self._on_lingering_readable)
+            if conn.unwanted:
+                wait_s = UNWANTED_S if self.alive else LINGER_S
+                self._wait(conn, self._sending_on, wait_s, self._on_unwanted)
+            else:
+                self._wait(conn, self._lingering, LINGER_S, self._on_lingering_readable)
         except (OSError, ValueError):
             # The connection is closed already.
             self._drop(conn)
@@ -357,9 +372,21 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 self._lingering.remove(conn)
                 self._drop(conn)
 
+    def _on_unwanted(self, conn: Any, client: socket.socket) -> None:
+        with contextlib.suppress(BlockingIOError):
+            try:
+                size = len(client.recv(65_536))
+            except ConnectionError:
+                size = 0
+            conn.unwanted -= size
+            if not size or conn.unwanted <= 0:
+                self._sending_on.remove(conn)
+                self._drop(conn)
+
     def _make_room(self) -> bool:
         """Close who has waited longest with nothing to answer; False when nobody has."""
-        for queue in (self._lingering, self.pending_conns, self.keepalived_conns):
+        unused = (self._lingering, self._sending_on, self.pending_conns, self.keepalived_conns)
+        for queue in unused:
             if queue:
                 self._drop(queue.popleft())
                 return True

@@ -183,20 +183,21 @@ def test_a_body_has_its_own_limit_of_standing_still() -> None:
     assert sock.given == [request_reading.STALL_S]
 
 
-def test_draining_ends_after_its_time_however_much_still_comes(line: Line) -> None:
+def test_a_thread_takes_in_the_rest_of_a_body_only_where_it_comes_at_once(line: Line) -> None:
     class Endless:
         reads = 0
 
         def read(self, size: int) -> bytes:
-            line.clock.now += 1
+            line.clock.now += request_reading.REST_S / 4
             line.caller.sendall(b"x")
             self.reads += 1
             return line.reader.chunk()
 
     line.reader.begin_body()
     body = Endless()
-    line.reader.drain(body)
-    assert body.reads == request_reading.DRAIN_S
+    assert not line.reader.take_rest(body)
+    assert body.reads == 4
+    assert line.reader.take_rest(io.BytesIO(b"the rest"))
 
 
 def test_a_body_in_too_many_chunks_is_not_read_to_its_end(line: Line) -> None:
@@ -208,7 +209,7 @@ def test_a_body_in_too_many_chunks_is_not_read_to_its_end(line: Line) -> None:
     def send() -> None:
         # The reader may stop before all is sent.
         with contextlib.suppress(OSError):
-            line.caller.sendall(b"1\r\nx\r\n" * 2 * request_reading.DRAIN_PIECES)
+            line.caller.sendall(b"1\r\nx\r\n" * 2 * request_reading.REST_PIECES)
 
     thread = threading.Thread(target=send)
     thread.start()
