@@ -20,11 +20,15 @@ from svc.engine.challenged_request import challenged
 from svc.errors import ApiError, DollarsSpent, InvalidRequest, ModelError, SvcError
 from svc.records import Challenger, ChallengerAnswer, Decision, Source
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
+from svc.shares import Shares
 from svc.tracing import Trace
 
 # How many decisions are asked of challengers at a time, and how many wait for that, in a process.
 THREADS = 2
 WAITING = 32
+
+# The bytes that all of these hold; what waits may wait for long, and images are large.
+HELD_BYTES = 32_000_000
 
 # How long, in seconds, a thread waits for something to do before it looks whether it is to end.
 LOOK_S = 0.2
@@ -74,6 +78,7 @@ class Challenges:
         """`make` makes the engine, once there is something to ask; `draw` gives 0 to 1."""
         self._roster, self._make, self._draw = roster, make, draw
         self._queue: Queue[Task] = Queue(waiting)
+        self._held = Shares(HELD_BYTES)
         self._lock, self._making = threading.Lock(), threading.Lock()
         self._threads: list[threading.Thread] = []
         self._most = threads
@@ -114,9 +119,7 @@ class Challenges:
             thread.join()
 
     def _put(self, task: Task) -> None:
-        try:
-            self._queue.put_nowait(task)
-        except Full:
+        if not self._has_room(task):
             self._roster.count(task.challenger.id, dropped=1)
             return
         with self._lock:
@@ -124,6 +127,17 @@ class Challenges:
                 name = f"svc-challenger-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
                 self._threads[-1].start()
+
+    def _has_room(self, task: Task) -> bool:
+        """Put it into the queue, where that has a place and its project room for its bytes."""
+        if not self._held.take(task.decision.project, task.request.size):
+            return False
+        try:
+            self._queue.put_nowait(task)
+        except Full:
+            self._held.give_back(task.decision.project, task.request.size)
+            return False
+        return True
 
     def _run(self) -> None:
         while not self._closed:
@@ -137,6 +151,10 @@ class Challenges:
                 # The thread has to survive what nobody thought of. Its message may hold input.
                 if not self._closed:
                     log.error("a challenger could not be asked, which is a bug")
+            finally:
+                self._held.give_back(task.decision.project, task.request.size)
+                # Until the next one comes, nothing of this one is to stay.
+                del task
 
     def _ask(self, task: Task) -> None:
         challenger = task.challenger

@@ -12,7 +12,7 @@ import pytest
 
 from svc.deadline import Deadline
 from svc.engine.challenged_request import challenged
-from svc.engine.challenges import Challenges, promoted_by
+from svc.engine.challenges import HELD_BYTES, Challenges, promoted_by
 from svc.errors import DollarsSpent, InvalidRequest, ModelUnavailable
 from svc.jsontext import dumps
 from svc.records import SKIPPED, Answer, AskedQuestion, Challenger, ChallengerAnswer, Decision
@@ -163,6 +163,27 @@ def test_what_finds_no_room_is_left_out_and_counted() -> None:
             offer(made())
         assert book.dropped == 3
         hanging.set()
+
+
+def test_images_that_wait_have_so_many_bytes_and_those_of_one_project_half_of_them() -> None:
+    hanging = threading.Event()
+    other = replace(RIVAL, id=4, project="other")
+    book, rival = Book(RIVAL, other), Rival(lambda: hanging.wait(PATIENCE_S) and None)
+    challenges = Challenges(book, lambda: rival, draw=lambda: 0.0)
+    large = replace(REQUEST, images=("x" * (HELD_BYTES // 5),))
+    for _ in range(10):
+        challenges.offer(large, made())
+    assert book.dropped == 8
+    challenges.offer(large, made(project="other"))
+    assert book.dropped == 8
+    hanging.set()
+
+    def goes_on() -> bool:
+        challenges.offer(large, made())
+        return len(book.answers) > 3
+
+    until(goes_on)
+    challenges.close()
 
 
 @pytest.mark.parametrize(
