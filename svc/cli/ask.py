@@ -12,6 +12,7 @@ from svc.cli.completing import question_files, recipe_names
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.question_files import Named, read_named, read_recipe
 from svc.cli.remote import Remote, server_options
+from svc.cli.tables import echo_json
 from svc.jsontext import JsonObject
 from svc.schemas import load_decision
 
@@ -65,7 +66,7 @@ def command(
     fields = {**asking.fields, "questions": named.fields, "state": _text(text)}
     decision = _here(fields, asking.demo) if remote is None else _there(fields, remote)
     if as_json:
-        click.echo(jsontext.dumps(decision))
+        echo_json(decision)
     else:
         click.echo("\n".join(answer_table(named.questions, decision["answers"])))
 

@@ -12,7 +12,7 @@ import click
 from svc import limits
 from svc.cli.filters import filter_options
 from svc.cli.remote import Remote, remote_options
-from svc.cli.tables import json_option, table
+from svc.cli.tables import echo_lines, json_option, table
 
 # How many decisions are shown unless the command says otherwise.
 SHOWN = 20
@@ -54,7 +54,7 @@ def command(
     """
     query = {**filters, "limit": limit, "before": before}
     if as_json:
-        click.echo(remote.get("/v1/audit", query).text)
+        echo_lines(remote.get("/v1/audit", query).text)
         return
     page = remote.get("/v1/export", {**query, "format": "csv"})
     rows = [[row[name] for name in _COLUMNS] for row in csv.DictReader(io.StringIO(page.text))]

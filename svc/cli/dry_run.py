@@ -14,6 +14,7 @@ from svc.cli.server import Server
 from svc.cli.tables import dollars, table
 from svc.errors import ApiError, SvcError
 from svc.jsontext import JsonObject
+from svc.phrases import printable
 from svc.settings import provider_variable
 
 PATH = "/v1/forecast"
@@ -79,7 +80,8 @@ def told(forecast: JsonObject, counted: Counted | None = None, job: bool = False
         lines.append(_together(forecast))
     if job and forecast["job_minutes"] is not None:
         lines.append(_OF_JOBS.format(duration(60 * forecast["job_minutes"])))
-    return [*lines, _NOTE]
+    # What the server says may hold anything.
+    return [*map(printable, lines), _NOTE]
 
 
 def _asked(forecast: JsonObject, counted: Counted | None) -> Iterator[str]:

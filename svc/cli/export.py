@@ -8,10 +8,11 @@ from urllib.parse import urlencode
 
 import click
 
-from svc import limits
+from svc import jsontext, limits
 from svc.cli.asking import answered
 from svc.cli.filters import filter_options
 from svc.cli.server import URL, Server, key_option
+from svc.errors import SvcError
 
 EXAMPLES = """\b
 Examples:
@@ -56,8 +57,15 @@ def command(
         before: str | None = ""
         while before is not None:
             page = answered(server, "GET", f"/v1/export?{urlencode(query, doseq=True)}")
-            output.write(page.text.encode())
+            output.write(_shown(page.text, output.isatty()).encode())
+            if page.next_before == before:
+                raise SvcError("the server's answer is not one of svc: it leads on to itself")
             before = page.next_before
             query["before"] = before
     finally:
         server.close()
+
+
+def _shown(text: str, terminal: bool) -> str:
+    """A page as it is, but for a terminal without the characters that it would obey."""
+    return jsontext.visible(text.replace("\r\n", "\n")) if terminal else text

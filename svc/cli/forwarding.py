@@ -18,8 +18,8 @@ class Forwarder:
         """`answer_s` is how long an answer may take, in seconds."""
         self._server, self._answer_s = server, answer_s
 
-    def decide(self, body: JsonObject) -> tuple[JsonObject, str]:
-        """The decision on a body of `POST /v1/decide`, parsed and as text. Raises `NoAnswer`."""
+    def decide(self, body: JsonObject) -> str:
+        """The decision on a body of `POST /v1/decide`, as JSON. Raises `NoAnswer`."""
         try:
             request = jsontext.dumps(body).encode()
         except (ValueError, RecursionError):
@@ -34,7 +34,7 @@ class Forwarder:
         except Unreachable as error:
             raise NoAnswer(str(error)) from None
         if answer.status == 200 and isinstance(answer.value, dict) and "answers" in answer.value:
-            return answer.value, answer.text
+            return answer.text
         raise NoAnswer(self._why(answer))
 
     def _why(self, answer: Answer) -> str:

@@ -11,7 +11,7 @@ from svc.cli.job_text import list_lines, status_lines
 from svc.cli.jobs import PATH, JobServer, check_id, jobs_of
 from svc.cli.notices import notice
 from svc.cli.remote import Remote, address_options, remote_options
-from svc.cli.tables import json_option
+from svc.cli.tables import echo_lines, json_option
 
 
 @click.command("status", epilog="Example: svc batch status JOB, as `svc batch list` shows it")
@@ -26,7 +26,7 @@ def status(job_id: str, as_json: bool, remote: Remote) -> None:
     check_id(job_id)
     with closing(JobServer(remote)) as server:
         if as_json:
-            click.echo(server.shown(job_id).text)
+            echo_lines(server.shown(job_id).text)
         else:
             click.echo("\n".join(status_lines(server.get(job_id))))
 
@@ -63,7 +63,7 @@ def show(limit: int, before: str | None, as_json: bool, remote: Remote) -> None:
         check_id(before)
     page = remote.get(PATH, {"limit": limit, "before": before})
     if as_json:
-        click.echo(page.text)
+        echo_lines(page.text)
         return
     jobs = jobs_of(page.value)
     click.echo("\n".join(list_lines(jobs)))

@@ -162,7 +162,7 @@ def _passing(answer: Answer) -> bool:
 def _pause_s(answer: Answer | None, failures: int) -> float:
     told = "" if answer is None else answer.retry_after or ""
     if told.isascii() and told.isdigit():
-        return min(float(told), LONGEST_PAUSE_S)
+        return min(max(float(told), PAUSES_S[0]), LONGEST_PAUSE_S)
     return PAUSES_S[min(failures, len(PAUSES_S) - 1)]
 
 

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import click
 
-from svc import jsontext
 from svc.cli import database, report_options
-from svc.cli.tables import decimal, percent, span, table
+from svc.cli.tables import decimal, echo_json, percent, span, table
 from svc.jsontext import JsonObject
 from svc.learning import RateReporter
 from svc.phrases import printable
@@ -40,7 +39,10 @@ def command(question: str, project: str, weeks: int, as_json: bool, db: str) -> 
     with database.opened(db) as opened:
         reporter = RateReporter(QuestionVersions(opened), Labels(opened), Periods(opened))
         report = reporter.report(project, question, weeks)
-    click.echo(jsontext.dumps(report) if as_json else "\n".join(_lines(report)))
+    if as_json:
+        echo_json(report)
+    else:
+        click.echo("\n".join(_lines(report)))
 
 
 def _lines(report: JsonObject) -> list[str]:

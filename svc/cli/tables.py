@@ -53,7 +53,12 @@ def terminal() -> int | None:
 
 def echo_json(value: Any) -> None:
     """Print a value as one line of JSON."""
-    click.echo(jsontext.dumps(value))
+    echo_lines(jsontext.dumps(value))
+
+
+def echo_lines(text: str) -> None:
+    """Print lines of JSON; a terminal gets escapes for the characters that it would obey."""
+    click.echo(jsontext.visible(text) if sys.stdout.isatty() else text)
 
 
 def _narrow(widths: list[int], text: Collection[int], room: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,7 +24,7 @@ _ABOUT = (
     f"types of question are {', '.join(TYPES)}; the schema says what each of them takes."
 )
 
-Decide = Callable[[JsonObject], tuple[JsonObject, str]]
+Decide = Callable[[JsonObject], str]
 
 
 def serve(decide: Decide) -> None:
@@ -48,10 +49,11 @@ def _server(decide: Decide) -> Server[Any]:
             return _failed(f"There is no such tool; the only one is {DECIDE}.")
         ask = partial(decide, params.arguments or {})
         try:
-            answer, text = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
+            text = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
         except NoAnswer as error:
             return _failed(str(error))
-        return types.CallToolResult(content=[_text(text)], structured_content=answer)
+        # Parsed here, since not every number that a server writes is one to the library.
+        return types.CallToolResult(content=[_text(text)], structured_content=json.loads(text))
 
     return Server("svc", version=__version__, on_list_tools=tools, on_call_tool=call)
 

@@ -57,6 +57,16 @@ def test_a_label_is_sent_until_it_is_saved() -> None:
     assert reviewing.labels == 1 and reviewing.saved == {("dec_1", "late")}
 
 
+def test_between_two_tries_there_is_a_pause() -> None:
+    server = Scripted(given(PAGE), given(error("too many"), 429, "0"), given({"labels": 1}))
+    slept: list[float] = []
+    reviewing = desk(server, [], slept)
+    item = reviewing.next()
+    assert item is not None
+    reviewing.label(item, True)
+    assert slept == [PAUSES_S[0]]
+
+
 def test_a_server_that_names_no_seconds_or_too_many_is_asked_again_all_the_same() -> None:
     date = given(error("too many"), 429, "Sun, 22 Nov 2026 12:00:00 GMT")
     server = Scripted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,16 +16,18 @@ from typing import Any
 
 import anyio
 import pytest
+import requests
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
 from svc.openapi import decision_request
 from svc.store.database import Database
 from svc.store.keys import ApiKeys
+from tests.cli.answers import Answers
 from tests.cli.processes import SVC, svc
 from tests.e2e.serving import ROOT, WAIT_S, Server, environment
 from tests.openapi.judge import strict_judge
-from tests.scripted import Behaviour, Json, ScriptedProvider, Silent
+from tests.scripted import Behaviour, Json, Reply, ScriptedProvider, Silent
 
 ASKED: dict[str, Any] = {
     "state": "My card was charged twice, please refund me.",
@@ -91,6 +94,16 @@ def test_a_decision_is_structured_and_text(server: Server, mode: str) -> None:
     (content,) = result.content
     assert content.type == "text"
     assert json.loads(content.text) == result.structured_content
+
+
+def test_a_number_of_many_digits_is_an_answer_too(server: Server) -> None:
+    number = "0.61234567890123456789012"
+    plain = requests.post(f"{server.url}/v1/decide", json=ASKED, timeout=WAIT_S).text
+    with Answers(Reply(re.sub(r'"noul":[0-9.]+', f'"noul":{number}', plain))) as other:
+        result = decided(other.url)
+    (content,) = result.content
+    assert not result.is_error and content.type == "text" and number in content.text
+    assert result.structured_content["answers"]["refund"]["noul"] == float(number)
 
 
 def test_two_decisions_at_once_are_answered(server: Server) -> None:

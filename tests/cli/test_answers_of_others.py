@@ -1,0 +1,68 @@
+"""Commands that ask a server which answers with what ours never does, or what a model wrote."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.answers import Answers
+from tests.cli.processes import SVC, svc
+from tests.e2e.serving import ROOT, WAIT_S, environment
+from tests.scripted import Reply
+
+# What moves a terminal's cursor, names its window, or turns the order of letters around.
+OBEYED = "\x1b]0;x\x07 \x1b[2J \u009b2J \u202e"
+LEADS_NOWHERE = "the server's answer is not one of svc: it leads on to itself"
+
+
+def on_a_terminal(*arguments: str) -> str:
+    """What a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*SVC, *arguments], stdout=theirs, stderr=theirs, cwd=ROOT, env=environment()
+    ) as process:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                written += os.read(ours, 65_536)
+            except OSError:  # the other end is closed
+                break
+        process.wait(WAIT_S)
+    os.close(ours)
+    return written.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("export",), f'id,answer\r\n"dec_1","{OBEYED}"\r\n'),
+        (("export", "--format", "jsonl"), '{"id":"dec_1","answer":"\u009b2J\u202e"}\n'),
+        (("audit", "--json"), '{"entries":[{"answer":"\u009b2J\u202e"}]}'),
+    ],
+)
+def test_a_terminal_obeys_nothing_that_a_model_wrote(
+    arguments: tuple[str, ...], answer: str
+) -> None:
+    with Answers(Reply(answer)) as server:
+        written = on_a_terminal(*arguments, "--url", server.url)
+        piped = svc(*arguments, "--url", server.url)
+    assert "2J" in written and not set(written) & set("\x1b\x07\u009b\u202e")
+    assert "\\u009b2J" in written
+    assert piped.stdout.strip() == answer.replace("\r\n", "\n").strip()
+
+
+def test_pages_that_lead_on_to_themselves_end_a_command(tmp_path: Path) -> None:
+    lines = tmp_path / "labels.jsonl"
+    lines.write_text('{"id":"dec_1","labels":{"late":true}}\n')
+    with Answers(Reply("id\r\n", headers={"X-Next-Before": "dec_1"})) as server:
+        ended = svc("export", "--url", server.url)
+    assert ended.returncode == 1 and LEADS_NOWHERE in ended.stderr
+    with Answers(Reply({"questions": [], "next_after": "a"})) as server:
+        ended = svc("feedback", str(lines), "--url", server.url)
+    assert ended.returncode == 1 and LEADS_NOWHERE in ended.stderr
+    assert len(server.asked) == 2
