@@ -28,13 +28,15 @@ STALL_S = 10.0
 BODY_S = 20.0
 BODY_BYTES_PER_S = 1_000
 
-# The most pieces of a body that comes in chunks. Each costs as much as a kilobyte of a large one.
-BODY_PIECES = 65_536
+# The most pieces of a body that comes in chunks, each of which costs as much as a kilobyte of a
+# large one. Those of so many bytes or more do not count, and smaller ones by what they lack.
+BODY_PIECES = 4_096
+PIECE_BYTES = 256
 
 # What a thread still takes in of a body once its request is answered: this many bytes at a time, so
 # many pieces, and for so long. It is as good as there, or its caller is slow.
 REST_READ_BYTES = 65_536
-REST_PIECES = 4_096
+REST_PIECES = 16
 REST_S = 0.02
 
 # The end of a head. Gunicorn refuses bare line feeds, but it has to see them to do so.
@@ -176,7 +178,7 @@ class BodyReader:
     def __init__(self, reader: Any) -> None:
         """`reader` is gunicorn's."""
         self._reader = reader
-        self._pieces_left = BODY_PIECES
+        self._pieces_left = float(BODY_PIECES)
         if isinstance(reader, ChunkedReader):
             reader.parser = self._bounded(reader.parser)
 
@@ -195,7 +197,7 @@ class BodyReader:
     def _bounded(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """The pieces, as long as they are not too many."""
         for piece in pieces:
-            self._pieces_left -= 1
+            self._pieces_left -= max(0.0, 1 - len(piece) / PIECE_BYTES)
             if self._pieces_left < 0:
                 raise OSError(errno.EMSGSIZE, "the body comes in too many chunks")
             yield piece

@@ -14,7 +14,7 @@ from gunicorn.http.message import Request
 
 from svc import limits
 from svc.server import request_reading
-from svc.server.request_reading import BodyReader, CallerReader
+from svc.server.request_reading import BODY_PIECES, REST_PIECES, BodyReader, CallerReader
 
 HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -200,24 +200,42 @@ def test_a_thread_takes_in_the_rest_of_a_body_only_where_it_comes_at_once(line: 
     assert line.reader.take_rest(io.BytesIO(b"the rest"))
 
 
-def test_a_body_in_too_many_chunks_is_not_read_to_its_end(line: Line) -> None:
+@pytest.mark.parametrize(("after_the_answer", "most"), [(False, BODY_PIECES), (True, REST_PIECES)])
+def test_a_body_in_too_many_small_chunks_is_not_read_to_its_end(
+    line: Line, after_the_answer: bool, most: int
+) -> None:
     body = chunked(line)
     line.caller.sendall(b"1\r\nx\r\n" * 10)
     assert body.read(10) == b"x" * 10
-    body.expect_little()
+    if after_the_answer:
+        body.expect_little()
+    with sending(line, b"1\r\nx\r\n" * 2 * most):
+        with pytest.raises(OSError, match="too many chunks"):
+            while body.read(1_000):
+                pass
+
+
+def test_a_body_in_many_large_chunks_is_read_to_its_end(line: Line) -> None:
+    body, count = chunked(line), BODY_PIECES + 10
+    with sending(line, b"100\r\n" + b"x" * 256 + b"\r\n", count, b"0\r\n\r\n"):
+        assert len(body.read(256 * count)) == 256 * count
+
+
+@contextlib.contextmanager
+def sending(line: Line, data: bytes, times: int = 1, end: bytes = b"") -> Iterator[None]:
+    """The caller sends it meanwhile; the reader may stop before all is sent."""
 
     def send() -> None:
-        # The reader may stop before all is sent.
         with contextlib.suppress(OSError):
-            line.caller.sendall(b"1\r\nx\r\n" * 2 * request_reading.REST_PIECES)
+            line.caller.sendall(data * times + end)
 
     thread = threading.Thread(target=send)
     thread.start()
-    with pytest.raises(OSError, match="too many chunks"):
-        while body.read(1_000):
-            pass
-    line.caller.close()
-    thread.join()
+    try:
+        yield
+    finally:
+        line.caller.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 def chunked(line: Line) -> BodyReader:
