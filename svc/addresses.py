@@ -13,6 +13,14 @@ from functools import lru_cache
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 
+# What older releases of Python take for addresses of the internet: protocol assignments, among them
+# a metadata service of one cloud (RFC 6890), relays of 6to4 (RFC 7526), documentation (RFC 9637).
+_SPECIAL = (
+    ipaddress.ip_network("192.0.0.0/24"),
+    ipaddress.ip_network("192.88.99.0/24"),
+    ipaddress.ip_network("3fff::/20"),
+)
+
 # Nothing is sent there: the system says from which own address it would.
 _ANY_PORT = 9
 
@@ -58,7 +66,9 @@ def is_public(address: str, own: Callable[[str], bool] = is_own) -> bool:
         if inner is None and parsed not in _UNICAST:
             return False
         parsed = inner or parsed
-    return parsed.is_global and not parsed.is_multicast and not own(str(parsed))
+    if parsed.is_multicast or any(parsed in network for network in _SPECIAL):
+        return False
+    return parsed.is_global and not own(str(parsed))
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
