@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import random
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from queue import Empty, Full, Queue
 from typing import NamedTuple, Protocol
 
 from svc import limits
@@ -23,11 +23,11 @@ from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.shares import Shares
 from svc.tracing import Trace
 
-# How many decisions are asked of challengers at a time, and how many wait for that, in a process.
-THREADS = 2
-WAITING = 32
-
-# The bytes that all of these hold; what waits may wait for long, and images are large.
+# How many decisions are asked of challengers at a time, how many wait for that, and the bytes that
+# all of these hold, in a process; images are large, and may wait for long. A project has half of
+# each.
+THREADS = 4
+WAITING = 64
 HELD_BYTES = 32_000_000
 
 # How long, in seconds, a thread waits for something to do before it looks whether it is to end.
@@ -77,9 +77,9 @@ class Challenges:
     ) -> None:
         """`make` makes the engine, once there is something to ask; `draw` gives 0 to 1."""
         self._roster, self._make, self._draw = roster, make, draw
-        self._queue: Queue[Task] = Queue(waiting)
-        self._held = Shares(HELD_BYTES)
-        self._lock, self._making = threading.Lock(), threading.Lock()
+        self._line: deque[Task] = deque()
+        self._asked, self._waiting, self._held = map(Shares, (threads, waiting, HELD_BYTES))
+        self._making, self._lock = threading.Lock(), threading.Condition()
         self._threads: list[threading.Thread] = []
         self._most = threads
         self._engine: Decides | None = None
@@ -123,27 +123,38 @@ class Challenges:
             self._roster.count(task.challenger.id, dropped=1)
             return
         with self._lock:
+            self._line.append(task)
+            self._lock.notify()
             if len(self._threads) < self._most and not self._closed:
                 name = f"svc-challenger-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
                 self._threads[-1].start()
 
     def _has_room(self, task: Task) -> bool:
-        """Put it into the queue, where that has a place and its project room for its bytes."""
-        if not self._held.take(task.decision.project, task.request.size):
+        """Take a place in the line and room for its bytes, where its project has both."""
+        project = task.decision.project
+        if not self._held.take(project, task.request.size):
             return False
-        try:
-            self._queue.put_nowait(task)
-        except Full:
-            self._held.give_back(task.decision.project, task.request.size)
-            return False
-        return True
+        if self._waiting.take(project):
+            return True
+        self._held.give_back(project, task.request.size)
+        return False
+
+    def _next(self) -> Task | None:
+        """The task that waits longest of those whose project may have a thread."""
+        with self._lock:
+            for place, task in enumerate(self._line):
+                if self._asked.take(task.decision.project):
+                    del self._line[place]
+                    self._waiting.give_back(task.decision.project)
+                    return task
+            self._lock.wait(LOOK_S)
+        return None
 
     def _run(self) -> None:
         while not self._closed:
-            try:
-                task = self._queue.get(timeout=LOOK_S)
-            except Empty:
+            task = self._next()
+            if task is None:
                 continue
             try:
                 self._ask(task)
@@ -152,6 +163,7 @@ class Challenges:
                 if not self._closed:
                     log.error("a challenger could not be asked, which is a bug")
             finally:
+                self._asked.give_back(task.decision.project)
                 self._held.give_back(task.decision.project, task.request.size)
                 # Until the next one comes, nothing of this one is to stay.
                 del task

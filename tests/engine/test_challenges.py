@@ -156,12 +156,32 @@ def test_other_decisions_are_not_asked(decision: Decision) -> None:
 def test_what_finds_no_room_is_left_out_and_counted() -> None:
     hanging = threading.Event()
     book, rival = Book(RIVAL), Rival(lambda: hanging.wait(PATIENCE_S) and None)
-    with arena(book, rival, threads=1, waiting=2) as offer:
+    with arena(book, rival, threads=2, waiting=4) as offer:
         offer(made())
         until(lambda: rival.asked)
         for _ in range(5):
             offer(made())
         assert book.dropped == 3
+        hanging.set()
+
+
+def test_a_challenger_that_hangs_leaves_room_for_those_of_other_projects() -> None:
+    hanging, other = threading.Event(), replace(RIVAL, id=4, project="other")
+    book = Book(RIVAL, other)
+
+    class Hanging(Rival):
+        def decide(self, request: DecisionRequest, deadline: Deadline, caller: str) -> Decision:
+            if caller == str(RIVAL.id):
+                hanging.wait(PATIENCE_S)
+            return super().decide(request, deadline, caller)
+
+    with arena(book, Hanging()) as offer:
+        for _ in range(200):
+            offer(made())
+        for number in range(20):
+            offer(made(project="other"))
+            until(lambda: len(book.answers) == number + 1)  # noqa: B023
+        assert {answer.challenger for answer in book.answers} == {4}
         hanging.set()
 
 
@@ -239,7 +259,7 @@ def offered(offer: Callable[[Decision], None], count: int) -> bool:
 def test_nobody_waits_for_one_that_hangs_and_what_waits_for_it_is_bounded() -> None:
     rival, ended = hanging_until_cut()
     book = Book(RIVAL)
-    with arena(book, rival, threads=2, waiting=4) as offer:
+    with arena(book, rival, threads=4, waiting=8) as offer:
         assert offered(offer, 100)
         until(lambda: len(rival.asked) == 2)
         assert (ended, book.answers) == ([], [])
@@ -255,7 +275,7 @@ def test_nobody_waits_while_the_engine_is_made() -> None:
         ready.wait(PATIENCE_S)
         return Rival()
 
-    challenges = Challenges(book, make, waiting=4, draw=lambda: 0.0)
+    challenges = Challenges(book, make, waiting=8, draw=lambda: 0.0)
     assert offered(lambda decision: challenges.offer(REQUEST, decision), 100)
     assert book.dropped >= 100 - 2 - 4 and not book.answers
     ready.set()
@@ -271,7 +291,7 @@ def test_nobody_waits_for_one_that_is_dead() -> None:
         raise ModelUnavailable("gone")
 
     book, rival = Book(RIVAL), Rival(die)
-    with arena(book, rival, threads=2, waiting=4) as offer:
+    with arena(book, rival, threads=4, waiting=8) as offer:
         assert offered(offer, 100)
         assert not book.answers
         let.set()
