@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svc.cli.tables import table
+import click
+
+from svc.cli.tables import echo_json, table
 from svc.jsontext import JsonObject
 from svc.phrases import shortened
 from svc.questions import Question
@@ -18,6 +20,14 @@ _TEXT = {0, 1, 3}
 _OTHERS, _LEAST = 3, 0.005
 # The most characters of one of them.
 _CELL = 24
+
+
+def echo_answers(questions: Mapping[str, Question], decision: JsonObject, as_json: bool) -> None:
+    """Print the answers of a decision, or all of it as JSON."""
+    if as_json:
+        echo_json(decision)
+    else:
+        click.echo("\n".join(answer_table(questions, decision["answers"])))
 
 
 def answer_table(questions: Mapping[str, Question], answers: JsonObject) -> list[str]:

@@ -7,12 +7,11 @@ import sys
 import click
 
 from svc import inprocess, jsontext
-from svc.cli.answer_table import answer_table
+from svc.cli.answer_table import echo_answers
 from svc.cli.completing import question_files, recipe_names
 from svc.cli.plans import ModelOptions, model_options
 from svc.cli.question_files import Named, read_named, read_recipe
 from svc.cli.remote import Remote, server_options
-from svc.cli.tables import echo_json
 from svc.jsontext import JsonObject
 from svc.schemas import load_decision
 
@@ -65,10 +64,7 @@ def command(
     named = _named(recipe, questions)
     fields = {**asking.fields, "questions": named.fields, "state": _text(text)}
     decision = _here(fields, asking.demo) if remote is None else _there(fields, remote)
-    if as_json:
-        echo_json(decision)
-    else:
-        click.echo("\n".join(answer_table(named.questions, decision["answers"])))
+    echo_answers(named.questions, decision, as_json)
 
 
 def _named(recipe: str | None, questions: str | None) -> Named:

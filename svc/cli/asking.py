@@ -17,6 +17,13 @@ class Unanswered(SvcError):
     """The server does not answer now, and may do so later."""
 
 
+def leads_on(place: str | None, to: str | None) -> str | None:
+    """Where the page of a place leads to, None at the end. Raises `SvcError` where to itself."""
+    if to == place:
+        raise SvcError("the server's answer is not one of svc: it leads on to itself")
+    return to
+
+
 def answered(
     server: Server,
     method: str,

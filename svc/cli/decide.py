@@ -10,7 +10,7 @@ from svc import jsontext
 from svc.cli.answer_table import answer_table
 from svc.cli.completing import file_names
 from svc.cli.remote import Remote, remote_options
-from svc.cli.tables import json_option
+from svc.cli.tables import echo_lines, json_option
 from svc.jsontext import JsonObject
 from svc.schemas import load_questions
 
@@ -37,7 +37,7 @@ def command(file: BinaryIO, as_json: bool, remote: Remote) -> None:
         body["project"] = remote.project
     answer = remote.post("/v1/decide", jsontext.dumps(body).encode("utf-8", "replace"))
     if as_json:
-        click.echo(answer.text.rstrip("\n"))
+        echo_lines(answer.text.rstrip("\n"))
     else:
         click.echo(
             "\n".join(answer_table(load_questions(body["questions"]), answer.value["answers"]))

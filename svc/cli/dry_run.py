@@ -11,10 +11,9 @@ from svc.batch import InputLine, duration
 from svc.bulk.sampling import sample
 from svc.cli.asking import answered
 from svc.cli.server import Server
-from svc.cli.tables import dollars, table
+from svc.cli.tables import dollars, plain, table
 from svc.errors import ApiError, SvcError
 from svc.jsontext import JsonObject
-from svc.phrases import printable
 from svc.settings import provider_variable
 
 PATH = "/v1/forecast"
@@ -81,7 +80,7 @@ def told(forecast: JsonObject, counted: Counted | None = None, job: bool = False
     if job and forecast["job_minutes"] is not None:
         lines.append(_OF_JOBS.format(duration(60 * forecast["job_minutes"])))
     # What the server says may hold anything.
-    return [*map(printable, lines), _NOTE]
+    return [*plain(lines), _NOTE]
 
 
 def _asked(forecast: JsonObject, counted: Counted | None) -> Iterator[str]:

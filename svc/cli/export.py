@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 import click
 
 from svc import jsontext, limits
-from svc.cli.asking import answered
+from svc.cli.asking import answered, leads_on
 from svc.cli.filters import filter_options
 from svc.cli.server import URL, Server, key_option
-from svc.errors import SvcError
 
 EXAMPLES = """\b
 Examples:
@@ -58,9 +57,7 @@ def command(
         while before is not None:
             page = answered(server, "GET", f"/v1/export?{urlencode(query, doseq=True)}")
             output.write(_shown(page.text, output.isatty()).encode())
-            if page.next_before == before:
-                raise SvcError("the server's answer is not one of svc: it leads on to itself")
-            before = page.next_before
+            before = leads_on(before, page.next_before)
             query["before"] = before
     finally:
         server.close()

@@ -11,11 +11,10 @@ import click
 
 from svc import jsontext, limits
 from svc.cli import label_files
-from svc.cli.asking import answered
+from svc.cli.asking import answered, leads_on
 from svc.cli.label_files import Line
 from svc.cli.notices import FAILED, notice
 from svc.cli.server import URL, Server, key_option
-from svc.errors import SvcError
 from svc.jsontext import JsonObject
 from svc.questions import Question, from_definition
 
@@ -75,9 +74,7 @@ def _questions(server: Server, project: str | None) -> dict[str, Question]:
         page = answered(server, "GET", path).value
         for one in page["questions"]:
             found[one["question"]] = from_definition(jsontext.dumps(one["wording"]))
-        if page["next_after"] == after:
-            raise SvcError("the server's answer is not one of svc: it leads on to itself")
-        after = page["next_after"]
+        after = leads_on(after, page["next_after"])
     return found
 
 

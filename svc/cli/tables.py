@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,6 +44,11 @@ def table(
         lines += [""] if lines else []
         lines += [_line(row, widths, places, text) for row in cells]
     return lines
+
+
+def plain(lines: Iterable[str]) -> list[str]:
+    """Lines without the characters that a terminal would obey."""
+    return [printable(line) for line in lines]
 
 
 def terminal() -> int | None:

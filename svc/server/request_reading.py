@@ -160,8 +160,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
                 self.sock.shutdown(socket.SHUT_RD)
 
     def take_rest(self, body: Any) -> bool:
-        """The response is sent: take in what is left of the body; False where more is to come."""
-        self._set_sending(False)
+        """The response is made: take in what is left of the body; False where more is to come."""
         self._last_due_at = min(self._last_due_at, self._clock() + REST_S)
         try:
             while body.read(REST_READ_BYTES):
@@ -191,7 +190,7 @@ class BodyReader:
         return data
 
     def expect_little(self) -> None:
-        """The response is sent: what still comes is thrown away."""
+        """The response is made: what still comes is thrown away."""
         self._pieces_left = min(self._pieces_left, REST_PIECES)
 
     def _bounded(self, pieces: Iterator[bytes]) -> Iterator[bytes]:

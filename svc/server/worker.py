@@ -81,7 +81,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._lingering: deque[Any] = deque()
         self._sending_on: deque[Any] = deque()
         # One for each request that has a thread.
-        self._readers: dict[socket.socket, CallerReader] = {}
+        self._under_way: dict[socket.socket, tuple[Any, Any]] = {}
         # The requests that have a thread or wait for one.
         self._requests = 0
         self._no_files = False
@@ -229,24 +229,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle_request(self, req: Any, conn: Any) -> bool:
         """In a thread: have the application answer; whether the connection can go on."""
         reader: CallerReader = conn.parser.unreader
-        req.body.reader = body = BodyReader(req.body.reader)
+        req.body.reader = BodyReader(req.body.reader)
         reader.begin_body()
         reader.arrived = conn.arrived
-        self._readers[conn.sock] = reader
+        self._under_way[conn.sock] = (conn, req)
         try:
             with conn.sock.gathering(SEND_S):
-                again = bool(super().handle_request(req, conn))
-            body.expect_little()
-            if not reader.take_rest(req.body):
-                # The polling thread takes in what still comes: closing on it would reset the
-                # response, and a thread would wait as long as the caller likes.
-                conn.unwanted = UNWANTED_BYTES
-                return False
+                return bool(super().handle_request(req, conn))
         except TimeoutError as error:
             raise ConnectionResetError(errno.ECONNRESET, "the caller is too slow") from error
         finally:
-            del self._readers[conn.sock]
-        return again
+            del self._under_way[conn.sock]
 
     def _answer(
         self,
@@ -255,10 +248,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         start_response: StartResponse,
     ) -> Iterable[bytes]:
         """In a thread: the application's response; making it is not the caller's slowness."""
-        reader = self._readers[environ["gunicorn.socket"]]
+        conn, req = self._under_way[environ["gunicorn.socket"]]
+        reader: CallerReader = conn.parser.unreader
         environ[ARRIVED] = reader.arrived
         with reader.answering():
-            return application(environ, start_response)
+            answer = application(environ, start_response)
+            req.body.reader.expect_little()
+            if not reader.take_rest(req.body):
+                # A thread would wait for it as long as the caller likes. The response's head says
+                # that the connection ends, and the polling thread takes in what still comes.
+                req.force_close()
+                conn.unwanted = UNWANTED_BYTES
+            return answer
 
     def finish_request(self, conn: Any, future: Future[object]) -> None:
         """In the polling thread again: wait for the head, the next request, or the end."""
@@ -400,7 +401,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _free_threads(self, wanted: int, allowed_s: float) -> None:
         """Take up to `wanted` threads from the callers that have been waited for longest."""
-        waited = {reader: reader.waited() for reader in list(self._readers.values())}
+        readers = [conn.parser.unreader for conn, _ in list(self._under_way.values())]
+        waited = {reader: reader.waited() for reader in readers}
         slow = [reader for reader in waited if waited[reader] > allowed_s]
         for reader in sorted(slow, key=waited.__getitem__, reverse=True)[:wanted]:
             reader.cut()

@@ -150,6 +150,17 @@ def test_who_is_refused_can_send_on_and_is_answered(server: Server) -> None:
         assert caller.recv(100).startswith(b"HTTP/1.1 404 ")
 
 
+@pytest.mark.parametrize(("sent", "goes_on"), [(b"x" * 999, b"keep-alive"), (b"", b"close")])
+def test_who_is_refused_is_told_whether_the_connection_goes_on(
+    server: Server, sent: bytes, goes_on: bytes
+) -> None:
+    with ExitStack() as stack:
+        (caller,) = connect(server, 1, stack)
+        caller.sendall(BODY.replace(b"/v1/decide", b"/nowhere") + sent)
+        answer = caller.recv(10_000)
+    assert answer.startswith(b"HTTP/1.1 404 ") and b"\r\nConnection: " + goes_on in answer
+
+
 def test_callers_who_do_not_close_hold_up_nobody(server: Server) -> None:
     with ExitStack() as stack:
         callers = connect(server, MANY, stack)
