@@ -20,10 +20,11 @@ from svc.hooks import retries, signing
 from svc.hooks.events import moment
 from svc.hooks.sending import Undelivered
 from svc.hooks.targets import RefusedTarget, Target, parsed
+from svc.shares import Shares
 from svc.store import DueEvent, HookEvents, Hooks, OpenedHook, StorageError
 
-# Events that are under way at a time, and of these those of one hook: one that hangs does not hold
-# up the others.
+# Events that are under way at a time, of which a project has its share, and of these those of one
+# hook: one that hangs does not hold up the others.
 THREADS = 16
 OF_A_HOOK = 2
 
@@ -59,6 +60,7 @@ class Deliveries:
         self._hooks, self._events, self._sender = hooks, events, sender
         self._clock, self._chance = clock, chance
         self._pool = ThreadPoolExecutor(THREADS, "hooks")
+        self._shares = Shares(THREADS)
         self._lock = threading.Lock()
         self._under_way: dict[int, tuple[int, Future[None]]] = {}
         self._rests_until = 0.0
@@ -73,13 +75,14 @@ class Deliveries:
             before = set(self._under_way)
         for event in self._events.due():
             with self._lock:
-                if event.seq not in before and self._has_room(event.hook):
+                if event.seq not in before and self._has_room(event):
                     sent = self._pool.submit(self._send, event)
                     self._under_way[event.seq] = (event.hook, sent)
 
-    def _has_room(self, hook: int) -> bool:
-        of_hook = sum(one == hook for one, _ in self._under_way.values())
-        return len(self._under_way) < THREADS and of_hook < OF_A_HOOK
+    def _has_room(self, event: DueEvent) -> bool:
+        """Whether there is a thread for it, which is then taken of the share of its project."""
+        of_hook = sum(hook == event.hook for hook, _ in self._under_way.values())
+        return of_hook < OF_A_HOOK and self._shares.take(event.project)
 
     def rest(self, seconds: float) -> None:
         """Wait until one of those under way has ended, so long at most."""
@@ -109,6 +112,7 @@ class Deliveries:
         finally:
             with self._lock:
                 self._under_way.pop(event.seq, None)
+            self._shares.give_back(event.project)
             self._ended.set()
 
     def _deliver(self, event: DueEvent) -> None:

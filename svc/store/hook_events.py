@@ -50,6 +50,7 @@ class DueEvent:
     id: str
     hook: int
     hook_id: str
+    project: str
     body: str
     attempts: int
     tried_at: int | None
@@ -79,8 +80,8 @@ _WAITING = "SELECT count(*) FROM hook_events WHERE hook = ? AND settled_at IS NU
 _OLDEST = "SELECT seq FROM hook_events WHERE hook = ? AND settled_at IS NULL ORDER BY seq LIMIT ?"
 # The oldest of each subject, those of hooks that answer before those of others.
 _DUE = """
-SELECT seq, id, hook, hook_id, body, attempts, tried_at FROM (
-    SELECT event.*, hooks.id AS hook_id, failing_since IS NOT NULL AS failing,
+SELECT seq, id, hook, hook_id, project, body, attempts, tried_at FROM (
+    SELECT event.*, hooks.id AS hook_id, project, failing_since IS NOT NULL AS failing,
         row_number() OVER (PARTITION BY hook ORDER BY event.seq) AS place
     FROM hook_events AS event JOIN hooks ON hooks.seq = hook
     WHERE settled_at IS NULL AND disabled IS NULL

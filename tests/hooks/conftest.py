@@ -26,10 +26,16 @@ class World:
     def clock(self) -> float:
         return self.now
 
-    def add(self, url: str = "https://example.com/", *kinds: HookKind, private: bool = True) -> int:
-        """A hook of the project shop; its row."""
+    def add(
+        self,
+        url: str = "https://example.com/",
+        *kinds: HookKind,
+        private: bool = True,
+        project: str = "shop",
+    ) -> int:
+        """A hook of a project; its row."""
         opened = OpenedHook(url, self.secret, private)
-        hook_id = self.hooks.add("shop", kinds or set(HookKind), "https://example.com", opened)
+        hook_id = self.hooks.add(project, kinds or set(HookKind), "https://example.com", opened)
         return int(self.database.rows("SELECT seq FROM hooks WHERE id = ?", hook_id)[0][0])
 
     def happens(self, hook: int, *keys: str, subject: str = "a") -> None:

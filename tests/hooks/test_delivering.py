@@ -157,6 +157,27 @@ def test_a_hook_that_hangs_does_not_hold_up_others(world: World, desks: list[Des
     assert desk.sent.posts[-1][0].host == "other.example"
 
 
+def test_hooks_of_a_project_that_hang_do_not_hold_up_other_projects(
+    world: World, desks: list[Desk]
+) -> None:
+    desk = desk_of(desks, world)
+    for n in range(THREADS):
+        world.happens(world.add("https://hangs.example/"), f"{n}")
+    desk.sent.go.clear()
+    desk.deliveries.start()
+    until(lambda: len(desk.sent.posts) == THREADS // 2)
+    for project in ("bank", "lab"):
+        world.happens(world.add(f"https://{project}.example/", project=project), "1")
+    desk.deliveries.start()
+    until(lambda: len(desk.sent.posts) == THREADS // 2 + 2)
+    hosts = {target.host for target, *_ in desk.sent.posts[THREADS // 2 :]}
+    assert hosts == {"bank.example", "lab.example"}
+    desk.sent.go.set()
+    while world.waiting:
+        desk.turn()
+    assert len(desk.sent.posts) == THREADS + 2
+
+
 def test_what_is_under_way_is_not_sent_a_second_time(world: World, desks: list[Desk]) -> None:
     desk = desk_of(desks, world)
     world.happens(world.add(), "1")
