@@ -26,6 +26,7 @@ Examples:
   svc hook add https://example.com/svc --project shop
   svc hook add https://example.com/svc --project shop --event drift --event promise.broken
   svc hook list
+  svc hook enable ID
   svc hook remove ID
 """
 
@@ -92,16 +93,29 @@ def show(as_json: bool, db: str) -> None:
     click.echo("\n".join(table(_HEAD, [_row(one) for one in found], _TEXT)))
 
 
+@command.command("enable", epilog="Example: svc hook enable ID, as `svc hook list` shows it")
+@click.argument("hook_id", metavar="ID")
+@database.option
+def enable(hook_id: str, db: str) -> None:
+    """Send to a hook again that is disabled, and what waits for it at once."""
+    with database.opened(db) as opened:
+        _require(Hooks(opened).enable(hook_id), hook_id)
+    click.echo(f"{hook_id} is enabled")
+
+
 @command.command("remove", epilog="Example: svc hook remove ID, as `svc hook list` shows it")
 @click.argument("hook_id", metavar="ID")
 @database.option
 def remove(hook_id: str, db: str) -> None:
     """Remove a hook, and what still waits for it."""
     with database.opened(db) as opened:
-        known = Hooks(opened).remove(hook_id)
+        _require(Hooks(opened).remove(hook_id), hook_id)
+    click.echo(f"{hook_id} is removed")
+
+
+def _require(known: bool, hook_id: str) -> None:
     if not known:
         raise SettingsError(f"there is no hook with the id {hook_id[:100]!r}; see `svc hook list`")
-    click.echo(f"{hook_id} is removed")
 
 
 def _row(hook: Hook) -> tuple[str, ...]:
@@ -113,7 +127,7 @@ def _row(hook: Hook) -> tuple[str, ...]:
 
 def _state(hook: Hook) -> str:
     if hook.disabled is not None:
-        return f"disabled: {hook.disabled}"
+        return f"disabled: {hook.disabled}; `svc hook enable` sends again"
     if hook.failing_since is not None:
         return f"failing since {moment(hook.failing_since)}: {hook.failure}"
     return "active"

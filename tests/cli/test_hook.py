@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from svc import limits
 from svc.cli.main import main
+from svc.store import Database, HookEvents
 
 KEYED = {"SVC_MASTER_KEY": "correct horse"}
 OWN = "http://127.0.0.1:9/hooks/rosebud?token=rosebud"
@@ -37,6 +39,18 @@ def test_a_hook_is_added_shown_and_removed(tmp_path: Path) -> None:
     assert svc(db, "remove", hook_id).stdout == f"{hook_id} is removed\n"
     assert svc(db, "remove", hook_id).exit_code == 1
     assert hook_id not in svc(db, "list").stdout
+
+
+def test_a_disabled_hook_is_enabled_with_its_id_and_secret(tmp_path: Path) -> None:
+    db = tmp_path / "svc.db"
+    hook_id = added(db).split()[1]
+    with closing(Database.open(db)) as database:
+        HookEvents(database).disable(1, "its receiver answered 410 Gone")
+    assert "410 Gone; `svc hook enable` sends again" in svc(db, "list").stdout
+    assert svc(db, "enable", hook_id).stdout == f"{hook_id} is enabled\n"
+    assert "410" not in svc(db, "list").stdout and hook_id in svc(db, "list").stdout
+    said = svc(db, "enable", "hook_0")
+    assert said.exit_code == 1 and "no hook with the id 'hook_0'" in said.stderr
 
 
 def test_kinds_can_be_chosen(tmp_path: Path) -> None:

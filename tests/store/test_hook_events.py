@@ -138,6 +138,24 @@ def test_a_disabled_hook_gets_nothing_more(
     assert hooks.all()[0].disabled == "gone" and hooks.wanted() == {}
 
 
+def test_an_enabled_hook_gets_what_waits_at_once_and_what_ended_meanwhile(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    hook, jobs = added(hooks, database), Jobs(database, clock)
+    events.add([event(hook, "1"), event(hook, "2")])
+    events.failed(events.due()[0], "it answered 500", 36_000.0)
+    events.disable(hook, "gone")
+    clock.now += 60
+    jobs.add(job(1, 1_060_000))
+    jobs.end("job_1", JobStatus.DONE)
+    assert events.ended_jobs() == [] and bodies(events) == []
+    (shown,) = hooks.all()
+    assert hooks.enable(shown.id) and not hooks.enable("hook_0")
+    assert hooks.all()[0].disabled is None and hooks.wanted() != {}
+    assert bodies(events) == ['{"key": "1"}']
+    assert [ended.id for ended in events.ended_jobs()] == ["job_1"]
+
+
 def test_a_clock_that_was_set_back_does_not_make_events_wait_for_ever(
     database: Database, hooks: Hooks, events: HookEvents, clock: Clock
 ) -> None:
