@@ -26,6 +26,10 @@ NANO = 1_000_000_000
 # A process reserves this part of what is left at most, but for calls that wait for it.
 PARTS = 100
 
+# How many periods of a budget are remembered: calls that began before it renewed are settled in the
+# one before, and a clock that was ahead comes back to one that it had left.
+PERIODS = 32
+
 
 # What a budget has reached in a period: nothing yet is 0.
 WARNED, EXHAUSTED = 1, 2
@@ -184,11 +188,10 @@ _PUT = (
     "UPDATE budget_spending SET spent = ?, reserved = ?, warned = ? "
     "WHERE scope = ? AND subject = ? AND per = ? AND period = ?"
 )
-# Calls that began before a budget renewed may be settled in the period before the present one.
 _FORGET = (
-    "DELETE FROM budget_spending WHERE scope = ?1 AND subject = ?2 AND per = ?3 AND period < ("
-    "SELECT max(period) FROM budget_spending WHERE scope = ?1 AND subject = ?2 AND per = ?3 "
-    "AND period < ?4)"
+    "DELETE FROM budget_spending WHERE scope = ?1 AND subject = ?2 AND per = ?3 AND period < ?4 "
+    "AND period NOT IN (SELECT period FROM budget_spending WHERE scope = ?1 AND subject = ?2 "
+    f"AND per = ?3 ORDER BY period DESC LIMIT {PERIODS})"
 )
 _FORGET_JOBS = (
     "DELETE FROM budget_spending WHERE scope = 'job' AND subject NOT IN ("

@@ -18,9 +18,11 @@ from svc.store import (
     TooManyBudgets,
     new_id,
 )
+from svc.store.budgets import PERIODS
 from svc.store.database import Database
 
 SHOP = Budget(Scope.PROJECT, "shop", Per.DAY, 10 * NANO)
+DAY_S = 86_400
 NOON = datetime(2026, 12, 31, 12, tzinfo=UTC).timestamp()
 TODAY = Account(Scope.PROJECT, "shop", Per.DAY, "2026-12-31")
 
@@ -121,14 +123,23 @@ def test_the_next_period_begins_with_nothing_spent(budgets: Budgets) -> None:
     ]
 
 
-def test_only_the_period_before_the_present_one_is_kept(
-    budgets: Budgets, database: Database
-) -> None:
-    for day in ("2026-12-31", "2027-01-01", "2027-01-02"):
+def test_only_so_many_periods_are_kept(budgets: Budgets, database: Database) -> None:
+    days = [Per.DAY.period(NOON + n * DAY_S) for n in range(PERIODS + 2)]
+    for day in days:
         reserve(budgets, 1, account=TODAY._replace(period=day))
-    with database.read() as connection:
-        kept = [row[0] for row in connection.execute("SELECT period FROM budget_spending")]
-    assert kept == ["2027-01-01", "2027-01-02"]
+    kept = [row[0] for row in database.rows("SELECT period FROM budget_spending")]
+    assert kept == days[2:]
+
+
+def test_what_is_spent_is_known_after_a_clock_was_ahead_over_several_periods(
+    budgets: Budgets,
+) -> None:
+    assert reserve(budgets, 10) == 10
+    for day in ("2027-01-01", "2027-02-03", "2028-02-03"):
+        assert reserve(budgets, 1, account=TODAY._replace(period=day)) == 1
+    assert reserve(budgets, 1) == 0
+    (state,) = budgets.states()
+    assert state.taken == 10 * NANO
 
 
 def test_the_warning_level_is_told_once_a_period(budgets: Budgets) -> None:
