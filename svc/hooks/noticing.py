@@ -23,6 +23,7 @@ from svc.store import (
     HookEvents,
     HookKind,
     Hooks,
+    LabelledQuestion,
     QuestionVersions,
     ReachedBudget,
     ReviewDue,
@@ -41,7 +42,12 @@ DAY_MS = 86_400_000
 # A question with fewer labels has no promise.
 LEAST_LABELS = 30
 
+# Promises are looked at again after so long, also where nothing has changed: one that has ended is
+# the same one for so long, and then another.
+LOOK_AGAIN_MS = 3_600_000
+
 _Found = Mapping[AlarmPlace, JsonObject]
+_Labelled = Mapping[str, LabelledQuestion]
 
 
 class Noticing:
@@ -63,6 +69,8 @@ class Noticing:
         self._budgets, self._due = budgets, due
         self._versions, self._reporter = versions, reporter
         self._clock = clock
+        # What the promises of projects hung on at the last look.
+        self._promises_of: dict[str, int] = {}
 
     def look(self) -> None:
         """What is told by a few rows: jobs, budgets, the review queue. Raises `StorageError`."""
@@ -80,7 +88,7 @@ class Noticing:
         """What is told by reports: promises, and once a day drift. Raises `StorageError`."""
         for project, kinds in self._hooks.wanted().items():
             if HookKind.PROMISE_BROKEN in kinds:
-                self._alarms.note(project, self._promises(project))
+                self._look_for_promises(project)
             if HookKind.DRIFT in kinds:
                 self._look_for_drift(project)
 
@@ -96,15 +104,26 @@ class Noticing:
         data = {"questions": keys[:NAMED]}
         return {AlarmPlace("review", "queue"): data} if keys else {}
 
-    def _promises(self, project: str) -> dict[str, _Found]:
+    def _look_for_promises(self, project: str) -> None:
+        """Where labels, fits and what is known are those of the last look, nothing is computed."""
         known = self._alarms.known(project, PROMISE_KEPT)
         known |= self._alarms.known(project, HookKind.PROMISE_BROKEN)
+        labelled = self._versions.labelled(project, LEAST_LABELS, PROMISED)
+        hour = self._now_ms() // LOOK_AGAIN_MS
+        hangs_on = hash((hour, frozenset(known), frozenset(labelled.items())))
+        if self._promises_of.get(project) != hangs_on:
+            self._alarms.note(project, self._promises(project, labelled, known))
+            self._promises_of[project] = hangs_on
+
+    def _promises(
+        self, project: str, labelled: _Labelled, known: set[AlarmPlace]
+    ) -> dict[str, _Found]:
         kept: dict[AlarmPlace, JsonObject] = {}
         broken: dict[AlarmPlace, JsonObject] = {}
-        labelled = self._versions.labelled(project, LEAST_LABELS, PROMISED)
-        for key, question_id in labelled.items():
+        for key, question in labelled.items():
             for row in self._thresholds(project, key):
-                place = AlarmPlace(_subject(key), f"promise {question_id} {row['target']}")
+                name = f"promise {question.question_id} {row['target']}"
+                place = AlarmPlace(_subject(key), name)
                 if _is_broken(row, place in known):
                     broken[place] = {"question": key, **_figures(row)}
                 elif row["min_confidence"] is not None:
@@ -120,7 +139,7 @@ class Noticing:
 
     def _look_for_drift(self, project: str) -> None:
         """The rate of false alarms is that of one look a day, so that there is no other one."""
-        now_ms = int(self._clock() * 1000)
+        now_ms = self._now_ms()
         today = datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
         if self._alarms.looked(project, today):
             return
@@ -132,6 +151,9 @@ class Noticing:
                 place = AlarmPlace(_subject(key), f"drift {question_id}")
                 found[place] = {"question": key, "test": alarms[-1]}
         self._alarms.note(project, {HookKind.DRIFT: found}, today)
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
 
     def _weeks(self, project: str, key: str) -> list[JsonObject]:
         try:

@@ -75,7 +75,7 @@ from svc.store.overview import Overview, ProjectOverview, QuestionOverview
 from svc.store.periods import Period, Periods
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from svc.store.project_sizes import ProjectSize, ProjectSizes
-from svc.store.question_versions import QuestionVersion, QuestionVersions
+from svc.store.question_versions import LabelledQuestion, QuestionVersion, QuestionVersions
 from svc.store.remnants import Remnants
 from svc.store.retention import Retention, Retentions, Sweeping
 from svc.store.review import Drawn, Entry, Look, NewDecision, ReviewItem, ReviewQueue, Wording
@@ -139,6 +139,7 @@ __all__ = [
     "Judgements",
     "KeptAnswer",
     "KeptAnswers",
+    "LabelledQuestion",
     "Labels",
     "Look",
     "Members",

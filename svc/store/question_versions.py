@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from svc.store.database import Database
 
@@ -30,7 +31,8 @@ _RECENT = (
     "ORDER BY last_at DESC LIMIT ?"
 )
 _LABELLED = (
-    "SELECT key, asked.question_id FROM asked JOIN questions ON questions.id = asked.question_id "
+    "SELECT key, asked.question_id, revision, tried, fitted_at FROM asked "
+    "JOIN questions ON questions.id = asked.question_id "
     "JOIN learned ON learned.project = asked.project AND learned.digest = questions.digest "
     "WHERE asked.project = ? AND labels >= ? ORDER BY labels DESC LIMIT ?"
 )
@@ -42,6 +44,15 @@ NOTED_EVERY_MS = 60_000
 
 # Of how many questions a process remembers when it noted them.
 REMEMBERED = 10_000
+
+
+class LabelledQuestion(NamedTuple):
+    """A question's row, and what changes with its labels or with a fit to them."""
+
+    question_id: int
+    revision: int
+    tried: int
+    fitted_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +89,13 @@ class QuestionVersions:
         """
         return dict(map(tuple, self._database.rows(_RECENT, project, since_ms, most)))
 
-    def labelled(self, project: str, labels: int, most: int) -> dict[str, int]:
-        """The same of the `most` questions with the most labels, and with so many at least."""
-        return dict(map(tuple, self._database.rows(_LABELLED, project, labels, most)))
+    def labelled(self, project: str, labels: int, most: int) -> dict[str, LabelledQuestion]:
+        """The `most` questions with the most labels by key, of those with so many at least.
+
+        Raises `StorageError`.
+        """
+        rows = self._database.rows(_LABELLED, project, labels, most)
+        return {key: LabelledQuestion(*rest) for key, *rest in rows}
 
     def _one(self, query: str, *values: object) -> QuestionVersion | None:
         rows = self._database.rows(query, *values)

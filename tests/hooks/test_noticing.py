@@ -23,6 +23,7 @@ from svc.store import (
     Job,
     Jobs,
     JobStatus,
+    LabelledQuestion,
     Per,
     Scope,
 )
@@ -39,9 +40,11 @@ class Reports:
     def __init__(self) -> None:
         self.promised: dict[str, Any] = {}
         self.tests: dict[str, Any] = {}
-        self.looks = 0
+        self.looks = self.promise_looks = 0
+        self.versions: dict[str, LabelledQuestion] = {}
 
     def promises(self, project: str, key: str) -> Any:
+        self.promise_looks += 1
         if key not in self.promised:
             raise NotFound("no such question")
         return {"labels": 40, "min_labels": 30, "thresholds": [self.promised[key]]}
@@ -50,8 +53,15 @@ class Reports:
         self.looks += 1
         return self.tests[key]
 
-    def labelled(self, project: str, labels: int, most: int) -> dict[str, int]:
-        return dict.fromkeys(self.promised, 7)
+    def promise(self, key: str, threshold: Any, question_id: int = 7) -> None:
+        """Labels come, and this is what they promise from now on."""
+        self.promised[key] = threshold
+        before = self.versions.get(key, LabelledQuestion(0, 40, 40, None))
+        now = before._replace(question_id=question_id, revision=before.revision + 1)
+        self.versions[key] = now
+
+    def labelled(self, project: str, labels: int, most: int) -> dict[str, LabelledQuestion]:
+        return dict(self.versions)
 
     def recent(self, project: str, since_ms: int, most: int) -> dict[str, int]:
         return dict.fromkeys(self.tests, 7)
@@ -238,14 +248,14 @@ def threshold(min_confidence: float | None, since: int = 0) -> dict[str, Any]:
 
 
 def test_a_promise_that_was_never_made_is_not_broken(watched: Watched) -> None:
-    watched.reports.promised = {"team": threshold(None)}
+    watched.reports.promise("team", threshold(None))
     assert watched.told() == watched.told(60.0) == []
 
 
 def test_a_promise_that_is_not_kept_any_more_is_told_once(watched: Watched) -> None:
-    watched.reports.promised = {"team": threshold(0.7)}
+    watched.reports.promise("team", threshold(0.7))
     assert watched.told() == []
-    watched.reports.promised = {"team": threshold(None)}
+    watched.reports.promise("team", threshold(None))
     (event,) = watched.told(60.0)
     assert event["type"] == "promise.broken"
     assert event["data"] == {
@@ -257,16 +267,16 @@ def test_a_promise_that_is_not_kept_any_more_is_told_once(watched: Watched) -> N
         "labels_needed": 12,
     }
     assert watched.told(2 * HOUR_S) == watched.told(2 * HOUR_S) == []
-    watched.reports.promised = {"team": threshold(0.8)}
+    watched.reports.promise("team", threshold(0.8))
     assert watched.told(60.0) == []
-    watched.reports.promised = {"team": threshold(None)}
+    watched.reports.promise("team", threshold(None))
     assert len(watched.told(60.0)) == 1
 
 
 def test_a_promise_stays_broken_until_it_is_made_anew(watched: Watched) -> None:
-    watched.reports.promised = {"team": threshold(0.7)}
+    watched.reports.promise("team", threshold(0.7))
     assert watched.told() == []
-    watched.reports.promised = {"team": threshold(None)}
+    watched.reports.promise("team", threshold(None))
     for _ in range(5):
         watched.told(2 * HOUR_S)
     watched.world.add()
@@ -274,16 +284,39 @@ def test_a_promise_stays_broken_until_it_is_made_anew(watched: Watched) -> None:
 
 
 def test_a_fall_of_accuracy_breaks_a_promise_that_nobody_had_seen(watched: Watched) -> None:
-    watched.reports.promised = {"team": threshold(None, since=20)}
+    watched.reports.promise("team", threshold(None, since=20))
     assert len(watched.told()) == 1
 
 
 def test_a_question_that_is_worded_anew_breaks_no_promise(watched: Watched) -> None:
-    watched.reports.promised = {"team": threshold(0.7)}
+    watched.reports.promise("team", threshold(0.7))
     assert watched.told() == []
-    watched.reports.labelled = lambda *_: {"team": 8}  # type: ignore[method-assign]
-    watched.reports.promised = {"team": threshold(None)}
+    watched.reports.promise("team", threshold(None), question_id=8)
     assert watched.told(60.0) == []
+
+
+def test_promises_are_computed_anew_only_where_labels_came(watched: Watched) -> None:
+    for key in ("team", "topic"):
+        watched.reports.promise(key, threshold(0.7))
+    watched.world.now -= watched.world.now % HOUR_S
+    # What was noted by the first look is known to the second one.
+    assert watched.told() == watched.told(60.0) == []
+    before = watched.reports.promise_looks
+    for _ in range(50):
+        assert watched.told(60.0) == []
+    assert watched.reports.promise_looks == before
+    watched.reports.promise("team", threshold(None))
+    assert [one["type"] for one in watched.told(60.0)] == ["promise.broken"]
+    assert watched.reports.promise_looks == before + 2
+
+
+def test_a_fit_alone_can_break_a_promise(watched: Watched) -> None:
+    watched.reports.promise("team", threshold(0.7))
+    assert watched.told() == watched.told() == []
+    watched.reports.promised["team"] = threshold(None)
+    fitted = watched.reports.versions["team"]._replace(tried=41, fitted_at=1)
+    watched.reports.versions["team"] = fitted
+    assert len(watched.told()) == 1
 
 
 def week(name: str, finished: bool, alarm: bool) -> dict[str, Any]:

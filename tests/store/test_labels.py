@@ -12,7 +12,7 @@ from svc.store.decisions import Decisions
 from svc.store.errors import StorageError
 from svc.store.label_records import NewLabel
 from svc.store.labels import Labels
-from svc.store.question_versions import QuestionVersions
+from svc.store.question_versions import LabelledQuestion, QuestionVersions
 from tests.store.records import asked, record
 
 PROJECT = "default"
@@ -118,6 +118,20 @@ def test_a_fit_that_found_nothing_ends_what_was_in_effect(labels: Labels, book: 
     state = labels.states(PROJECT, [label.digest])[label.digest]
     assert (state.calibrator, state.tried, state.fitted_at) == (None, 2, 2_000)
     assert not labels.keep(place, 1, 3_000, "late")
+
+
+def test_labels_and_fits_alike_change_what_is_told_of_a_labelled_question(
+    database: Database, labels: Labels, book: Book
+) -> None:
+    versions, label = QuestionVersions(database), book.label()
+    assert versions.labelled(PROJECT, 1, 9) == {}
+    labels.add(label)
+    labelled = versions.labelled(PROJECT, 1, 9)
+    assert labelled == {"topic": LabelledQuestion(label.question_id, 1, 0, None)}
+    labels.keep((PROJECT, label.digest), 1, 1_000, "{}")
+    labels.keep((PROJECT, label.digest), 1, 2_000, "{}")
+    assert versions.labelled(PROJECT, 1, 9)["topic"][1:] == (1, 1, 2_000)
+    assert versions.labelled(PROJECT, 2, 9) == {}
 
 
 def test_calibrators_that_have_not_seen_every_label_are_stale(labels: Labels, book: Book) -> None:
