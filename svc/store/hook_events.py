@@ -72,9 +72,10 @@ class EndedJob:
     ended_at: int
 
 
+# A new event is due whatever the clock says, which may be ahead now and come back.
 _ADD = (
     "INSERT OR IGNORE INTO hook_events (hook, id, key, subject, body, created_at, next_at) "
-    "SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7 FROM hooks WHERE seq = ?1"
+    "SELECT seq, ?2, ?3, ?4, ?5, ?6, 0 FROM hooks WHERE seq = ?1"
 )
 _WAITING = "SELECT count(*) FROM hook_events WHERE hook = ? AND settled_at IS NULL"
 _OLDEST = "SELECT seq FROM hook_events WHERE hook = ? AND settled_at IS NULL ORDER BY seq LIMIT ?"
@@ -223,7 +224,7 @@ def add_events(connection: sqlite3.Connection, events: Iterable[NewEvent], now_m
     for event in events:
         event_id = ID_PREFIX + secrets.token_hex(ID_BYTES)
         hook, *rest = event
-        if not connection.execute(_ADD, (hook, event_id, *rest, now_ms)).rowcount:
+        if not connection.execute(_ADD, (hook, event_id, *rest)).rowcount:
             continue
         (waiting,) = connection.execute(_WAITING, (hook,)).fetchone()
         if waiting > limits.HOOK_WAITING:

@@ -87,7 +87,7 @@ _ADD = (
 _COUNT = "SELECT count(*) FROM hooks WHERE project = ?"
 _REMOVE = "DELETE FROM hooks WHERE id = ?"
 _ENABLE = "UPDATE hooks SET disabled = NULL WHERE id = ? RETURNING seq"
-_SEND_NOW = "UPDATE hook_events SET next_at = ? WHERE hook = ? AND settled_at IS NULL"
+_SEND_NOW = "UPDATE hook_events SET next_at = 0 WHERE hook = ? AND settled_at IS NULL"
 _ANY_SEALED = "SELECT sealed FROM hooks LIMIT 1"
 _SEALED = "SELECT sealed, allow_private FROM hooks WHERE seq = ?"
 _WANTED = "SELECT DISTINCT project, kinds FROM hooks WHERE disabled IS NULL"
@@ -168,11 +168,10 @@ class Hooks:
 
         Raises `StorageError`.
         """
-        now_ms = int(self._clock() * 1000)
 
         def write(connection: sqlite3.Connection) -> bool:
             found = connection.execute(_ENABLE, (hook_id,)).fetchall()
-            connection.executemany(_SEND_NOW, [(now_ms, seq) for (seq,) in found])
+            connection.executemany(_SEND_NOW, found)
             return bool(found)
 
         return self._database.write(write)

@@ -156,11 +156,22 @@ def test_an_enabled_hook_gets_what_waits_at_once_and_what_ended_meanwhile(
     assert [ended.id for ended in events.ended_jobs()] == ["job_1"]
 
 
+@pytest.mark.parametrize("ahead_s", [3_600.0, 400 * DAY_MS / 1000])
+def test_new_events_do_not_wait_for_a_clock_that_was_set_back(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock, ahead_s: float
+) -> None:
+    clock.now += ahead_s
+    events.add([event(added(hooks, database), "1")])
+    clock.now -= ahead_s
+    assert len(events.due()) == 1
+
+
 def test_a_clock_that_was_set_back_does_not_make_events_wait_for_ever(
     database: Database, hooks: Hooks, events: HookEvents, clock: Clock
 ) -> None:
     clock.now += 400 * DAY_MS / 1000
     events.add([event(added(hooks, database), "1")])
+    events.failed(events.due()[0], "it answered 500", 5.0)
     clock.now -= 400 * DAY_MS / 1000
     assert len(events.due()) == 1
 
