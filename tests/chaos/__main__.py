@@ -5,8 +5,8 @@
 One database lives through several lives of a server, on one worker and on two. In each life every
 fault comes once, in random order; each ends with kills under load: of all processes, a worker, or
 the master alone. Parts of the service are switched on by its commands, see `parts.py`: a budget, a
-retention, challengers; each life ends in another month than it began. Then a project key does its
-worst beside another one, on a server of their own. 1 when something did not hold.
+retention, challengers, hooks; each life ends in another month than it began. Then a project key
+does its worst beside another one, on a server of their own. 1 when something did not hold.
 """
 
 from __future__ import annotations

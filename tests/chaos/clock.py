@@ -24,8 +24,9 @@ class Clock:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._turned_s = 0.0
-        # How often it was shifted, and the latest time to which it was.
-        self.shifts, self.latest = 0, 0.0
+        # How often it was shifted, how often away from its own time, and the latest time to which
+        # it was.
+        self.shifts, self.jumps, self.latest = 0, 0, 0.0
         self.shift(0.0)
 
     @property
@@ -36,6 +37,7 @@ class Clock:
     def shift(self, seconds: float) -> None:
         """Let it be wrong by so much from now on."""
         self.shifts += 1
+        self.jumps += seconds != 0
         self.latest = max(self.latest, self.now + seconds)
         set_offset(self.path, self._turned_s + seconds)
 

@@ -23,6 +23,9 @@ class Part:
         """The variables that the server is started with because of it."""
         return {}
 
+    def prepare(self, db: Path) -> None:
+        """Switch on by commands what has to be there before the first server."""
+
     def set_up(self, target: Target) -> None:
         """Switch it on by commands, beside the first server and before its load."""
 
@@ -43,15 +46,19 @@ class Part:
         raise NotImplementedError
 
 
-def command(db: Path, *words: str) -> None:
-    """Run `svc` with these words on a database. Raises `AssertionError` where it fails."""
+def command(db: Path, *words: str, **settings: str) -> str:
+    """Run `svc` with these words on a database; what it prints.
+
+    `settings` are variables of its environment. Raises `AssertionError` where it fails.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "svc.cli.main", *words, "--db", str(db)],
         cwd=ROOT,
-        env=environment(),
+        env=environment(**settings),
         capture_output=True,
         text=True,
         timeout=WAIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

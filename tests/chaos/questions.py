@@ -11,8 +11,9 @@ from tests.chaos.behaviours import GOOD, TWISTS
 from tests.chaos.ledger import PAID
 
 # The project that callers name none of, one whose calls are paid from a budget, and one whose
-# decisions are deleted after a day, on which a challenger is asked too.
-USUAL, BOUNDED, AGING = "default", "bounded", "aging"
+# decisions are deleted after a day, on which a challenger is asked too. The last one is that of
+# jobs; the load leaves it alone.
+USUAL, BOUNDED, AGING, TOLD = "default", "bounded", "aging", "told"
 SHARES = {USUAL: 60, BOUNDED: 20, AGING: 20}
 
 QUESTIONS: dict[str, dict[str, Any]] = {

@@ -24,7 +24,9 @@ from tests.chaos.questions import QUESTIONS, request
 from tests.chaos.rival import Rival
 from tests.chaos.spending import Spending
 from tests.chaos.target import Footing, Target
+from tests.chaos.telling import Telling, slowly
 from tests.chaos.verdict import leaks
+from tests.hooks.receiver import Receiver
 from tests.scripted import ScriptedProvider
 
 WORKERS = (1, 2)  # of one life after the other; of a short run the last
@@ -73,12 +75,14 @@ class Run:
         self.footings: list[tuple[int, Footing, Footing]] = []  # of each life: workers, two rests
         self._seconds, self._certificate = seconds, certificate
         self.clock, self._gate, ledger = Clock(folder / "clock"), Gate(), Ledger()
-        self._weather = Weather(ledger)
+        self._weather, self._receiver = Weather(ledger), Receiver(slowly)
         self._faults = faults(self._weather, self._gate, real_disk, self.journal.problem)
         self.parts: tuple[Part, ...] = (
             Spending(ledger, self.clock, self._caller),
             Aging(self.journal, self.clock, self._caller),
             Rival(self._weather, ledger, self.clock, self._caller),
+            # The last one to look whether all is told that came about for the others.
+            Telling(self._receiver, self.journal, self.clock, self._caller),
         )
         self._short = seconds < SHORT_S
         self._url = ""  # where the last server is or was
@@ -93,6 +97,7 @@ class Run:
             closed = stack.enter_context(socket.socket())
             closed.bind(("127.0.0.1", 0))  # nobody listens
             settings = self._settings(odd.url, tls.url, closed.getsockname()[1])
+            stack.enter_context(self._receiver)
             stack.callback(lambda: self._target.kill())
             self._providers = (odd, tls)
             lives = WORKERS[-1:] if self._short else WORKERS
@@ -124,7 +129,10 @@ class Run:
         """
         faults_end = time.monotonic() + seconds - END_S
         is_first = not self.footings
-        if not is_first:
+        if is_first:
+            for part in self.parts:
+                part.prepare(self.db)
+        else:
             self.clock.turn()
         self._start(workers, settings)
         if is_first:

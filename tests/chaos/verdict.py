@@ -27,6 +27,7 @@ ALLOWED: Mapping[str, set[tuple[int, str]]] = {
     "feedback": {(200, "")},
     "old feedback": {(200, ""), (404, "not_found")},  # its decision may be deleted
     "audit": {(200, "")},
+    "batch": {(202, "")},
     "read": {(200, ""), (404, "not_found")},  # a question that nobody asked so far
     "nonsense": {(400, "invalid_json"), (422, "invalid_request")},
 }

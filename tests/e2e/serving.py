@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import requests
 
+from svc.server.keeper import HOOKS
 from svc.server.keeper import NAME as KEEPER
 from svc.store import ids
 
@@ -108,8 +109,16 @@ class Server:
     @property
     def runner(self) -> int | None:
         """The process that runs jobs, None while there is none."""
+        return self._beside(KEEPER)
+
+    @property
+    def teller(self) -> int | None:
+        """The process that tells hooks what happens, None while there is none."""
+        return self._beside(HOOKS)
+
+    def _beside(self, name: str) -> int | None:
         children = set() if self.keeper is None else _children(self.keeper)
-        return next((pid for pid in children if _name(pid) == KEEPER), None)
+        return next((pid for pid in children if _name(pid) == name), None)
 
     @property
     def _children(self) -> set[int]:

@@ -18,7 +18,6 @@ import pytest
 from svc.demo import DemoServer
 from svc.hooks import new_secret, parsed
 from svc.hooks.delivering import OF_A_HOOK
-from svc.server.keeper import HOOKS
 from svc.store import (
     NANO,
     Account,
@@ -34,7 +33,7 @@ from svc.store import (
     Per,
     Scope,
 )
-from tests.e2e.serving import Server, _children, _name
+from tests.e2e.serving import Server
 from tests.e2e.test_jobs import KEY, done, settings, submitted
 from tests.hooks.receiver import Received, Receiver
 from tests.store.holding import until
@@ -58,12 +57,6 @@ def add_hook(db: Path, url: str, secret: str) -> int:
         hooks = Hooks(database, KEY["SVC_MASTER_KEY"])
         hook_id = hooks.add("default", set(HookKind), parsed(url).place, opened)
         return int(database.rows("SELECT seq FROM hooks WHERE id = ?", hook_id)[0][0])
-
-
-def teller(server: Server) -> int | None:
-    """The process that tells hooks what happens."""
-    children = set() if server.keeper is None else _children(server.keeper)
-    return next((pid for pid in children if _name(pid) == HOOKS), None)
 
 
 def eventually(found: Callable[[], bool], server: Server) -> None:
@@ -103,7 +96,7 @@ def test_every_event_arrives_in_order_however_often_processes_are_killed(
                 jobs.add(submitted(server, rows=1))
                 for end in (kill_teller, Server.kill):
                     expected += happened(db, hook, len(expected))
-                    eventually(lambda: teller(server) is not None, server)
+                    eventually(lambda: server.teller is not None, server)
                     time.sleep(chance.random() * 0.6)
                     assert waiting(db) > 0, f"nothing was under way before kill {kills}"
                     end(server)
@@ -115,7 +108,7 @@ def test_every_event_arrives_in_order_however_often_processes_are_killed(
 
 
 def kill_teller(server: Server) -> None:
-    pid = teller(server)
+    pid = server.teller
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
 
@@ -182,7 +175,7 @@ def test_of_several_servers_one_tells(tmp_path: Path, demo: DemoServer) -> None:
     with Receiver() as receiver:
         add_hook(db, receiver.url, secret)
         with Server(db, **settings(demo)) as one, Server(db, **settings(demo)) as other:
-            until(lambda: (teller(one) is None) != (teller(other) is None))
+            until(lambda: (one.teller is None) != (other.teller is None))
             jobs = {submitted(server, rows=1) for server in (one, other) for _ in range(3)}
             eventually(lambda: jobs <= told(receiver), one)
             time.sleep(1.0)
