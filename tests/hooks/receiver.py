@@ -53,7 +53,11 @@ class Receiver:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
+                length = int(self.headers["content-length"])
+                body = self.rfile.read(length)
+                if len(body) < length:
+                    # Whoever sent it was killed in the midst of it.
+                    return
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 received = Received(self.path, headers, body)
                 with receiver._lock:
