@@ -15,7 +15,7 @@ from svc.providers.catalog import BatchTerms, Provider
 from svc.providers.client import UNTOLD_CALL, refusal
 from svc.providers.failures import BadReply, ProviderError
 from svc.providers.redaction import Allowance, Redactor
-from svc.providers.replies import Reply
+from svc.providers.replies import Reply, parsed
 from svc.providers.streams import CHUNK_BYTES, Streams
 
 # The seconds that a whole exchange may take, also with a server that sends a byte now and then: one
@@ -138,10 +138,7 @@ class BatchClient:
             data += piece
             if len(data) > _LIST_BYTES:
                 raise BadReply("the reply is too long")
-        try:
-            return json.loads(data or b"null")
-        except (ValueError, RecursionError):
-            raise BadReply("the reply is no JSON") from None
+        return parsed(bytes(data or b"null"))
 
     def _pieces(
         self,

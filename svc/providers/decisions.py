@@ -75,8 +75,12 @@ def _decided(question: PlainQuestion, answer: Mapping[str, Any]) -> dict[int, fl
     if question.kind not in (CHOICE, SCORE):
         yes = share(answer["probability"])
         return {0: yes, 1: 1 - yes}
-    listed = {(type(one["value"]), one["value"]): one for one in answer["probabilities"]}
-    if len(listed) != len(answer["probabilities"]):
+    stated = answer["probabilities"]
+    # Before any is looked up: there are numbers of which each costs more than the one before.
+    if len(stated) != len(question.options):
+        raise ValueError("not one probability for each label")
+    listed = {(type(one["value"]), one["value"]): one for one in stated}
+    if len(listed) != len(stated):
         raise ValueError("a value has two probabilities")
     listed = {value: one["probability"] for (_, value), one in listed.items()}
     names: list[Any] = [name for name, _ in question.options]

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from svc.jsontext import INT_DIGITS
+from svc import limits
+from svc.jsontext import INT_DIGITS, has_more_parts
 from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, Refused, UnusableLogprobs
 from svc.providers.refusals import SentCall, failure
@@ -26,6 +27,16 @@ NAME_CHARS = 200
 
 # How far above 1 rounding may push the sum of the alternatives' probabilities.
 _SUM_SLACK = 0.01
+
+
+def parsed(data: bytes) -> Any:
+    """The JSON of a reply that has no bound of its request. Raises `BadReply`."""
+    if has_more_parts(data, limits.REPLIES_PARTS):
+        raise BadReply("the reply has too many members and elements")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise BadReply("the reply is no JSON") from None
 
 
 def _whole(text: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import time
 from collections.abc import Iterator
@@ -237,6 +238,16 @@ def test_a_list_of_batches_that_is_none_is_an_error_of_the_project(listed: Any) 
         with pytest.raises(BadReply):
             client.find("n")
         assert client.find_file("n") is None
+        client.close()
+
+
+def test_a_reply_of_too_many_parts_is_not_parsed() -> None:
+    small = b'{"data":[' + b",".join([b"{}"] * 600_000) + b"]}"
+    headers = {"Content-Encoding": "gzip"}
+    with ScriptedProvider(lambda *_: Reply(gzip.compress(small), headers=headers)) as provider:
+        client = client_of(provider.url)
+        with pytest.raises(BadReply, match="too many members"):
+            client.find("x")
         client.close()
 
 

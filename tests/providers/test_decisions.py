@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from svc.providers.decisions import LEVELS
+from svc.providers.decisions import LEVELS, DecisionsProtocol
 from svc.providers.failures import (
     BadReply,
     Gone,
@@ -120,6 +121,21 @@ def test_choices_that_are_missing_or_too_many_or_doubled_are_a_bad_reply(
 ) -> None:
     with pytest.raises(BadReply):
         decide(KIND, replying({"probabilities": shares}), asking(question))
+
+
+class Unhashed:
+    """A value that nothing looks up: some whole numbers have a dict compare them all."""
+
+    def __hash__(self) -> int:
+        raise AssertionError("it was looked up")
+
+
+def test_more_probabilities_than_choices_are_refused_before_any_is_looked_up() -> None:
+    shares = [{"value": Unhashed(), "probability": 0.0} for _ in range(3)]
+    payload = {"answers": [{"type": "choice", "probabilities": shares}]}
+    call = asking(replace(TEAM, options=TEAM.options[:2], positions=TEAM.positions[:2]))
+    with pytest.raises(BadReply):
+        DecisionsProtocol().read(payload, call)
 
 
 def levels(*values: Any) -> list[dict[str, Any]]:

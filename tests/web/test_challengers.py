@@ -232,11 +232,11 @@ def test_decisions_are_answered_and_the_server_ends_before_a_challenger_that_han
     try:
         for number in range(THREADS + WAITING + 10):
             decide(app, state=f"the cat {number}", debias=False)
-        until(lambda: stuck.asked == THREADS)
+        until(lambda: stuck.asked == THREADS // 2)
         until(lambda: stored.all()[0].dropped >= 10)
         services.challenges.close()
         # All of this came before its first answer, and nothing that waited for it was asked.
-        assert (stuck.asked, stuck.answered) == (THREADS, 0)
+        assert (stuck.asked, stuck.answered) == (THREADS // 2, 0)
     finally:
         stuck.let_go.set()
 
