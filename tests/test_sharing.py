@@ -130,7 +130,7 @@ print(loads.least_of_others())
 def test_the_row_of_a_process_that_is_gone_is_the_next_ones() -> None:
     script = """
 loads = WorkerLoads()
-for number in range(3_000):
+for number in range(30):
     os.waitpid(forked(lambda: loads.publish(number)), 0)
 loads.publish(1)
 print(loads.least_of_others(), loads._own)
