@@ -14,17 +14,11 @@ from svc.errors import ApiError, BudgetSpent, DollarsSpent, RateLimited
 from svc.schemas import DecisionRequest
 from svc.store import Job, SpoolFile, SpoolLost
 
-# A row that no model answers is tried again after each of these pauses, in seconds, and then given
-# up.
-RETRY_AFTER_S = (2.0, 10.0)
-
 # So many rows that fail one after the other are no matter of the rows: the models fail.
 OUTAGE_ROWS = 10
 
-# The pause after which one row is tried during such an outage, which doubles up to the most: these
-# are at most 20 rows in an hour, since each may cost the calls of a whole decision.
+# The pause after which it is tried again whether models that failed answer; it doubles.
 OUTAGE_PAUSE_S = 1.0
-LONGEST_OUTAGE_PAUSE_S = 300.0
 
 # The longest wait for a provider's rate.
 LONGEST_PAUSE_S = 60.0
@@ -32,6 +26,22 @@ LONGEST_PAUSE_S = 60.0
 DAILY_LIMIT = "the daily limit"
 PROVIDER_RATE = "a provider's rate"
 MODELS = "the models fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """How long the process of jobs waits for what, in seconds."""
+
+    # Between two looks at which jobs there are.
+    look: float = 1.0
+    # Without work, until the runner ends.
+    idle: float = 5.0
+    # A row that no model answers is tried again after each of these, and then given up.
+    retries: tuple[float, ...] = (2.0, 10.0)
+    # During an outage, until one row is tried. Since it doubles up to the most, these are at most
+    # 20 rows in an hour: each may cost the calls of a whole decision.
+    outage: float = OUTAGE_PAUSE_S
+    longest_outage: float = 300.0
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -53,6 +63,7 @@ class JobRun:
         file: SpoolFile,
         settled: bytearray,
         clock: Callable[[], float],
+        pauses: Pauses,
     ) -> None:
         """`settled` has 1 at the number of each row that is; `clock` is in seconds."""
         self.job, self.template = job, template
@@ -60,6 +71,7 @@ class JobRun:
         self.settled = sum(settled)
         self.pace = Pace()
         self._file, self._is_settled, self._clock = file, settled, clock
+        self._pauses = pauses
         # Rows of the block that was read last, the last one first.
         self._block: list[WaitingRow] = []
         # Rows that were tried, by when they may be tried again.
@@ -115,7 +127,7 @@ class JobRun:
     def unstored(self, row: WaitingRow) -> None:
         """The database did not take what became of the row."""
         self.under_way -= 1
-        self._put_off(row, OUTAGE_PAUSE_S)
+        self._put_off(row, self._pauses.outage)
 
     def failed(self, row: WaitingRow, error: ApiError) -> bool:
         """The row was not answered; whether it is given up, and still under way until it is."""
@@ -130,10 +142,10 @@ class JobRun:
             # What the models do not answer now is no fault of the row.
             self._put_off(row, 0.0)
             return False
-        if row.tries == len(RETRY_AFTER_S):
+        if row.tries == len(self._pauses.retries):
             return True
         self.under_way -= 1
-        self._put_off(replace(row, tries=row.tries + 1), RETRY_AFTER_S[row.tries])
+        self._put_off(replace(row, tries=row.tries + 1), self._pauses.retries[row.tries])
         return False
 
     def follow(self, renewed: Callable[[SpoolFile], SpoolFile]) -> None:
@@ -175,7 +187,8 @@ class JobRun:
             # It was under way when the pause began.
             return
         self._reason = MODELS
-        self._pause_s = min(max(OUTAGE_PAUSE_S, 2 * self._pause_s), LONGEST_OUTAGE_PAUSE_S)
+        pause_s = max(self._pauses.outage, 2 * self._pause_s)
+        self._pause_s = min(pause_s, self._pauses.longest_outage)
         self._paused_until = self._clock() + self._pause_s
 
     def _next(self) -> WaitingRow | None:

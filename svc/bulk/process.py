@@ -9,10 +9,13 @@ from svc import limits
 from svc.bootstrap import Services, Shared, build
 from svc.bulk.answering import Answering
 from svc.bulk.batched_jobs import BatchedJobs
-from svc.bulk.runner import IDLE_S, Runner
+from svc.bulk.runner import Pauses, Runner
 from svc.deadline import Deadline
 from svc.settings import Settings
 from svc.store import Database, Jobs, Spool, UnknownJob
+
+# Of a server.
+PAUSES = Pauses()
 
 # The pause before it is looked again whether another process still runs the jobs.
 TURN_S = 1.0
@@ -22,7 +25,7 @@ SWEPT_EVERY_S = 0.05
 
 
 def run_jobs(
-    settings: Settings, shared: Shared, stop: threading.Event, idle_s: float = IDLE_S
+    settings: Settings, shared: Shared, stop: threading.Event, pauses: Pauses = PAUSES
 ) -> None:
     """Run the open jobs of a database; returns when there are none, or it is to stop.
 
@@ -36,7 +39,7 @@ def run_jobs(
         while not stop.is_set():
             with services.spool.running() as alone:
                 if alone:
-                    _run(services, stop, idle_s)
+                    _run(services, stop, pauses)
                     return
             if not services.jobs.open():
                 return
@@ -58,7 +61,7 @@ def _has_work(settings: Settings, shared: Shared, stop: threading.Event) -> bool
         database.close()
 
 
-def _run(services: Services, stop: threading.Event, idle_s: float) -> None:
+def _run(services: Services, stop: threading.Event, pauses: Pauses) -> None:
     jobs = services.jobs
 
     def is_open(job_id: str) -> bool:
@@ -76,4 +79,4 @@ def _run(services: Services, stop: threading.Event, idle_s: float) -> None:
     batched = BatchedJobs(services, answering)
     services.spool.sweep(is_open)
     batched.sweep(is_open)
-    Runner(jobs, services.spool, answering, stop, revoked, batched, idle_s=idle_s).run()
+    Runner(jobs, services.spool, answering, stop, revoked, batched, pauses).run()

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from svc import jsontext, limits
 from svc.bulk.answering import Answering, JobEnded, JobFails, unforeseen
 from svc.bulk.batched_jobs import BatchedJobs
-from svc.bulk.job_run import JobRun, WaitingRow
+from svc.bulk.job_run import JobRun, Pauses, WaitingRow
 from svc.errors import ApiError
 from svc.schemas import is_batched, load_template, parsed_row
 from svc.store import (
@@ -29,12 +29,10 @@ from svc.store import (
     StorageError,
 )
 
-# The pause between two looks at which jobs there are, and between two notes of how far one is.
-LOOK_EVERY_S = 1.0
-NOTED_EVERY_S = 5.0
+__all__ = ["Pauses", "Runner"]
 
-# A runner without work ends after so many seconds.
-IDLE_S = 5.0
+# The pause between two notes of how far a job is.
+NOTED_EVERY_S = 5.0
 
 # So many threads are left to API keys without a row under way, or one would wait for rows of
 # others, which may take minutes.
@@ -69,8 +67,8 @@ class Runner:
         stop: threading.Event,
         revoked: Callable[[], Collection[str]],
         batched: BatchedJobs,
+        pauses: Pauses,
         threads: int = limits.JOB_THREADS,
-        idle_s: float = IDLE_S,
     ) -> None:
         """`revoked` gives the ids of API keys that are; `stop` ends `run` once rows have ended.
 
@@ -79,7 +77,7 @@ class Runner:
         self._jobs, self._spool, self._answering = jobs, spool, answering
         self._batched = batched
         self._stop, self._revoked = stop, revoked
-        self._threads, self._idle_s = threads, idle_s
+        self._threads, self._pauses = threads, pauses
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="svc-job")
         self._runs: dict[str, JobRun] = {}
         # Whose row is next.
@@ -99,10 +97,10 @@ class Runner:
         while self._under_way.total() or not self._stop.is_set():
             now = time.monotonic()
             if now >= next_look and not self._stop.is_set():
-                next_look = now + LOOK_EVERY_S
+                next_look = now + self._pauses.look
                 if self._look() or self._under_way.total():
                     idle_since = now
-                elif now - idle_since >= self._idle_s:
+                elif now - idle_since >= self._pauses.idle:
                     break
             if not self._stop.is_set():
                 self._start_rows()
@@ -180,8 +178,8 @@ class Runner:
             file.close()
             self._batched.begin(job, template)
             return
-        settled = self._jobs.settled(job)
-        self._runs[job.id] = JobRun(job, template, file, settled, time.monotonic)
+        settled, clock = self._jobs.settled(job), time.monotonic
+        self._runs[job.id] = JobRun(job, template, file, settled, clock, self._pauses)
         self._turns.append(job.id)
         self._tell(self._runs[job.id])
 

@@ -15,6 +15,7 @@ from svc import jsontext
 from svc.app import create_app
 from svc.bootstrap import Shared, build
 from svc.bulk.process import run_jobs
+from svc.bulk.runner import Pauses
 from svc.settings import Settings, load
 from tests.scripted import Handler, ScriptedProvider
 from tests.web.models import ANIMAL, replying
@@ -70,10 +71,11 @@ class World:
 
     @contextmanager
     def running(self, idle_s: float = 60.0) -> Iterator[None]:
-        """Inside the block jobs run, in a thread in place of a process."""
+        """Inside the block jobs run, in a thread in place of a process, with short pauses."""
         stop = threading.Event()
         shared = Shared()
-        runner = threading.Thread(target=run_jobs, args=(self.settings, shared, stop, idle_s))
+        pauses = Pauses(look=0.05, idle=idle_s, retries=(0.1, 0.3), outage=0.1)
+        runner = threading.Thread(target=run_jobs, args=(self.settings, shared, stop, pauses))
         runner.start()
         try:
             yield

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, WaitingRow
+from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, Pauses, WaitingRow
 from svc.bulk.pace import Pace
 from svc.errors import BudgetSpent, ModelError, RateLimited
 from svc.schemas import load_template
@@ -48,7 +48,7 @@ def begun(
     for number in settled:
         numbers[number] = 1
     template = load_template({"questions": {"q": ANIMAL}})
-    return JobRun(job, template, spool.opened("job_a"), numbers, clock)
+    return JobRun(job, template, spool.opened("job_a"), numbers, clock, Pauses())
 
 
 def taken(run: JobRun) -> list[WaitingRow]:
