@@ -8,11 +8,12 @@ ARGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-browser real engines lint typing bench audit wheel-check tox clean
+.PHONY: help demo test test-slow test-browser real engines lint typing bench audit wheel-check tox clean
 
 help:
 	@echo "make demo         serve the demonstration model and ask it one sample"
 	@echo "make test         run the tests"
+	@echo "make test-slow    run the tests that kill servers or watch processes and clocks for long"
 	@echo "make test-browser  run the tests of the dashboard in Chromium"
 	@echo "make real         ask real models behind real servers (needs a C++ compiler)"
 	@echo "make engines      run Ray and Spark over real servers (needs Java)"
@@ -31,6 +32,9 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest --slow -m slow -n auto --dist worksteal $(ARGS)
 
 test-browser: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --browser tests/browser $(ARGS)

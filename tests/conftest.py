@@ -15,6 +15,7 @@ from tests.real import servers
 DATA = "SVC_TEST_DATA"  # names the folder of real data
 NO_DATA = f"{DATA} names no folder: tests of real data did not run"
 NO_WHEEL = "builds a wheel; run with --wheel"
+NO_SLOW = "watches real processes and clocks for long; run with --slow"
 NO_BROWSER = "opens a browser; run with --browser"
 NO_REAL = "asks real models; run with --real"
 NO_ENGINES = "runs real engines; run with --engines"
@@ -29,6 +30,7 @@ settings.load_profile("unhurried")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--wheel", action="store_true", help="run the tests that build a wheel")
+    parser.addoption("--slow", action="store_true", help="run the tests that take long, too")
     parser.addoption("--browser", action="store_true", help="run the tests in Chromium")
     parser.addoption("--real", action="store_true", help="run the tests with real models")
     parser.addoption("--engines", action="store_true", help="run the tests on Ray and Spark")
@@ -43,6 +45,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("wheel") and not config.getoption("--wheel"):
             item.add_marker(pytest.mark.skip(reason=NO_WHEEL))
+        if item.get_closest_marker("slow") and not config.getoption("--slow"):
+            item.add_marker(pytest.mark.skip(reason=NO_SLOW))
         if item.get_closest_marker("browser") and not config.getoption("--browser"):
             item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
         if item.get_closest_marker("real") and not config.getoption("--real"):

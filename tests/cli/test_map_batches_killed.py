@@ -6,9 +6,13 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.batching import BatchDouble
 from tests.cli.processes import lines, started
 from tests.cli.test_map_batches import Run, said, steady
+
+pytestmark = pytest.mark.slow
 
 ROWS, KILLS = 1_500, 20
 

@@ -16,6 +16,8 @@ import pytest
 from tests.cli.processes import lines, started, svc
 from tests.e2e.serving import WAIT_S
 
+pytestmark = pytest.mark.slow
+
 pytestmark = pytest.mark.data
 
 ROWS, KILLS = 400, 20

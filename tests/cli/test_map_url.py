@@ -94,6 +94,7 @@ def test_a_spent_budget_ends_the_run_which_can_go_on_later(files: Files) -> None
     assert [line["line"] for line in lines(files.output)] == list(range(1, 41))
 
 
+@pytest.mark.slow
 def test_a_server_that_is_started_again_is_waited_for(files: Files, tmp_path: Path) -> None:
     files.write([f"Parcel {number} is late." for number in range(1_000)])
     with Server(tmp_path / "svc.db", "--demo") as server:

@@ -23,6 +23,7 @@ def back_up(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_backup_under_load_holds_every_decision_answered_before_it_began(tmp_path: Path) -> None:
     db, copy = tmp_path / "svc.db", tmp_path / "copy.db"
     answered: list[str] = []

@@ -160,6 +160,7 @@ def test_a_public_address_is_served_once_there_is_a_key(db: Path) -> None:
         assert ask(server, key).status_code == 200
 
 
+@pytest.mark.slow
 def test_two_servers_and_the_command_line_use_one_database_at_the_same_time(db: Path) -> None:
     _, key = make_key(db, "ada", "--rpm", "1000000")
     with ScriptedProvider(replying()) as provider:
@@ -183,6 +184,7 @@ def test_two_servers_and_the_command_line_use_one_database_at_the_same_time(db: 
     assert {answer.json()["id"] for answer in answers} <= stored(db).keys()
 
 
+@pytest.mark.slow
 def test_those_with_wrong_keys_do_not_starve_those_with_right_ones(db: Path) -> None:
     _, key = make_key(db, "ada", "--rpm", "1000000")
 

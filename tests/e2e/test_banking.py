@@ -55,6 +55,7 @@ def folder() -> Path:
     return Path(os.environ["SVC_TEST_DATA"])
 
 
+@pytest.mark.slow
 def test_a_thousand_messages_to_a_bank_are_all_answered_and_stored(db: Path, folder: Path) -> None:
     with (folder / "banking77-train.csv").open(encoding="utf-8", newline="") as file:
         ours = (row for row in csv.DictReader(file) if row["category"] in INTENTS)

@@ -6,6 +6,8 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.batching import BatchDouble
 from tests.bulk.test_batched_jobs import NOUL, said, steady
 from tests.e2e.serving import Server
@@ -19,6 +21,8 @@ from tests.e2e.test_jobs import (
     submitted,
 )
 from tests.store.holding import until
+
+pytestmark = pytest.mark.slow
 
 ROWS, KILLS = 600, 8
 

@@ -20,6 +20,8 @@ from tests.e2e.serving import WAIT_S, Server
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
 from tests.web.models import PREFERS_CATS, decision, reply_to
 
+pytestmark = pytest.mark.slow
+
 COST = 0.01
 # By this price a call may cost 0.0112 dollars and a little.
 PRICE = "0.01,700"

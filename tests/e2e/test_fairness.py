@@ -24,6 +24,8 @@ from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
 from tests.store.holding import until
 from tests.web.models import PREFERS_CATS, decision, reply_to
 
+pytestmark = pytest.mark.slow
+
 POST = b"POST /v1/decide HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n"
 
 # What is promised, and how many may be slower on a busy machine.

@@ -77,6 +77,7 @@ def happened(db: Path, hook: int, first: int) -> list[tuple[str, int]]:
     return numbered
 
 
+@pytest.mark.slow
 def test_every_event_arrives_in_order_however_often_processes_are_killed(
     tmp_path: Path, demo: DemoServer
 ) -> None:

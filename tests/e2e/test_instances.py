@@ -56,6 +56,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
                 yield World(f"https://{ADDRESS}:{port}", key, db, provider, (one, other))
 
 
+@pytest.mark.slow
 def test_an_instance_that_is_killed_loses_no_row_and_hardly_a_call(world: World) -> None:
     killed = threading.Event()
 

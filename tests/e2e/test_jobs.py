@@ -88,6 +88,7 @@ def _killed(pid: int | None) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill", [kill_runner, kill_keeper])
 def test_whichever_process_of_jobs_is_killed_each_row_is_answered_once(
     db: Path, demo: DemoServer, kill: Callable[[Server], bool]
@@ -109,6 +110,7 @@ def test_whichever_process_of_jobs_is_killed_each_row_is_answered_once(
     assert_each_row_once(db, lines, ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["runner", "keeper"])
 def test_a_process_of_jobs_that_is_stopped_is_replaced(
     db: Path, demo: DemoServer, which: str
@@ -126,6 +128,7 @@ def test_a_process_of_jobs_that_is_stopped_is_replaced(
     assert_each_row_once(db, lines, ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("master_alone", [False, True])
 def test_a_job_survives_servers_that_are_killed_at_random_instants(
     db: Path, demo: DemoServer, master_alone: bool
@@ -145,6 +148,7 @@ def test_a_job_survives_servers_that_are_killed_at_random_instants(
     assert_each_row_once(db, lines, ROWS)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_while_jobs_come_has_each_that_it_took_and_no_file_too_many(
     db: Path, demo: DemoServer
 ) -> None:
@@ -167,6 +171,7 @@ def test_a_server_that_is_killed_while_jobs_come_has_each_that_it_took_and_no_fi
     until(lambda: not list(Path(f"{db}.spool").glob("job_*")))
 
 
+@pytest.mark.slow
 def test_a_server_that_is_told_to_stop_finishes_the_rows_that_are_under_way(
     db: Path, demo: DemoServer
 ) -> None:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 
 from svc.demo import DemoServer
@@ -16,6 +17,8 @@ from svc.store import ids
 from tests.e2e.load import CONNECTIONS, post_all, post_until_it_breaks
 from tests.e2e.serving import Server, stored
 from tests.web.models import decision
+
+pytestmark = pytest.mark.slow
 
 KILL_AFTER = 200  # answers
 EACH = 2_000  # decisions each connection would make

@@ -18,6 +18,8 @@ from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
 from tests.store.holding import until
 from tests.web.models import PREFERS_CATS, decision, reply_to
 
+pytestmark = pytest.mark.slow
+
 # The time for workers to end, on a busy machine.
 END_S = 5.0
 CALLERS = 20

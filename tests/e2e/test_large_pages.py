@@ -62,6 +62,7 @@ def test_pages_of_long_answers_are_cut_and_lead_through_all(server: Server) -> N
     assert seen == ENTRIES
 
 
+@pytest.mark.slow
 def test_many_readers_that_do_not_read_cost_little(server: Server) -> None:
     parts = urlsplit(server.url)
     with ExitStack() as stack:

@@ -9,12 +9,15 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 import requests
 
 from svc.demo import DemoServer
 from tests.e2e.load import post_all
 from tests.e2e.serving import Server
 from tests.web.models import decision
+
+pytestmark = pytest.mark.slow
 
 REVIEWERS = 16
 DECISIONS = 640

@@ -72,6 +72,7 @@ def test_connections_whose_head_does_not_come_hold_up_nobody(server: Server, beg
             assert caller.recv(100).startswith(b"HTTP/1.1 ")
 
 
+@pytest.mark.slow
 def test_a_head_has_its_time_whether_it_drips_or_not(server: Server) -> None:
     with ExitStack() as stack:
         silent, dripping = connect(server, 2, stack)
@@ -115,6 +116,7 @@ def test_callers_who_take_in_no_response_give_way_to_those_who_wait_for_a_thread
             assert health(server, 15) == 200  # each of them alone may take a minute
 
 
+@pytest.mark.slow
 def test_slow_models_cut_no_caller_and_who_waits_for_a_thread_has_waited(tmp_path: Path) -> None:
     answer = threading.Event()
 

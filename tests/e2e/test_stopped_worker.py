@@ -11,11 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count, pairwise
 from pathlib import Path
 
+import pytest
 import requests
 
 from tests.e2e.serving import Server
 from tests.store.holding import until
 from tests.web.models import decision
+
+pytestmark = pytest.mark.slow
 
 CALLERS = 8
 STOPS = 4

@@ -15,6 +15,8 @@ import pytest
 
 from tests.store.rummage import DELETED, SCHEMA, connected, versions
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 # At least so long, and until it was cleaned in so many turns, but no longer than the second.
 SECONDS, MOST_SECONDS, TURNS = 5.0, 60.0, 3
