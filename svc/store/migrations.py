@@ -6,11 +6,12 @@ import contextlib
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 
 from svc.errors import SettingsError
-from svc.store.columns import columns_of, difference
+from svc.store.columns import Columns, columns_of, difference
 from svc.store.connections import BUSY_TIMEOUT_S, connect, execute_patiently, primary_code
 
 Migration = str | Callable[[sqlite3.Connection], None]
@@ -376,6 +377,7 @@ CREATE TABLE hook_looks (
 _CHALLENGERS_LEARN = "ALTER TABLE challenger_answers ADD COLUMN answered_by TEXT;"
 
 
+@cache
 def shipped() -> tuple[Migration, ...]:
     """The scripts and functions that lead from an empty file to this version, in order.
 
@@ -458,10 +460,7 @@ def _check_tables(
 
     Before releases there were several schemas of one version.
     """
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
-        for migration in migrations:
-            _apply(model, migration)
-        wrong = difference(columns_of(connection), columns_of(model))
+    wrong = difference(columns_of(connection), _columns_after(tuple(migrations)))
     if wrong is not None:
         raise _refused(
             path,
@@ -469,6 +468,16 @@ def _check_tables(
             "unreleased version made it, and this one cannot read it; move it away, or name "
             "another file",
         )
+
+
+# A file is looked at twice, without and with the lock.
+@lru_cache(maxsize=4)
+def _columns_after(migrations: tuple[Migration, ...]) -> Columns:
+    """What a file has to which these were applied."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        for migration in migrations:
+            _apply(model, migration)
+        return columns_of(model)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:

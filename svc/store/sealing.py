@@ -7,6 +7,7 @@ import hashlib
 import secrets
 import sqlite3
 import threading
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,15 +60,14 @@ class Sealer:
     def _derive(self, salt: bytes) -> bytes:
         # These are the bytes that the environment holds.
         secret = self._master_key.encode("utf-8", "surrogateescape")
-        return hashlib.scrypt(
-            secret,
-            salt=salt,
-            n=_N,
-            r=_R,
-            p=_P,
-            maxmem=_MEMORY_BYTES,
-            dklen=_KEY_BYTES,
-        )
+        return _stretched(secret, salt)
+
+
+# Several parts of a process have sealers of their own.
+@lru_cache(maxsize=8)
+def _stretched(secret: bytes, salt: bytes) -> bytes:
+    costs = {"n": _N, "r": _R, "p": _P, "maxmem": _MEMORY_BYTES}
+    return hashlib.scrypt(secret, salt=salt, dklen=_KEY_BYTES, **costs)
 
 
 def made_salt(connection: sqlite3.Connection, name: str) -> bytes:

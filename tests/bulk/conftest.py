@@ -18,6 +18,7 @@ from svc.bulk.process import run_jobs
 from svc.bulk.runner import Pauses
 from svc.settings import Settings, load
 from tests.scripted import Handler, ScriptedProvider
+from tests.store.copies import copied
 from tests.web.models import ANIMAL, replying
 
 WAIT_S = 30.0
@@ -93,7 +94,7 @@ def world(tmp_path: Path) -> Iterator[Callable[..., World]]:
             provider = stack.enter_context(ScriptedProvider(handler or replying()))
             settings = load(
                 {
-                    "SVC_DB": str(tmp_path / "svc.db"),
+                    "SVC_DB": str(copied(tmp_path / "svc.db")),
                     "SVC_MODEL": "@scripted/m",
                     "SVC_PROVIDER_SCRIPTED_URL": provider.url,
                     "SVC_MASTER_KEY": "master",

@@ -24,6 +24,7 @@ from svc.store import NANO, Budget, Budgets, Forgetting, Per, Scope, Subject
 from tests.batching import BatchDouble
 from tests.bulk.conftest import World, until
 from tests.scripted import Json, Reply, ScriptedProvider, completion, error
+from tests.store.copies import copied
 
 # Ids, times and prices differ between a job that asks directly and one that does not.
 CHANGING = {"id", "latency_ms", "cost_usd", "cached"}
@@ -56,7 +57,7 @@ def world(tmp_path: Path, double: BatchDouble) -> Iterator[Make]:
         def make(**environ: str) -> World:
             settings = load(
                 {
-                    "SVC_DB": str(tmp_path / "svc.db"),
+                    "SVC_DB": str(copied(tmp_path / "svc.db")),
                     "SVC_MODEL": "@own/m",
                     "SVC_PROVIDER_OWN_URL": double.url,
                     "SVC_PROVIDER_OWN_PRICE": "2,4",

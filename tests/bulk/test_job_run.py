@@ -13,6 +13,7 @@ from svc.bulk.pace import Pace
 from svc.errors import BudgetSpent, ModelError, RateLimited
 from svc.schemas import load_template
 from svc.store import Database, Job, Spool, SpoolLost
+from tests.store.copies import copied
 from tests.web.models import ANIMAL
 
 FAILED = ModelError("no answer")
@@ -32,7 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Iterator[Spool]:
-    database = Database.open(tmp_path / "svc.db")
+    database = Database.open(copied(tmp_path / "svc.db"))
     yield Spool(database, tmp_path / "svc.db", "master")
     database.close()
 

@@ -9,6 +9,7 @@ import pytest
 
 from svc.hooks import new_secret
 from svc.store import Database, HookEvents, HookKind, Hooks, NewEvent, OpenedHook
+from tests.store.copies import copied
 
 MASTER = "correct horse"
 
@@ -50,6 +51,6 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    database = Database.open(tmp_path / "svc.db")
+    database = Database.open(copied(tmp_path / "svc.db"))
     yield World(database)
     database.close()

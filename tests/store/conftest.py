@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from svc.store.database import Database
+from tests.store.copies import copied
 
 
 @pytest.fixture
@@ -12,6 +13,6 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(path: Path):
-    opened = Database.open(path)
+    opened = Database.open(copied(path))
     yield opened
     opened.close()

@@ -12,6 +12,7 @@ from svc.app import create_app
 from svc.bootstrap import build
 from svc.settings import load
 from tests.scripted import Handler, ScriptedProvider
+from tests.store.copies import copied
 from tests.web.models import replying
 
 Start = Callable[..., Flask]
@@ -31,7 +32,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             services = build(
                 load(
                     {
-                        "SVC_DB": str(tmp_path / "svc.db"),
+                        "SVC_DB": str(copied(tmp_path / "svc.db")),
                         "SVC_MODEL": "@scripted/m",
                         "SVC_PROVIDER_SCRIPTED_URL": provider.url,
                         **environ,
