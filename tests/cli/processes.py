@@ -13,6 +13,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from svc.cli.main import main
+from tests.cli import warm
 from tests.e2e.serving import ROOT, WAIT_S, environment
 from tests.scripted import Reply, completion
 
@@ -39,7 +40,7 @@ def svc(
 ) -> subprocess.CompletedProcess[str]:
     """`svc` to its end."""
     ended = subprocess.run(
-        [*SVC, *map(str, arguments)],
+        [*warm.command(), *map(str, arguments)],
         cwd=ROOT,
         env=environment(**settings),
         input=stdin,
