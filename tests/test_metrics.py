@@ -166,7 +166,7 @@ def test_threads_that_count_at_the_same_time_lose_nothing() -> None:
     metrics, sure = Metrics(YieldingBoard()), decided(SURE)
 
     def count() -> None:
-        for _ in range(2_000):
+        for _ in range(200):
             metrics.decided(1.0, sure)
             metrics.responded(200)
 
@@ -176,9 +176,9 @@ def test_threads_that_count_at_the_same_time_lose_nothing() -> None:
     for thread in threads:
         thread.join()
     shown = samples(metrics)
-    assert shown["svc_decisions_total"] == shown["svc_answers_total"] == 16_000
+    assert shown["svc_decisions_total"] == shown["svc_answers_total"] == 1_600
     assert (
-        shown["svc_http_responses_total 200"] == shown["svc_decide_duration_seconds_sum"] == 16_000
+        shown["svc_http_responses_total 200"] == shown["svc_decide_duration_seconds_sum"] == 1_600
     )
 
 
