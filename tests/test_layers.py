@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -157,40 +157,49 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_imports_lower_levels_and_its_own_room(path: Path) -> None:
-    own = room(path)
-    assert own in LEVEL, f"{own} has no level; give it one here and in CONTRIBUTING.md"
-    refused = {used for used in rooms_used(path) - {own} if not may_import(own, used)}
-    assert refused == set()
+def wrong(look: Callable[[Path], set[str]]) -> dict[str, set[str]]:
+    """What `look` finds wrong, by module; a test for each module would take as long as all here."""
+    return {name(path): found for path in MODULES if (found := look(path))}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_room_with_a_face_is_entered_by_it(path: Path) -> None:
-    entered = {
-        module
-        for module in modules_used(path)
-        if below_svc(module.split(".")[1:]) in FACES - {room(path)}
-    }
-    assert entered - BESIDE_FACES <= {"svc.engine.plans", *(f"svc.{face}" for face in FACES)}
+def test_a_module_imports_lower_levels_and_its_own_room() -> None:
+    def refused(path: Path) -> set[str]:
+        own = room(path)
+        assert own in LEVEL, f"{own} has no level; give it one here and in CONTRIBUTING.md"
+        return {used for used in rooms_used(path) - {own} if not may_import(own, used)}
+
+    assert wrong(refused) == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_package_with_one_room_is_used_there_alone(path: Path) -> None:
-    misplaced = {
-        package
-        for package in packages_used(path)
-        if package in ONLY_USERS and room(path) not in ONLY_USERS[package]
-    }
-    assert misplaced == set()
+def test_a_room_with_a_face_is_entered_by_it() -> None:
+    allowed = BESIDE_FACES | {"svc.engine.plans", *(f"svc.{face}" for face in FACES)}
+
+    def beside(path: Path) -> set[str]:
+        others = FACES - {room(path)}
+        entered = {used for used in modules_used(path) if below_svc(used.split(".")[1:]) in others}
+        return entered - allowed
+
+    assert wrong(beside) == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_the_lowest_level_and_the_demonstration_use_the_standard_library_alone(path: Path) -> None:
-    if LEVEL[room(path)] == 0 or room(path) in ALONE:
-        assert packages_used(path) - sys.stdlib_module_names == set()
-    if room(path) in ALONE:
-        assert rooms_used(path) <= {room(path)}
+def test_a_package_with_one_room_is_used_there_alone() -> None:
+    def misplaced(path: Path) -> set[str]:
+        used = packages_used(path) & ONLY_USERS.keys()
+        return {package for package in used if room(path) not in ONLY_USERS[package]}
+
+    assert wrong(misplaced) == {}
+
+
+def test_the_lowest_level_and_the_demonstration_use_the_standard_library_alone() -> None:
+    def foreign(path: Path) -> set[str]:
+        if LEVEL[room(path)] and room(path) not in ALONE:
+            return set()
+        return packages_used(path) - sys.stdlib_module_names
+
+    def of_svc(path: Path) -> set[str]:
+        return rooms_used(path) - {room(path)} if room(path) in ALONE else set()
+
+    assert wrong(foreign) == wrong(of_svc) == {}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
