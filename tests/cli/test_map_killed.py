@@ -16,9 +16,7 @@ import pytest
 from tests.cli.processes import lines, started, svc
 from tests.e2e.serving import WAIT_S
 
-pytestmark = pytest.mark.slow
-
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.slow]
 
 ROWS, KILLS = 400, 20
 POLL_S = 0.002  # seconds between two looks at the output

@@ -9,6 +9,7 @@ does without a stream, or sets a variable that Python itself reads is started as
 from __future__ import annotations
 
 import atexit
+import gc
 import io
 import json
 import os
@@ -74,19 +75,26 @@ def wait_for_orders(place: str) -> list[str]:
         listener.bind(place)
         listener.listen(64)
         os.close(1)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+            _take_up_ended()
             there, _ = listener.accept()
             with there:
                 if os.fork() == 0:
                     listener.close()
                     return _child_of(there)
+    _take_up_ended()
     os._exit(0)
+
+
+def _take_up_ended() -> None:
+    """Leave no child behind as a zombie; its processor time counts as this process's."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _child_of(there: socket.socket) -> list[str]:
     """In the child of this process; this one waits for its end, or for that of who asked."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, files, _, _ = socket.recv_fds(there, 1, 3)
     with there.makefile("rb") as stream:
         arguments, environment, folder = json.loads(stream.readline())
@@ -125,6 +133,7 @@ def main() -> None:
     for module in pkgutil.iter_modules(package.__path__, "svc.cli."):
         if module.name != MAIN:
             import_module(module.name)
+    gc.freeze()
     arguments = wait_for_orders(sys.argv[1])
     sys.argv = [MAIN, *arguments]
     runpy.run_module(MAIN, run_name="__main__", alter_sys=True)
