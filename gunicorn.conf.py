@@ -30,5 +30,6 @@ def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
     gunicorn_settings.beside = {
         keeper.NAME: partial(process.run_jobs, settings),
         keeper.SWEEP: partial(sweeping.sweep, settings),
+        **startup.traces(settings),
     }
     gunicorn_settings.on_starting(server)

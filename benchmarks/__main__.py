@@ -32,6 +32,7 @@ from benchmarks import (
     s15_labels,
     s16_dialects,
     s17_client,
+    traces,
     wrong_keys,
 )
 from benchmarks.harness import Benchmark, NotRun, Options, Result, run_program
@@ -66,6 +67,7 @@ BENCHMARKS = {
         jobs.SUBMIT,
         retention.BENCHMARK,
         wrong_keys.BENCHMARK,
+        traces.BENCHMARK,
         banking.BENCHMARK,
         learning.BENCHMARK,
     )

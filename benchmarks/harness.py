@@ -133,12 +133,13 @@ def memory_mb(pid: int) -> float:
 
 def processor_s(pid: int) -> float:
     """Processor time that a server and its workers have used, in seconds."""
-    return sum(_ticks(member) for member in family(pid)) / _TICKS_PER_S
+    return sum(seconds_of(member) for member in family(pid))
 
 
-def _ticks(pid: int) -> int:
+def seconds_of(pid: int) -> float:
+    """Processor time that one process has used, in seconds of user and system time."""
     after_the_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(after_the_name[11]) + int(after_the_name[12])  # user and system time
+    return (int(after_the_name[11]) + int(after_the_name[12])) / _TICKS_PER_S
 
 
 def _proportional_kib(pid: int) -> int:

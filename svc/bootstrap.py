@@ -77,8 +77,10 @@ log = logging.getLogger(__name__)
 class Shared(SharedCalls):
     """What the processes of one server share; made before they are forked."""
 
-    def __init__(self) -> None:
+    def __init__(self, line: telemetry.Line | None = None) -> None:
+        """`line` is where spans go, where a process beside the workers sends them on."""
         super().__init__()
+        self.line = line
         self.write_lock = FairLock()
         self.file = ServedFile()
         self.board = Board()
@@ -91,6 +93,8 @@ class Shared(SharedCalls):
 
     def close(self) -> None:
         """Release it in this process."""
+        if self.line is not None:
+            self.line.close()
         self.bell.close()
         self.repeats.close()
         self.turns.close()
@@ -195,7 +199,7 @@ def build(settings: Settings, shared: Shared | None = None, gives_way: bool = Fa
     budgets = Budgets(database)
     slices = Slices(budgets.claim)
     purses = Purses(budgets.in_force, slices)
-    traces = telemetry.start() if settings.traced else None
+    traces = telemetry.start(shared.line) if settings.traced else None
     challengers, sizes = Challengers(database), ProjectSizes(database)
     promoted, usage = partial(promoted_by, challengers), shared.usage.open()
     around = Surroundings(

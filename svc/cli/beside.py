@@ -11,7 +11,7 @@ from svc.bulk.sweeping import sweep
 from svc.cli.serving import jobs
 from svc.demo import DemoServer
 from svc.hooks.process import tell
-from svc.server import HOOKS, JOBS, SWEEP
+from svc.server import HOOKS, JOBS, SWEEP, traces
 from svc.settings import Settings
 
 
@@ -23,4 +23,5 @@ def beside(
         JOBS: partial(jobs, settings, model),
         SWEEP: partial(sweep, settings),
         HOOKS: partial(tell, settings),
+        **traces(settings),
     }

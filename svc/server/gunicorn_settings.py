@@ -23,7 +23,8 @@ from svc import limits
 from svc.bootstrap import Shared
 from svc.server import forks
 from svc.server.allocation import return_large_blocks
-from svc.server.keeper import Keeper
+from svc.server.keeper import TRACES, Keeper
+from svc.telemetry import Line
 
 # After the shutdown grace, for stopping threads and writing what is queued.
 CLOSE_S = 5
@@ -63,7 +64,7 @@ def on_starting(server: Arbiter) -> None:
     # It would have the metrics kept in files; ours are in memory that the processes share.
     os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
     return_large_blocks()
-    shared = Shared()
+    shared = Shared(Line() if TRACES in beside else None)
     forks.block_stop_signals_in_forks()
 
 

@@ -3,7 +3,7 @@
 The master forks it before its first worker. It holds nothing open but what all processes share, so
 that a process which it forks begins as a worker does. Jobs run in a process of their own and not in
 a worker: there they would take turns with requests at one interpreter. So does the sweep, which
-would hold up jobs, and so do hooks, whose receivers may hang.
+would hold up jobs, so do hooks, whose receivers may hang, and so do traces.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ from svc.sharing import Bell, is_stopped
 # Does what there is to do, until there is nothing more or the event is set.
 Work = Callable[[threading.Event], None]
 
-# The names of processes: the keeper and who runs jobs, who deletes what is old, and who tells hooks
-# what happens.
+# The names of processes: the keeper and who runs jobs, who deletes what is old, who tells hooks
+# what happens, and who sends traces.
 NAME = "svc-jobs"
 SWEEP = "svc-sweep"
 HOOKS = "svc-hooks"
+TRACES = "svc-traces"
 
-# How much less of a busy processor jobs get than requests do; see nice(2).
+# How much less of a busy processor these get than requests do; see nice(2). Who waits for
+# transactions of the others must not wait for the processor as well.
 NICENESS = 10
+_NICE = (NAME, TRACES)
 
 # The pause between two looks at the process that runs jobs, and the longest between two at the
 # keeper's own signals.
@@ -235,8 +238,7 @@ class _Kept:
     def _do(self) -> None:
         self._pulse.beat()
         stopping = _stop_signal()
-        # Who waits for transactions of the others must not wait for the processor as well.
-        if self._name == NAME:
+        if self._name in _NICE:
             with contextlib.suppress(OSError):
                 os.nice(NICENESS)
         self._run(stopping)

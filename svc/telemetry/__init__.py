@@ -1,20 +1,33 @@
-"""Traces by OpenTelemetry; the only room that knows of it, and that imports it when traces are on.
+"""Traces by OpenTelemetry; the only room that knows of it.
 
-The variables `OTEL_...` are read by its SDK. What stands here is what the SDK leaves to others:
-which exporters they name.
+A process that answers makes spans that are plain records (`spans.py`), and hands them over
+(`handing.py`) to one process beside the workers (`line.py`). That one alone imports OpenTelemetry,
+and sends them by its SDK (`sdk.py`). The variables `OTEL_...` are read by the SDK. What stands here
+is what the SDK leaves to others, which exporters they name, and what has to be known where traces
+begin, which of them are sampled (`sampling.py`).
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from svc.errors import SettingsError
 from svc.phrases import visible
+from svc.telemetry.handing import HandedTraces
+from svc.telemetry.line import Line
+from svc.telemetry.sampling import sampling
 from svc.tracing import Traces
+
+if TYPE_CHECKING:
+    from svc.telemetry.sdk import Exporting
+
+__all__ = ["Line", "send_on", "start", "trouble"]
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 # The first one that is set counts.
@@ -36,16 +49,39 @@ def trouble(environ: Mapping[str, str] = os.environ) -> str:
     return ""
 
 
-def start() -> Traces | None:
-    """Send traces from this process, to be called after the fork; None where `trouble` says why.
+def start(line: Line | None) -> Traces | None:
+    """Trace in this process, to be called after the fork; None where `trouble` says why not.
 
-    What the SDK makes of further variables is told in the log.
+    Spans go into the line to the process that sends them on, and where there is none this one
+    sends them itself.
     """
+    if line is not None:
+        line.open()
+        return HandedTraces(line.send, sampling(os.environ))
+    exporting = _exporting()
+    if exporting is None:
+        return None
+    return HandedTraces(exporting.take, sampling(os.environ), exporting.close)
+
+
+def send_on(line: Line, stop: threading.Event) -> None:
+    """Send what comes out of the line, until it is to stop and nobody writes into it any more."""
+    exporting = _exporting()
+    for block in line.blocks(stop):
+        # Without exporters it is thrown away, so that nobody waits for room in the line.
+        if exporting is not None:
+            exporting.take(block)
+    if exporting is not None:
+        exporting.close()
+
+
+def _exporting() -> Exporting | None:
+    """What sends spans; what the SDK makes of further variables is told in the log."""
     try:
         exporters = [one.load() for one in _exporters(os.environ)]
-        from svc.telemetry.sdk import SdkTraces
+        from svc.telemetry.sdk import Exporting
 
-        return SdkTraces(exporters)
+        return Exporting(exporters)
     except SettingsError:
         # Said by the process that started this one.
         return None

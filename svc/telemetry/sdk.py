@@ -1,34 +1,25 @@
-"""Spans of OpenTelemetry's SDK, which it sends from a thread of its own.
+"""Spans of OpenTelemetry's SDK, which it sends from threads of its own.
 
-A collector that is slow or away costs no decision any time: what it does not take waits in a queue
-of bounded size, and is dropped when that is full.
+A collector that is slow or away holds nothing up: what it does not take waits in a queue of bounded
+size, and is dropped when that is full.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterable, Sequence
 
-from opentelemetry.context import Context
+from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import (
-    Link,
-    Span,
-    SpanKind,
-    StatusCode,
-    Tracer,
-    set_span_in_context,
-)
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from svc import __version__
-from svc.errors import ApiError
 from svc.logs import Sparingly
-from svc.tracing import Attributes, Kind, Trace
+from svc.telemetry.spans import Ended, Record
 
 # The name of the service where no variable says one.
 SERVICE = "svc"
@@ -40,109 +31,59 @@ FLUSH_S = 2.0
 # They quote what callers sent, or addresses.
 _QUOTING = ("opentelemetry.trace", "opentelemetry.exporter")
 
-_KINDS = {
-    Kind.SERVER: SpanKind.SERVER,
-    Kind.CLIENT: SpanKind.CLIENT,
-    Kind.INTERNAL: SpanKind.INTERNAL,
-}
-_HEADERS = TraceContextTextMapPropagator()
+_SCOPE = InstrumentationScope(SERVICE, __version__)
+_UNSET, _FAILED = Status(StatusCode.UNSET), Status(StatusCode.ERROR)
 
 log = logging.getLogger(__name__)
 
 
-class SdkTraces:
-    """Sends the spans of this process; see `svc.tracing.Traces`."""
+class Exporting:
+    """Makes OpenTelemetry's spans of ours, and has exporters send them."""
 
     def __init__(self, exporters: Iterable[Callable[[], SpanExporter]]) -> None:
         """Start the SDK's threads. Raises what the SDK does for variables that it does not take."""
         for name in _QUOTING:
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._resource, self._limits = _resource(), SpanLimits()
         made = [Reporting(make()) for make in exporters]
-        # The end of the process is told by `close`.
-        self._provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
-        for exporter in made:
-            self._provider.add_span_processor(BatchSpanProcessor(exporter))
-        self._tracer = self._provider.get_tracer(SERVICE, __version__)
-        self._root = SdkTrace(self._tracer, Context())
+        self._processors = [BatchSpanProcessor(exporter) for exporter in made]
 
-    def part(self, name: str, kind: Kind, attributes: Attributes) -> SdkSpan:
-        """See `Trace`; it begins a trace."""
-        return self._root.part(name, kind, attributes)
-
-    def of(self, traceparent: str) -> Trace:
-        """See `Traces`. A header that is malformed says nothing."""
-        if not traceparent:
-            return self._root
-        return SdkTrace(self._tracer, _HEADERS.extract({"traceparent": traceparent}, Context()))
+    def take(self, records: Sequence[Record]) -> bool:
+        """Have ended spans sent, and be done with it: what there is no room for is dropped."""
+        for record in records:
+            span = self._span(Ended(*record))
+            for processor in self._processors:
+                processor.on_end(span)
+        return True
 
     def close(self) -> None:
-        """See `Traces`."""
+        """Send what waits, as far as that takes little time."""
         # The SDK's own way to end may take half a minute where the collector is silent.
-        ending = threading.Thread(target=self._provider.shutdown, name="traces-end", daemon=True)
+        ending = threading.Thread(target=self._shut_down, name="traces-end", daemon=True)
         ending.start()
         ending.join(FLUSH_S)
 
+    def _shut_down(self) -> None:
+        for processor in self._processors:
+            processor.shutdown()  # type: ignore[no-untyped-call]
 
-class SdkTrace:
-    """See `svc.tracing.Trace`; a context holds the span that parts are below."""
-
-    __slots__ = ("_context", "_links", "_tracer")
-
-    def __init__(self, tracer: Tracer, context: Context, links: Sequence[Link] = ()) -> None:
-        self._tracer, self._context, self._links = tracer, context, links
-
-    def part(self, name: str, kind: Kind, attributes: Attributes) -> SdkSpan:
-        span = self._tracer.start_span(
-            name, self._context, _KINDS[kind], attributes, links=self._links
+    def _span(self, ended: Ended) -> ReadableSpan:
+        own = _context(ended.trace, ended.id, ended.flags)
+        above = _context(ended.trace, ended.parent, ended.flags, ended.abroad)
+        most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
+        return ReadableSpan(
+            ended.name,
+            own,
+            parent=above if ended.parent else None,
+            resource=self._resource,
+            attributes=BoundedAttributes(most, ended.attributes, max_value_len=longest),
+            links=[Link(_context(*ended.linked, ended.flags))] if ended.linked else (),
+            kind=SpanKind[ended.kind],
+            status=_FAILED if ended.failed else _UNSET,
+            start_time=ended.began,
+            end_time=ended.ended,
+            instrumentation_scope=_SCOPE,
         )
-        return SdkSpan(self._tracer, span)
-
-
-class SdkSpan:
-    """See `svc.tracing.Span`."""
-
-    __slots__ = ("_context", "_span", "_tracer")
-
-    def __init__(self, tracer: Tracer, span: Span) -> None:
-        self._tracer, self._span = tracer, span
-        self._context = set_span_in_context(span, Context())
-
-    def __enter__(self) -> SdkSpan:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None:
-            # The SDK's own way would record the message and the traceback, which may quote a state.
-            name = error.type if isinstance(error, ApiError) else kind.__name__
-            self._span.set_attribute("error.type", name)
-            self._span.set_status(StatusCode.ERROR)
-        self._span.end()
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        carrier: dict[str, str] = {}
-        _HEADERS.inject(carrier, self._context)
-        return carrier
-
-    def part(self, name: str, kind: Kind, attributes: Attributes) -> SdkSpan:
-        if not self._span.is_recording():
-            # What a sampler leaves out it leaves out as a whole; this says and ends nothing.
-            return self
-        return SdkTrace(self._tracer, self._context).part(name, kind, attributes)
-
-    def aside(self) -> Trace:
-        own = self._span.get_span_context()
-        if not own.trace_flags.sampled:
-            return self
-        return SdkTrace(self._tracer, Context(), [Link(own)])
-
-    def tell(self, attributes: Attributes) -> None:
-        self._span.set_attributes(attributes)
 
 
 class Reporting(SpanExporter):
@@ -163,6 +104,10 @@ class Reporting(SpanExporter):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         return self._exporter.force_flush(timeout_millis)
+
+
+def _context(trace: int, span: int, flags: int, abroad: bool = False) -> SpanContext:
+    return SpanContext(trace, span, is_remote=abroad, trace_flags=TraceFlags(flags))
 
 
 def _resource() -> Resource:

@@ -1,0 +1,194 @@
+"""Spans as the process that answers makes them: little more than what is told of them.
+
+What OpenTelemetry makes of a span costs far more than the span itself. So a span that has ended is
+a tuple here, which is handed over, and becomes one of OpenTelemetry's elsewhere; see `Ended`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from random import getrandbits
+from time import time_ns
+from types import TracebackType
+from typing import Any, NamedTuple, TypeAlias
+
+from svc.errors import ApiError
+from svc.telemetry.sampling import SAMPLED, Sampling
+from svc.tracing import Attributes, Kind, Trace
+
+# The bit of a header's flags that says that the id of its trace is random, as those made here are.
+RANDOM = 2
+
+_HEADER = re.compile(r"[ \t]*([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?[ \t]*")
+# Longer ones are not looked at.
+_HEADER_CHARS = 512
+
+# What is handed over: the fields of `Ended` as a plain tuple of what `marshal` takes.
+Record: TypeAlias = tuple[Any, ...]
+Take: TypeAlias = Callable[[Record], None]
+
+
+class Ended(NamedTuple):
+    """A span that has ended. `trace`, `id` and `parent` are ids, 0 where there is no parent.
+
+    `abroad` says that the parent is a caller's. `linked` are the ids of trace and span that it
+    refers to. Times are in nanoseconds since 1970.
+    """
+
+    name: str
+    kind: str
+    trace: int
+    id: int
+    parent: int
+    abroad: bool
+    flags: int
+    linked: tuple[int, int] | None
+    began: int
+    ended: int
+    failed: bool
+    attributes: dict[str, str | int | float | bool]
+
+
+class OwnTraces:
+    """See `svc.tracing.Traces`, but for its end; `take` gets the `Record` of each ended span."""
+
+    __slots__ = ("_linked", "_sampling", "_take")
+
+    def __init__(
+        self, take: Take, sampling: Sampling, linked: tuple[int, int] | None = None
+    ) -> None:
+        """All that begins here refers to the span whose trace and id are `linked`."""
+        self._take, self._sampling, self._linked = take, sampling, linked
+
+    def part(self, name: str, kind: Kind, attributes: Attributes) -> OwnSpan | UnsampledSpan:
+        trace = getrandbits(128) or 1
+        if not self._sampling.takes(trace):
+            return UnsampledSpan(trace, RANDOM)
+        place = (trace, 0, False, RANDOM | SAMPLED, self._linked)
+        return OwnSpan(self, self._take, place, name, kind, attributes)
+
+    def of(self, traceparent: str) -> Trace:
+        """See `svc.tracing.Traces`. A header that is malformed says nothing."""
+        found = traceparent and len(traceparent) <= _HEADER_CHARS and _HEADER.fullmatch(traceparent)
+        if not found:
+            return self
+        version, trace, parent, flags, more = found.groups()
+        forbidden = version == "ff" or (version == "00" and more)
+        if forbidden or not int(trace, 16) or not int(parent, 16):
+            return self
+        return CallersTrace(self, int(trace, 16), int(parent, 16), int(flags, 16))
+
+    def below(
+        self, trace: int, parent: int, flags: int, name: str, kind: Kind, attributes: Attributes
+    ) -> OwnSpan | UnsampledSpan:
+        """A span below one of a caller's."""
+        random = flags & RANDOM
+        if not self._sampling.takes_below(trace, flags):
+            return UnsampledSpan(trace, random)
+        place = (trace, parent, True, random | SAMPLED, None)
+        return OwnSpan(self, self._take, place, name, kind, attributes)
+
+    def linked(self, trace: int, span: int) -> OwnTraces:
+        """Where traces begin that refer to a span."""
+        return OwnTraces(self._take, self._sampling, (trace, span))
+
+
+class CallersTrace:
+    """See `svc.tracing.Trace`; it goes on what a caller began."""
+
+    __slots__ = ("_flags", "_parent", "_trace", "_traces")
+
+    def __init__(self, traces: OwnTraces, trace: int, parent: int, flags: int) -> None:
+        self._traces, self._trace, self._parent, self._flags = traces, trace, parent, flags
+
+    def part(self, name: str, kind: Kind, attributes: Attributes) -> OwnSpan | UnsampledSpan:
+        where = (self._trace, self._parent, self._flags)
+        return self._traces.below(*where, name, kind, attributes)
+
+
+class OwnSpan:
+    """See `svc.tracing.Span`; its times are what the clock says when it is made and exited."""
+
+    __slots__ = ("_attributes", "_began", "_id", "_kind", "_name", "_place", "_take", "_traces")
+
+    def __init__(
+        self,
+        traces: OwnTraces,
+        take: Take,
+        place: tuple[int, int, bool, int, tuple[int, int] | None],
+        name: str,
+        kind: Kind,
+        attributes: Attributes,
+    ) -> None:
+        """`place` are the fields of `Ended` from `trace` to `linked`, without `id`."""
+        self._traces, self._take, self._place = traces, take, place
+        self._name, self._kind, self._attributes = name, kind, dict(attributes)
+        self._id = getrandbits(64) or 1
+        self._began = time_ns()
+
+    def __enter__(self) -> OwnSpan:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            # The message and the traceback may quote a state.
+            self._attributes["error.type"] = (
+                error.type if isinstance(error, ApiError) else kind.__name__
+            )
+        trace_id, *place = self._place
+        self._take(
+            (
+                *(self._name, self._kind.name, trace_id, self._id, *place),
+                *(self._began, time_ns(), kind is not None, self._attributes),
+            )
+        )
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        trace, _, _, flags, _ = self._place
+        return _headers(trace, self._id, flags)
+
+    def part(self, name: str, kind: Kind, attributes: Attributes) -> OwnSpan:
+        trace, _, _, flags, _ = self._place
+        place = (trace, self._id, False, flags, None)
+        return OwnSpan(self._traces, self._take, place, name, kind, attributes)
+
+    def aside(self) -> Trace:
+        return self._traces.linked(self._place[0], self._id)
+
+    def tell(self, attributes: Attributes) -> None:
+        self._attributes.update(attributes)
+
+
+class UnsampledSpan:
+    """See `svc.tracing.Span`; what is not sampled is left out as a whole, but providers get ids."""
+
+    __slots__ = ("headers",)
+
+    def __init__(self, trace: int, flags: int) -> None:
+        self.headers: Mapping[str, str] = _headers(trace, getrandbits(64) or 1, flags)
+
+    def __enter__(self) -> UnsampledSpan:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nobody is told."""
+
+    def part(self, name: str, kind: Kind, attributes: Attributes) -> UnsampledSpan:
+        return self
+
+    def aside(self) -> Trace:
+        return self
+
+    def tell(self, attributes: Attributes) -> None:
+        """Nobody is told."""
+
+
+def _headers(trace: int, span: int, flags: int) -> Mapping[str, str]:
+    return {"traceparent": f"00-{trace:032x}-{span:016x}-{flags:02x}"}
