@@ -11,7 +11,7 @@ from gunicorn.arbiter import Arbiter
 from svc import logs
 from svc.bulk import process, sweeping
 from svc.errors import SettingsError
-from svc.server import gunicorn_settings, keeper, startup
+from svc.server import gunicorn_settings, keeper, startup, traces
 from svc.server.gunicorn_settings import *  # noqa: F403
 from svc.settings import load
 
@@ -30,6 +30,6 @@ def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
     gunicorn_settings.beside = {
         keeper.NAME: partial(process.run_jobs, settings),
         keeper.SWEEP: partial(sweeping.sweep, settings),
-        **startup.traces(settings),
+        **traces.traces(settings),
     }
     gunicorn_settings.on_starting(server)

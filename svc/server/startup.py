@@ -5,17 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from svc import telemetry
 from svc.addresses import is_loopback
-from svc.bootstrap import Shared
 from svc.errors import SettingsError
 from svc.providers import build_catalog
-from svc.server.keeper import TRACES
-from svc.server.program import Work
 from svc.settings import Settings
 from svc.store import ApiKeys, Database
 
@@ -64,19 +60,6 @@ def check(settings: Settings, addresses: Iterable[str]) -> bool:
             "make one with `svc keys create --name <who>`, or pass --no-auth (SVC_NO_AUTH=1)"
         )
     return keys
-
-
-def traces(settings: Settings) -> Mapping[str, Work]:
-    """What sends traces on beside the workers, by the name of its process; nothing where they are
-    off, or cannot be sent.
-    """
-    wanted = settings.traced and not telemetry.trouble()
-    return {TRACES: _send_traces} if wanted else {}
-
-
-def _send_traces(shared: Shared, stop: threading.Event) -> None:
-    if shared.line is not None:
-        telemetry.send_on(shared.line, stop)
 
 
 def listen(settings: Settings) -> tuple[socket.socket, bool]:

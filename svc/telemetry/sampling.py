@@ -52,9 +52,8 @@ def sampling(environ: Mapping[str, str]) -> Sampling:
     kind = named.removeprefix(_FOLLOWING)
     if kind != _RATIO and kind not in _RATIOS:
         allowed = ", ".join(f"[{_FOLLOWING}]{one}" for one in (*_RATIOS, _RATIO))
-        log.warning(
-            "%s is %r, for which %s stands; allowed: %s", SAMPLER, visible(named), _USUAL, allowed
-        )
+        line = "%s is %r, which counts as %s; allowed: %s"
+        log.warning(line, SAMPLER, visible(named), _USUAL, allowed)
         return sampling({})
     ratio = _RATIOS[kind] if kind in _RATIOS else _ratio(environ.get(ARGUMENT, ""))
     return Sampling(round(ratio * _NUMBERS), named.startswith(_FOLLOWING))

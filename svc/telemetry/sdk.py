@@ -77,7 +77,7 @@ class Exporting:
             parent=above if ended.parent else None,
             resource=self._resource,
             attributes=BoundedAttributes(most, ended.attributes, max_value_len=longest),
-            links=[Link(_context(*ended.linked, ended.flags))] if ended.linked else (),
+            links=[Link(_context(*ended.linked))] if ended.linked else (),
             kind=SpanKind[ended.kind],
             status=_FAILED if ended.failed else _UNSET,
             start_time=ended.began,

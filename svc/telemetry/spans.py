@@ -32,8 +32,8 @@ Take: TypeAlias = Callable[[Record], None]
 class Ended(NamedTuple):
     """A span that has ended. `trace`, `id` and `parent` are ids, 0 where there is no parent.
 
-    `abroad` says that the parent is a caller's. `linked` are the ids of trace and span that it
-    refers to. Times are in nanoseconds since 1970.
+    `abroad` says that the parent is a caller's. `linked` are trace, id and flags of a span that
+    it refers to. Times are in nanoseconds since 1970.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Ended(NamedTuple):
     parent: int
     abroad: bool
     flags: int
-    linked: tuple[int, int] | None
+    linked: tuple[int, int, int] | None
     began: int
     ended: int
     failed: bool
@@ -56,9 +56,9 @@ class OwnTraces:
     __slots__ = ("_linked", "_sampling", "_take")
 
     def __init__(
-        self, take: Take, sampling: Sampling, linked: tuple[int, int] | None = None
+        self, take: Take, sampling: Sampling, linked: tuple[int, int, int] | None = None
     ) -> None:
-        """All that begins here refers to the span whose trace and id are `linked`."""
+        """All that begins here refers to the span whose trace, id and flags are `linked`."""
         self._take, self._sampling, self._linked = take, sampling, linked
 
     def part(self, name: str, kind: Kind, attributes: Attributes) -> OwnSpan | UnsampledSpan:
@@ -89,9 +89,9 @@ class OwnTraces:
         place = (trace, parent, True, random | SAMPLED, None)
         return OwnSpan(self, self._take, place, name, kind, attributes)
 
-    def linked(self, trace: int, span: int) -> OwnTraces:
+    def beside(self, trace: int, span: int, flags: int) -> OwnTraces:
         """Where traces begin that refer to a span."""
-        return OwnTraces(self._take, self._sampling, (trace, span))
+        return OwnTraces(self._take, self._sampling, (trace, span, flags))
 
 
 class CallersTrace:
@@ -116,7 +116,7 @@ class OwnSpan:
         self,
         traces: OwnTraces,
         take: Take,
-        place: tuple[int, int, bool, int, tuple[int, int] | None],
+        place: tuple[int, int, bool, int, tuple[int, int, int] | None],
         name: str,
         kind: Kind,
         attributes: Attributes,
@@ -160,7 +160,8 @@ class OwnSpan:
         return OwnSpan(self._traces, self._take, place, name, kind, attributes)
 
     def aside(self) -> Trace:
-        return self._traces.linked(self._place[0], self._id)
+        trace, _, _, flags, _ = self._place
+        return self._traces.beside(trace, self._id, flags)
 
     def tell(self, attributes: Attributes) -> None:
         self._attributes.update(attributes)

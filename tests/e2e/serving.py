@@ -109,14 +109,15 @@ class Server:
     @property
     def runner(self) -> int | None:
         """The process that runs jobs, None while there is none."""
-        return self._beside(KEEPER)
+        return self.beside(KEEPER)
 
     @property
     def teller(self) -> int | None:
         """The process that tells hooks what happens, None while there is none."""
-        return self._beside(HOOKS)
+        return self.beside(HOOKS)
 
-    def _beside(self, name: str) -> int | None:
+    def beside(self, name: str) -> int | None:
+        """The process of that name which the keeper has started, None while there is none."""
         children = set() if self.keeper is None else _children(self.keeper)
         return next((pid for pid in children if _name(pid) == name), None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -18,6 +19,8 @@ from click.testing import CliRunner
 
 from svc.cli.main import main
 from svc.demo import DemoServer
+from svc.server.keeper import NAME as KEEPER
+from svc.server.keeper import SWEEP, TRACES
 from tests.e2e.serving import ROOT, GunicornServer, Server, environment
 from tests.e2e.test_jobs import KEY as MASTER_KEY
 from tests.e2e.test_jobs import done, submitted
@@ -325,3 +328,63 @@ def test_nothing_of_opentelemetry_is_imported_while_traces_are_off(db: Path) -> 
         check=True,
     )
     assert made.stdout == "[]\n"
+
+
+# What the SDK's exporters load from a file of their own, which processes that use them have mapped.
+COMPILED = "google/_upb"
+
+
+def has_opentelemetry(pid: int | None) -> bool:
+    return COMPILED in Path(f"/proc/{pid}/maps").read_text()
+
+
+def soon(found: Callable[[], int | None]) -> int:
+    give_up_at = time.monotonic() + 30
+    while (pid := found()) is None:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.02)
+    return pid
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+def test_a_process_of_its_own_sends_spans_and_gives_way_to_the_workers(db: Path) -> None:
+    with ScriptedProvider(replying()) as provider, Collector() as collector:
+        settings = {**scripted(provider), **collector.settings}
+        with Server(db, "--workers", "2", **settings) as server:
+            ask(server, decision(debias=False))
+            assert collector.spans("decide", 1)
+            sender, workers = server.beside(TRACES), server.workers
+            assert has_opentelemetry(sender)
+            assert len(workers) == 2 and not any(map(has_opentelemetry, workers))
+            assert os.getpriority(os.PRIO_PROCESS, sender or 0) > 0
+
+
+def test_another_process_sends_spans_when_that_one_is_killed(db: Path) -> None:
+    with ScriptedProvider(replying()) as provider, Collector() as collector:
+        with Server(db, **scripted(provider), **collector.settings) as server:
+            ask(server, decision(0, debias=False))
+            assert collector.spans("decide", 1)
+            killed = soon(lambda: server.beside(TRACES))
+            os.kill(killed, signal.SIGKILL)
+            began = time.monotonic()
+            ids = {ask(server, decision(n, debias=False)).json()["id"] for n in range(1, 20)}
+            assert time.monotonic() - began < 10
+            spans = collector.spans("decide", 20)
+            assert ids < {span.attributes["svc.decision.id"] for span in spans}
+            assert soon(lambda: server.beside(TRACES)) != killed
+
+
+def test_decisions_do_not_wait_for_a_process_that_stands_still(db: Path) -> None:
+    with ScriptedProvider(replying()) as provider, Collector() as collector:
+        with Server(db, **scripted(provider), **collector.settings) as server:
+            ask(server, decision(0, debias=False))
+            assert collector.spans("decide", 1)
+            os.kill(soon(lambda: server.beside(TRACES)), signal.SIGSTOP)
+            assert quick(server) < 5
+
+
+def test_nothing_runs_beside_the_workers_for_traces_that_are_off(db: Path) -> None:
+    with Server(db) as server:
+        soon(lambda: server.beside(SWEEP) or server.beside(KEEPER))
+        time.sleep(0.5)
+        assert server.beside(TRACES) is None

@@ -13,7 +13,9 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from svc import telemetry
 from svc.errors import RateLimited
-from svc.telemetry.sdk import FLUSH_S, SdkTraces
+from svc.telemetry.handing import HandedTraces
+from svc.telemetry.sampling import sampling
+from svc.telemetry.sdk import FLUSH_S, Exporting
 from svc.tracing import Kind, Span, Trace
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -51,19 +53,25 @@ def done(trace: Trace, name: str = "x") -> Span:
         return span
 
 
+def by(exporter: SpanExporter) -> HandedTraces:
+    """Traces that the same process sends."""
+    exporting = Exporting([lambda: exporter])
+    return HandedTraces(exporting.take, sampling({}), exporting.close)
+
+
 @pytest.fixture
 def kept() -> Kept:
     return Kept()
 
 
 @pytest.fixture
-def traces(kept: Kept) -> Iterator[SdkTraces]:
-    made = SdkTraces([lambda: kept])
+def traces(kept: Kept) -> Iterator[HandedTraces]:
+    made = by(kept)
     yield made
     made.close()
 
 
-def told(traces: SdkTraces, kept: Kept) -> list[Any]:
+def told(traces: HandedTraces, kept: Kept) -> list[Any]:
     """The spans, in the order of their ends."""
     traces.close()
     return kept.spans
@@ -108,7 +116,7 @@ def test_an_exporter_that_is_not_installed_is_named_with_those_that_are(
 
 
 def test_an_exception_is_told_by_its_type_and_never_by_its_words(
-    traces: SdkTraces, kept: Kept
+    traces: HandedTraces, kept: Kept
 ) -> None:
     for error in (ValueError("the secret plan"), RateLimited("the secret plan", 1)):
         with pytest.raises(type(error)), traces.part("x", Kind.INTERNAL, {}):
@@ -119,7 +127,7 @@ def test_an_exception_is_told_by_its_type_and_never_by_its_words(
     assert "secret" not in "".join(span.to_json() for span in spans)
 
 
-def test_parts_are_below_the_span_that_they_are_parts_of(traces: SdkTraces, kept: Kept) -> None:
+def test_parts_are_below_the_span_that_they_are_parts_of(traces: HandedTraces, kept: Kept) -> None:
     with traces.of(f"00-{TRACE}-{PARENT}-01").part("whole", Kind.SERVER, {}) as whole:
         done(whole, "part")
     done(traces, "other")
@@ -128,10 +136,22 @@ def test_parts_are_below_the_span_that_they_are_parts_of(traces: SdkTraces, kept
     assert f"{outer.parent.span_id:016x}" == PARENT
     assert part.parent.span_id == outer.context.span_id
     assert other.parent is None
+    assert (outer.parent.is_remote, part.parent.is_remote) == (True, False)
+    assert part.start_time <= part.end_time <= outer.end_time
+
+
+def test_the_sdks_limits_of_attributes_count(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "2")
+    monkeypatch.setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "3")
+    traces = by(kept)
+    with traces.part("x", Kind.INTERNAL, {"a": 1, "b": "long", "c": True}):
+        pass
+    (span,) = told(traces, kept)
+    assert dict(span.attributes) == {"b": "lon", "c": True}
 
 
 def test_what_is_done_later_is_a_trace_of_its_own_with_a_link(
-    traces: SdkTraces, kept: Kept
+    traces: HandedTraces, kept: Kept
 ) -> None:
     with traces.of(f"00-{TRACE}-{PARENT}-01").part("whole", Kind.SERVER, {}) as whole:
         pass
@@ -144,7 +164,7 @@ def test_what_is_done_later_is_a_trace_of_its_own_with_a_link(
 
 
 def test_what_a_caller_does_not_sample_is_left_out_as_a_whole(
-    traces: SdkTraces, kept: Kept
+    traces: HandedTraces, kept: Kept
 ) -> None:
     with traces.of(f"00-{TRACE}-{PARENT}-00").part("whole", Kind.SERVER, {}) as whole:
         part = done(whole)
@@ -157,7 +177,7 @@ def test_what_a_caller_does_not_sample_is_left_out_as_a_whole(
 
 def test_the_end_waits_a_short_time_for_a_collector_that_hangs() -> None:
     hanging = Hanging()
-    traces = SdkTraces([lambda: hanging])
+    traces = by(hanging)
     done(traces)
     began = time.monotonic()
     traces.close()
