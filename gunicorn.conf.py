@@ -30,6 +30,6 @@ def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]
     gunicorn_settings.beside = {
         keeper.NAME: partial(process.run_jobs, settings),
         keeper.SWEEP: partial(sweeping.sweep, settings),
-        **traces.traces(settings),
+        **traces(settings),
     }
     gunicorn_settings.on_starting(server)
