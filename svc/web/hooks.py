@@ -50,7 +50,9 @@ def register(
         kept, environ = g._get_current_object(), request.environ
         now = time.monotonic()
         kept.arrived = environ.get(ARRIVED, now)
-        kept.deadline = Deadline(kept.arrived + deadline_s - now)
+        kept.deadline = deadline = Deadline(kept.arrived + deadline_s - now)
+        if traces is not None:
+            deadline.trace = traces.of(environ.get("HTTP_TRACEPARENT", ""))
         sent = environ.get("HTTP_X_REQUEST_ID", "")
         kept.request_id = sent if _VALID_ID.fullmatch(sent) else uuid.uuid4().hex
 
@@ -72,13 +74,7 @@ def register(
         return response
 
     app.before_request(begin)
-    if traces is not None:
-        app.before_request(partial(_trace, traces))
     app.after_request(end)
-
-
-def _trace(traces: Traces) -> None:
-    g.deadline.trace = traces.of(request.environ.get("HTTP_TRACEPARENT", ""))
 
 
 def _log(request_id: str, status: int, seconds: float) -> None:
