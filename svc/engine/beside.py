@@ -6,12 +6,12 @@ It stores nothing and remembers no answers, of which neither cost nor time would
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from svc import limits
 from svc.engine.assembly import Core, SharedCalls, Surroundings, Take, assemble
 from svc.engine.challenges import THREADS
-from svc.engine.decide import Engine
-from svc.engine.traced import TracedChallenger
+from svc.engine.traced import challenge
 from svc.records import Decision
 from svc.settings import Settings
 from svc.usage import Usage
@@ -33,8 +33,10 @@ class Nowhere:
 class Beside:
     """An engine whose calls can be cut, see `Decides`."""
 
-    def __init__(self, core: Core) -> None:
-        self.decide, self.cut = core.engine.decide, core.close
+    def __init__(self, core: Core, traced: bool) -> None:
+        decide = core.engine.decide
+        self.decide = partial(challenge, decide) if traced else decide
+        self.cut = core.close
 
 
 def beside(
@@ -57,6 +59,5 @@ def beside(
         usage=usage,
         gives_way=True,
         traced=traced,
-        kind=TracedChallenger if traced else Engine,
     )
-    return Beside(core)
+    return Beside(core, traced)

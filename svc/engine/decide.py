@@ -80,6 +80,7 @@ class Engine:
         deadline: Deadline,
         api_key: str | None = None,
         present: Present = as_it_is,
+        *,
         keep: Keep | None = None,
         job: int | None = None,
     ) -> Decision:

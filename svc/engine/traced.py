@@ -7,10 +7,12 @@ https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from svc.deadline import Deadline
-from svc.engine.decide import Engine, Keep, Present, as_it_is
+from svc.engine.decide import Engine, Keep
 from svc.providers import (
     CHAT,
     NO_CORRECTIONS,
@@ -23,7 +25,7 @@ from svc.providers import (
 )
 from svc.records import Decision, Model
 from svc.schemas import DecisionRequest
-from svc.tracing import Attributes, Kind, Span
+from svc.tracing import Attributes, Kind, Span, Trace
 
 _COMMIT: Attributes = {"db.system.name": "sqlite", "db.operation.name": "COMMIT"}
 
@@ -38,50 +40,56 @@ class TracedEngine(Engine):
         self,
         request: DecisionRequest,
         deadline: Deadline,
-        api_key: str | None = None,
-        present: Present = as_it_is,
+        *caller: Any,
         keep: Keep | None = None,
         job: int | None = None,
+        **shown: Any,
     ) -> Decision:
         """See `Engine.decide`."""
-        trace = deadline.trace
+        make, trace = partial(super().decide, request, deadline, *caller, **shown), deadline.trace
         if trace is None:
-            return super().decide(request, deadline, api_key, present, keep, job)
-        kind = Kind.SERVER if job is None else Kind.INTERNAL
-        with trace.part("decide", kind, {"svc.questions": len(request.questions)}) as span:
-            deadline.trace = span
-            try:
-                told = partial(_committed, span, keep or self._journal.add)
-                decision = super().decide(request, deadline, api_key, present, told, job)
-            finally:
-                deadline.trace = trace
-            span.tell({"svc.decision.id": decision.id, **_decided(decision)})
+            return make(keep=keep, job=job)
+
+        def decide(span: Span) -> Decision:
+            decision = make(keep=partial(_committed, span, keep or self._journal.add), job=job)
+            span.tell({"svc.decision.id": decision.id})
             deadline.later = span.aside()
-        return decision
+            return decision
+
+        kind = Kind.SERVER if job is None else Kind.INTERNAL
+        return _told(trace, deadline, request, "decide", kind, decide)
 
 
-class TracedChallenger(Engine):
-    """Tells of what challengers are asked in the traces of the deadlines."""
+def challenge(
+    decide: Callable[[DecisionRequest, Deadline, str], Decision],
+    request: DecisionRequest,
+    deadline: Deadline,
+    caller: str,
+) -> Decision:
+    """Have a challenger `decide`, and tell of it in the trace of its deadline."""
+    trace, make = deadline.trace, partial(decide, request, deadline, caller)
+    if trace is None:
+        return make()
+    return _told(trace, deadline, request, "challenge", Kind.INTERNAL, lambda _span: make())
 
-    def decide(
-        self,
-        request: DecisionRequest,
-        deadline: Deadline,
-        api_key: str | None = None,
-        present: Present = as_it_is,
-        keep: Keep | None = None,
-        job: int | None = None,
-    ) -> Decision:
-        """See `Engine.decide`."""
-        trace = deadline.trace
-        if trace is None:
-            return super().decide(request, deadline, api_key, present, keep, job)
-        facts = {"svc.questions": len(request.questions)}
-        with trace.part("challenge", Kind.INTERNAL, facts) as span:
-            deadline.trace = span
-            decision = super().decide(request, deadline, api_key, present, keep, job)
-            span.tell(_decided(decision))
-        return decision
+
+def _told(
+    trace: Trace,
+    deadline: Deadline,
+    request: DecisionRequest,
+    name: str,
+    kind: Kind,
+    decide: Callable[[Span], Decision],
+) -> Decision:
+    """Decide, and tell of it; what is done under the deadline meanwhile goes below its span."""
+    with trace.part(name, kind, {"svc.questions": len(request.questions)}) as span:
+        deadline.trace = span
+        try:
+            decision = decide(span)
+        finally:
+            deadline.trace = trace
+        span.tell(_decided(decision))
+    return decision
 
 
 class TracedClient:

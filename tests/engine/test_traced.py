@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from svc.deadline import Deadline
-from svc.engine.traced import TracedChallenger, TracedClient, TracedEngine
+from svc.engine.traced import TracedClient, TracedEngine, challenge
 from svc.errors import ModelError
 from svc.providers import ChatCall, Client, Provider, ServerTrouble
 from svc.providers.failures import Refused
@@ -48,9 +48,11 @@ def test_what_is_asked_later_is_linked_to_the_decision() -> None:
 
 def test_a_challengers_decision_is_a_span_of_another_name_without_a_commit() -> None:
     trace = Recorder()
-    with world(engine=TracedChallenger, m=yes(0.9)) as made:
-        made.engine.decide(load_decision(BODY), Deadline(30, trace=trace), "3")
-        made.engine.decide(load_decision(BODY), Deadline(30), "3")
+    with world(m=yes(0.9)) as made:
+        deadline = Deadline(30, trace=trace)
+        challenge(made.engine.decide, load_decision(BODY), deadline, "3")
+        challenge(made.engine.decide, load_decision(BODY), Deadline(30), "3")
+    assert deadline.trace is trace
     (span,) = trace.parts
     assert (span.name, span.ended, span.parts) == ("challenge", True, [])
     assert "svc.cost_usd" in span.facts and "svc.decision.id" not in span.facts
