@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -16,7 +16,6 @@ from benchmarks.harness import (
     Process,
     Result,
     family,
-    processor_s,
     python_environment,
     require,
     running,
@@ -29,6 +28,7 @@ from benchmarks.throughput import CONNECTIONS
 TURNS = 40  # of both servers, a burst each
 BURST_S = 1.0
 WARM_UPS = 2  # bursts of each server that count for nothing
+BESIDE, TRACES = "svc-", "svc-traces"  # names of processes beside the workers
 BODY = decisions.body(debias=True).replace(wrk.UNIQUE, "2041")
 
 
@@ -66,20 +66,25 @@ def _turn(on: Process, off: Process) -> tuple[_Burst, _Burst]:
 
 
 def _burst(server: Process) -> _Burst:
-    answering, altogether = _answering_s(server.pid), processor_s(server.pid)
-    load = wrk.load(f"{server.url}/v1/decide", BODY, connections=CONNECTIONS, seconds=BURST_S)
-    return _Burst(
-        load.rate,
-        (_answering_s(server.pid) - answering) / load.requests,
-        (processor_s(server.pid) - altogether) / load.requests,
+    before = _spent(server.pid)
+    url = f"{server.url}/v1/decide"
+    load = wrk.load(url, BODY, connections=CONNECTIONS, seconds=BURST_S)
+    answering, sending = (
+        (now - then) / load.requests for now, then in zip(_spent(server.pid), before, strict=True)
     )
+    return _Burst(load.rate, answering, answering + sending)
 
 
-def _answering_s(pid: int) -> float:
-    """Processor seconds of the workers and their master; what runs beside them has a name."""
-    members = family(pid)
-    names = {one: Path(f"/proc/{one}/comm").read_text() for one in members}
-    return sum(seconds_of(one) for one in members if not names[one].startswith("svc-"))
+def _spent(pid: int) -> tuple[float, float]:
+    """Processor seconds of the workers and their master, and of who sends spans."""
+    answering = sending = 0.0
+    for member in family(pid):
+        # Others beside the workers come and go.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            name = Path(f"/proc/{member}/comm").read_text().strip()
+            answering += seconds_of(member) * (not name.startswith(BESIDE))
+            sending += seconds_of(member) * (name == TRACES)
+    return answering, sending
 
 
 def _result(turns: list[tuple[_Burst, _Burst]]) -> Result:
@@ -88,7 +93,7 @@ def _result(turns: list[tuple[_Burst, _Burst]]) -> Result:
 
     on, off = (f"{median(turn[which].rate for turn in turns):,.0f}/s" for which in (0, 1))
     rate, answering = ratio(lambda one: one.rate), ratio(lambda one: one.answering)
-    costs = f"{answering}, of all {ratio(lambda one: one.altogether)}"
+    costs = f"{answering}, with what sends {ratio(lambda one: one.altogether)}"
     return Result(on, off, f"{rate}; processor time of workers {costs}")
 
 

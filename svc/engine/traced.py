@@ -52,7 +52,7 @@ class TracedEngine(Engine):
 
         def decide(span: Span) -> Decision:
             decision = make(keep=partial(_committed, span, keep or self._journal.add), job=job)
-            span.tell({"svc.decision.id": decision.id})
+            span.tell({"svc.decision.id": decision.id, **_decided(decision)})
             deadline.later = span.aside()
             return decision
 
@@ -70,7 +70,13 @@ def challenge(
     trace, make = deadline.trace, partial(decide, request, deadline, caller)
     if trace is None:
         return make()
-    return _told(trace, deadline, request, "challenge", Kind.INTERNAL, lambda _span: make())
+
+    def told(span: Span) -> Decision:
+        decision = make()
+        span.tell(_decided(decision))
+        return decision
+
+    return _told(trace, deadline, request, "challenge", Kind.INTERNAL, told)
 
 
 def _told(
@@ -85,11 +91,9 @@ def _told(
     with trace.part(name, kind, {"svc.questions": len(request.questions)}) as span:
         deadline.trace = span
         try:
-            decision = decide(span)
+            return decide(span)
         finally:
             deadline.trace = trace
-        span.tell(_decided(decision))
-    return decision
 
 
 class TracedClient:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from svc.logs import Sparingly
 from svc.telemetry.sampling import Sampling
@@ -18,6 +19,13 @@ from svc.telemetry.spans import OwnTraces, Record
 
 # Whether a block of spans was taken; where it was not, it is offered again.
 Send = Callable[[Sequence[Record]], bool]
+
+
+class Recorded(Protocol):
+    """A span that has ended."""
+
+    def record(self) -> Record: ...
+
 
 # How many spans may wait: those of two seconds of a busy worker, in about 4 MiB.
 WAITING = 4_096
@@ -58,16 +66,16 @@ class Handing:
     def __init__(self, send: Send, waiting: int = WAITING) -> None:
         """Begin; up to `waiting` spans wait until `send` takes them."""
         self._send, self._most = send, waiting
-        self._waiting: deque[Record] = deque()
+        self._waiting: deque[Recorded] = deque()
         self._lost, self._counting, self._lines = 0, threading.Lock(), Sparingly(1)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
         self._thread.start()
 
-    def take(self, record: Record) -> None:
+    def take(self, span: Recorded) -> None:
         """Have a span handed over; it never waits, and is dropped where too many do."""
         if len(self._waiting) < self._most:
-            self._waiting.append(record)
+            self._waiting.append(span)
         else:
             self._lose(1)
 
@@ -91,7 +99,7 @@ class Handing:
         waiting = self._waiting
         while waiting:
             # This thread alone takes away from the queue.
-            block = [waiting[n] for n in range(min(BLOCK, len(waiting)))]
+            block = [waiting[n].record() for n in range(min(BLOCK, len(waiting)))]
             if not self._taken(block):
                 return False
             for _ in block:

@@ -1,7 +1,8 @@
 """Spans as the process that answers makes them: little more than what is told of them.
 
 What OpenTelemetry makes of a span costs far more than the span itself. So a span that has ended is
-a tuple here, which is handed over, and becomes one of OpenTelemetry's elsewhere; see `Ended`.
+a tuple here, which is handed over, and becomes one of OpenTelemetry's elsewhere; see `Ended`. That
+tuple is not made by whom the span is about, but later by a thread that makes many at a time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ _HEADER_CHARS = 512
 
 # What is handed over: the fields of `Ended` as a plain tuple of what `marshal` takes.
 Record: TypeAlias = tuple[Any, ...]
-Take: TypeAlias = Callable[[Record], None]
 
 
 class Ended(NamedTuple):
@@ -51,12 +51,15 @@ class Ended(NamedTuple):
 
 
 class OwnTraces:
-    """See `svc.tracing.Traces`, but for its end; `take` gets the `Record` of each ended span."""
+    """See `svc.tracing.Traces`, but for its end; `take` gets each span that has ended."""
 
     __slots__ = ("_linked", "_sampling", "_take")
 
     def __init__(
-        self, take: Take, sampling: Sampling, linked: tuple[int, int, int] | None = None
+        self,
+        take: Callable[[OwnSpan], None],
+        sampling: Sampling,
+        linked: tuple[int, int, int] | None = None,
     ) -> None:
         """All that begins here refers to the span whose trace, id and flags are `linked`."""
         self._take, self._sampling, self._linked = take, sampling, linked
@@ -110,12 +113,15 @@ class CallersTrace:
 class OwnSpan:
     """See `svc.tracing.Span`; its times are what the clock says when it is made and exited."""
 
-    __slots__ = ("_attributes", "_began", "_id", "_kind", "_name", "_place", "_take", "_traces")
+    __slots__ = (
+        *("_attributes", "_began", "_ended", "_failed", "_id", "_kind", "_name", "_place"),
+        *("_take", "_traces"),
+    )
 
     def __init__(
         self,
         traces: OwnTraces,
-        take: Take,
+        take: Callable[[OwnSpan], None],
         place: tuple[int, int, bool, int, tuple[int, int, int] | None],
         name: str,
         kind: Kind,
@@ -124,8 +130,8 @@ class OwnSpan:
         """`place` are the fields of `Ended` from `trace` to `linked`, without `id`."""
         self._traces, self._take, self._place = traces, take, place
         self._name, self._kind, self._attributes = name, kind, dict(attributes)
-        self._id = getrandbits(64) or 1
-        self._began = time_ns()
+        self._id, self._failed = getrandbits(64) or 1, False
+        self._began = self._ended = time_ns()
 
     def __enter__(self) -> OwnSpan:
         return self
@@ -141,12 +147,16 @@ class OwnSpan:
             self._attributes["error.type"] = (
                 error.type if isinstance(error, ApiError) else kind.__name__
             )
-        trace_id, *place = self._place
-        self._take(
-            (
-                *(self._name, self._kind.name, trace_id, self._id, *place),
-                *(self._began, time_ns(), kind is not None, self._attributes),
-            )
+            self._failed = True
+        self._ended = time_ns()
+        self._take(self)
+
+    def record(self) -> Record:
+        """What is handed over of it once it has ended."""
+        trace, *place = self._place
+        return (
+            *(self._name, self._kind.name, trace, self._id, *place),
+            *(self._began, self._ended, self._failed, self._attributes),
         )
 
     @property

@@ -30,8 +30,15 @@ class Taking:
         return self.room
 
 
-def records(count: int) -> list[Record]:
-    return [(number,) for number in range(count)]
+class Numbered(tuple[int]):
+    """A span of which nothing is known but its number."""
+
+    def record(self) -> Record:
+        return tuple(self)
+
+
+def records(count: int) -> list[Numbered]:
+    return [Numbered((number,)) for number in range(count)]
 
 
 def test_all_spans_are_handed_over_in_their_order() -> None:
@@ -78,7 +85,7 @@ def test_a_thread_that_makes_spans_never_waits_for_one_that_hands_them_over() ->
         return going_on.wait(WAIT_S)
 
     handing = Handing(hang, waiting=10)
-    handing.take((0,))
+    handing.take(Numbered((0,)))
     assert hanging.wait(WAIT_S)
     began = time.monotonic()
     for record in records(1_000):
@@ -112,7 +119,7 @@ def test_the_end_waits_a_short_time_where_nobody_takes_what_is_left(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     handing = Handing(Taking(room=False))
-    handing.take((0,))
+    handing.take(Numbered((0,)))
     began = time.monotonic()
     handing.close()
     assert time.monotonic() - began < 5

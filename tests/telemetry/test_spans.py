@@ -13,7 +13,7 @@ from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from svc.telemetry.sampling import Sampling
-from svc.telemetry.spans import Ended, OwnTraces, Record
+from svc.telemetry.spans import Ended, OwnSpan, OwnTraces
 from svc.tracing import Kind
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -23,11 +23,11 @@ PROPAGATOR = TraceContextTextMapPropagator()
 
 def begun(header: str) -> Ended:
     """The span of a request with that header."""
-    ended: list[Record] = []
+    ended: list[OwnSpan] = []
     traces = OwnTraces(ended.append, Sampling(1 << 64, follows=False))
     with traces.of(header).part("x", Kind.SERVER, {}):
         pass
-    return Ended(*ended[0])
+    return Ended(*ended[0].record())
 
 
 HEADERS = st.one_of(
@@ -68,17 +68,17 @@ def test_what_a_header_says_of_its_trace_is_passed_on(flags: str, sent: str) -> 
 
 
 def test_ids_are_never_used_again() -> None:
-    ended: list[Record] = []
+    ended: list[OwnSpan] = []
     traces = OwnTraces(ended.append, ALL)
     for _ in range(1_000):
         with traces.part("x", Kind.SERVER, {}) as span, span.part("y", Kind.CLIENT, {}):
             pass
-    assert len({Ended(*one).id for one in ended}) == 2_000
-    assert len({Ended(*one).trace for one in ended}) == 1_000
+    assert len({Ended(*one.record()).id for one in ended}) == 2_000
+    assert len({Ended(*one.record()).trace for one in ended}) == 1_000
 
 
 def test_a_record_goes_through_the_line_as_it_is() -> None:
-    ended: list[Record] = []
+    ended: list[OwnSpan] = []
     facts = {"a": "text", "b": 1, "c": 0.5, "d": True}
     with (
         OwnTraces(ended.append, ALL).part("x", Kind.SERVER, facts) as span,
@@ -86,9 +86,10 @@ def test_a_record_goes_through_the_line_as_it_is() -> None:
         span.part("y", Kind.CLIENT, {}),
     ):
         raise ValueError("the secret plan")
-    assert marshal.loads(marshal.dumps(ended)) == ended
-    assert "secret" not in str(ended)
-    part, whole = (Ended(*one) for one in ended)
+    records = [span.record() for span in ended]
+    assert marshal.loads(marshal.dumps(records)) == records
+    assert "secret" not in str(records)
+    part, whole = (Ended(*one) for one in records)
     assert (part.failed, part.attributes) == (True, {"error.type": "ValueError"})
     assert (whole.failed, whole.attributes) == (False, facts)
 
@@ -101,7 +102,7 @@ def test_what_a_span_is_told_does_not_change_what_it_was_made_with() -> None:
 
 
 def test_what_is_not_sampled_is_left_out_but_for_its_ids() -> None:
-    ended: list[Record] = []
+    ended: list[OwnSpan] = []
     with OwnTraces(ended.append, NONE).part("x", Kind.SERVER, {}) as span:
         parts = (span.part("y", Kind.CLIENT, {}), span.aside().part("z", Kind.INTERNAL, {}))
         for part in parts:
