@@ -167,13 +167,14 @@ def _keep(works: Mapping[str, Work], bell: Bell, delay_s: float, master: int) ->
         log.error("the process that keeps jobs running had ended; this is another one")
     begin_at = time.monotonic() + delay_s
     kept = {name: _Kept(name, run, begin_at) for name, run in works.items()}
+    rung = False
     while not (stopping.is_set() and not any(one.runs for one in kept.values())):
-        rung = bell.wait(LOOK_EVERY_S)
         if os.getppid() != master:
             # Where the system does not end this process with its master.
             stopping.set()
         for name, one in kept.items():
             one.look(rung and name == NAME, stopping.is_set())
+        rung = bell.wait(LOOK_EVERY_S)
 
 
 class _Kept:

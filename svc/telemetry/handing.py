@@ -30,11 +30,12 @@ class Recorded(Protocol):
 # How many spans may wait: those of two seconds of a busy worker, in about 4 MiB.
 WAITING = 4_096
 
-# The spans of a block: some 20 KiB, of which a socket's buffer holds several.
-BLOCK = 64
+# The spans of a block: some 50 KiB, of which the line holds several, or 200 KiB where all names in
+# them are as long as they may be, of which it holds one.
+BLOCK = 256
 
 # The pause between two looks at what has come. To be woken by each span would cost more.
-PAUSE_S = 0.1
+PAUSE_S = 0.2
 
 # How long a process that ends tries to have its last spans taken, which is a part of the time that
 # its master gives it, and the pause between two of these tries.
