@@ -73,8 +73,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
             self._in_head, self._looked_through = True, 0
         if self._is_judgeable():
             return True
-        if self.sock.gettimeout() != 0:
-            self.sock.setblocking(False)
+        self.sock.setblocking(False)
         try:
             data = self.sock.recv(HEAD_BYTES)
         except BlockingIOError:

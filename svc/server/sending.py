@@ -53,18 +53,66 @@ class ResponseSocket(socket.socket):
 
     Every call to the system gives the interpreter's lock to another thread, to be waited for. Head
     and body sent one after the other, each after a look whether the system would take them, are
-    four such calls where one does.
+    four such calls where one does. To the system the socket never blocks: a time limit is noted
+    here, and told to it only where something has to be waited for.
     """
 
     def __init__(self, sock: socket.socket, waiting: Waiting | None = None) -> None:
         """`waiting` counts what callers do not take in at once; None for a count of its own."""
         kind = (sock.family, sock.type, sock.proto)
-        timeout_s = sock.gettimeout()
+        self._timeout_s = sock.gettimeout()
         super().__init__(*kind, fileno=sock.detach())
-        self.settimeout(timeout_s)
+        super().setblocking(False)
+        # It stays the same as long as the socket is connected.
+        self._name = super().getsockname()
         self._gathered: bytearray | None = None
         self._limit_s = 0.0
         self._waiting = waiting or Waiting()
+
+    def gettimeout(self) -> float | None:
+        """The time limit of each operation in seconds: 0 to wait for nothing, None for none."""
+        return self._timeout_s
+
+    def settimeout(self, value: float | None) -> None:
+        """Set the time limit of each operation."""
+        self._timeout_s = value
+
+    def setblocking(self, flag: bool) -> None:
+        """Wait without a limit, or for nothing."""
+        self._timeout_s = None if flag else 0.0
+
+    def getsockname(self) -> Any:
+        """The address of this end."""
+        return self._name
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """What has come, at most `size` bytes."""
+        try:
+            return super().recv(size, flags)
+        except BlockingIOError:
+            if self._timeout_s == 0:
+                raise
+        with self._as_told():
+            return super().recv(size, flags)
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """How many bytes of `data` the system took."""
+        try:
+            return super().send(data, flags)
+        except BlockingIOError:
+            if self._timeout_s == 0:
+                raise
+        with self._as_told():
+            return super().send(data, flags)
+
+    @contextlib.contextmanager
+    def _as_told(self) -> Iterator[None]:
+        """Inside the block the system knows the time limit."""
+        super().settimeout(self._timeout_s)
+        try:
+            yield
+        finally:
+            super().setblocking(False)
 
     @contextlib.contextmanager
     def gathering(self, limit_s: float) -> Iterator[None]:
@@ -82,7 +130,8 @@ class ResponseSocket(socket.socket):
     def sendall(self, data: Any, flags: int = 0) -> None:
         """All of `data`: within the time limit, or with the rest of what is gathered."""
         if self._gathered is None:
-            super().sendall(data, flags)
+            with self._as_told():
+                super().sendall(data, flags)
             return
         if len(data) > GATHERED_BYTES:
             # It is large, and not copied.
@@ -102,8 +151,7 @@ class ResponseSocket(socket.socket):
     def _send(self, data: bytes | bytearray) -> None:
         """Send what the system takes at once; the rest, if any, within the time limit."""
         sent = 0
-        if self.gettimeout() != 0:
-            self.setblocking(False)
+        self.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             sent = self.send(data)
         if sent < len(data):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -39,6 +40,43 @@ def test_head_and_body_leave_in_one_call() -> None:
             sending.sendall(b"body")
         assert theirs.recv(100) == b"head body"
         assert Counting.calls == 1
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, 5.0, None])
+def test_a_time_limit_is_not_told_to_the_system_before_something_waits(
+    ends: Ends, timeout_s: float | None
+) -> None:
+    sending, theirs = ends
+    theirs.sendall(b"here already")
+    sending.settimeout(timeout_s)
+    assert not os.get_blocking(sending.fileno())
+    assert sending.gettimeout() == timeout_s
+    assert sending.recv(100) == b"here already"
+    sending.sendall(b"answer")
+    assert theirs.recv(100) == b"answer"
+    assert not os.get_blocking(sending.fileno())
+
+
+def test_nothing_is_waited_for_without_time_and_not_beyond_a_limit(ends: Ends) -> None:
+    sending, _ = ends
+    sending.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        sending.recv(1)
+    sending.settimeout(0.01)
+    with pytest.raises(TimeoutError):
+        sending.recv(1)
+    with pytest.raises(TimeoutError):
+        sending.sendall(bytes(10_000_000))
+
+
+@pytest.mark.parametrize("timeout_s", [5.0, None])
+def test_what_comes_within_the_limit_is_waited_for(ends: Ends, timeout_s: float | None) -> None:
+    sending, theirs = ends
+    sending.settimeout(timeout_s)
+    sender = threading.Timer(0.05, theirs.sendall, [b"late"])
+    sender.start()
+    assert sending.recv(100) == b"late"
+    sender.join()
 
 
 def test_nothing_leaves_of_a_response_that_failed(ends: Ends) -> None:
