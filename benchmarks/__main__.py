@@ -32,6 +32,7 @@ from benchmarks import (
     s15_labels,
     s16_dialects,
     s17_client,
+    s18_beside_litellm,
     traces,
     wrong_keys,
 )
@@ -57,6 +58,7 @@ BENCHMARKS = {
         s15_labels.BENCHMARK,
         s16_dialects.BENCHMARK,
         s17_client.BENCHMARK,
+        s18_beside_litellm.BENCHMARK,
         maps.RATE,
         engines.BENCHMARK,
         plans.STAGED,

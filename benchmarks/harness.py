@@ -93,12 +93,16 @@ def find(program: str) -> str | None:
 
 @contextmanager
 def running(
-    command: Sequence[str], environment: Mapping[str, str] | None = None, *, url: str = ""
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    *,
+    url: str = "",
+    start_s: float = START_S,
 ) -> Iterator[Process]:
     """A server process, from its first answer to the end of the block.
 
-    It listens on `url`, or says itself where. Raises `BenchmarkError` with its last words when it
-    does not get that far.
+    It listens on `url`, or says itself where; either may take `start_s` seconds. Raises
+    `BenchmarkError` with its last words when it does not get that far.
     """
     with tempfile.NamedTemporaryFile(suffix=".log") as log:
         child = subprocess.Popen(
@@ -111,8 +115,8 @@ def running(
         )
         try:
             path = Path(log.name)
-            url = url or _announced(child, path)
-            _wait_for_answer(child, url, path)
+            url = url or _announced(child, path, start_s)
+            _wait_for_answer(child, url, path, start_s)
             yield Process(child.pid, url, path)
         finally:
             _end(child)
@@ -157,8 +161,8 @@ def family(pid: int) -> list[int]:
     return [pid, *(member for child in children for member in family(child))]
 
 
-def _announced(child: subprocess.Popen[bytes], log: Path) -> str:
-    deadline = time.monotonic() + START_S
+def _announced(child: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
+    deadline = time.monotonic() + start_s
     while time.monotonic() < deadline and child.poll() is None:
         if found := _LISTENING.search(log.read_text(errors="replace")):
             return found[1]
@@ -166,8 +170,8 @@ def _announced(child: subprocess.Popen[bytes], log: Path) -> str:
     raise _failed(child, log, "did not say where it listens")
 
 
-def _wait_for_answer(child: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    deadline = time.monotonic() + START_S
+def _wait_for_answer(child: subprocess.Popen[bytes], url: str, log: Path, start_s: float) -> None:
+    deadline = time.monotonic() + start_s
     while time.monotonic() < deadline and child.poll() is None:
         if _answers(url):
             return

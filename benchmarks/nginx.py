@@ -42,7 +42,7 @@ def provider(completion: str) -> Iterator[str]:
     """
     require("nginx")
     with temporary_directory() as name:
-        folder, port = Path(name), _free_port()
+        folder, port = Path(name), free_port()
         config = folder / "nginx.conf"
         quoted = completion.replace("\\", "\\\\").replace("'", "\\'")  # as nginx quotes a string
         config.write_text(_CONFIG.format(folder=folder, port=port, completion=quoted))
@@ -51,8 +51,8 @@ def provider(completion: str) -> Iterator[str]:
             yield f"{server.url}/v1"
 
 
-def _free_port() -> int:
-    """A port that was free a moment ago; nginx cannot pick one itself."""
+def free_port() -> int:
+    """A port that was free a moment ago, for servers that cannot pick one themselves."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
