@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from functools import partial
@@ -14,6 +15,10 @@ from svc.errors import SettingsError
 from svc.server import gunicorn_settings, keeper, startup, traces
 from svc.server.gunicorn_settings import *  # noqa: F403
 from svc.settings import load
+
+# What is wrong with the settings is said in `on_starting`, and in one line.
+with contextlib.suppress(SettingsError):
+    workers = load(os.environ).workers
 
 
 def on_starting(server: Arbiter) -> None:  # type: ignore[no-redef]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-from svc import limits
+from svc import limits, processors
 from svc.errors import SettingsError
 from svc.pins import LATEST, NEWEST, PINS
 
@@ -25,6 +25,11 @@ BODY_MBS = (1, 1_024)
 WORKERS = (1, 64)
 DAILY_LIMITS = (1, 1_000_000_000)
 PRICES = (0.0, 1_000_000.0)
+
+# The value that stands for a worker for each processor, and the most workers that it starts: all
+# write to one file, and what a further one adds is less each time.
+AUTO = "auto"
+AUTO_WORKERS = 8
 
 # The protocols of providers' servers.
 KINDS = ("chat", "systemone", "decisions")
@@ -125,11 +130,16 @@ class _Value:
         shown = "" if secret else f" is {self.text[:100]!r}"
         raise SettingsError(f"{self.name}{shown}; allowed: {allowed}")
 
-    def integer(self, low: int, high: int) -> int:
+    def integer(self, low: int, high: int, or_else: str = "") -> int:
         number = int(self.text) if _INTEGER.fullmatch(self.text) else -1
         if not low <= number <= high:
-            self.fail(f"a whole number from {low} to {high}")
+            self.fail(f"a whole number from {low} to {high}{or_else}")
         return number
+
+    def workers(self) -> int:
+        if self.text.lower() == AUTO:
+            return min(processors.usable(), AUTO_WORKERS)
+        return self.integer(*WORKERS, or_else=f", or {AUTO} for one a processor")
 
     def seconds(self, low: float, high: float) -> float:
         number = _decimal(self.text)
@@ -241,7 +251,7 @@ def load(environ: Mapping[str, str], **flags: str | int | bool | None) -> Settin
     if value := source.get("SVC_MAX_BODY_MB", "max_body_mb"):
         given["max_body_mb"] = value.integer(*BODY_MBS)
     if value := source.get("SVC_WORKERS", "workers"):
-        given["workers"] = value.integer(*WORKERS)
+        given["workers"] = value.workers()
     given.update(_variables(source))
     given["traced"] = _traced(environ)
     given["providers"] = _overrides(environ)

@@ -27,6 +27,7 @@ LEVELS = (
         "names",
         "phrases",
         "pins",
+        "processors",
         "ratelimit",
         "records",
         "settings",

@@ -2,8 +2,9 @@ import dataclasses
 
 import pytest
 
+from svc import processors
 from svc.errors import SettingsError
-from svc.settings import ProviderOverride, Settings, load
+from svc.settings import AUTO_WORKERS, ProviderOverride, Settings, load
 
 
 def test_nothing_set_gives_the_contracts_defaults():
@@ -58,6 +59,19 @@ def test_every_variable_is_read():
         log_level="warning",
         master_key="m",
     )
+
+
+@pytest.mark.parametrize("text", ["auto", "AUTO"])
+def test_auto_is_a_worker_for_each_processor_but_not_too_many(text):
+    expected = min(processors.usable(), AUTO_WORKERS)
+    assert load({"SVC_WORKERS": text}).workers == expected
+    assert load({"SVC_WORKERS": "7"}, workers=text).workers == expected
+
+
+def test_other_words_for_a_number_of_workers_are_refused_with_what_is_allowed():
+    with pytest.raises(SettingsError) as error:
+        load({"SVC_WORKERS": "automatic"})
+    assert "a whole number from 1 to 64, or auto" in error.value.message
 
 
 def test_a_provider_is_described_by_its_eight_variables():

@@ -62,7 +62,8 @@ Examples:
 @click.option(
     "--workers",
     metavar="N",
-    help="Processes that answer requests; they share limits and database.  [default: 1]",
+    help="Processes that answer requests; they share limits and database. "
+    "`auto`: one a processor, 8 at most.  [default: 1]",
 )
 @click.option(
     "--demo",

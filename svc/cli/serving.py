@@ -20,6 +20,8 @@ def facts(settings: Settings, address: str, keyed: bool) -> Iterator[str]:
     """What somebody who starts the server wants to know."""
     yield f"dashboard: {address}/dashboard"
     yield f"model: {_model(settings)}"
+    if settings.workers > 1:
+        yield f"workers: {settings.workers}"
     if keyed:
         yield "keys: on, every request needs one"
     elif settings.no_auth:

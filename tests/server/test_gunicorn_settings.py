@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from gunicorn.config import Config
 
 from svc import limits
@@ -22,6 +23,14 @@ def test_both_ways_of_serving_have_the_same_settings() -> None:
         del settings["on_starting"]
     assert ours == theirs
     assert ours["threads"] == limits.REQUEST_THREADS >= 200
+
+
+@pytest.mark.parametrize(("text", "workers"), [("3", 3), ("", 1), ("none", 1)])
+def test_gunicorn_starts_the_workers_that_the_variable_says(
+    monkeypatch: pytest.MonkeyPatch, text: str, workers: int
+) -> None:
+    monkeypatch.setenv("SVC_WORKERS", text)
+    assert runpy.run_path(str(ROOT / "gunicorn.conf.py"))["workers"] == workers
 
 
 def test_the_collector_passes_over_what_workers_share_with_their_master() -> None:
