@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarks import decisions, nginx, servers, wrk
+from benchmarks import decisions, nginx, servers
 from benchmarks.harness import (
     Benchmark,
     NotRun,
@@ -20,7 +21,7 @@ from benchmarks.harness import (
     running,
     temporary_directory,
 )
-from benchmarks.throughput import WARM_UP_S
+from benchmarks.throughput import WARM_UP_S, Burst, burst
 
 VERSION = "0.1.3"
 CONNECTIONS = 16
@@ -39,8 +40,8 @@ def _measure(options: Options) -> Result:
     theirs = json.dumps({"state": decisions.STATE, "questions": [_QUESTION]})
     ours = decisions.body(debias=False, questions=1)
 
-    def rate(server: Process, path: str, body: str, seconds: float) -> float:
-        return wrk.load(f"{server.url}{path}", body, connections=CONNECTIONS, seconds=seconds).rate
+    def loaded(server: Process, path: str, body: str, seconds: float) -> Burst:
+        return burst(server, body, seconds, path, CONNECTIONS)
 
     with (
         temporary_directory() as folder,
@@ -52,13 +53,20 @@ def _measure(options: Options) -> Result:
     ):
         calls = ((other, "/evaluate", theirs), (service, "/v1/decide", ours))
         for call in calls:
-            rate(*call, WARM_UP_S)
-        pairs = [
-            tuple(rate(*call, options.seconds) for call in calls) for _ in range(options.rounds)
-        ]
-    others, services = zip(*pairs, strict=True)
-    ratio = median(own / other for other, own in pairs)
-    return Result(f"{median(services):,.0f}/s", f"{median(others):,.0f}/s", f"{ratio:.2f}")
+            loaded(*call, WARM_UP_S)
+        pairs = [[loaded(*call, options.seconds) for call in calls] for _ in range(options.rounds)]
+    return _result(pairs)
+
+
+def _result(pairs: Sequence[Sequence[Burst]]) -> Result:
+    ratio = median(own.rate / other.rate for other, own in pairs)
+    cost = median(own.cost / other.cost for other, own in pairs)
+    others, services = ([one.rate for one in side] for side in zip(*pairs, strict=True))
+    return Result(
+        f"{median(services):,.0f}/s",
+        f"{median(others):,.0f}/s",
+        f"{ratio:.2f}; processor time {cost:.2f}",
+    )
 
 
 BENCHMARK = Benchmark(

@@ -20,10 +20,16 @@ class Burst:
     cost: float  # processor seconds of a decision
 
 
-def burst(server: Process, body: str, seconds: float, route: str = "/v1/decide") -> Burst:
+def burst(
+    server: Process,
+    body: str,
+    seconds: float,
+    route: str = "/v1/decide",
+    connections: int = CONNECTIONS,
+) -> Burst:
     """Load a server for `seconds`."""
     before = processor_s(server.pid)
-    load = wrk.load(f"{server.url}{route}", body, connections=CONNECTIONS, seconds=seconds)
+    load = wrk.load(f"{server.url}{route}", body, connections=connections, seconds=seconds)
     return Burst(load.rate, (processor_s(server.pid) - before) / load.requests)
 
 
