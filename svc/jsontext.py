@@ -45,6 +45,9 @@ class Literal:
     def __float__(self) -> float:
         return float(self.text)
 
+    def __str__(self) -> str:
+        return self.text
+
     def __eq__(self, other: object) -> bool:
         """Compare the texts; that 1e400 equals 10e399 is not found out."""
         return isinstance(other, Literal) and self.text == other.text

@@ -74,9 +74,11 @@ def read_texts(paths: Sequence[str], naming: str | None, reading: str | None) ->
 
 def _by_line(table: Table, mapped: list[Table], reading: str | None) -> Iterator[tuple[str, str]]:
     for answer in (one for answers in mapped for one in answers.records):
-        at = answer["line"] - 1 if isinstance(answer, dict) and "id" in answer else -1
-        if 0 <= at < len(table.records) and table.records[at] is not None:
-            yield answer["id"], _text(table.records[at], reading)
+        at, name = (answer.get("line"), answer.get("id")) if isinstance(answer, dict) else (0, "")
+        if not (isinstance(at, int) and isinstance(name, str)):
+            continue
+        if 1 <= at <= len(table.records) and table.records[at - 1] is not None:
+            yield name, _text(table.records[at - 1], reading)
 
 
 def _by_name(table: Table, naming: str | None, reading: str | None) -> Iterator[tuple[str, str]]:
@@ -89,7 +91,10 @@ def _by_name(table: Table, naming: str | None, reading: str | None) -> Iterator[
 def _text(record: Any, reading: str | None) -> str:
     if reading is not None and isinstance(record, dict):
         record = record.get(reading, "")
-    return record if isinstance(record, str) else json.dumps(record, indent=2, ensure_ascii=False)
+    if isinstance(record, str):
+        return record
+    # What is no value of JSON is a number that no float holds.
+    return json.dumps(record, indent=2, ensure_ascii=False, default=str)
 
 
 def _column(

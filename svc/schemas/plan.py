@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc.engine.plans import CHAIN, KINDS, Plan, PlanKind, named_kinds
+from svc.phrases import listed
 from svc.questions import Described, amount
 from svc.shapes import WORDS, Json, Named, array, described, record
 
@@ -58,7 +59,7 @@ class PlanField(Described[Plan]):
 def _plan(kind: PlanKind, value: Mapping[str, Any]) -> Plan:
     unknown = value.keys() - {kind.name} - kind.options.keys()
     if unknown:
-        raise ValidationError(f"a {kind.name} has no field {', '.join(sorted(unknown))}")
+        raise ValidationError(f"a {kind.name} has no field {listed(sorted(unknown))}")
     try:
         models = _models(value[kind.name], kind)
     except ValidationError as error:

@@ -364,25 +364,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._drop(conn)
 
     def _on_lingering_readable(self, conn: Any, client: socket.socket) -> None:
-        with contextlib.suppress(BlockingIOError):
-            try:
-                data = client.recv(65_536)
-            except ConnectionError:
-                data = b""
-            if not data:
-                self._lingering.remove(conn)
-                self._drop(conn)
+        if _thrown_away(client) == 0:
+            self._lingering.remove(conn)
+            self._drop(conn)
 
     def _on_unwanted(self, conn: Any, client: socket.socket) -> None:
-        with contextlib.suppress(BlockingIOError):
-            try:
-                size = len(client.recv(65_536))
-            except ConnectionError:
-                size = 0
-            conn.unwanted -= size
-            if not size or conn.unwanted <= 0:
-                self._sending_on.remove(conn)
-                self._drop(conn)
+        size = _thrown_away(client)
+        conn.unwanted -= size or 0
+        if size == 0 or conn.unwanted <= 0:
+            self._sending_on.remove(conn)
+            self._drop(conn)
 
     def _make_room(self) -> bool:
         """Close who has waited longest with nothing to answer; False when nobody has."""
@@ -406,6 +397,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         slow = [reader for reader in waited if waited[reader] > allowed_s]
         for reader in sorted(slow, key=waited.__getitem__, reverse=True)[:wanted]:
             reader.cut()
+
+
+def _thrown_away(client: socket.socket) -> int | None:
+    """How many bytes of a connection were taken in: 0 at its end, None where none have come."""
+    try:
+        return len(client.recv(65_536))
+    except BlockingIOError:
+        return None
+    except OSError:
+        # It was reset, or the system has given it up.
+        return 0
 
 
 def _is_in_line(future: Future[object]) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import pytest
 
+from svc.cli.label_texts import read_texts
 from tests.cli.processes import SVC, svc
 from tests.e2e.serving import ROOT, WAIT_S, Server, environment
 from tests.labelling import MARK, TEAM, Desk, seeded, spreadsheet, tickets
@@ -241,6 +242,18 @@ def test_what_svc_map_wrote_is_joined_by_line(desk: Desk, tmp_path: Path) -> Non
     assert ended.stdout.endswith("\n4 labels saved.\n")
     assert all(text.splitlines()[0] in ended.stdout for text in texts)
     assert "body" not in ended.stdout
+
+
+def test_lines_of_another_form_and_numbers_that_no_float_holds_are_no_trouble(
+    tmp_path: Path,
+) -> None:
+    states, answers = tmp_path / "states.jsonl", tmp_path / "answers.jsonl"
+    states.write_text('{"body":1e999}\n"two"\n"three"\n')
+    lines = ['{"id":"d1","line":1}', '{"id":"d2","line":"x"}', '{"id":[1],"line":2}']
+    answers.write_text("\n".join([*lines, '{"id":"d3","line":1e999}', '{"id":"d4","line":1.5}']))
+    texts = read_texts([str(states), str(answers)], None, None)
+    assert texts.of({"id": "d1", "ref": None}) == '"1e999"'
+    assert all(texts.of({"id": name, "ref": None}) is None for name in ("d2", "d3", "d4"))
 
 
 def test_no_text_of_the_file_reaches_the_server(desk: Desk, file: Path) -> None:

@@ -22,6 +22,12 @@ def refusal(value: Any) -> str:
     return error.value.message
 
 
+def test_unknown_fields_of_a_plan_are_named_in_few_words() -> None:
+    plan = {"council": ["@a/b", "@a/c"], "x" * 100_000: 1, "\x1b[2J": 1}
+    message = refusal(body(model=plan))
+    assert "a council has no field" in message and len(message) < 1_000 and "\x1b" not in message
+
+
 def test_a_request_keeps_the_order_of_its_questions() -> None:
     questions = dict.fromkeys(["z", "a", "m"], NOUL)
     assert list(load_decision(body(questions=questions)).questions) == ["z", "a", "m"]

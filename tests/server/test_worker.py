@@ -180,3 +180,34 @@ def test_every_other_error_of_accept_is_raised(worker: Worker) -> None:
     with pytest.raises(OSError, match="no file"):
         worker.accept(listener)
     listener.close()
+
+
+class GivenUp:
+    """A connection whose other end the system no longer reaches."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def recv(self, size: int) -> bytes:
+        raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+
+@pytest.mark.parametrize("unwanted", [0, 1_000])
+def test_a_connection_that_the_system_gives_up_ends_alone(worker: Worker, unwanted: int) -> None:
+    ours, peer = socket.socketpair()
+    closed: list[bool] = []
+    conn = SimpleNamespace(
+        sock=GivenUp(ours), unwanted=unwanted, close=lambda: closed.append(True), timeout=0.0
+    )
+    worker.nr_conns, worker.sockets = 1, []
+    with ours, peer:
+        done: Future[object] = Future()
+        done.set_result(False)
+        worker._requests = 1
+        worker.finish_request(conn, done)
+        peer.sendall(b"x")
+        turn(worker)
+        assert closed == [True] and worker.nr_conns == 0
