@@ -30,6 +30,9 @@ THREADS = 4
 WAITING = 64
 HELD_BYTES = 32_000_000
 
+# The most bytes that a letter of JSON takes once it is parsed, about: `{},` is an object of 64.
+PARSED = 24
+
 # How long, in seconds, a thread waits for something to do before it looks whether it is to end.
 LOOK_S = 0.2
 
@@ -53,14 +56,16 @@ class Roster(Protocol):
 
 
 class Task(NamedTuple):
-    """A decision with an id, its request, and who is to be asked the same.
+    """The request of a decision, and who is to be asked the same.
 
-    `trace` is where spans of that go, None where nobody traces.
+    `size` is about how many bytes of memory it holds. `trace` is where spans of it go, None where
+    nobody traces.
     """
 
     challenger: Challenger
     request: DecisionRequest
-    decision: Decision
+    decision_id: str
+    size: int
     trace: Trace | None
 
 
@@ -100,7 +105,8 @@ class Challenges:
         try:
             for challenger in self._roster.running(decision.project):
                 if _asks(decision, challenger) and self._draw() < challenger.share:
-                    self._put(Task(challenger, request, decision, trace))
+                    size = _size(request, decision)
+                    self._put(Task(challenger, request, decision.id, size, trace))
         except SvcError as error:
             log.error("no challenger was asked: %s", error.message)
 
@@ -132,21 +138,21 @@ class Challenges:
 
     def _has_room(self, task: Task) -> bool:
         """Take a place in the line and room for its bytes, where its project has both."""
-        project = task.decision.project
-        if not self._held.take(project, task.request.size):
+        project = task.challenger.project
+        if not self._held.take(project, task.size):
             return False
         if self._waiting.take(project):
             return True
-        self._held.give_back(project, task.request.size)
+        self._held.give_back(project, task.size)
         return False
 
     def _next(self) -> Task | None:
         """The task that waits longest of those whose project may have a thread."""
         with self._lock:
             for place, task in enumerate(self._line):
-                if self._asked.take(task.decision.project):
+                if self._asked.take(task.challenger.project):
                     del self._line[place]
-                    self._waiting.give_back(task.decision.project)
+                    self._waiting.give_back(task.challenger.project)
                     return task
             self._lock.wait(LOOK_S)
         return None
@@ -163,8 +169,8 @@ class Challenges:
                 if not self._closed:
                     log.error("a challenger could not be asked, which is a bug")
             finally:
-                self._asked.give_back(task.decision.project)
-                self._held.give_back(task.decision.project, task.request.size)
+                self._asked.give_back(task.challenger.project)
+                self._held.give_back(task.challenger.project, task.size)
                 # Until the next one comes, nothing of this one is to stay.
                 del task
 
@@ -179,7 +185,7 @@ class Challenges:
         except ApiError as error:
             if self._closed:
                 return
-            found = ChallengerAnswer(challenger.id, task.decision.id, None, None, error=error.type)
+            found = ChallengerAnswer(challenger.id, task.decision_id, None, None, error=error.type)
         self._roster.answered(found)
 
     def _decide(self, task: Task) -> Decision:
@@ -216,6 +222,14 @@ def promoted_by(roster: Roster, request: DecisionRequest) -> str | None:
     return next((models[exact] for exact in asked if exact in models), None)
 
 
+def _size(request: DecisionRequest, decision: Decision) -> int:
+    """About how many bytes of memory a request holds, with its images and all that was parsed."""
+    definitions = sum(len(asked.definition) for asked in decision.questions)
+    fields = len(request.state.text) if request.state.fields is not None else 0
+    images = sum(map(len, request.images))
+    return images + 4 * len(request.state.text) + PARSED * (fields + definitions)
+
+
 def _asks(decision: Decision, challenger: Challenger) -> bool:
     """Whether a model answered the challenged question in that exact wording."""
     answer = decision.answers.get(challenger.key)
@@ -237,7 +251,7 @@ def _answer(task: Task, decision: Decision) -> ChallengerAnswer:
         raise ModelError("the challenger gave no answer")
     return ChallengerAnswer(
         task.challenger.id,
-        task.decision.id,
+        task.decision_id,
         tuple(asked.reading["p"]),
         dict(kept.answers[key].fields),
         kept.cost_usd,

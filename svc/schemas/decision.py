@@ -74,11 +74,6 @@ class DecisionRequest:
     tags: Mapping[str, str] = field(default_factory=dict)
     partly: bool = False
 
-    @property
-    def size(self) -> int:
-        """At most so many bytes the state and the images have."""
-        return 4 * len(self.state.text) + sum(map(len, self.images))
-
 
 class ModeField(Described[Mode]):
     """`auto`, `logprobs` or `verbal`."""

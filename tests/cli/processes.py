@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -58,11 +59,15 @@ def inside(*arguments: str | Path, stdin: str = "", **settings: str) -> Result:
     clean: dict[str, str | None] = {name: None for name in os.environ if name.startswith("SVC_")}
     runner = CliRunner(env={**clean, **settings})
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    root = logging.getLogger()
+    logged, level = root.handlers[:], root.level
     try:
         ended = runner.invoke(main, list(map(str, arguments)), input=stdin, prog_name="svc")
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        root.handlers[:] = logged
+        root.setLevel(level)
     assert "svc itself failed" not in ended.stderr, ended.stderr
     return ended
 

@@ -12,11 +12,11 @@ import pytest
 
 from svc.deadline import Deadline
 from svc.engine.challenged_request import challenged
-from svc.engine.challenges import HELD_BYTES, Challenges, promoted_by
+from svc.engine.challenges import HELD_BYTES, PARSED, Challenges, promoted_by
 from svc.errors import DollarsSpent, InvalidRequest, ModelUnavailable
 from svc.jsontext import dumps
 from svc.records import SKIPPED, Answer, AskedQuestion, Challenger, ChallengerAnswer, Decision
-from svc.schemas import DecisionRequest, load_decision
+from svc.schemas import DecisionRequest, State, load_decision
 from svc.store import StorageError
 from svc.tracing import Trace
 from tests.engine.models import NOUL
@@ -185,21 +185,36 @@ def test_a_challenger_that_hangs_leaves_room_for_those_of_other_projects() -> No
         hanging.set()
 
 
-def test_images_that_wait_have_so_many_bytes_and_those_of_one_project_half_of_them() -> None:
+A_FIFTH = HELD_BYTES // 5
+
+
+@pytest.mark.parametrize(
+    ("request_", "definition"),
+    [
+        (replace(REQUEST, images=("x" * A_FIFTH,)), "{}"),
+        (replace(REQUEST, state=State("x" * (A_FIFTH // (PARSED + 4)), {"x": []})), "{}"),
+        (REQUEST, "x" * (A_FIFTH // PARSED)),
+    ],
+    ids=["images", "fields", "questions"],
+)
+def test_what_waits_has_so_many_bytes_and_that_of_one_project_half_of_them(
+    request_: DecisionRequest, definition: str
+) -> None:
     hanging = threading.Event()
     other = replace(RIVAL, id=4, project="other")
     book, rival = Book(RIVAL, other), Rival(lambda: hanging.wait(PATIENCE_S) and None)
     challenges = Challenges(book, lambda: rival, draw=lambda: 0.0)
-    large = replace(REQUEST, images=("x" * (HELD_BYTES // 5),))
+    asked = AskedQuestion("k", DIGEST, definition, {"p": [0.3], "by": "@here/m logprobs"})
+    decision = made(questions=(asked,))
     for _ in range(10):
-        challenges.offer(large, made())
+        challenges.offer(request_, decision)
     assert book.dropped == 8
-    challenges.offer(large, made(project="other"))
+    challenges.offer(request_, replace(decision, project="other"))
     assert book.dropped == 8
     hanging.set()
 
     def goes_on() -> bool:
-        challenges.offer(large, made())
+        challenges.offer(request_, decision)
         return len(book.answers) > 3
 
     until(goes_on)
