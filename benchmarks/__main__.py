@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from benchmarks import (
     banking,
+    challenged,
     engines,
     jobs,
     learning,
@@ -68,6 +69,7 @@ BENCHMARKS = {
         jobs.RATE,
         jobs.SUBMIT,
         retention.BENCHMARK,
+        challenged.BENCHMARK,
         wrong_keys.BENCHMARK,
         traces.BENCHMARK,
         banking.BENCHMARK,

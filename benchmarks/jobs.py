@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import callers, decisions, servers
+from benchmarks import decisions, servers
 from benchmarks.harness import (
     Benchmark,
     BenchmarkError,
@@ -25,12 +25,10 @@ from benchmarks.harness import (
     running,
     temporary_directory,
 )
+from benchmarks.live import LIVE_MS, PER_SECOND, slowest_ms
 from benchmarks.slow_provider import slow_provider
 
 MOST, QUICK = 100_000, 10_000
-
-# The provider of live requests, and how many of these come a second from how many callers.
-LIVE_MS, PER_SECOND, CALLERS = 50.0, 30.0, 32
 
 # Rows of a measured job at each time of the provider, in milliseconds.
 RATES = {1.0: 4_000, 50.0: 4_000}
@@ -43,7 +41,7 @@ RUNNER, BESIDE = "svc-jobs", ("svc-jobs", "svc-sweep")
 def _measure_beside(options: Options) -> Result:
     """Requests alone and beside a job, in turn."""
     with slow_provider(LIVE_MS, questions=1) as provider, _service(provider) as service:
-        _live(service, 1.0)
+        slowest_ms(service, 1.0)
         rounds = [_round(service, options.seconds) for _ in range(options.rounds)]
     alone, beside = (median(times) for times in zip(*rounds, strict=True))
     ratio = median(beside / alone for alone, beside in rounds)
@@ -52,20 +50,14 @@ def _measure_beside(options: Options) -> Result:
 
 def _round(service: Process, seconds: float) -> tuple[float, float]:
     """The 99th percentile of requests in milliseconds, alone and beside a job."""
-    alone = _live(service, seconds)
+    alone = slowest_ms(service, seconds)
     job = _submit(service, _rows(MOST), _JSON)
     # The process that runs jobs has to be there.
     _wait(service, job, 1)
-    beside = _live(service, seconds)
+    beside = slowest_ms(service, seconds)
     _call(service, f"/v1/batch/{job}/cancel", b"", "")
     time.sleep(2 * LIVE_MS / 1000)
     return alone, beside
-
-
-def _live(service: Process, seconds: float) -> float:
-    bodies = decisions.bodies(int(PER_SECOND * seconds), debias=False, questions=1)
-    url = f"{service.url}/v1/decide"
-    return callers.send(url, bodies, callers=CALLERS, per_second=PER_SECOND).percentile_ms(99)
 
 
 def _measure_rate(options: Options) -> Result:

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 
-from benchmarks import callers, decisions, servers
+from benchmarks import decisions, servers
 from benchmarks.harness import (
     Benchmark,
     Options,
@@ -21,6 +21,7 @@ from benchmarks.harness import (
     running,
     temporary_directory,
 )
+from benchmarks.live import LIVE_MS, PER_SECOND, slowest_ms
 from benchmarks.s8_reports import record
 from benchmarks.slow_provider import slow_provider
 from svc.bootstrap import Shared
@@ -30,9 +31,6 @@ from svc.store import Database, Retentions, ids
 from svc.store.decisions import Decisions
 
 ROWS, QUICK = 1_000_000, 100_000
-
-# The provider of live requests, and how many of these come a second from how many callers.
-LIVE_MS, PER_SECOND, CALLERS = 50.0, 30.0, 32
 
 DAY_S = 86_400
 KEPT_DAYS, AGE_S = 2, 5 * DAY_S
@@ -48,7 +46,7 @@ def _measure(options: Options) -> Result:
         path = Path(folder) / "svc.db"
         _fill(path, rows)
         with slow_provider(LIVE_MS, questions=1) as provider, _service(path, provider) as service:
-            _live(service, 1.0)
+            slowest_ms(service, 1.0)
             began = _left(path, rows)
             rounds = [_round(service, path, options.seconds) for _ in range(options.rounds)]
             deleted = began - _left(path, rows)
@@ -64,9 +62,9 @@ def _measure(options: Options) -> Result:
 
 def _round(service: Process, path: Path, seconds: float) -> tuple[float, float]:
     """The 99th percentile of requests in milliseconds, alone and while decisions expire."""
-    alone = _live(service, seconds)
+    alone = slowest_ms(service, seconds)
     with _expiring(path):
-        return alone, _live(service, seconds)
+        return alone, slowest_ms(service, seconds)
 
 
 @contextmanager
@@ -88,13 +86,6 @@ def _expiring(path: Path) -> Iterator[None]:
 
 def _sweep(path: Path, stop: threading.Event) -> None:
     sweep(load({"SVC_DB": str(path)}), Shared(), stop)
-
-
-def _live(service: Process, seconds: float) -> float:
-    """The 99th percentile of requests in milliseconds."""
-    bodies = decisions.bodies(int(PER_SECOND * seconds), debias=False, questions=1)
-    url = f"{service.url}/v1/decide"
-    return callers.send(url, bodies, callers=CALLERS, per_second=PER_SECOND).percentile_ms(99)
 
 
 def _fill(path: Path, rows: int) -> None:
