@@ -123,14 +123,23 @@ def show(as_json: bool, db: str) -> None:
 @command.command("remove", epilog="Example: svc challenger remove --project shop --question urgent")
 @_which_options
 @click.option(
-    "--promoted", is_flag=True, help="Remove the one that was promoted: the usual model answers."
+    "--promoted",
+    "state",
+    flag_value=ChallengerState.PROMOTED.value,
+    help="Remove the one that was promoted: the usual model answers.",
+)
+@click.option(
+    "--retired",
+    "state",
+    flag_value=ChallengerState.RETIRED.value,
+    help="Remove one that another replaced, or whose removal was cut off.",
 )
 @database.option
-def remove(project: str, question: str, promoted: bool, db: str) -> None:
+def remove(project: str, question: str, state: str | None, db: str) -> None:
     """Ask a challenger no more, and delete what it answered."""
-    state = ChallengerState.PROMOTED if promoted else ChallengerState.RUNNING
+    wanted = ChallengerState(state or ChallengerState.RUNNING)
     with database.opened(db) as opened:
-        found = one(opened, _place(project, question), state)
+        found = one(opened, _place(project, question), wanted)
         Challengers(opened).remove(found.challenger)
     click.echo(f"{named(found.challenger)} is removed, and what it answered is deleted")
 

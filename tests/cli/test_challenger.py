@@ -176,3 +176,6 @@ def test_the_next_one_that_is_promoted_takes_its_place(compared: Path) -> None:
     svc(compared, "promote", *WHICH)
     states = {str(one["model"]): one["state"] for one in listed(compared)}
     assert states == {"@demo/rival": "retired", "@demo/third": "promoted"}
+    removed = svc(compared, "remove", *WHICH, "--retired")
+    assert removed.stdout.startswith("@demo/rival is removed")
+    assert [one["model"] for one in listed(compared)] == ["@demo/third"]
