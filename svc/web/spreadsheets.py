@@ -14,8 +14,9 @@ from svc.store.decisions import AuditEntry
 
 # A spreadsheet runs a cell that begins so, the wide signs of Asian scripts included
 # (https://owasp.org/www-community/attacks/CSV_Injection). Where its lists are divided by semicolons
-# it takes each part of such a text for a cell.
-_RUN = re.compile(r"(^|[;\t\r\n])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
+# it takes each part of such a text for a cell. A part has no separator in it, so that no white
+# space is looked through twice.
+_RUN = re.compile(r"(^|[;\t\r\n])([^\S;\t\r\n]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
