@@ -110,8 +110,10 @@ def _through_ray(python: str, service: Process, rows: int) -> Run:
 def _memory(child: subprocess.Popen[bytes]) -> Iterator[list[float]]:
     """What each actor takes, in MiB, again and again until the program has ended."""
     while child.poll() is None:
-        if sizes := [memory_mb(pid) for pid in _actors(child.pid)]:
-            yield sizes
+        # A thread or a process of an actor may end while it is looked at.
+        with contextlib.suppress(OSError):
+            if sizes := [memory_mb(pid) for pid in _actors(child.pid)]:
+                yield sizes
         time.sleep(LOOK_S)
 
 
