@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from svc.batch import Form, InputLine
+from svc.bulk.durable import own_folder
 
 
 class BlockLines:
@@ -17,7 +18,7 @@ class BlockLines:
 
     def keep(self, lines: Iterable[InputLine]) -> None:
         """Write lines down, in place of earlier ones."""
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        own_folder(self._path.parent)
         with self._path.open("w", encoding="ascii") as file:
             for line in lines:
                 data = None if line.data is None else line.data.decode("latin-1")

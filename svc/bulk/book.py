@@ -24,7 +24,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from svc.bulk.durable import whole, write_json
+from svc.bulk.durable import own_folder, whole, write_json
 from svc.bulk.replay import Replay
 from svc.bulk.sealing import UNSEALED, Sealing
 from svc.bulk.wanted import BatchFile, Wanted
@@ -59,7 +59,7 @@ class Book:
         self._of = hashlib.sha256(record).hexdigest()
         self._replay: Replay | None = None
         try:
-            folder.mkdir(mode=0o700, exist_ok=True)
+            own_folder(folder)
             self._facts = self._read()
         except OSError as error:
             raise SettingsError(f"folder {str(folder)!r}: {error.strerror}") from None
@@ -165,7 +165,7 @@ class Block:
     @contextmanager
     def replay(self) -> Iterator[Replay]:
         """A replay of its rows; the calls that they want are the next round after this."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+        own_folder(self.folder)
         sealing = self.book.sealing
         with ExitStack() as stack:
             files = [stack.enter_context(one.replies.open("rb")) for one in self.batches]

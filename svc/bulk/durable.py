@@ -1,4 +1,4 @@
-"""Files that are there whole, also after the machine has lost power, or not at all."""
+"""Files that are there whole, also after a loss of power, or not at all; and their folders."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from svc.files import sync_folder
+from svc.files import make_private, sync_folder
 
 # A file that is being written ends in this, until it is whole.
 PART = ".part"
+
+
+def own_folder(folder: Path) -> None:
+    """Make a folder of a run, for its owner alone. Raises `OSError` where it is another's."""
+    make_private(folder)
 
 
 @contextmanager

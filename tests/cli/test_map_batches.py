@@ -103,6 +103,15 @@ def test_batches_give_the_answers_of_direct_calls_at_half_the_price(run: Run) ->
     assert not run.book.exists() and not run.double.files
 
 
+def test_what_others_laid_in_its_place_is_not_used(run: Run, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o777)
+    run.book.symlink_to(elsewhere)
+    ended = run.map()
+    assert ended.exit_code == 1 and "out.jsonl.batch" in ended.stderr
+    assert not list(elsewhere.iterdir())
+
+
 def verbally(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
     """A model without log-probabilities, which does not take a temperature."""
     if "temperature" in body:

@@ -33,7 +33,7 @@ _NUMBER_FIELDS = ("probability", "confidence", "likelihood", "p")
 # How many characters of a name are looked at.
 _NAME_CHARS = 1_000
 
-_NUMERIC = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{0,20})?)\s*(%?)\s*")
+_NUMERIC = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,20})?)\s*(%?)")
 _LEADING_LABEL = re.compile(
     r"\s*[(\[\"'*]*([A-Za-z]{1,3})[)\]\"'*]*(?:\s*[.:)]|\s+[-\u2013\u2014]\s|\s*$)"
 )
@@ -105,7 +105,7 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
 
 def number_of(value: Any) -> float | None:
     """A finite number, also one in a text; negative ones are cut to 0, and 85% is 0.85."""
-    if isinstance(value, str) and (written := _NUMERIC.fullmatch(value)):
+    if isinstance(value, str) and (written := _NUMERIC.fullmatch(value.strip())):
         return float(written[1]) / (PERCENT if written[2] else 1.0)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

@@ -63,6 +63,14 @@ def test_a_number_is_read_from_a_number_or_a_text(value: Any, number: float | No
     assert number_of(value) == (None if number is None else pytest.approx(number))
 
 
+@pytest.mark.parametrize("end", ["", "x", "%", "%x"])
+def test_white_space_in_a_number_costs_no_more_than_its_length(end: str) -> None:
+    blanks, before = " " * 100_000, time.thread_time()
+    found = number_of(f"{blanks}1{blanks}{end}{blanks}")
+    assert time.thread_time() - before < 1.0
+    assert found == {"": 1.0, "%": 0.01}.get(end)
+
+
 @pytest.mark.parametrize(
     "name",
     ["B", "b", " B ", "B.", "B:", "B)", "(B)", "[B]", '"B"', "**B**", "B. access", "B: access"]
