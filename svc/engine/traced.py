@@ -1,6 +1,6 @@
-"""What traces are told: of decisions, of their commits and of calls to models.
+"""Records spans of decisions, of their commits and of calls to models.
 
-docs/traces.md names everything that is told. The attributes of calls have the names of
+docs/traces.md lists every span and attribute. The attributes of calls have the names of
 OpenTelemetry's semantic conventions for generative AI:
 https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
 """
@@ -29,12 +29,12 @@ from svc.tracing import Attributes, Kind, Span, Trace
 
 _COMMIT: Attributes = {"db.system.name": "sqlite", "db.operation.name": "COMMIT"}
 
-# The conventions' names of providers, where they are not ours.
-_CONVENTIONAL = {"gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
+# The conventions' names of providers, where these differ from ours.
+_CONVENTION_NAMES = {"gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
 
 
 class TracedEngine(Engine):
-    """Tells of decisions in the traces of their deadlines."""
+    """An engine that records each decision as a span, in the trace of its deadline."""
 
     def decide(
         self,
@@ -52,12 +52,12 @@ class TracedEngine(Engine):
 
         def decide(span: Span) -> Decision:
             decision = make(keep=partial(_committed, span, keep or self._journal.add), job=job)
-            span.tell({"svc.decision.id": decision.id, **_decided(decision)})
+            span.tell({"svc.decision.id": decision.id, **_decision_attributes(decision)})
             deadline.later = span.aside()
             return decision
 
         kind = Kind.SERVER if job is None else Kind.INTERNAL
-        return _told(trace, deadline, request, "decide", kind, decide)
+        return _within_span(trace, deadline, request, "decide", kind, decide)
 
 
 def challenge(
@@ -66,20 +66,20 @@ def challenge(
     deadline: Deadline,
     caller: str,
 ) -> Decision:
-    """Have a challenger `decide`, and tell of it in the trace of its deadline."""
+    """Have a challenger `decide`, and record that as a span in the trace of its deadline."""
     trace, make = deadline.trace, partial(decide, request, deadline, caller)
     if trace is None:
         return make()
 
     def told(span: Span) -> Decision:
         decision = make()
-        span.tell(_decided(decision))
+        span.tell(_decision_attributes(decision))
         return decision
 
-    return _told(trace, deadline, request, "challenge", Kind.INTERNAL, told)
+    return _within_span(trace, deadline, request, "challenge", Kind.INTERNAL, told)
 
 
-def _told(
+def _within_span(
     trace: Trace,
     deadline: Deadline,
     request: DecisionRequest,
@@ -87,7 +87,7 @@ def _told(
     kind: Kind,
     decide: Callable[[Span], Decision],
 ) -> Decision:
-    """Decide, and tell of it; what is done under the deadline meanwhile goes below its span."""
+    """Decide within a span, which is the deadline's trace meanwhile, so that calls are below it."""
     with trace.part(name, kind, {"svc.questions": len(request.questions)}) as span:
         deadline.trace = span
         try:
@@ -97,7 +97,7 @@ def _told(
 
 
 class TracedClient:
-    """Makes the calls of a client, and tells of them in the traces of their deadlines."""
+    """A client that records each call as a span, in the trace of its deadline."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -111,28 +111,28 @@ class TracedClient:
         deadline: Deadline | None = None,
         corrections: Corrections = NO_CORRECTIONS,
     ) -> Completion:
-        """See `Client.call`; the provider is told of the span by the header `traceparent`."""
+        """See `Client.call`; the header `traceparent` names the span to the provider."""
         trace = None if deadline is None else deadline.trace
         if trace is None:
             return self._client.call(model, call, timeout_s, key, deadline, corrections)
-        facts = _asked(self._client.provider(model), model)
+        facts = _request_attributes(self._client.provider(model), model)
         name = f"{facts['gen_ai.operation.name']} {model.name}"
         with trace.part(name, Kind.CLIENT, facts) as span:
             headers = span.headers
             completion = self._client.call(
                 model, call, timeout_s, key, deadline, corrections, headers
             )
-            span.tell(_answered(completion))
+            span.tell(_response_attributes(completion))
         return completion
 
 
 def _committed(span: Span, keep: Keep, decision: Decision) -> str:
-    """Store a decision; the span ends when it is durable."""
+    """Store a decision within a span, which ends when it is durable."""
     with span.part("commit", Kind.CLIENT, _COMMIT):
         return keep(decision)
 
 
-def _decided(decision: Decision) -> Attributes:
+def _decision_attributes(decision: Decision) -> Attributes:
     return {
         "svc.project": decision.project,
         "svc.model": decision.model,
@@ -144,21 +144,21 @@ def _decided(decision: Decision) -> Attributes:
     }
 
 
-def _asked(provider: Provider, model: Model) -> Attributes:
+def _request_attributes(provider: Provider, model: Model) -> Attributes:
     return {
-        # What a decision server does has no name in the conventions.
+        # The conventions have no name for what a decision server does.
         "gen_ai.operation.name": "chat" if provider.kind == CHAT else "decide",
-        "gen_ai.provider.name": _CONVENTIONAL.get(provider.name, provider.name),
+        "gen_ai.provider.name": _CONVENTION_NAMES.get(provider.name, provider.name),
         "gen_ai.request.model": model.name,
     }
 
 
-def _answered(completion: Completion) -> Attributes:
+def _response_attributes(completion: Completion) -> Attributes:
     used: dict[str, str | int] = {
         "gen_ai.usage.input_tokens": completion.input_tokens,
         "gen_ai.usage.output_tokens": completion.output_tokens,
     }
     if completion.served_by:
-        # Behind a blank stands the system's fingerprint.
+        # The fingerprint of the system may follow, after a blank.
         used["gen_ai.response.model"] = completion.served_by.partition(" ")[0]
     return used

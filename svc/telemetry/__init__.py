@@ -1,10 +1,12 @@
 """Traces by OpenTelemetry; the only room that knows of it.
 
-A process that answers makes spans that are plain records (`spans.py`), and hands them over
-(`handing.py`) to one process beside the workers (`line.py`). That one alone imports OpenTelemetry,
-and sends them by its SDK (`sdk.py`). The variables `OTEL_...` are read by the SDK. What stands here
-is what the SDK leaves to others, which exporters they name, and what has to be known where traces
-begin, which of them are sampled (`sampling.py`).
+A worker records spans as plain values (`spans.py`), and a thread of it (`handing.py`) passes them
+through a socket (`line.py`) to one process beside the workers. That process alone imports
+OpenTelemetry, and exports the spans with its SDK (`sdk.py`).
+
+The SDK reads most of the variables `OTEL_...`. Read here are those that it leaves to its users,
+which name the exporters, and those that say which traces are sampled (`sampling.py`): that is
+decided in the worker, where a trace begins.
 """
 
 from __future__ import annotations
@@ -50,10 +52,10 @@ def trouble(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def start(line: Line | None) -> Traces | None:
-    """Trace in this process, to be called after the fork; None where `trouble` says why not.
+    """Trace in this process; call it after the fork. None where `trouble` says why not.
 
-    Spans go into the line to the process that sends them on, and where there is none this one
-    sends them itself.
+    Spans go into the line to the process that exports them. Without a line this process exports
+    them itself.
     """
     if line is not None:
         line.open()
@@ -65,10 +67,10 @@ def start(line: Line | None) -> Traces | None:
 
 
 def send_on(line: Line, stop: threading.Event) -> None:
-    """Send what comes out of the line, until it is to stop and nobody writes into it any more."""
+    """Export what comes out of the line, until `stop` is set and every writer has ended."""
     exporting = _exporting()
     for block in line.blocks(stop):
-        # Without exporters it is thrown away, so that nobody waits for room in the line.
+        # Without exporters blocks are read and dropped, so that the line does not fill up.
         if exporting is not None:
             exporting.take(block)
     if exporting is not None:
@@ -76,17 +78,17 @@ def send_on(line: Line, stop: threading.Event) -> None:
 
 
 def _exporting() -> Exporting | None:
-    """What sends spans; what the SDK makes of further variables is told in the log."""
+    """The SDK with the exporters that the variables name; None, and a warning, without them."""
     try:
         exporters = [one.load() for one in _exporters(os.environ)]
         from svc.telemetry.sdk import Exporting
 
         return Exporting(exporters)
     except SettingsError:
-        # Said by the process that started this one.
+        # The process that started this one has logged why.
         return None
     except Exception as error:  # noqa: BLE001 - decisions are made without traces too
-        # Its message may hold what a variable says, such as a key.
+        # The message may quote the value of a variable, such as a key.
         kind = type(error).__name__
         log.warning("no traces: OpenTelemetry does not take a variable OTEL_... (%s)", kind)
         return None

@@ -1,7 +1,7 @@
-"""Hands spans over from a thread of its own, so that no decision waits for it.
+"""Passes ended spans on from a thread of its own, so that no decision waits for it.
 
-Spans wait in a queue of bounded size until they are taken. What comes while it is full is dropped,
-and the log says how much that was.
+Spans wait in a bounded queue. Those that end while it is full are dropped, and the log says how
+many they were.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from svc.logs import Sparingly
 from svc.telemetry.sampling import Sampling
 from svc.telemetry.spans import OwnTraces, Record
 
-# Whether a block of spans was taken; where it was not, it is offered again.
+# Takes a block of spans, or returns False where there is no room; then it is offered again.
 Send = Callable[[Sequence[Record]], bool]
 
 
@@ -27,18 +27,19 @@ class Recorded(Protocol):
     def record(self) -> Record: ...
 
 
-# How many spans may wait: those of two seconds of a busy worker, in about 4 MiB.
+# The most spans in the queue: what a busy worker makes in two seconds, about 4 MiB.
 WAITING = 4_096
 
-# The spans of a block: some 50 KiB, of which the line holds several, or 200 KiB where all names in
-# them are as long as they may be, of which it holds one.
+# The most spans of a block. They are some 50 KiB, and 200 KiB where every name in them is as long
+# as it may be; the line has room for several of the former, and for one of the latter.
 BLOCK = 256
 
-# The pause between two looks at what has come. To be woken by each span would cost more.
+# The pause between two looks into the queue, in seconds. To wake the thread for each span would
+# cost more.
 PAUSE_S = 0.2
 
-# How long a process that ends tries to have its last spans taken, which is a part of the time that
-# its master gives it, and the pause between two of these tries.
+# How long a process that ends tries to pass its last spans on, within the time that its master
+# gives it to end, and the pause between two tries, both in seconds.
 LAST_S = 2.0
 LAST_PAUSE_S = 0.01
 
@@ -51,7 +52,7 @@ class HandedTraces(OwnTraces):
     def __init__(
         self, send: Send, sampling: Sampling, close: Callable[[], None] = lambda: None
     ) -> None:
-        """Spans are offered to `send`, and after the last one there is `close` to be called."""
+        """Offer ended spans to `send`, and call `close` after the last of them."""
         self._handing, self._close = Handing(send), close
         super().__init__(self._handing.take, sampling)
 
@@ -62,26 +63,26 @@ class HandedTraces(OwnTraces):
 
 
 class Handing:
-    """Spans of this process on their way."""
+    """The queue of a process's ended spans, and the thread that empties it."""
 
     def __init__(self, send: Send, waiting: int = WAITING) -> None:
-        """Begin; up to `waiting` spans wait until `send` takes them."""
+        """Start the thread; up to `waiting` spans wait until `send` takes them."""
         self._send, self._most = send, waiting
-        self._waiting: deque[Recorded] = deque()
+        self._queue: deque[Recorded] = deque()
         self._lost, self._counting, self._lines = 0, threading.Lock(), Sparingly(1)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
         self._thread.start()
 
     def take(self, span: Recorded) -> None:
-        """Have a span handed over; it never waits, and is dropped where too many do."""
-        if len(self._waiting) < self._most:
-            self._waiting.append(span)
+        """Queue a span, or drop it where the queue is full; never waits."""
+        if len(self._queue) < self._most:
+            self._queue.append(span)
         else:
             self._lose(1)
 
     def close(self) -> None:
-        """Hand over what waits, as far as that takes little time."""
+        """Pass on what is queued, for `LAST_S` at most."""
         self._ending.set()
         self._thread.join(LAST_S + PAUSE_S)
 
@@ -92,25 +93,26 @@ class Handing:
         give_up_at = time.monotonic() + LAST_S
         while not self._hand_over() and time.monotonic() < give_up_at:
             time.sleep(LAST_PAUSE_S)
-        self._lose(len(self._waiting))
+        self._lose(len(self._queue))
         self._say()
 
     def _hand_over(self) -> bool:
-        """Offer all that waits, block by block; whether it was taken."""
-        waiting = self._waiting
-        while waiting:
-            # This thread alone takes away from the queue.
-            block = [waiting[n].record() for n in range(min(BLOCK, len(waiting)))]
+        """Offer all that is queued, block by block; False where there was no room for it."""
+        queue = self._queue
+        while queue:
+            # Only this thread removes spans, so that a block is still in front once it was taken.
+            block = [queue[n].record() for n in range(min(BLOCK, len(queue)))]
             if not self._taken(block):
                 return False
             for _ in block:
-                waiting.popleft()
+                queue.popleft()
         return True
 
     def _taken(self, block: Sequence[Record]) -> bool:
         try:
             return self._send(block)
-        except Exception:  # noqa: BLE001 - spans are not worth a thread; it may quote what they hold
+        except Exception:  # noqa: BLE001 - the thread has to go on
+            # The message may quote what a span holds.
             self._lose(len(block))
             return True
 

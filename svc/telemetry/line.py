@@ -1,7 +1,7 @@
-"""The way that spans go from the processes that make them to the one that sends them on.
+"""The socket through which workers pass spans to the process that exports them.
 
-Its ends have no name, and pass to forks alone: nobody else can write into it. A process that reads
-from it may end at any time, and another one goes on where it stopped.
+It has no name, and only forks of the server inherit it, so that no other program can write into it.
+The reading process may end at any time, and the next one goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -20,56 +20,57 @@ from collections.abc import Iterator, Sequence
 
 from svc.telemetry.spans import Record
 
-# How much may lie in the line before it takes nothing more, of which a block is always a part, in
-# bytes. Linux makes twice as much of it, and counts what it needs itself.
+# The send buffer in bytes: what may lie in the line unread. Linux doubles it, counts its own
+# bookkeeping too, and takes no block that is larger than the result.
 HELD = 128 * 1024
-_BLOCK = 2 * HELD
+_LARGEST_BLOCK = 2 * HELD
 
-# The pause between two looks at whether the reader is to stop.
+# The pause between two looks at whether the reader is to stop, in seconds.
 LOOK_S = 0.25
 
-_FULL = (errno.EAGAIN, errno.ENOBUFS)
+_NO_ROOM = (errno.EAGAIN, errno.ENOBUFS)
 
 
 class Line:
-    """Blocks of spans on their way; made before the processes are forked that share it."""
+    """Carries blocks of spans from many processes to one; made before these are forked."""
 
     def __init__(self) -> None:
         self._reading, self._writing = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         for end in (self._reading, self._writing):
             end.setblocking(False)
         self._writing.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, HELD)
-        # A lock that each writer has a share of, which the system gives back when it ends in
-        # whatever way. Without a name nobody else can open its file.
+        # Each writer holds a shared lock on this file, which the system releases however the
+        # writer ends. The file has no name any more, so that no other program can open it.
         self._file, path = tempfile.mkstemp()
         os.unlink(path)
         self._close_file = weakref.finalize(self, os.close, self._file)
 
     def open(self) -> None:
-        """Say that this process writes, until it ends."""
-        # The lock is held by a reader only that ends, and whoever comes then is too late.
+        """Count this process as a writer, until it ends."""
+        # The exclusive lock belongs to a reader that is about to end: its writers come too late.
         with contextlib.suppress(OSError):
             fcntl.lockf(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
     def send(self, block: Sequence[Record]) -> bool:
-        """Whether there was room for a block; it never waits.
+        """Write a block; False where there is no room for it now. Never waits.
 
-        Raises `OSError` for one that never has room, `ValueError` for what cannot be sent.
+        Raises `OSError` for a block that is too large for the line, and `ValueError` for a value
+        that `marshal` does not take.
         """
         try:
             self._writing.send(marshal.dumps(list(block)))
         except OSError as error:
-            if error.errno not in _FULL:
+            if error.errno not in _NO_ROOM:
                 raise
             return False
         return True
 
     def blocks(self, stop: threading.Event) -> Iterator[Sequence[Record]]:
-        """What comes, until it is to stop and all others that write have ended."""
-        while not (stop.is_set() and self._is_left()):
+        """The blocks as they arrive, until `stop` is set and every other writer has ended."""
+        while not (stop.is_set() and self._is_alone()):
             select.select([self._reading], [], [], LOOK_S)
-            yield from self._come()
-        yield from self._come()
+            yield from self._arrived()
+        yield from self._arrived()
 
     def close(self) -> None:
         """Release it in this process."""
@@ -77,13 +78,14 @@ class Line:
         self._writing.close()
         self._close_file()
 
-    def _come(self) -> Iterator[Sequence[Record]]:
+    def _arrived(self) -> Iterator[Sequence[Record]]:
+        """The blocks that lie in the line now."""
         with contextlib.suppress(BlockingIOError):
             while True:
-                # It comes from processes of this server: `marshal` is for what one trusts.
-                yield marshal.loads(self._reading.recv(_BLOCK))
+                # `marshal` is unsafe for foreign data; only processes of this server write here.
+                yield marshal.loads(self._reading.recv(_LARGEST_BLOCK))
 
-    def _is_left(self) -> bool:
+    def _is_alone(self) -> bool:
         """Whether no other process writes any more."""
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

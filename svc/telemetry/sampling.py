@@ -1,6 +1,6 @@
 """Which traces are sampled, decided where they begin.
 
-The rule is that of OpenTelemetry's SDK, which the process that answers does without:
+The rule is that of OpenTelemetry's SDK, which workers do not import:
 https://opentelemetry.io/docs/languages/sdk-configuration/general/#otel_traces_sampler
 """
 
@@ -18,45 +18,48 @@ SAMPLER, ARGUMENT = "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"
 # The bit of a header's flags that says that its trace is sampled.
 SAMPLED = 1
 
-_FOLLOWING = "parentbased_"
+_PARENT_BASED = "parentbased_"
 _RATIO = "traceidratio"
 _RATIOS = {"always_on": 1.0, "always_off": 0.0}
-_USUAL = "parentbased_always_on"
+_DEFAULT = "parentbased_always_on"
 
-# The lower half of a trace's id is compared with a ratio of all the numbers that it may be.
-_NUMBERS = 1 << 64
-_LOWER_HALF = _NUMBERS - 1
+# A ratio samples the traces whose ids have lower halves below this part of all 64-bit numbers.
+_IDS = 1 << 64
+_LOWER_HALF = _IDS - 1
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Samples traces whose ids are below `bound`; `follows` where a caller's flag counts first."""
+    """Samples traces by the lower halves of their ids, which have to be below `bound`.
+
+    Where it `follows`, the flag of a caller's header decides instead.
+    """
 
     bound: int
     follows: bool
 
     def takes(self, trace: int) -> bool:
-        """Whether a trace is sampled that begins here, or whose caller's flag does not count."""
+        """Whether a trace is sampled by its id, as one that begins here."""
         return trace & _LOWER_HALF < self.bound
 
     def takes_below(self, trace: int, flags: int) -> bool:
-        """Whether a caller's trace is sampled, whose header has these flags."""
+        """Whether a trace that a caller began is sampled; `flags` are those of its header."""
         return bool(flags & SAMPLED) if self.follows else self.takes(trace)
 
 
 def sampling(environ: Mapping[str, str]) -> Sampling:
-    """What the variables say; what they say wrongly is told in the log, and counts for nothing."""
-    named = environ.get(SAMPLER, "").strip().lower() or _USUAL
-    kind = named.removeprefix(_FOLLOWING)
+    """What the variables say; an invalid value is logged, and the default counts instead."""
+    named = environ.get(SAMPLER, "").strip().lower() or _DEFAULT
+    kind = named.removeprefix(_PARENT_BASED)
     if kind != _RATIO and kind not in _RATIOS:
-        allowed = ", ".join(f"[{_FOLLOWING}]{one}" for one in (*_RATIOS, _RATIO))
+        allowed = ", ".join(f"[{_PARENT_BASED}]{one}" for one in (*_RATIOS, _RATIO))
         line = "%s is %r, which counts as %s; allowed: %s"
-        log.warning(line, SAMPLER, visible(named), _USUAL, allowed)
+        log.warning(line, SAMPLER, visible(named), _DEFAULT, allowed)
         return sampling({})
     ratio = _RATIOS[kind] if kind in _RATIOS else _ratio(environ.get(ARGUMENT, ""))
-    return Sampling(round(ratio * _NUMBERS), named.startswith(_FOLLOWING))
+    return Sampling(round(ratio * _IDS), named.startswith(_PARENT_BASED))
 
 
 def _ratio(text: str) -> float:

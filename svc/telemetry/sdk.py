@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry's SDK, which it sends from threads of its own.
+"""Exports spans with OpenTelemetry's SDK, which does so in threads of its own.
 
-A collector that is slow or away holds nothing up: what it does not take waits in a queue of bounded
-size, and is dropped when that is full.
+A collector that is slow or absent holds nothing up: spans wait for it in a bounded queue, and are
+dropped where that is full.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from svc.telemetry.spans import Ended, Record
 # The name of the service where no variable says one.
 SERVICE = "svc"
 
-# How long a process that ends waits until its last spans are taken, which is a part of the time
-# that its master gives it.
+# How long a process that ends waits for its last spans to be exported, in seconds, within the time
+# that its master gives it to end.
 FLUSH_S = 2.0
 
-# They quote what callers sent, or addresses.
+# Loggers whose messages may quote what callers sent, or addresses.
 _QUOTING = ("opentelemetry.trace", "opentelemetry.exporter")
 
 _SCOPE = InstrumentationScope(SERVICE, __version__)
@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 
 
 class Exporting:
-    """Makes OpenTelemetry's spans of ours, and has exporters send them."""
+    """Turns records into OpenTelemetry's spans, and exports these."""
 
     def __init__(self, exporters: Iterable[Callable[[], SpanExporter]]) -> None:
-        """Start the SDK's threads. Raises what the SDK does for variables that it does not take."""
+        """Start the SDK's threads. Raises what the SDK raises for variables that are invalid."""
         for name in _QUOTING:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._resource, self._limits = _resource(), SpanLimits()
@@ -49,7 +49,7 @@ class Exporting:
         self._processors = [BatchSpanProcessor(exporter) for exporter in made]
 
     def take(self, records: Sequence[Record]) -> bool:
-        """Have ended spans sent, and be done with it: what there is no room for is dropped."""
+        """Queue spans for export; always True, since those that find no room are dropped."""
         for record in records:
             span = self._span(Ended(*record))
             for processor in self._processors:
@@ -57,8 +57,8 @@ class Exporting:
         return True
 
     def close(self) -> None:
-        """Send what waits, as far as that takes little time."""
-        # The SDK's own way to end may take half a minute where the collector is silent.
+        """Export what is queued, for `FLUSH_S` at most."""
+        # The SDK's own shutdown may wait for half a minute where the collector is silent.
         ending = threading.Thread(target=self._shut_down, name="traces-end", daemon=True)
         ending.start()
         ending.join(FLUSH_S)
@@ -69,7 +69,7 @@ class Exporting:
 
     def _span(self, ended: Ended) -> ReadableSpan:
         own = _context(ended.trace, ended.id, ended.flags)
-        above = _context(ended.trace, ended.parent, ended.flags, ended.abroad)
+        above = _context(ended.trace, ended.parent, ended.flags, ended.remote)
         most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
         return ReadableSpan(
             ended.name,
@@ -87,7 +87,7 @@ class Exporting:
 
 
 class Reporting(SpanExporter):
-    """Hands spans to another exporter, and says now and then that they were lost."""
+    """Hands spans to another exporter, and logs when it loses some, once a minute at most."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
@@ -106,12 +106,12 @@ class Reporting(SpanExporter):
         return self._exporter.force_flush(timeout_millis)
 
 
-def _context(trace: int, span: int, flags: int, abroad: bool = False) -> SpanContext:
-    return SpanContext(trace, span, is_remote=abroad, trace_flags=TraceFlags(flags))
+def _context(trace: int, span: int, flags: int, remote: bool = False) -> SpanContext:
+    return SpanContext(trace, span, is_remote=remote, trace_flags=TraceFlags(flags))
 
 
 def _resource() -> Resource:
-    """What the variables say of this service, with a name in any case."""
+    """What the variables say of this service, named `SERVICE` where they give no name."""
     resource = Resource.create()
     if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
         return resource.merge(Resource({SERVICE_NAME: SERVICE}))

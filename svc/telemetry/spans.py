@@ -1,8 +1,8 @@
-"""Spans as the process that answers makes them: little more than what is told of them.
+"""Spans as workers record them: plain values, without OpenTelemetry.
 
-What OpenTelemetry makes of a span costs far more than the span itself. So a span that has ended is
-a tuple here, which is handed over, and becomes one of OpenTelemetry's elsewhere; see `Ended`. That
-tuple is not made by whom the span is about, but later by a thread that makes many at a time.
+To make one of OpenTelemetry's spans costs far more than to record what it says. So a worker only
+records it, and the process that exports makes OpenTelemetry's span of the record, see `Ended`.
+Even the record is not made while the request waits, but later, by the thread that passes it on.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from svc.errors import ApiError
 from svc.telemetry.sampling import SAMPLED, Sampling
 from svc.tracing import Attributes, Kind, Trace
 
-# The bit of a header's flags that says that the id of its trace is random, as those made here are.
+# The bit of a header's flags that says that its trace's id is random. Ids that are made here are.
 RANDOM = 2
 
 _HEADER = re.compile(r"[ \t]*([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?[ \t]*")
 # Longer ones are not looked at.
 _HEADER_CHARS = 512
 
-# What is handed over: the fields of `Ended` as a plain tuple of what `marshal` takes.
+# The fields of `Ended` as a plain tuple of values that `marshal` takes.
 Record: TypeAlias = tuple[Any, ...]
 
 
 class Ended(NamedTuple):
     """A span that has ended. `trace`, `id` and `parent` are ids, 0 where there is no parent.
 
-    `abroad` says that the parent is a caller's. `linked` are trace, id and flags of a span that
-    it refers to. Times are in nanoseconds since 1970.
+    `remote` says that the parent is a caller's. `linked` are trace, id and flags of a span to
+    which this one has a link. Times are in nanoseconds since 1970.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Ended(NamedTuple):
     trace: int
     id: int
     parent: int
-    abroad: bool
+    remote: bool
     flags: int
     linked: tuple[int, int, int] | None
     began: int
@@ -51,7 +51,7 @@ class Ended(NamedTuple):
 
 
 class OwnTraces:
-    """See `svc.tracing.Traces`, but for its end; `take` gets each span that has ended."""
+    """`svc.tracing.Traces` without `close`: `take` gets each span when it has ended."""
 
     __slots__ = ("_linked", "_sampling", "_take")
 
@@ -61,7 +61,7 @@ class OwnTraces:
         sampling: Sampling,
         linked: tuple[int, int, int] | None = None,
     ) -> None:
-        """All that begins here refers to the span whose trace, id and flags are `linked`."""
+        """Traces that begin here have a link to the span with the ids and flags of `linked`."""
         self._take, self._sampling, self._linked = take, sampling, linked
 
     def part(self, name: str, kind: Kind, attributes: Attributes) -> OwnSpan | UnsampledSpan:
@@ -72,7 +72,7 @@ class OwnTraces:
         return OwnSpan(self, self._take, place, name, kind, attributes)
 
     def of(self, traceparent: str) -> Trace:
-        """See `svc.tracing.Traces`. A header that is malformed says nothing."""
+        """See `svc.tracing.Traces`. A malformed header counts as none."""
         found = traceparent and len(traceparent) <= _HEADER_CHARS and _HEADER.fullmatch(traceparent)
         if not found:
             return self
@@ -85,7 +85,7 @@ class OwnTraces:
     def below(
         self, trace: int, parent: int, flags: int, name: str, kind: Kind, attributes: Attributes
     ) -> OwnSpan | UnsampledSpan:
-        """A span below one of a caller's."""
+        """A span whose parent is a caller's."""
         random = flags & RANDOM
         if not self._sampling.takes_below(trace, flags):
             return UnsampledSpan(trace, random)
@@ -93,12 +93,12 @@ class OwnTraces:
         return OwnSpan(self, self._take, place, name, kind, attributes)
 
     def beside(self, trace: int, span: int, flags: int) -> OwnTraces:
-        """Where traces begin that refer to a span."""
+        """Where traces begin that have a link to a span."""
         return OwnTraces(self._take, self._sampling, (trace, span, flags))
 
 
 class CallersTrace:
-    """See `svc.tracing.Trace`; it goes on what a caller began."""
+    """A trace that a caller began; see `svc.tracing.Trace`."""
 
     __slots__ = ("_flags", "_parent", "_trace", "_traces")
 
@@ -111,7 +111,7 @@ class CallersTrace:
 
 
 class OwnSpan:
-    """See `svc.tracing.Span`; its times are what the clock says when it is made and exited."""
+    """See `svc.tracing.Span`. It begins when it is made, and ends when its block is left."""
 
     __slots__ = (
         *("_attributes", "_began", "_ended", "_failed", "_id", "_kind", "_name", "_place"),
@@ -127,7 +127,7 @@ class OwnSpan:
         kind: Kind,
         attributes: Attributes,
     ) -> None:
-        """`place` are the fields of `Ended` from `trace` to `linked`, without `id`."""
+        """`place` holds the fields of `Ended` from `trace` to `linked`, without `id`."""
         self._traces, self._take, self._place = traces, take, place
         self._name, self._kind, self._attributes = name, kind, dict(attributes)
         self._id, self._failed = getrandbits(64) or 1, False
@@ -152,7 +152,7 @@ class OwnSpan:
         self._take(self)
 
     def record(self) -> Record:
-        """What is handed over of it once it has ended."""
+        """What there is to pass on once it has ended."""
         trace, *place = self._place
         return (
             *(self._name, self._kind.name, trace, self._id, *place),
@@ -178,7 +178,7 @@ class OwnSpan:
 
 
 class UnsampledSpan:
-    """See `svc.tracing.Span`; what is not sampled is left out as a whole, but providers get ids."""
+    """See `svc.tracing.Span`. Nothing of it is recorded, but providers get its ids all the same."""
 
     __slots__ = ("headers",)
 
@@ -189,7 +189,7 @@ class UnsampledSpan:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nobody is told."""
+        """Record nothing."""
 
     def part(self, name: str, kind: Kind, attributes: Attributes) -> UnsampledSpan:
         return self
@@ -198,7 +198,7 @@ class UnsampledSpan:
         return self
 
     def tell(self, attributes: Attributes) -> None:
-        """Nobody is told."""
+        """Record nothing."""
 
 
 def _headers(trace: int, span: int, flags: int) -> Mapping[str, str]:
