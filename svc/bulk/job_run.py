@@ -17,7 +17,7 @@ from svc.store import Job, SpoolFile, SpoolLost
 # So many rows that fail one after the other are no matter of the rows: the models fail.
 OUTAGE_ROWS = 10
 
-# The pause after which it is tried again whether models that failed answer; it doubles.
+# The first pause of an outage, see `Pauses`.
 OUTAGE_PAUSE_S = 1.0
 
 # The longest wait for a provider's rate.
@@ -30,7 +30,7 @@ MODELS = "the models fail"
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """How long the process of jobs waits for what, in seconds."""
+    """The pauses of the process that runs jobs, in seconds."""
 
     # Between two looks at which jobs there are.
     look: float = 1.0
@@ -38,8 +38,8 @@ class Pauses:
     idle: float = 5.0
     # A row that no model answers is tried again after each of these, and then given up.
     retries: tuple[float, ...] = (2.0, 10.0)
-    # During an outage, until one row is tried. Since it doubles up to the most, these are at most
-    # 20 rows in an hour: each may cost the calls of a whole decision.
+    # In an outage one row is tried after each pause, which doubles from the first of these to the
+    # second. So at most 20 rows are tried in an hour: each may cost the calls of a whole decision.
     outage: float = OUTAGE_PAUSE_S
     longest_outage: float = 300.0
 

@@ -14,7 +14,7 @@ from svc.deadline import Deadline
 from svc.settings import Settings
 from svc.store import Database, Jobs, Spool, UnknownJob
 
-# Of a server.
+# Those of a server; tests have shorter ones.
 PAUSES = Pauses()
 
 # The pause before it is looked again whether another process still runs the jobs.

@@ -19,7 +19,7 @@ from svc.spending import PurseOf, nobody_pays
 class BatchPlan:
     """The full ids of the models of a request, their providers by name, and a decision's calls.
 
-    The bodies of these have `size` bytes together, without the state.
+    `size` is how many bytes the bodies of these calls have together, without the state.
     """
 
     models: tuple[str, ...]

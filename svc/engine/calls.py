@@ -99,7 +99,7 @@ class _PendingCall:
     # Whether the next attempt stands in the caller's line, and whether the gate has let it through.
     joined: bool = False
     admitted: bool = False
-    # Whether there was no room for it when it was due.
+    # Whether it found no room when it was due.
     crowded: bool = False
     retries: int = 0
     broken: int = 0
@@ -187,7 +187,7 @@ class CallPool:
     def _started(
         self, waiting: Sequence[_PendingCall], deadline: Deadline, attempts: AttemptQueue
     ) -> list[_PendingCall]:
-        """Start what is due; those that have to wait. After one without room no other is tried."""
+        """Start the calls that are due, until one finds no room; returns those that wait."""
         left: list[_PendingCall] = []
         look_at = 0.0
         for one in waiting:

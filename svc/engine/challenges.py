@@ -1,8 +1,8 @@
 """Asks challengers the questions of live decisions, after their answers have left.
 
-Nothing here is waited for by a decision: what a challenger is to be asked goes into a short queue,
-or is left out and counted where that is full, and threads of their own take it from there. So a
-challenger that is slow, hangs or fails costs live decisions nothing but processor time.
+A decision waits for nothing here. What a challenger is to be asked goes into a short queue, which
+threads of its own work through; where the queue is full it is dropped and counted. So a challenger
+that is slow, hangs or fails costs live decisions nothing but processor time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.shares import Shares
 from svc.tracing import Trace
 
-# How many decisions are asked of challengers at a time, how many wait for that, and the bytes that
-# all of these hold, in a process; images are large, and may wait for long. A project has half of
+# In a process: how many decisions are asked of challengers at a time, how many wait for that, and
+# how many bytes of memory all of these hold, since images are large. A project may have half of
 # each.
 THREADS = 4
 WAITING = 64
 HELD_BYTES = 32_000_000
 
-# The most bytes that a letter of JSON takes once it is parsed, about: `{},` is an object of 64.
+# About the most bytes of memory that a character of JSON takes once it is parsed: the three of
+# `{},` become an object of 64 bytes, and a reference to it.
 PARSED = 24
 
 # How long, in seconds, a thread waits for something to do before it looks whether it is to end.
@@ -56,10 +57,10 @@ class Roster(Protocol):
 
 
 class Task(NamedTuple):
-    """The request of a decision, and who is to be asked the same.
+    """The request of a decision, and the challenger that is to be asked the same.
 
-    `size` is about how many bytes of memory it holds. `trace` is where spans of it go, None where
-    nobody traces.
+    `size` is about how many bytes of memory it holds. Its spans go into `trace`, which is None
+    where traces are off.
     """
 
     challenger: Challenger
@@ -82,13 +83,13 @@ class Challenges:
     ) -> None:
         """`make` makes the engine, once there is something to ask; `draw` gives 0 to 1."""
         self._roster, self._make, self._draw = roster, make, draw
-        self._line: deque[Task] = deque()
-        self._asked, self._waiting, self._held = map(Shares, (threads, waiting, HELD_BYTES))
+        self._queue: deque[Task] = deque()
+        self._busy, self._waiting, self._held = map(Shares, (threads, waiting, HELD_BYTES))
         self._making, self._lock = threading.Lock(), threading.Condition()
         self._threads: list[threading.Thread] = []
-        self._most = threads
+        self._most_threads = threads
         self._engine: Decides | None = None
-        # Of what is being asked.
+        # Of the decisions that are under way.
         self._deadlines: set[Deadline] = set()
         self._closed = False
 
@@ -104,7 +105,7 @@ class Challenges:
             return
         try:
             for challenger in self._roster.running(decision.project):
-                if _asks(decision, challenger) and self._draw() < challenger.share:
+                if _is_challenged(decision, challenger) and self._draw() < challenger.share:
                     size = _size(request, decision)
                     self._put(Task(challenger, request, decision.id, size, trace))
         except SvcError as error:
@@ -116,7 +117,7 @@ class Challenges:
             self._closed = True
             threads, deadlines = self._threads, list(self._deadlines)
         for deadline in deadlines:
-            # The engine cuts calls off, but not the waits between them.
+            # To cut the engine ends calls, but not the waits between them.
             deadline.cancel()
         with self._making:
             if self._engine is not None:
@@ -129,15 +130,15 @@ class Challenges:
             self._roster.count(task.challenger.id, dropped=1)
             return
         with self._lock:
-            self._line.append(task)
+            self._queue.append(task)
             self._lock.notify()
-            if len(self._threads) < self._most and not self._closed:
+            if len(self._threads) < self._most_threads and not self._closed:
                 name = f"svc-challenger-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
                 self._threads[-1].start()
 
     def _has_room(self, task: Task) -> bool:
-        """Take a place in the line and room for its bytes, where its project has both."""
+        """Take a place in the queue and room for its bytes, where its project may have both."""
         project = task.challenger.project
         if not self._held.take(project, task.size):
             return False
@@ -149,9 +150,9 @@ class Challenges:
     def _next(self) -> Task | None:
         """The task that waits longest of those whose project may have a thread."""
         with self._lock:
-            for place, task in enumerate(self._line):
-                if self._asked.take(task.challenger.project):
-                    del self._line[place]
+            for place, task in enumerate(self._queue):
+                if self._busy.take(task.challenger.project):
+                    del self._queue[place]
                     self._waiting.give_back(task.challenger.project)
                     return task
             self._lock.wait(LOOK_S)
@@ -164,14 +165,14 @@ class Challenges:
                 continue
             try:
                 self._ask(task)
-            except Exception:  # noqa: BLE001 - see below
-                # The thread has to survive what nobody thought of. Its message may hold input.
+            except Exception:  # noqa: BLE001 - the thread has to survive a bug
+                # The message is not logged, since it may hold input.
                 if not self._closed:
                     log.error("a challenger could not be asked, which is a bug")
             finally:
-                self._asked.give_back(task.challenger.project)
+                self._busy.give_back(task.challenger.project)
                 self._held.give_back(task.challenger.project, task.size)
-                # Until the next one comes, nothing of this one is to stay.
+                # Else the thread would hold the request in memory until its next task.
                 del task
 
     def _ask(self, task: Task) -> None:
@@ -212,7 +213,7 @@ class Challenges:
 def promoted_by(roster: Roster, request: DecisionRequest) -> str | None:
     """The model promoted for the first question of a request that has one. Raises `StorageError`.
 
-    It counts for the exact question that it was compared on.
+    A model is promoted for the exact question that it was compared on.
     """
     found = roster.promoted(request.project or DEFAULT_PROJECT)
     models = {(one.key, one.digest): one.model for one in found}
@@ -230,7 +231,7 @@ def _size(request: DecisionRequest, decision: Decision) -> int:
     return images + 4 * len(request.state.text) + PARSED * (fields + definitions)
 
 
-def _asks(decision: Decision, challenger: Challenger) -> bool:
+def _is_challenged(decision: Decision, challenger: Challenger) -> bool:
     """Whether a model answered the challenged question in that exact wording."""
     answer = decision.answers.get(challenger.key)
     return (

@@ -72,7 +72,7 @@ def _of_groups(request: DecisionRequest, pin: Pin, orders: int, groups: Iterable
 
 
 def _orders(group: Group, orders: int) -> int:
-    """How many orders a group is asked in, where those that can be reversed are in so many."""
+    """How many orders a group is asked in: one where none of its questions can be reversed."""
     return orders if any(question.reversible for question in group.questions.values()) else 1
 
 

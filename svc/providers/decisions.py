@@ -76,7 +76,7 @@ def _decided(question: PlainQuestion, answer: Mapping[str, Any]) -> dict[int, fl
         yes = share(answer["probability"])
         return {0: yes, 1: 1 - yes}
     stated = answer["probabilities"]
-    # Before any is looked up: there are numbers of which each costs more than the one before.
+    # Counted before they become keys: of numbers with one hash each costs more than the last.
     if len(stated) != len(question.options):
         raise ValueError("not one probability for each label")
     listed = {(type(one["value"]), one["value"]): one for one in stated}

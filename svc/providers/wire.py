@@ -23,17 +23,17 @@ class TooLong(Exception):
 
 
 class _Pieces(io.RawIOBase):
-    """A socket's bytes, of which so many come in so many pieces at most."""
+    """A socket's bytes, with bounds on their number and on that of the reads that bring them."""
 
     def __init__(self, raw: Any, most_bytes: float, least_piece: float) -> None:
-        """There may be another piece for every `least_piece` bytes that came."""
+        """Each `least_piece` bytes that come allow one more read."""
         super().__init__()
         self._raw, self._most_bytes, self._least_piece = raw, most_bytes, least_piece
         self._pieces = self._taken = 0
 
     @property
     def more(self) -> float:
-        """How many pieces, and how many lines, there may be more for what has come."""
+        """How many further reads, and how many further lines, the bytes that came allow."""
         return self._taken // self._least_piece
 
     def readable(self) -> bool:
@@ -84,7 +84,7 @@ class BoundedResponse(http.client.HTTPResponse):
 
 
 class LongResponse(BoundedResponse):
-    """A response of any length that does not come in crumbs."""
+    """A response of any length, whose pieces have `LEAST_PIECE` bytes on average or more."""
 
     most_bytes = most_line_bytes = math.inf
     least_piece = LEAST_PIECE
