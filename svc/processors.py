@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-# Where Linux shows which group of processes this one is in, and what the groups may take.
+# Where Linux shows in which control groups this process is, and what these may take.
 _MEMBERSHIP = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
 
@@ -15,14 +15,14 @@ _GROUPS = Path("/sys/fs/cgroup")
 def usable(
     membership: Path = _MEMBERSHIP, groups: Path = _GROUPS, bound_to: int | None = None
 ) -> int:
-    """Whole processors, at least one: those it is bound to, and no more than its time is worth.
+    """Whole processors, at least one: those that it is bound to, and no more than its CPU quota.
 
-    `bound_to` is how many it is bound to, None to ask the system.
-    A part of a processor does not count. A process that has used up its time stands still until it
-    gets more, and with it every request.
+    `bound_to` is how many it is bound to, None to ask the system. A part of a processor does not
+    count: a process that has used up its quota stands still until the next period, and with it
+    every request.
     """
-    shares = [int(share) for share in _shares(membership, groups)]
-    return max(1, min([bound_to or _bound_to(), *shares]))
+    quotas = [int(quota) for quota in _quotas(membership, groups)]
+    return max(1, min([bound_to or _bound_to(), *quotas]))
 
 
 def _bound_to() -> int:
@@ -31,19 +31,19 @@ def _bound_to() -> int:
     return os.cpu_count() or 1
 
 
-def _shares(membership: Path, groups: Path) -> Iterator[float]:
-    """What each group around this process may take of processors, where it is bounded.
+def _quotas(membership: Path, groups: Path) -> Iterator[float]:
+    """The quotas, in processors, of the control groups around this process that have one.
 
-    A container often sees its own group as the uppermost one, whatever its path is outside.
+    A container often sees its own group as the root, whatever the path of its membership says.
     """
     for root, own in _memberships(membership, groups):
         for folder in (own, *own.parents):
             with contextlib.suppress(OSError, ValueError):
-                yield _share(root / folder)
+                yield _quota(root / folder)
 
 
 def _memberships(membership: Path, groups: Path) -> Iterator[tuple[Path, Path]]:
-    """The uppermost group, and the path below it, of both versions of control groups."""
+    """The root of each hierarchy, and this process's path below it, in both versions of cgroups."""
     with contextlib.suppress(OSError, ValueError):
         for line in membership.read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -52,14 +52,14 @@ def _memberships(membership: Path, groups: Path) -> Iterator[tuple[Path, Path]]:
                 yield groups / controllers, Path(path.lstrip("/"))
 
 
-def _share(group: Path) -> float:
-    """Raises `OSError` or `ValueError` where the group is not bounded."""
-    if (bound := group / "cpu.max").exists():
-        quota, period = bound.read_text().split()
+def _quota(group: Path) -> float:
+    """In processors. Raises `OSError` or `ValueError` where the group has none."""
+    if (limit := group / "cpu.max").exists():
+        quota, period = limit.read_text().split()
     else:
         quota = (group / "cpu.cfs_quota_us").read_text()
         period = (group / "cpu.cfs_period_us").read_text()
-    share = int(quota) / int(period)
-    if share <= 0:
-        raise ValueError("no bound")
-    return share
+    processors = int(quota) / int(period)
+    if processors <= 0:
+        raise ValueError("no quota")
+    return processors

@@ -2,8 +2,8 @@
 
 The master forks it before its first worker. It holds nothing open but what all processes share, so
 that a process which it forks begins as a worker does. Jobs run in a process of their own and not in
-a worker: there they would take turns with requests at one interpreter. So does the sweep, which
-would hold up jobs, so do hooks, whose receivers may hang, and so do traces.
+a worker: there they would take turns with requests at one interpreter. The sweep, which would hold
+up jobs, has a process of its own as well, and so have hooks, whose receivers may hang, and traces.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ SWEEP = "svc-sweep"
 HOOKS = "svc-hooks"
 TRACES = "svc-traces"
 
-# How much less of a busy processor these get than requests do; see nice(2). Who waits for
-# transactions of the others must not wait for the processor as well.
+# These get less of a busy processor than requests do; see nice(2). The others do not, because
+# requests wait for their transactions.
 NICENESS = 10
 _NICE = (NAME, TRACES)
 

@@ -24,17 +24,17 @@ HEAD_BYTES = 32_768
 # A caller in mid-request is dropped when no byte moves for so long.
 STALL_S = 10.0
 
-# The time for a body, and the rate at which what has come earns it more.
+# The seconds for a body to come, and how many bytes of it earn it one more second.
 BODY_S = 20.0
 BODY_BYTES_PER_S = 1_000
 
-# The most pieces of a body that comes in chunks, each of which costs as much as a kilobyte of a
-# large one. Those of so many bytes or more do not count, and smaller ones by what they lack.
+# The most small chunks of a body: each costs as much processor time as a kilobyte of a large one. A
+# chunk of `PIECE_BYTES` or more does not count, and a smaller one counts by the part that it lacks.
 BODY_PIECES = 4_096
 PIECE_BYTES = 256
 
-# What a thread still takes in of a body once its request is answered: this many bytes at a time, so
-# many pieces, and for so long. It is as good as there, or its caller is slow.
+# What a thread still reads of a body once its request is answered: so many bytes at a time, at most
+# so many small chunks, and for so many seconds. A body that has not come by then has a slow caller.
 REST_READ_BYTES = 65_536
 REST_PIECES = 16
 REST_S = 0.02
@@ -53,14 +53,14 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         # When the request's head had come, on the monotonic clock.
         self.arrived = 0.0
         self._in_head, self._ended = True, False
-        # So many bytes were looked through for the end of the head.
+        # How many bytes were already searched for the end of the head.
         self._looked_through = 0
-        # Of the body, on the clock. Bytes that come move `_due_at`, but never past `_last_due_at`;
-        # it is None until the first are wanted, since bodies wait for others.
+        # Times of the body on the clock. Bytes that come move `_due_at`, which never counts past
+        # `_last_due_at`. It is None until the first bytes are wanted, because bodies take turns.
         self._began_at = self._last_due_at = 0.0
         self._due_at: float | None = None
         self._waits_for_body = self._body_is_cut = False
-        # On the clock; None while nothing is sent. The lock is for what is decided by it.
+        # On the clock; None while nothing is sent. The lock keeps it unchanged while `cut` acts.
         self._sending_since: float | None = None
         self._lock = threading.Lock()
 
@@ -159,7 +159,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
                 self.sock.shutdown(socket.SHUT_RD)
 
     def take_rest(self, body: Any) -> bool:
-        """The response is made: take in what is left of the body; False where more is to come."""
+        """Once the response is made, read what is left of the body; False where more is to come."""
         self._last_due_at = min(self._last_due_at, self._clock() + REST_S)
         try:
             while body.read(REST_READ_BYTES):
@@ -171,7 +171,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
 
 
 class BodyReader:
-    """A body whose broken chunks are a connection that broke, which the application knows."""
+    """A body that reports malformed chunks as a broken connection, as the application expects."""
 
     def __init__(self, reader: Any) -> None:
         """`reader` is gunicorn's."""
@@ -189,11 +189,11 @@ class BodyReader:
         return data
 
     def expect_little(self) -> None:
-        """The response is made: what still comes is thrown away."""
+        """Once the response is made, allow few more chunks: they are thrown away."""
         self._pieces_left = min(self._pieces_left, REST_PIECES)
 
     def _bounded(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """The pieces, as long as they are not too many."""
+        """The chunks. Raises `OSError` where they are too many."""
         for piece in pieces:
             self._pieces_left -= max(0.0, 1 - len(piece) / PIECE_BYTES)
             if self._pieces_left < 0:

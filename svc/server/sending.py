@@ -1,4 +1,4 @@
-"""How a response leaves: its head together with its body, and without asking the system first."""
+"""Sends responses: the head together with the body, and without a poll before each operation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from svc import limits
 # The time for a caller to take in one response.
 SEND_S = 60.0
 
-# With more than these bytes, part of a response leaves before its end.
+# A response of more bytes than these leaves in several pieces.
 GATHERED_BYTES = 65_536
 
 
 class Waiting:
     """The bytes of responses that wait for callers to take them in, over the whole process.
 
-    Beyond `most_bytes` the connection is shut of which nothing was taken in for longest.
+    Where they are more than `most_bytes`, the connection is shut whose caller has taken in nothing
+    for longest.
     """
 
     def __init__(self, most_bytes: int = limits.WAITING_BYTES) -> None:
@@ -51,10 +52,10 @@ class Waiting:
 class ResponseSocket(socket.socket):
     """Takes a connected stream socket over, and sends each response in one piece.
 
-    Every call to the system gives the interpreter's lock to another thread, to be waited for. Head
-    and body sent one after the other, each after a look whether the system would take them, are
-    four such calls where one does. To the system the socket never blocks: a time limit is noted
-    here, and told to it only where something has to be waited for.
+    Every system call releases the interpreter's lock, and then has to wait for it. To send head and
+    body one after the other, each after a poll, takes four such calls where one is enough. To the
+    system this socket is non-blocking: a time limit is only noted here, and set on the socket while
+    an operation has to wait.
     """
 
     def __init__(self, sock: socket.socket, waiting: Waiting | None = None) -> None:
@@ -92,7 +93,7 @@ class ResponseSocket(socket.socket):
         except BlockingIOError:
             if self._timeout_s == 0:
                 raise
-        with self._as_told():
+        with self._with_time_limit():
             return super().recv(size, flags)
 
     def send(self, data: Any, flags: int = 0) -> int:
@@ -102,12 +103,12 @@ class ResponseSocket(socket.socket):
         except BlockingIOError:
             if self._timeout_s == 0:
                 raise
-        with self._as_told():
+        with self._with_time_limit():
             return super().send(data, flags)
 
     @contextlib.contextmanager
-    def _as_told(self) -> Iterator[None]:
-        """Inside the block the system knows the time limit."""
+    def _with_time_limit(self) -> Iterator[None]:
+        """Inside the block the time limit is set on the socket."""
         super().settimeout(self._timeout_s)
         try:
             yield
@@ -130,7 +131,7 @@ class ResponseSocket(socket.socket):
     def sendall(self, data: Any, flags: int = 0) -> None:
         """All of `data`: within the time limit, or with the rest of what is gathered."""
         if self._gathered is None:
-            with self._as_told():
+            with self._with_time_limit():
                 super().sendall(data, flags)
             return
         if len(data) > GATHERED_BYTES:

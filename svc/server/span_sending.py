@@ -13,7 +13,7 @@ from svc.settings import Settings
 
 
 def traces(settings: Settings) -> Mapping[str, Work]:
-    """What sends traces, by the name of its process; nothing where they are off or have trouble."""
+    """The process that sends traces, by its name; none where they are off or cannot be sent."""
     wanted = settings.traced and not telemetry.trouble()
     return {TRACES: _send} if wanted else {}
 

@@ -56,8 +56,8 @@ NEXT_REQUEST_MS = 10
 # The pause before a worker looks again whether another took the connection that it left.
 OFFER_CHECK_S = 0.001
 
-# The time for a caller to close its side of a connection after us; more while it still sends a body
-# that nobody wants, of which so much is taken in.
+# The seconds for a caller to close its side of a connection after us. One that still sends a body
+# which nobody reads any more has longer, and may send so many bytes of it.
 LINGER_S = 2.0
 UNWANTED_S = 10.0
 UNWANTED_BYTES = 64 * 1024 * 1024
@@ -77,9 +77,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # The connections that wait for their caller to close, and those whose caller still sends.
+        # The connections that wait for their caller to close, and those whose caller still sends a
+        # body, which is thrown away.
         self._lingering: deque[Any] = deque()
-        self._sending_on: deque[Any] = deque()
+        self._discarding: deque[Any] = deque()
         # One for each request that has a thread.
         self._under_way: dict[socket.socket, tuple[Any, Any]] = {}
         # The requests that have a thread or wait for one.
@@ -178,7 +179,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Let a thread handle a connection of which there is something to read."""
         self._requests += 1
         conn.arrived = time.monotonic()
-        # How much is taken in of a body once its request is answered.
+        # How many bytes of its body may be thrown away once the request is answered.
         conn.unwanted = 0
         super().enqueue_req(conn)
 
@@ -255,8 +256,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             answer = application(environ, start_response)
             req.body.reader.expect_little()
             if not reader.take_rest(req.body):
-                # A thread would wait for it as long as the caller likes. The response's head says
-                # that the connection ends, and the polling thread takes in what still comes.
+                # A thread would wait for it as long as the caller likes. So the response's head
+                # says that the connection ends, and the polling thread drops what still comes.
                 req.force_close()
                 conn.unwanted = UNWANTED_BYTES
             return answer
@@ -292,7 +293,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _end_lingering(self) -> None:
         now = time.monotonic()
-        for queue in (self._lingering, self._sending_on):
+        for queue in (self._lingering, self._discarding):
             while queue and queue[0].timeout <= now:
                 self._drop(queue.popleft())
 
@@ -331,7 +332,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _cap_keepalive(self, deadline: float) -> None:
         """Stopping, wait for heads as shortly as for further requests."""
         super()._cap_keepalive(deadline)
-        for conn in (*self.pending_conns, *self._sending_on):
+        for conn in (*self.pending_conns, *self._discarding):
             conn.timeout = min(conn.timeout, deadline)
 
     def _wait(
@@ -356,7 +357,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             conn.sock.shutdown(socket.SHUT_WR)
             if conn.unwanted:
                 wait_s = UNWANTED_S if self.alive else LINGER_S
-                self._wait(conn, self._sending_on, wait_s, self._on_unwanted)
+                self._wait(conn, self._discarding, wait_s, self._on_discarding_readable)
             else:
                 self._wait(conn, self._lingering, LINGER_S, self._on_lingering_readable)
         except (OSError, ValueError):
@@ -368,16 +369,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._lingering.remove(conn)
             self._drop(conn)
 
-    def _on_unwanted(self, conn: Any, client: socket.socket) -> None:
+    def _on_discarding_readable(self, conn: Any, client: socket.socket) -> None:
         size = _thrown_away(client)
         conn.unwanted -= size or 0
         if size == 0 or conn.unwanted <= 0:
-            self._sending_on.remove(conn)
+            self._discarding.remove(conn)
             self._drop(conn)
 
     def _make_room(self) -> bool:
         """Close who has waited longest with nothing to answer; False when nobody has."""
-        unused = (self._lingering, self._sending_on, self.pending_conns, self.keepalived_conns)
+        unused = (self._lingering, self._discarding, self.pending_conns, self.keepalived_conns)
         for queue in unused:
             if queue:
                 self._drop(queue.popleft())
@@ -400,13 +401,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def _thrown_away(client: socket.socket) -> int | None:
-    """How many bytes of a connection were taken in: 0 at its end, None where none have come."""
+    """Read what has come and drop it: how many bytes that was, 0 at the end, None where nothing.
+
+    A connection that was reset, or that the system has given up, has ended.
+    """
     try:
         return len(client.recv(65_536))
     except BlockingIOError:
         return None
     except OSError:
-        # It was reset, or the system has given it up.
         return 0
 
 
