@@ -1,7 +1,7 @@
-"""Sends what is due, a few events at a time, and notes in the database what became of it.
+"""Sends events that are due, a few at a time, and notes in the database what became of each.
 
-An event is noted as delivered after the answer of its receiver: whoever is killed in between has it
-sent once more, with the same id.
+An event is noted as delivered after its receiver has answered. Where this process is killed in
+between, the next one sends it once more, with the same id.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from svc.hooks.targets import RefusedTarget, Target, parsed
 from svc.shares import Shares
 from svc.store import DueEvent, HookEvents, Hooks, OpenedHook, StorageError
 
-# Events that are under way at a time, of which a project has its share, and of these those of one
-# hook: one that hangs does not hold up the others.
+# The most events under way at a time, of which a project has its share, and the most of one hook:
+# a receiver that hangs does not hold up the others.
 THREADS = 16
 OF_A_HOOK = 2
 
 # An event whose hook cannot be decrypted is looked at again after so many seconds.
 UNREADABLE_S = 60.0
 
-# What cannot be stored is not sent again at once.
+# Nothing is sent for so many seconds after it could not be stored what became of an event.
 TROUBLE_S = 5.0
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Deliveries:
         if time.monotonic() < self._rests_until:
             return
         with self._lock:
-            # What ends from here on may still be in the list that is read now.
+            # What ends from here on may still be in the list that is read next.
             before = set(self._under_way)
         for event in self._events.due():
             with self._lock:
@@ -80,7 +80,7 @@ class Deliveries:
                     self._under_way[event.seq] = (event.hook, sent)
 
     def _has_room(self, event: DueEvent) -> bool:
-        """Whether there is a thread for it, which is then taken of the share of its project."""
+        """Take a thread for it from its project's share; False where there is none."""
         of_hook = sum(hook == event.hook for hook, _ in self._under_way.values())
         return of_hook < OF_A_HOOK and self._shares.take(event.project)
 

@@ -29,8 +29,8 @@ from svc.store import (
     ReviewDue,
 )
 
-# The questions of a project that are looked at for drift, those asked last, and for promises, those
-# with the most labels; and the keys that an event about the review queue names.
+# How many questions of a project are checked for drift (those asked last) and for promises (those
+# with the most labels), and how many keys an event about the review queue names.
 DRIFTING = 500
 PROMISED = 200
 NAMED = 20
@@ -42,8 +42,8 @@ DAY_MS = 86_400_000
 # A question with fewer labels has no promise.
 LEAST_LABELS = 30
 
-# Promises are looked at again after so long, also where nothing has changed: one that has ended is
-# the same one for so long, and then another.
+# Promises are computed anew after so long even where nothing has changed, since an alarm that ends
+# and comes back within an hour is not told again, and later is.
 LOOK_AGAIN_MS = 3_600_000
 
 _Found = Mapping[AlarmPlace, JsonObject]
@@ -69,11 +69,11 @@ class Noticing:
         self._budgets, self._due = budgets, due
         self._versions, self._reporter = versions, reporter
         self._clock = clock
-        # What the promises of projects hung on at the last look.
-        self._promises_of: dict[str, int] = {}
+        # Of each project, a hash of what its promises depended on at the last look.
+        self._promise_inputs: dict[str, int] = {}
 
     def look(self) -> None:
-        """What is told by a few rows: jobs, budgets, the review queue. Raises `StorageError`."""
+        """Look at jobs, budgets and the review queue, a few rows each. Raises `StorageError`."""
         self._events.add(map(events.of_job, self._events.ended_jobs()))
         reached = self._budgets.reached()
         for project, kinds in self._hooks.wanted().items():
@@ -85,7 +85,7 @@ class Noticing:
             self._alarms.note(project, found)
 
     def look_closely(self) -> None:
-        """What is told by reports: promises, and once a day drift. Raises `StorageError`."""
+        """Look at reports: of promises, and once a day of drift. Raises `StorageError`."""
         for project, kinds in self._hooks.wanted().items():
             if HookKind.PROMISE_BROKEN in kinds:
                 self._look_for_promises(project)
@@ -105,15 +105,15 @@ class Noticing:
         return {AlarmPlace("review", "queue"): data} if keys else {}
 
     def _look_for_promises(self, project: str) -> None:
-        """Where labels, fits and what is known are those of the last look, nothing is computed."""
+        """Compute promises, unless labels, fits and what was told are those of the last look."""
         known = self._alarms.known(project, PROMISE_KEPT)
         known |= self._alarms.known(project, HookKind.PROMISE_BROKEN)
         labelled = self._versions.labelled(project, LEAST_LABELS, PROMISED)
         hour = self._now_ms() // LOOK_AGAIN_MS
-        hangs_on = hash((hour, frozenset(known), frozenset(labelled.items())))
-        if self._promises_of.get(project) != hangs_on:
+        inputs = hash((hour, frozenset(known), frozenset(labelled.items())))
+        if self._promise_inputs.get(project) != inputs:
             self._alarms.note(project, self._promises(project, labelled, known))
-            self._promises_of[project] = hangs_on
+            self._promise_inputs[project] = inputs
 
     def _promises(
         self, project: str, labelled: _Labelled, known: set[AlarmPlace]
@@ -138,7 +138,7 @@ class Noticing:
         return [{**row, "labels": report["labels"]} for row in report["thresholds"]]
 
     def _look_for_drift(self, project: str) -> None:
-        """The rate of false alarms is that of one look a day, so that there is no other one."""
+        """Once a day, since more looks would make more false alarms than the report promises."""
         now_ms = self._now_ms()
         today = datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
         if self._alarms.looked(project, today):

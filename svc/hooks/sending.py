@@ -43,7 +43,7 @@ class Sender:
             with _cut_at(connection.sock, give_up_at):
                 connection.request("POST", target.path, body, {**headers, "Host": target.authority})
                 status = connection.getresponse().status
-                # Headers that were cut look like headers that ended.
+                # A connection that was cut within the headers looks like their end.
                 _left(give_up_at)
                 return status
         except (OSError, HTTPException, ValueError) as error:
@@ -83,7 +83,7 @@ class _Connection(HTTPConnection):
 @contextlib.contextmanager
 def _cut_at(sock: socket.socket, give_up_at: float) -> Iterator[None]:
     """End the connection at that time: an answer that drips would take for ever otherwise."""
-    # The socket below, since TLS would first say goodbye.
+    # The TCP socket below it, since TLS would first exchange its closing messages.
     cut = threading.Timer(_left(give_up_at), _shut, (sock,))
     cut.daemon = True
     cut.start()

@@ -1,4 +1,4 @@
-"""Where a hook may lead: to machines of the internet, and elsewhere only where that was allowed."""
+"""Where a hook may lead: to public addresses, and to others only where the operator allowed it."""
 
 from __future__ import annotations
 
