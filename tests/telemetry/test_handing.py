@@ -66,10 +66,8 @@ def test_what_comes_while_the_queue_is_full_is_dropped_and_counted(
 ) -> None:
     taking = Taking(room=False)
     handing = Handing(taking, waiting=10)
-    began = time.monotonic()
     for record in records(1_000):
         handing.take(record)
-    assert time.monotonic() - began < 1
     assert taking.refused.wait(WAIT_S)
     taking.room = True
     handing.close()
@@ -90,7 +88,7 @@ def test_a_thread_that_makes_spans_never_waits_for_one_that_hands_them_over() ->
     began = time.monotonic()
     for record in records(1_000):
         handing.take(record)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < WAIT_S / 2
     going_on.set()
     handing.close()
 
@@ -122,5 +120,5 @@ def test_the_end_waits_a_short_time_where_nobody_takes_what_is_left(
     handing.take(Numbered((0,)))
     began = time.monotonic()
     handing.close()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < WAIT_S / 2
     assert "1 spans of traces could not be handed over" in caplog.text
