@@ -13,8 +13,8 @@ from functools import lru_cache
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 
-# What older releases of Python take for addresses of the internet: protocol assignments, among them
-# a metadata service of one cloud (RFC 6890), relays of 6to4 (RFC 7526), documentation (RFC 9637).
+# Networks that older releases of Python call global: protocol assignments, which hold the metadata
+# service of one cloud (RFC 6890), relays of 6to4 (RFC 7526), and documentation (RFC 9637).
 _SPECIAL = (
     ipaddress.ip_network("192.0.0.0/24"),
     ipaddress.ip_network("192.88.99.0/24"),

@@ -78,7 +78,7 @@ class Shared(SharedCalls):
     """What the processes of one server share; made before they are forked."""
 
     def __init__(self, line: telemetry.Line | None = None) -> None:
-        """`line` is where spans go, where a process beside the workers sends them on."""
+        """`line` takes spans to the process that exports them; None where there is none."""
         super().__init__()
         self.line = line
         self.write_lock = FairLock()

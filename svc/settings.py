@@ -26,8 +26,8 @@ WORKERS = (1, 64)
 DAILY_LIMITS = (1, 1_000_000_000)
 PRICES = (0.0, 1_000_000.0)
 
-# The value that stands for a worker for each processor, and the most workers that it starts: all
-# write to one file, and what a further one adds is less each time.
+# The value that asks for a worker for each processor, and the most workers that it starts: all of
+# them write to one file, so that each further one adds less.
 AUTO = "auto"
 AUTO_WORKERS = 8
 

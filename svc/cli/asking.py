@@ -18,7 +18,10 @@ class Unanswered(SvcError):
 
 
 def leads_on(place: str | None, to: str | None) -> str | None:
-    """Where the page of a place leads to, None at the end. Raises `SvcError` where to itself."""
+    """The place of the next page, None after the last one.
+
+    Raises `SvcError` where a page leads on to itself, which would never end.
+    """
     if to == place:
         raise SvcError("the server's answer is not one of svc: it leads on to itself")
     return to

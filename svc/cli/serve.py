@@ -63,7 +63,7 @@ Examples:
     "--workers",
     metavar="N",
     help="Processes that answer requests; they share limits and database. "
-    "`auto`: one a processor, 8 at most.  [default: 1]",
+    "`auto` starts one for each processor, 8 at most.  [default: 1]",
 )
 @click.option(
     "--demo",

@@ -72,7 +72,7 @@ class EndedJob:
     ended_at: int
 
 
-# A new event is due whatever the clock says, which may be ahead now and come back.
+# A new event is due whatever the clock says: one that is ahead now may come back.
 _ADD = (
     "INSERT OR IGNORE INTO hook_events (hook, id, key, subject, body, created_at, next_at) "
     "SELECT seq, ?2, ?3, ?4, ?5, ?6, 0 FROM hooks WHERE seq = ?1"

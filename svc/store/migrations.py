@@ -470,7 +470,7 @@ def _check_tables(
         )
 
 
-# A file is looked at twice, without and with the lock.
+# Cached, because each file is checked twice: before its lock is taken, and with it.
 @lru_cache(maxsize=4)
 def _columns_after(migrations: tuple[Migration, ...]) -> Columns:
     """What a file has to which these were applied."""

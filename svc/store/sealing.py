@@ -63,7 +63,7 @@ class Sealer:
         return _stretched(secret, salt)
 
 
-# Several parts of a process have sealers of their own.
+# Cached, because several parts of a process have a sealer of their own for the same key.
 @lru_cache(maxsize=8)
 def _stretched(secret: bytes, salt: bytes) -> bytes:
     costs = {"n": _N, "r": _R, "p": _P, "maxmem": _MEMORY_BYTES}

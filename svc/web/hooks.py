@@ -80,7 +80,8 @@ def register(
 def _new_id() -> str:
     """An id that no other request has.
 
-    It is no secret, and the system's own random bytes would give the interpreter's lock away.
+    It is no secret. The system's own random bytes would take a call that releases the interpreter's
+    lock.
     """
     return f"{random.getrandbits(128):032x}"
 
