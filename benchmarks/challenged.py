@@ -19,13 +19,13 @@ from benchmarks.harness import (
     python_environment,
     temporary_directory,
 )
-from benchmarks.live import LIVE_MS, PER_SECOND, slowest_ms
+from benchmarks.live import LIVE_MS, PER_SECOND, p99_ms
 from benchmarks.slow_provider import slow_provider
 
 # How long a challenger takes that is ten times slower, in milliseconds.
 SLOW_MS = 10 * LIVE_MS
 
-# Every process knows by then what a command has set.
+# The seconds after which every process knows what a command has set.
 KNOWN_S = 1.5
 
 _SHOP = ("--project", "default", "--question", "category")
@@ -42,7 +42,7 @@ def _measure(options: Options) -> Result:
         live, database = slow_provider(LIVE_MS, questions=1), Path(folder) / "svc.db"
         served = servers.service_on(database, stack.enter_context(live), **providers)
         service = stack.enter_context(served)
-        slowest_ms(service, 1.0)
+        p99_ms(service, 1.0)
         more = {name: _more_ms(service, database, name, options) for name in providers}
     shown = ", ".join(f"{name} {ms:+.1f} ms" for name, ms in more.items())
     return Result(f"the slowest 1%: {shown}")
@@ -54,10 +54,10 @@ def _more_ms(service: Process, database: Path, name: str, options: Options) -> f
 
 
 def _round(service: Process, database: Path, name: str, seconds: float) -> float:
-    alone = slowest_ms(service, seconds)
+    alone = p99_ms(service, seconds)
     _command("set", database, "--model", f"@{name}/{decisions.MODEL}", "--share", "1")
     time.sleep(KNOWN_S)
-    beside = slowest_ms(service, seconds)
+    beside = p99_ms(service, seconds)
     _command("remove", database)
     time.sleep(KNOWN_S)
     return beside - alone
@@ -71,7 +71,7 @@ def _command(name: str, database: Path, *options: str) -> None:
 
 @contextmanager
 def _bound(listens: bool) -> Iterator[str]:
-    """The base URL of a provider that takes connections in and says nothing, or takes none."""
+    """The base URL of a provider that never answers, or with `listens` False takes no connection."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         if listens:

@@ -25,7 +25,7 @@ from benchmarks.harness import (
     running,
     temporary_directory,
 )
-from benchmarks.live import LIVE_MS, PER_SECOND, slowest_ms
+from benchmarks.live import LIVE_MS, PER_SECOND, p99_ms
 from benchmarks.slow_provider import slow_provider
 
 MOST, QUICK = 100_000, 10_000
@@ -41,7 +41,7 @@ RUNNER, BESIDE = "svc-jobs", ("svc-jobs", "svc-sweep")
 def _measure_beside(options: Options) -> Result:
     """Requests alone and beside a job, in turn."""
     with slow_provider(LIVE_MS, questions=1) as provider, _service(provider) as service:
-        slowest_ms(service, 1.0)
+        p99_ms(service, 1.0)
         rounds = [_round(service, options.seconds) for _ in range(options.rounds)]
     alone, beside = (median(times) for times in zip(*rounds, strict=True))
     ratio = median(beside / alone for alone, beside in rounds)
@@ -50,11 +50,11 @@ def _measure_beside(options: Options) -> Result:
 
 def _round(service: Process, seconds: float) -> tuple[float, float]:
     """The 99th percentile of requests in milliseconds, alone and beside a job."""
-    alone = slowest_ms(service, seconds)
+    alone = p99_ms(service, seconds)
     job = _submit(service, _rows(MOST), _JSON)
     # The process that runs jobs has to be there.
     _wait(service, job, 1)
-    beside = slowest_ms(service, seconds)
+    beside = p99_ms(service, seconds)
     _call(service, f"/v1/batch/{job}/cancel", b"", "")
     time.sleep(2 * LIVE_MS / 1000)
     return alone, beside

@@ -52,7 +52,7 @@ def provider(completion: str) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port that was free a moment ago, for servers that cannot pick one themselves."""
+    """A port that was free a moment ago, for servers that cannot choose one themselves."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

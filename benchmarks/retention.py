@@ -21,7 +21,7 @@ from benchmarks.harness import (
     running,
     temporary_directory,
 )
-from benchmarks.live import LIVE_MS, PER_SECOND, slowest_ms
+from benchmarks.live import LIVE_MS, PER_SECOND, p99_ms
 from benchmarks.s8_reports import record
 from benchmarks.slow_provider import slow_provider
 from svc.bootstrap import Shared
@@ -46,7 +46,7 @@ def _measure(options: Options) -> Result:
         path = Path(folder) / "svc.db"
         _fill(path, rows)
         with slow_provider(LIVE_MS, questions=1) as provider, _service(path, provider) as service:
-            slowest_ms(service, 1.0)
+            p99_ms(service, 1.0)
             began = _left(path, rows)
             rounds = [_round(service, path, options.seconds) for _ in range(options.rounds)]
             deleted = began - _left(path, rows)
@@ -62,9 +62,9 @@ def _measure(options: Options) -> Result:
 
 def _round(service: Process, path: Path, seconds: float) -> tuple[float, float]:
     """The 99th percentile of requests in milliseconds, alone and while decisions expire."""
-    alone = slowest_ms(service, seconds)
+    alone = p99_ms(service, seconds)
     with _expiring(path):
-        return alone, slowest_ms(service, seconds)
+        return alone, p99_ms(service, seconds)
 
 
 @contextmanager

@@ -28,13 +28,18 @@ from benchmarks.harness import (
 )
 from benchmarks.throughput import WARM_UP_S, Burst, burst
 
+# The variable that names the proxy's program.
 PROGRAM = "SVC_LITELLM"
 WORKERS = (1, 2)
-BURST_S = 2.0  # a short one would hold few of the calls that the slower of the two makes
-START_S = 90.0  # seconds: its imports alone take ten, on a machine with nothing else to do
+
+# Seconds. In a shorter burst the slower of the two would make too few calls.
+BURST_S = 2.0
+
+# Seconds. The proxy's imports alone take ten on an idle machine.
+START_S = 90.0
 ROUTE = "/v1/chat/completions"
 
-# What its page for production advises, but for a database, which it is better off without.
+# What the proxy's documentation advises for production, but no database, which would slow it down.
 _CONFIG = """
 model_list:
   - model_name: {model}
@@ -44,7 +49,7 @@ litellm_settings: {{telemetry: false, set_verbose: false, num_retries: 0, reques
 _VARIABLES = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
-    # Neither of the two asks for a key here.
+    # Neither of the two servers asks for a key here.
     "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
     # It would look for prices on the network before it starts.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -66,7 +71,7 @@ _BODY = json.dumps(
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A burst of each of the two."""
+    """A burst of each server: the proxy's and ours."""
 
     theirs: Burst
     ours: Burst
@@ -88,7 +93,7 @@ def _measure(options: Options) -> Result:
 
 
 def _turns(program: str, workers: int, count: int) -> list[_Turn]:
-    """Both on so many workers, in bursts whose order is drawn anew for each turn."""
+    """Load both servers on so many workers, in an order that is drawn anew for each turn."""
     own = decisions.body(debias=False)
     with (
         temporary_directory() as folder,
@@ -122,7 +127,7 @@ def _proxy(program: str, folder: Path, provider: str, workers: int) -> Iterator[
 
 
 def _first(url: str, body: str) -> None:
-    """One call, however long it takes: the proxy makes its client then."""
+    """Make one call, which may take long: the proxy makes its client then."""
     headers = {"Content-Type": "application/json", "Authorization": "Bearer none"}
     request = urllib.request.Request(url, body.encode(), headers)
     try:
@@ -142,7 +147,7 @@ def _two_over_one(measured: Sequence[Sequence[_Turn]]) -> float:
 
 
 def _over(measured: Sequence[Sequence[_Turn]], what: str) -> str:
-    """Ours over theirs, for each number of workers."""
+    """The median ratio of our figure to theirs, for each number of workers."""
     ratios = [
         median(getattr(turn.ours, what) / getattr(turn.theirs, what) for turn in turns)
         for turns in measured

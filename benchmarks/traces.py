@@ -34,7 +34,7 @@ BODY = decisions.body(debias=True).replace(wrk.UNIQUE, "2041")
 
 @dataclass(frozen=True, slots=True)
 class _Burst:
-    """What a server did; processor times are seconds of a decision."""
+    """Decisions a second, and processor seconds for each: the workers', and with the sender's."""
 
     rate: float
     answering: float
@@ -76,7 +76,7 @@ def _burst(server: Process) -> _Burst:
 
 
 def _spent(pid: int) -> tuple[float, float]:
-    """Processor seconds of the workers and their master, and of who sends spans."""
+    """Processor seconds of the workers with their master, and of the process that sends spans."""
     answering = sending = 0.0
     for member in family(pid):
         # Others beside the workers come and go.
