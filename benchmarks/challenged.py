@@ -71,7 +71,7 @@ def _command(name: str, database: Path, *options: str) -> None:
 
 @contextmanager
 def _bound(listens: bool) -> Iterator[str]:
-    """The base URL of a provider that never answers, or with `listens` False takes no connection."""
+    """The base URL of a provider that never answers, and takes no connections unless it listens."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         if listens:
