@@ -150,7 +150,7 @@ def deleted_file(target: Target, tell: Tell) -> Iterator[None]:
 
 @contextlib.contextmanager
 def killed_teller(target: Target, tell: Tell) -> Iterator[None]:
-    """The process that sends to hooks is killed; there has to be one, and another one follows."""
+    """The process that sends to hooks is killed, and the server has to start another one."""
     give_up_at = time.monotonic() + TELLER_S
     while (pid := target.teller) is None and time.monotonic() < give_up_at:
         time.sleep(0.05)

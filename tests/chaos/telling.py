@@ -1,4 +1,4 @@
-"""Hooks of two projects, whose receiver notes what arrives while who sends is killed too."""
+"""Hooks of two projects: a receiver records what arrives while processes are killed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.chaos.questions import BOUNDED, QUESTIONS, TOLD, good_request
 from tests.chaos.target import Target
 from tests.hooks.receiver import Received, Receiver
 
-# The question whose promise is broken, and one whose answers wait for reviewers.
+# The question whose promise labels break, and the one whose answers wait for reviewers.
 PROMISED, REVIEWED = "urgent", "topic"
 
 # Labels that make a promise, and those that break it; decisions that wait for reviewers.
@@ -33,13 +33,14 @@ RIGHT, WRONG, TO_REVIEW = 60, 20, 3
 # Rows of a job.
 ROWS = 2
 
-# How long it may take on a busy machine until all that came about has arrived.
+# The seconds within which everything that happened has to arrive, on a busy machine.
 TOLD_WITHIN_S = 30.0
 
-# So long a receiver takes: a process that is killed in it has the event sent once more.
+# How many seconds the receiver takes for an event: a sender that is killed meanwhile is followed by
+# one that sends the event again.
 TAKES_S = 0.03
 
-# What has to come about in each run.
+# The events that have to arrive in each run.
 KINDS = {
     HookKind.BATCH_DONE,
     HookKind.BUDGET_WARNING,
@@ -49,7 +50,7 @@ KINDS = {
 
 
 def slowly(received: Received, n: int, handler: BaseHTTPRequestHandler) -> int:
-    """Takes an event after a while, whoever waits for that."""
+    """Answer that an event is taken, after a while."""
     time.sleep(TAKES_S)
     return 204
 
@@ -57,9 +58,10 @@ def slowly(received: Received, n: int, handler: BaseHTTPRequestHandler) -> int:
 class Telling(Part):
     """`svc hook add` for a project with a budget, and for one with jobs, labels and a review queue.
 
-    Whatever is killed, each event that was stored arrives at least once, always the same under its
-    id, signed, and after those before it on its subject. So does each job that has ended, each
-    budget that is exhausted, a promise that labels broke, and a queue that has something.
+    Whatever is killed, each stored event arrives at least once: signed, with the same content under
+    the same id each time, and in the order of its subject. An event arrives for each job that
+    ended, each budget that was exhausted, a promise that labels broke, and a review queue that is
+    not empty.
     """
 
     def __init__(
@@ -67,11 +69,11 @@ class Telling(Part):
     ) -> None:
         self._receiver, self._journal = receiver, journal
         self._clock, self._make_caller = clock, make_caller
-        # By project: what signs.
+        # The secrets that sign events, by project.
         self._secrets: dict[str, str] = {}
         # The stored events by id: hook, subject, and place in the order of all.
         self._stored: dict[str, tuple[int, str, int]] = {}
-        # The jobs that were taken, and how often the clock had jumped before.
+        # The jobs that the server took, and how often the clock had jumped by then.
         self._jobs: dict[str, int] = {}
         self._is_broken, self._lost = False, 0
 
@@ -110,7 +112,7 @@ class Telling(Part):
             time.sleep(0.2)
         yield from missing
         if not self._is_broken:
-            # The next process that sends has to notice it.
+            # The process that sends after the kill has to notice that the promise is broken.
             caller = self._make_caller()
             self._label(caller, WRONG, are_right=False)
             caller.hang_up()
@@ -142,10 +144,10 @@ class Telling(Part):
             caller.label_as(decision, PROMISED, is_yes == are_right)
 
     def _submit(self) -> None:
-        """A job; who is told of it has to be told of its end."""
+        """Submit a job. If the server takes it, its end has to be told."""
         requests = [good_request(TOLD, "mood") for _ in range(ROWS)]
         for one in requests:
-            # Its decision may be there or not, and nobody looks at its answer.
+            # Its decision may be stored or not, and nobody looks at its answer.
             self._journal.decided(one, BROKEN, None)
         body = {
             "project": TOLD,
@@ -165,7 +167,7 @@ class Telling(Part):
         self._jobs[job] = self._clock.jumps
 
     def _excuse_lost_jobs(self) -> None:
-        """A clock that is a year ahead has an ended job deleted, told of or not."""
+        """Expect no event of a job once the clock jumped: a year ahead, ended jobs are deleted."""
         late = [job for job in self._untold_jobs() if self._jobs[job] != self._clock.jumps]
         for job in late:
             del self._jobs[job]
@@ -176,7 +178,7 @@ class Telling(Part):
         return [job for job in self._jobs if job not in told]
 
     def _told(self, kind: HookKind) -> list[dict[str, Any]]:
-        """What events of a kind say that have arrived."""
+        """The data of the events of a kind that have arrived."""
         events = [one.event for one in list(self._receiver.journal)]
         return [one["data"] for one in events if one["type"] == kind]
 
@@ -190,7 +192,7 @@ class Telling(Part):
         return sum(waits for *_, waits in rows)
 
     def missing(self, db: Path) -> list[str]:
-        """What has come about and not arrived."""
+        """What has happened, but has not arrived."""
         self._excuse_lost_jobs()
         missing = [f"nobody was told that {job} ended" for job in self._untold_jobs()]
         if waiting := self._note(db):
@@ -218,9 +220,9 @@ def _is_promised(db: Path) -> bool:
 
 
 def unsigned(arrived: list[Received], secrets: dict[str, str]) -> Iterator[str]:
-    """What the official library does not find signed for the project of its path.
+    """Events whose signature is not what the official library makes with their project's secret.
 
-    By the time that it was signed with: that of a clock which was turned or jumped.
+    It signs for the time in the header, since the server's clock was turned or jumped.
     """
     for one in arrived:
         signed_at = datetime.fromtimestamp(int(one.headers["webhook-timestamp"]), UTC)
@@ -230,7 +232,7 @@ def unsigned(arrived: list[Received], secrets: dict[str, str]) -> Iterator[str]:
 
 
 def changed(arrived: list[Received]) -> Iterator[str]:
-    """Events that were not the same each time."""
+    """Events that arrived again with another path or body."""
     first: dict[str, Received] = {}
     for one in arrived:
         before = first.setdefault(one.id, one)

@@ -1,9 +1,11 @@
-"""Processes of `svc` that begin with its modules loaded: loading takes 0.6 s of a start's 0.7.
+"""Runs `svc` in forks of a process that has loaded its modules: these take 0.6 s of a start's 0.7.
 
-`command` is what to start in place of `python -m svc.cli.main`: a small process that hands its
-arguments, environment and files to one that has the modules, where a child takes them over and is
-`svc` from its first line to its exit status. It stands for what runs to its end; what gets signals,
-does without a stream, or sets a variable that Python itself reads is started as it is.
+`command` replaces `python -m svc.cli.main`. It starts a small process that sends its arguments,
+environment, folder and standard streams over a socket to the process with the modules. A fork of
+that one takes them over, runs `svc`, and its exit status becomes that of the small process.
+
+It is for commands that run to their end. A test that sends signals, closes a stream, or sets a
+variable that Python itself reads has to start `svc` without it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MAIN = "svc.cli.main"
-# Run without the packages of the environment, which take longer than all the rest.
+# The small process. It runs without site-packages, whose start takes longer than all the rest.
 HAND_OVER = r"""
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as there:
@@ -44,20 +46,21 @@ sys.exit(status)
 
 
 def command() -> tuple[str, ...]:
-    """Stands for `svc`, before its arguments."""
-    return sys.executable, "-I", "-S", "-c", HAND_OVER, _place()
+    """What to start instead of `svc`; its arguments follow."""
+    return sys.executable, "-I", "-S", "-c", HAND_OVER, _socket_path()
 
 
 @cache
-def _place() -> str:
-    """Where the process listens that has the modules; it ends with this one."""
+def _socket_path() -> str:
+    """Start the process that has the modules; where it listens. It ends with this process."""
     folder = tempfile.TemporaryDirectory(prefix="warm-")
-    place = f"{folder.name}/socket"
-    started = [sys.executable, "-m", "tests.cli.warm", place]
+    path = f"{folder.name}/socket"
+    started = [sys.executable, "-m", "tests.cli.warm", path]
     process = subprocess.Popen(
         started, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
     )
     assert process.stdin is not None and process.stdout is not None
+    # It closes its output once it listens.
     process.stdout.read()
 
     def end() -> None:
@@ -66,62 +69,69 @@ def _place() -> str:
         folder.cleanup()
 
     atexit.register(end)
-    return place
+    return path
 
 
-def wait_for_orders(place: str) -> list[str]:
-    """In a child of a child of this process: the arguments with which it is to be `svc`."""
+def wait_for_orders(path: str) -> list[str]:
+    """Serve until standard input is closed. Returns in forks alone: the arguments of their `svc`.
+
+    A connection has a child, which waits for a child of its own that becomes `svc`.
+    """
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(place)
+        listener.bind(path)
         listener.listen(64)
         os.close(1)
         while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
-            _take_up_ended()
-            there, _ = listener.accept()
-            with there:
+            _reap()
+            connection, _ = listener.accept()
+            with connection:
                 if os.fork() == 0:
                     listener.close()
-                    return _child_of(there)
-    _take_up_ended()
+                    return _serve(connection)
+    _reap()
     os._exit(0)
 
 
-def _take_up_ended() -> None:
-    """Leave no child behind as a zombie; its processor time counts as this process's."""
+def _reap() -> None:
+    """Leave no ended child as a zombie; its processor time then counts as this process's."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
-def _child_of(there: socket.socket) -> list[str]:
-    """In the child of this process; this one waits for its end, or for that of who asked."""
-    _, files, _, _ = socket.recv_fds(there, 1, 3)
-    with there.makefile("rb") as stream:
+def _serve(connection: socket.socket) -> list[str]:
+    """Fork, and return the arguments there; the parent sends the child's exit status, and exits.
+
+    The child is killed where the small process ends before it.
+    """
+    _, files, _, _ = socket.recv_fds(connection, 1, 3)
+    with connection.makefile("rb") as stream:
         arguments, environment, folder = json.loads(stream.readline())
     child = os.fork()
     if child == 0:
-        there.close()
-        _become(files, environment, folder)
+        connection.close()
+        _take_over(files, environment, folder)
         return list(arguments)
     for file in files:
         os.close(file)
     ended = os.pidfd_open(child)
-    if ended not in select.select([there, ended], [], [])[0]:
+    if ended not in select.select([connection, ended], [], [])[0]:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     with suppress(OSError):
-        there.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+        connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
     os._exit(0)
 
 
-def _become(files: list[int], environment: dict[str, str], folder: str) -> None:
+def _take_over(files: list[int], environment: dict[str, str], folder: str) -> None:
+    """Use the streams, the environment and the folder of the small process."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # As they are where PYTHONUNBUFFERED is set.
+    # Unbuffered, as with PYTHONUNBUFFERED.
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)))
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "wb", closefd=False), write_through=True)
     errors = io.FileIO(2, "wb", closefd=False)

@@ -56,7 +56,7 @@ class Receiver:
                 length = int(self.headers["content-length"])
                 body = self.rfile.read(length)
                 if len(body) < length:
-                    # Whoever sent it was killed in the midst of it.
+                    # The sender was killed before it had sent all of it.
                     return
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 received = Received(self.path, headers, body)

@@ -1,4 +1,4 @@
-"""The receiver of tests notes whole requests alone."""
+"""The tests' receiver of hooks records only requests that arrived whole."""
 
 from __future__ import annotations
 
