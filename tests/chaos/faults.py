@@ -26,7 +26,7 @@ from tests.chaos.target import Target, open_files
 
 DISK_MB = 256  # of the file system that fills up
 JUMP_EVERY_S = 0.3  # seconds
-TELLER_S = 10.0  # seconds until a process is there that sends to hooks, on a busy machine
+HOOKS_START_S = 10.0  # seconds until a process is there that sends to hooks, on a busy machine
 BALLAST = "ballast"
 MiB = 1024 * 1024
 NOT_READY = 503
@@ -149,10 +149,10 @@ def deleted_file(target: Target, tell: Tell) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def killed_teller(target: Target, tell: Tell) -> Iterator[None]:
+def killed_hooks_process(target: Target, tell: Tell) -> Iterator[None]:
     """The process that sends to hooks is killed, and the server has to start another one."""
-    give_up_at = time.monotonic() + TELLER_S
-    while (pid := target.teller) is None and time.monotonic() < give_up_at:
+    give_up_at = time.monotonic() + HOOKS_START_S
+    while (pid := target.hooks_process) is None and time.monotonic() < give_up_at:
         time.sleep(0.05)
     if pid is None:
         tell("no process sends to hooks")
@@ -172,7 +172,7 @@ def faults(weather: Weather, gate: Gate, real_disk: bool, tell: Tell) -> list[Fa
         Fault("files may not grow", files_at_their_limit, (2.0,), stored),
         Fault("no descriptors", no_descriptors, (2.0,), stored | {BROKEN}),
         Fault("a worker stopped", stopped_worker, (2.0,), frozenset({BROKEN})),
-        Fault("svc-hooks killed", partial(killed_teller, tell=tell), (1.0,)),
+        Fault("svc-hooks killed", partial(killed_hooks_process, tell=tell), (1.0,)),
         Fault("database deleted", partial(deleted_file, tell=tell), (3.0,), stored),
         Fault("clock jumps", partial(jumping_clock, gate=gate), (2.0,)),
         Fault("providers reset", lambda _: weather.storm("reset", "nothing"), (1.5,)),

@@ -112,7 +112,7 @@ class Server:
         return self.beside(KEEPER)
 
     @property
-    def teller(self) -> int | None:
+    def hooks_process(self) -> int | None:
         """The process that tells hooks what happens, None while there is none."""
         return self.beside(HOOKS)
 

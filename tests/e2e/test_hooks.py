@@ -95,9 +95,9 @@ def test_every_event_arrives_in_order_however_often_processes_are_killed(
         for kills in range(0, KILLS, 2):
             with Server(db, **settings(demo)) as server:
                 jobs.add(submitted(server, rows=1))
-                for end in (kill_teller, Server.kill):
+                for end in (kill_hooks_process, Server.kill):
                     expected += happened(db, hook, len(expected))
-                    eventually(lambda: server.teller is not None, server)
+                    eventually(lambda: server.hooks_process is not None, server)
                     time.sleep(chance.random() * 0.6)
                     assert waiting(db) > 0, f"nothing was under way before kill {kills}"
                     end(server)
@@ -108,8 +108,8 @@ def test_every_event_arrives_in_order_however_often_processes_are_killed(
     assert_all_came_in_order(receiver, expected, secret)
 
 
-def kill_teller(server: Server) -> None:
-    pid = server.teller
+def kill_hooks_process(server: Server) -> None:
+    pid = server.hooks_process
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
 
@@ -176,7 +176,7 @@ def test_of_several_servers_one_tells(tmp_path: Path, demo: DemoServer) -> None:
     with Receiver() as receiver:
         add_hook(db, receiver.url, secret)
         with Server(db, **settings(demo)) as one, Server(db, **settings(demo)) as other:
-            until(lambda: (one.teller is None) != (other.teller is None))
+            until(lambda: (one.hooks_process is None) != (other.hooks_process is None))
             jobs = {submitted(server, rows=1) for server in (one, other) for _ in range(3)}
             eventually(lambda: jobs <= told(receiver), one)
             time.sleep(1.0)

@@ -124,7 +124,7 @@ def test_choices_that_are_missing_or_too_many_or_doubled_are_a_bad_reply(
 
 
 class Unhashed:
-    """A value that nothing looks up: some whole numbers have a dict compare them all."""
+    """A value that may not become a key: of numbers with one hash a dict compares all."""
 
     def __hash__(self) -> int:
         raise AssertionError("it was looked up")
