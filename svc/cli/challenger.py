@@ -126,7 +126,7 @@ def show(as_json: bool, db: str) -> None:
     "--promoted",
     "state",
     flag_value=ChallengerState.PROMOTED.value,
-    help="Remove the one that was promoted: the usual model answers.",
+    help="Remove the one that was promoted, so that the usual model answers again.",
 )
 @click.option(
     "--retired",

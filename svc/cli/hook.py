@@ -97,7 +97,7 @@ def show(as_json: bool, db: str) -> None:
 @click.argument("hook_id", metavar="ID")
 @database.option
 def enable(hook_id: str, db: str) -> None:
-    """Send to a hook again that is disabled, and what waits for it at once."""
+    """Enable a hook that is disabled, and send at once what waits for it."""
     with database.opened(db) as opened:
         _require(Hooks(opened).enable(hook_id), hook_id)
     click.echo(f"{hook_id} is enabled")

@@ -164,7 +164,7 @@ class Hooks:
         return self._database.write(delete)
 
     def enable(self, hook_id: str) -> bool:
-        """Send to a hook again, and what waits for it at once; False where there is none.
+        """Enable a hook, and send at once what waits for it; False where there is no such hook.
 
         Raises `StorageError`.
         """
