@@ -112,8 +112,10 @@ class Handing:
         try:
             return self._send(block)
         except Exception:  # noqa: BLE001 - the thread has to go on
-            # The message may quote what a span holds.
-            self._lose(len(block))
+            # The message may quote what a span holds. One that is too long, or holds what cannot be
+            # sent, does not take the others of its block with it.
+            alone = len(block) == 1
+            self._lose(1 if alone else sum(not self._taken([record]) for record in block))
             return True
 
     def _lose(self, spans: int) -> None:
