@@ -317,7 +317,7 @@ def test_a_file_that_is_damaged_is_read_no_further_while_its_jobs_end_is_not_sto
     path = one.services.spool.folder / job_id
     data = path.read_bytes()
     # The first of several blocks.
-    path.write_bytes(data[:9_000] + b"x" + data[9_001:])
+    path.write_bytes(data[:9_000] + bytes([data[9_000] ^ 1]) + data[9_001:])
     with sqlite3.connect(one.settings.db) as connection:
         connection.execute(
             "CREATE TRIGGER broken BEFORE UPDATE ON jobs WHEN NEW.status = 'failed' "

@@ -124,7 +124,8 @@ def test_what_goes_wrong_is_an_error_of_the_project(behaviour: Any, failure: Any
 
 def test_no_cookie_is_sent_back_and_none_that_takes_long_is_parsed() -> None:
     cookies = ("Set-Cookie: " + "a=b;" * 16_000 + "\r\n") * 4
-    hostile = Raw(f"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{cookies}\r\n{{}}".encode())
+    head = f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n{cookies}"
+    hostile = Raw(f"{head}\r\n{{}}".encode())
     with ScriptedProvider(always(hostile)) as provider:
         client = client_of(provider.url)
         for _ in range(2):
