@@ -110,7 +110,7 @@ def _through_ray(python: str, service: Process, rows: int) -> Run:
 def _memory(child: subprocess.Popen[bytes]) -> Iterator[list[float]]:
     """What each actor takes, in MiB, again and again until the program has ended."""
     while child.poll() is None:
-        # A thread or a process of an actor may end while it is looked at.
+        # A thread or a process of the program may end while it is looked at.
         with contextlib.suppress(OSError):
             if sizes := [memory_mb(pid) for pid in _actors(child.pid)]:
                 yield sizes
@@ -120,7 +120,7 @@ def _memory(child: subprocess.Popen[bytes]) -> Iterator[list[float]]:
 def _actors(pid: int) -> list[int]:
     """The processes of a program's Ray that decide rows."""
     found = []
-    for member in _living_family(pid):
+    for member in family(pid):
         try:
             words = Path(f"/proc/{member}/cmdline").read_bytes()
         except OSError:
@@ -128,14 +128,6 @@ def _actors(pid: int) -> list[int]:
         if words.startswith(b"ray::") and b"DecidingActor" in words:
             found.append(member)
     return found
-
-
-def _living_family(pid: int) -> list[int]:
-    try:
-        return family(pid)
-    except OSError:
-        # One of them has ended in the meantime.
-        return []
 
 
 BENCHMARK = Benchmark(

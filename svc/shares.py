@@ -56,6 +56,15 @@ class Shares:
             if not self._of[caller]:
                 del self._of[caller]
 
+    def take_with(self, other: Shares, caller: str | None, of_other: int) -> bool:
+        """Take one of this, and so much of `other`; False, and neither, where one lacks."""
+        if not other.take(caller, of_other):
+            return False
+        if self.take(caller):
+            return True
+        other.give_back(caller, of_other)
+        return False
+
     def _fits(self, caller: str | None, amount: int) -> bool:
         after = self._all + amount
         if after > self._most:

@@ -233,12 +233,7 @@ class CallPool:
 
     def _has_room(self, pending: _PendingCall) -> bool:
         """Take the call's thread and its bytes from what its caller may have of both."""
-        if not self._bytes.take(pending.caller, _counted(pending)):
-            return False
-        if self._places.take(pending.caller):
-            return True
-        self._bytes.give_back(pending.caller, _counted(pending))
-        return False
+        return self._places.take_with(self._bytes, pending.caller, _counted(pending))
 
     def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
         try:

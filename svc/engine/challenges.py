@@ -139,13 +139,7 @@ class Challenges:
 
     def _has_room(self, task: Task) -> bool:
         """Take a place in the queue and room for its bytes, where its project may have both."""
-        project = task.challenger.project
-        if not self._held.take(project, task.size):
-            return False
-        if self._waiting.take(project):
-            return True
-        self._held.give_back(project, task.size)
-        return False
+        return self._waiting.take_with(self._held, task.challenger.project, task.size)
 
     def _next(self) -> Task | None:
         """The task that waits longest of those whose project may have a thread."""

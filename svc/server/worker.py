@@ -81,7 +81,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         # body, which is thrown away.
         self._lingering: deque[Any] = deque()
         self._discarding: deque[Any] = deque()
-        # One for each request that has a thread.
+        # The connection and the request of each request that has a thread, by the socket.
         self._under_way: dict[socket.socket, tuple[Any, Any]] = {}
         # The requests that have a thread or wait for one.
         self._requests = 0
