@@ -11,7 +11,7 @@ from benchmarks.harness import find, require, running, temporary_directory
 
 _CONFIG = """
 daemon off;
-worker_processes 1;
+worker_processes {processes};
 pid {folder}/nginx.pid;
 error_log stderr warn;
 events {{ worker_connections 4096; }}
@@ -35,8 +35,8 @@ http {{
 
 
 @contextmanager
-def provider(completion: str) -> Iterator[str]:
-    """The base URL of an nginx whose every chat completion is `completion`.
+def provider(completion: str, processes: int = 1) -> Iterator[str]:
+    """The base URL of an nginx whose every chat completion is `completion`, of so many processes.
 
     Raises `NotRun` where nginx is absent.
     """
@@ -45,7 +45,8 @@ def provider(completion: str) -> Iterator[str]:
         folder, port = Path(name), free_port()
         config = folder / "nginx.conf"
         quoted = completion.replace("\\", "\\\\").replace("'", "\\'")  # as nginx quotes a string
-        config.write_text(_CONFIG.format(folder=folder, port=port, completion=quoted))
+        settings = _CONFIG.format(folder=folder, port=port, completion=quoted, processes=processes)
+        config.write_text(settings)
         command = [find("nginx") or "nginx", "-c", str(config), "-p", str(folder), "-e", "stderr"]
         with running(command, url=f"http://127.0.0.1:{port}") as server:
             yield f"{server.url}/v1"

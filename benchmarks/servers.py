@@ -36,8 +36,8 @@ def serve_command(database: Path, *options: str) -> list[str]:
     return [*SVC, "serve", "--addr", "127.0.0.1:0", "--db", str(database), *options]
 
 
-def twin(name: str, provider: str = "") -> AbstractContextManager[Process]:
+def twin(name: str, provider: str = "", *, workers: int = 1) -> AbstractContextManager[Process]:
     """A twin by its factory's name in `benchmarks.twins`."""
-    settings = ["--config", "python:benchmarks.twin_settings"]
+    settings = ["--config", "python:benchmarks.twin_settings", "--workers", str(workers)]
     command = [sys.executable, "-m", "gunicorn", *settings, f"benchmarks.twins:{name}()"]
     return running(command, {**python_environment(), "SVC_BENCH_PROVIDER": provider})

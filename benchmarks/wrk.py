@@ -11,20 +11,24 @@ from dataclasses import dataclass
 from benchmarks.harness import BenchmarkError, require
 
 UNIQUE = "@unique@"  # in a body: replaced with something else in every request
-WRK_THREADS = 1  # one is enough for 16 to 32 connections, and leaves the cores to the servers
 _RUN = itertools.count()
 _MARK = "wrk-result"
 _SCRIPT = """
 local bodies = {{{bodies}}}
-local count = 0
+local count, threads = 0, 0
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer {key}"
+function setup(thread)
+  thread:set("number", threads)
+  threads = threads + 1
+end
 function request()
   count = count + 1
+  local unique = "{run}-" .. number .. "-" .. count
   local body = bodies[count % #bodies + 1]
-  if {keyed} then wrk.headers["Idempotency-Key"] = "{run}-" .. count end
-  return wrk.format(nil, nil, nil, table.concat(body, "{run}-" .. count))
+  if {keyed} then wrk.headers["Idempotency-Key"] = unique end
+  return wrk.format(nil, nil, nil, table.concat(body, unique))
 end
 function done(summary, latency, requests)
   local e = summary.errors
@@ -59,11 +63,13 @@ def load(
     key: str = "none",
     refused: bool = False,
     keyed: bool = False,
+    threads: int = 1,
 ) -> Load:
     """POST `body` to `url` for `seconds`; without `UNIQUE` in it, always the same one.
 
     Several bodies are sent in turns. `key` is sent as an API key, and with `keyed` an
-    `Idempotency-Key` with each request. Raises `BenchmarkError` when an answer is an error, or with
+    `Idempotency-Key` with each request. One of wrk's `threads` is enough for 32 connections, and
+    leaves the cores to the servers. Raises `BenchmarkError` when an answer is an error, or with
     `refused` when one is not; `NotRun` where wrk is absent.
     """
     require("wrk")
@@ -79,8 +85,8 @@ def load(
         file.write(script)
         file.flush()
         duration = f"{max(1, round(seconds))}s"
-        threads, conns = f"-t{WRK_THREADS}", f"-c{connections}"
-        command = ["wrk", threads, conns, "-d", duration, "--timeout", "30s", "-s", file.name, url]
+        size = [f"-t{threads}", f"-c{connections}"]
+        command = ["wrk", *size, "-d", duration, "--timeout", "30s", "-s", file.name, url]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchmarkError(f"wrk failed: {done.stderr.strip()}")
