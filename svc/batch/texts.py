@@ -14,6 +14,8 @@ from svc.phrases import listed, quoted
 
 # The longest line and the longest cell in characters, over the longest state of a decision.
 CHARS = 1_000_000
+# The longest row in characters, which may go on over any number of lines.
+ROW_CHARS = 4 * CHARS
 _CHUNK_BYTES = 256 * 1024
 # A carriage return at the end of a chunk may have its line feed in the next one.
 _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
@@ -84,12 +86,14 @@ class Rows:
         Raises `BrokenInput`.
         """
         self._name = name
+        # The first line of the row that is read, and its characters so far.
+        self._start, self._chars = 1, 0
         first = next(lines, "")
         # The quotes hold no delimiters that count.
         head = "".join(first.split('"')[::2])
         csv.field_size_limit(CHARS)
         self._reader = csv.reader(
-            itertools.chain([first], lines),
+            self._counted(itertools.chain([first], lines)),
             delimiter=max(delimiters, key=head.count),
             strict=True,
         )
@@ -100,15 +104,27 @@ class Rows:
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         """Raises `BrokenInput`."""
         while True:
-            start = self._reader.line_num + 1
+            self._start, self._chars = self._reader.line_num + 1, 0
             try:
                 cells = next(self._reader, None)
             except csv.Error as error:
-                raise BrokenInput(f"{self._name}, line {start:,}: {_problem(error)}") from None
+                raise BrokenInput(
+                    f"{self._name}, line {self._start:,}: {_problem(error)}"
+                ) from None
             if cells is None:
                 return
             if cells:
-                yield start, cells
+                yield self._start, cells
+
+    def _counted(self, lines: Iterator[str]) -> Iterator[str]:
+        for line in lines:
+            self._chars += len(line)
+            if self._chars > ROW_CHARS:
+                raise BrokenInput(
+                    f"{self._name}, line {self._start:,}: this row has over {ROW_CHARS:,} "
+                    "characters; look for a quote that is never closed"
+                )
+            yield line
 
     def needs(self, column: str, option: str) -> None:
         """Raise `BrokenInput` where there is no such column, which `option` named."""
@@ -122,12 +138,14 @@ class Rows:
             raise BrokenInput(
                 f"{self._name}: is empty; the first line must name the columns, each once"
             )
-        for place, column in enumerate(self.columns):
-            if column in self.columns[:place]:
+        known = set[str]()
+        for column in self.columns:
+            if column in known:
                 raise BrokenInput(
                     f"{self._name}, line 1: names the column {quoted(column)} twice; the first "
                     "line must name the columns, each once"
                 )
+            known.add(column)
 
 
 def _problem(error: csv.Error) -> str:

@@ -83,6 +83,17 @@ def test_what_is_no_table_names_the_file_and_the_line(text: str, words: str) -> 
         list(rows(text))
 
 
+def test_a_row_that_goes_on_over_all_lines_does_not_fill_the_memory() -> None:
+    text = 'a,b\n1,"' + '\n","' * 2_000_000
+    with pytest.raises(BrokenInput, match="line 2: this row has over 4,000,000 characters"):
+        list(rows(text))
+
+
+def test_a_first_line_of_very_many_columns_is_read_at_once() -> None:
+    names = [f"c{number}" for number in range(100_000)]
+    assert rows(",".join(names) + "\n").columns == names
+
+
 def test_a_quote_that_is_never_closed_does_not_fill_the_memory() -> None:
     text = 'a,b\n1,"' + "all the rest of a long file\n" * 400_000
     tracemalloc.start()
