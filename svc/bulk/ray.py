@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 from ray.data import ActorPoolStrategy, Dataset
 
-from svc.bulk.rows import FIELDS, OF_ROWS, Asking, Kind, Rows, asking, check_columns
+from svc.bulk.columns import FIELDS, OF_ROWS, Kind
+from svc.bulk.rows import Asking, Rows, asking, check_columns
 from svc.bulk.survey import forecast_of, surveyed
 from svc.client import Forecast, Question
 

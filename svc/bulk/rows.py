@@ -15,28 +15,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from svc.bulk.checkpoints import KEY_CHARS, Checkpoint
-from svc.bulk.services import Secret, Services, addresses, keys
-from svc.client import (
-    Choice,
-    Client,
-    Decision,
-    Integer,
-    Multi,
-    Number,
-    Question,
-    Refused,
-    Score,
-    ServiceError,
-    Text,
-    YesNo,
+from svc.bulk.columns import (
+    COST,
+    ERROR,
+    FIELDS,
+    ID,
+    OF_ROWS,
+    BadRow,
+    answer_of,
+    has_fields,
+    plain,
 )
+from svc.bulk.services import Secret, Services, addresses, keys
+from svc.client import Client, Decision, Question, Refused, ServiceError
 from svc.phrases import listed, quoted
-
-# The kinds of values that a column holds, for which each engine has its own types.
-Kind = Literal["text", "number", "integer", "flag", "texts", "numbers", "numbers by text"]
 
 URL = "http://127.0.0.1:7777"
 
@@ -45,33 +40,6 @@ THREADS = 16
 
 # For how long a worker waits for services that answer nothing at all.
 PATIENCE_S = 600.0
-
-# Columns of every row, beside one for each question.
-ID, COST, ERROR = "decision_id", "cost_usd", "error"
-OF_ROWS: Mapping[str, Kind] = {ID: "text", COST: "number", ERROR: "text"}
-
-_SURE: Mapping[str, Kind] = {"confidence": "number", "calibrated": "flag"}
-_ABSTAINS: Mapping[str, Kind] = {"abstain": "flag"}
-_SET: Mapping[str, Kind] = {"set": "texts"}
-_BY_KEY: Mapping[str, Kind] = {"probabilities": "numbers by text"}
-
-# The fields of an answer that its column holds, by the type of the question. Names are those of
-# the service.
-FIELDS: Mapping[str, Mapping[str, Kind]] = {
-    Choice.type: {"choice": "text", **_BY_KEY, **_SURE, **_ABSTAINS, **_SET},
-    Score.type: {"score": "number", "probabilities": "numbers", **_SURE, **_ABSTAINS},
-    YesNo.type: {"noul": "number", "calibrated": "flag", **_SET},
-    Multi.type: {"selected": "texts", **_BY_KEY, "calibrated": "flag"},
-    Text.type: {"value": "text", **_SURE, **_ABSTAINS},
-    Number.type: {"value": "number", **_SURE, **_ABSTAINS},
-    Integer.type: {"value": "integer", **_SURE, **_ABSTAINS},
-}
-
-_INTEGERS = range(-(2**63), 2**63)
-
-
-class BadRow(Exception):
-    """A row that cannot be sent or held; the message says why, without what is in the row."""
 
 
 @dataclass(frozen=True)
@@ -233,16 +201,16 @@ class Rows:
     def _is_answer(self, kept: Mapping[str, Any]) -> bool:
         """Whether what was found in the checkpoint has the columns of an answer."""
         return kept.keys() == self._columns and all(
-            kept[key] is None or _has_fields(kept[key], FIELDS[question.type])
+            kept[key] is None or has_fields(kept[key], FIELDS[question.type])
             for key, question in self._asked.questions.items()
         )
 
     def _answered(self, decision: Decision) -> Mapping[str, Any]:
         answers = {
-            key: _struct(question, decision.answers[key].fields)
+            key: answer_of(question, decision.answers[key].fields)
             for key, question in self._asked.questions.items()
         }
-        return {**answers, ID: decision.id, COST: decision.cost_usd, ERROR: None}
+        return {**answers, ID: plain(decision.id), COST: decision.cost_usd, ERROR: None}
 
     def _failed(self, why: str) -> Mapping[str, Any]:
         return {**dict.fromkeys((*self._asked.questions, ID, COST)), ERROR: why}
@@ -282,27 +250,11 @@ def _connected(asked: Asking) -> Services:
     return Services(asked.urls, clients, asked.patience_s)
 
 
-def _struct(question: Question, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """An answer as its column holds it; None for a question that was skipped."""
-    if fields.get("skipped"):
-        return None
-    answer = {name: fields.get(name) for name in FIELDS[question.type]}
-    if "abstain" in answer:
-        answer["abstain"] = bool(answer["abstain"])
-    if question.type == Integer.type and (answer["value"] or 0) not in _INTEGERS:
-        raise BadRow("too_large: a whole number was found that a column of 64 bits cannot hold")
-    return answer
-
-
-def _has_fields(answer: Any, fields: Mapping[str, Kind]) -> bool:
-    return isinstance(answer, dict) and answer.keys() == fields.keys()
-
-
 def _said(error: ServiceError) -> str:
     """A failure as the error column has it."""
     if isinstance(error, Refused):
-        return f"{error.type}: {error.message}"
-    return f"no_answer: {error}"
+        return plain(f"{error.type}: {error.message}")
+    return plain(f"no_answer: {error}")
 
 
 def _json(value: Any, place: str, column: str) -> str:

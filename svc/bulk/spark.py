@@ -30,7 +30,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from svc.bulk.rows import ERROR, FIELDS, OF_ROWS, Asking, Kind, Rows, asking, check_columns
+from svc.bulk.columns import ERROR, FIELDS, OF_ROWS, Kind
+from svc.bulk.rows import Asking, Rows, asking, check_columns
 from svc.bulk.survey import forecast_of, surveyed
 from svc.client import Choice, Forecast, Question
 

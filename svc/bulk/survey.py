@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from svc.bulk.rows import Asking, BadRow, read_row
+from svc.bulk.columns import BadRow
+from svc.bulk.rows import Asking, read_row
 from svc.bulk.sampling import drawn, sample
 from svc.client import Client, Forecast
 

@@ -35,6 +35,10 @@ CONNECT_S = 10.0
 CONCURRENCY = 16
 _AHEAD = 4
 
+# The most that is read of an answer; the longest that the service gives is a few megabytes.
+MOST_BYTES = 64 * 1024 * 1024
+_PIECE_BYTES = 64 * 1024
+
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -93,7 +97,8 @@ class Client:
         """
         options = {"state": state, **_given(model=model, ref=ref, tags=tags)}
         body = self._body({**(questions or {}), **by_key}, options, more)
-        return Decision(self._post("/v1/decide", body, idempotency_key), self.feedback)
+        answer = self._post("/v1/decide", body, idempotency_key)
+        return _understood(lambda: Decision(answer, self.feedback))
 
     @overload
     def decide_many(
@@ -160,15 +165,18 @@ class Client:
         `ServiceError`.
         """
         options = {"sample": list(sample), **_given(rows=rows, model=model)}
-        return Forecast(self._post("/v1/forecast", self._body(questions, options, more)))
+        answer = self._post("/v1/forecast", self._body(questions, options, more))
+        return _understood(lambda: Forecast(answer))
 
     def feedback(self, decision_id: str, labels: Mapping[str, Label]) -> None:
         """Tell the true answers to questions of a decision, all or none. Raises `ServiceError`."""
         line = {"id": decision_id, "labels": dict(labels)}
         answer = self._post("/v1/feedback/bulk", {"labels": [line], "atomic": True})
-        if answer["errors"]:
-            said = "; ".join(f"{one['field']}: {one['message']}" for one in answer["errors"])
-            raise InvalidRequest(200, "invalid_request", said, "-")
+        errors = _understood(
+            lambda: [f"{one['field']}: {one['message']}" for one in answer["errors"]]
+        )
+        if errors:
+            raise InvalidRequest(200, "invalid_request", "; ".join(errors), "-")
 
     def calibration(self, question: str) -> JsonObject:
         """The report on a question: accuracy, calibrator, thresholds. Raises `ServiceError`."""
@@ -237,16 +245,43 @@ class Client:
                 f"{self._url}{path}",
                 timeout=(min(CONNECT_S, self._timeout_s), self._timeout_s),
                 allow_redirects=False,
+                stream=True,
                 **content,
             )
-            body = response.json()
-        except requests.exceptions.JSONDecodeError:
-            body = None
-        except requests.RequestException as error:
+            with response:
+                text = _read(response)
+        except (requests.RequestException, UnicodeError) as error:
             raise NoAnswer(f"no answer from {self._url} ({type(error).__name__})") from error
+        body = _parsed(text)
         if response.status_code == 200 and isinstance(body, dict):
             return body
         raise refused(response.status_code, response.headers, body)
+
+
+def _read(response: requests.Response) -> bytes:
+    """The body of an answer; beyond `MOST_BYTES` nothing, which is no answer of the service."""
+    text = bytearray()
+    for piece in response.iter_content(_PIECE_BYTES):
+        text += piece
+        if len(text) > MOST_BYTES:
+            return b""
+    return bytes(text)
+
+
+def _parsed(text: bytes) -> Any:
+    """The JSON of a body, None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _understood(read: Callable[[], ResultT]) -> ResultT:
+    """What `read` makes of an answer. Raises `InvalidRequest` where it is none of the service."""
+    try:
+        return read()
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+        raise refused(200, {}, None) from None
 
 
 def _given(**options: Any) -> JsonObject:

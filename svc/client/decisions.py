@@ -102,22 +102,24 @@ class Decision:
         """`give` sends labels for the decision of an id."""
         self.fields = fields
         self._give = give
-        self._answers = {key: Answer(one) for key, one in fields["answers"].items()}
+        self._id, self._model = str(fields["id"]), str(fields["model"])
+        self._cost_usd = float(fields["cost_usd"])
+        self._answers = {key: Answer(dict(one)) for key, one in fields["answers"].items()}
 
     @property
     def id(self) -> str:
         """The id by which the decision can be found and labelled later."""
-        return str(self.fields["id"])
+        return self._id
 
     @property
     def model(self) -> str:
         """The ids of the models that answered."""
-        return str(self.fields["model"])
+        return self._model
 
     @property
     def cost_usd(self) -> float:
         """What the models cost, in dollars."""
-        return float(self.fields["cost_usd"])
+        return self._cost_usd
 
     @property
     def answers(self) -> Mapping[str, Answer]:

@@ -14,26 +14,28 @@ class Forecast:
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self.fields = fields
+        self._rows, self._calls = int(fields["asked"]), int(fields["calls"])
+        self._minutes, self._cost_usd = _amount(fields["minutes"]), _amount(fields["cost_usd"])
 
     @property
     def rows(self) -> int:
         """How many of the rows can be asked about, as far as the sample tells."""
-        return int(self.fields["asked"])
+        return self._rows
 
     @property
     def calls(self) -> int:
         """The calls of all models together."""
-        return int(self.fields["calls"])
+        return self._calls
 
     @property
     def minutes(self) -> float | None:
         """How long they take at the rates of the providers; None where none has a rate."""
-        return _amount(self.fields["minutes"])
+        return self._minutes
 
     @property
     def cost_usd(self) -> float | None:
         """Dollars of all models together; None where a price is not known."""
-        return _amount(self.fields["cost_usd"])
+        return self._cost_usd
 
     def __repr__(self) -> str:
         minutes = "no rate" if self.minutes is None else f"{self.minutes:,.1f} minutes"

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.bulk.rows import ERROR, FIELDS, OF_ROWS, Asking, Rows, asking, check_columns
+from svc.bulk.columns import ERROR, FIELDS, OF_ROWS
+from svc.bulk.rows import Asking, Rows, asking, check_columns
 from svc.bulk.services import Services
 from svc.client import (
     Choice,
@@ -57,7 +58,8 @@ class Fake:
         if POISON in json.dumps(state):
             raise self.error
         answers = dict.fromkeys(questions, self.answer)
-        fields = {"id": f"dec_{len(self.asked)}", "cost_usd": 0.5, "answers": answers}
+        id_ = f"dec_{len(self.asked)}"
+        fields = {"id": id_, "model": "m", "cost_usd": 0.5, "answers": answers}
         return Decision(fields, lambda *args: None)
 
     def close(self) -> None:
@@ -180,6 +182,33 @@ def test_an_answer_of_every_type_has_the_fields_of_its_column(question: Any, ans
     (row,) = decided(texts("a"), Fake(answer=sent), questions={"q": question})
     assert list(row["q"]) == list(FIELDS[question.type])
     assert {name: row["q"][name] for name in answer} == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (Choice("?", {"a": "", "b": ""}), {"choice": 5}),
+        (Choice("?", {"a": "", "b": ""}), {"choice": "\ud800"}),
+        (Choice("?", {"a": "", "b": ""}), {"choice": "a", "probabilities": [0.5, 0.5]}),
+        (Choice("?", {"a": "", "b": ""}), {"choice": "a", "probabilities": {"\udfff": 1.0}}),
+        (Choice("?", {"a": "", "b": ""}), {"choice": "a", "set": "a"}),
+        (Score("?", ["x", "y"]), {"score": 10**400}),
+        (Score("?", ["x", "y"]), {"score": 1.0, "probabilities": [None]}),
+        (YesNo("?"), {"noul": "0.5"}),
+        (YesNo("?"), {"noul": 0.5, "calibrated": 1}),
+        (Multi("?", {"a": "", "b": ""}), {"selected": {"a": 1}}),
+        (Integer("?"), {"value": 1.5}),
+        (Text("?"), {"value": ["x"]}),
+    ],
+)
+def test_an_answer_that_no_column_holds_is_an_error_value(question: Any, answer: Any) -> None:
+    (row,) = decided(texts("x"), Fake(answer=answer), questions={"q": question})
+    assert row["q"] is None and "of another type than the service has" in row[ERROR]
+
+
+def test_what_a_service_says_can_stand_in_a_column_of_texts() -> None:
+    (row,) = decided(texts(POISON), Fake(error=InvalidRequest(422, "t", "\ud800", "-")))
+    assert row[ERROR] == "t: ?"
 
 
 def test_a_question_that_was_skipped_is_null_without_an_error() -> None:
