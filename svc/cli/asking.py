@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from svc.cli.server import Answer, Server, Unreachable
 from svc.errors import SvcError
@@ -11,6 +13,10 @@ from svc.errors import SvcError
 _GOOD = (200, 202)
 # The server is at a limit, or it is being started or ended.
 _BUSY = (429, 503)
+# What it takes to read an answer as what it is not.
+_STRANGE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
+
+log = logging.getLogger(__name__)
 
 
 class Unanswered(SvcError):
@@ -47,3 +53,19 @@ def answered(
     hint = "; see --api-key" if answer.status == 401 else ""
     refused = Unanswered if answer.status in _BUSY else SvcError
     raise refused(f"the server answered {answer.status}: {message}{hint}")
+
+
+@contextmanager
+def understanding(url: str) -> Iterator[None]:
+    """What a server answered is read and shown inside of this.
+
+    Raises `SvcError` where it turns out to be in another shape than that of the service.
+    """
+    try:
+        yield
+    except _STRANGE as error:
+        log.debug("an answer could not be shown", exc_info=error)
+        raise SvcError(
+            f"the server at {url} answered in a way that this version of svc does not understand "
+            f"({type(error).__name__}); see --url"
+        ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ import click
 
 from svc import jsontext, limits
 from svc.cli import label_files
-from svc.cli.asking import answered, leads_on
+from svc.cli.asking import answered, leads_on, understanding
 from svc.cli.label_files import Line
 from svc.cli.notices import FAILED, notice
 from svc.cli.server import URL, Server, key_option
@@ -48,8 +49,7 @@ def command(file: Path, project: str | None, url: str, api_key: str | None) -> N
     on standard error, and all others are taken; the exit status is 0 when all were. To run it again
     does no harm: a label replaces the one before.
     """
-    server = Server(url, api_key)
-    try:
+    with understanding(url), closing(Server(url, api_key)) as server:
         lines = list(label_files.read(file, _questions(server, project)))
         taken, wrong = 0, 0
         for part in _parts(lines):
@@ -58,8 +58,6 @@ def command(file: Path, project: str | None, url: str, api_key: str | None) -> N
             for line, message in sorted(_errors(part, answer)):
                 wrong += 1
                 notice(f"line {line}: {message}")
-    finally:
-        server.close()
     click.echo(f"{taken:,} labels of {len(lines):,} lines taken, {wrong:,} errors")
     sys.exit(FAILED if wrong else 0)
 

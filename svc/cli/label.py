@@ -7,6 +7,7 @@ from contextlib import closing
 
 import click
 
+from svc.cli.asking import understanding
 from svc.cli.completing import file_names
 from svc.cli.label_desk import Desk
 from svc.cli.label_keys import typed
@@ -67,7 +68,7 @@ def command(
             server, query if project is None else {**query, "project": project}, texts, notice
         )
         try:
-            with typed() as keys:
+            with understanding(url), typed() as keys:
                 Session(desk, keys).run()
         finally:
             click.echo(_summary(desk))

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import click
 
-from svc.cli.asking import answered
+from svc.cli.asking import answered, understanding
 from svc.cli.options import with_options
 from svc.cli.plans import ModelOptions
 from svc.cli.server import URL, Answer, Server, key_option
@@ -76,8 +76,10 @@ def server_options(function: F) -> F:
             raise click.UsageError("--project goes with --url only.")
         if url is not None and asking.demo:
             raise click.UsageError("--demo and --url exclude each other.")
-        remote = None if url is None else Remote(project, url, api_key)
-        return function(remote=remote, asking=asking, **others)
+        if url is None:
+            return function(remote=None, asking=asking, **others)
+        with understanding(url):
+            return function(remote=Remote(project, url, api_key), asking=asking, **others)
 
     return with_options(_OPTIONAL, with_server)  # type: ignore[no-any-return]
 
@@ -87,7 +89,8 @@ def address_options(function: F) -> F:
 
     @functools.wraps(function)
     def with_address(url: str, api_key: str | None, **others: Any) -> Any:
-        return function(remote=Remote(None, url, api_key), **others)
+        with understanding(url):
+            return function(remote=Remote(None, url, api_key), **others)
 
     return with_options(_ADDRESS, with_address)  # type: ignore[no-any-return]
 
@@ -97,6 +100,7 @@ def remote_options(function: F) -> F:
 
     @functools.wraps(function)
     def with_remote(project: str | None, url: str, api_key: str | None, **others: Any) -> Any:
-        return function(remote=Remote(project, url, api_key), **others)
+        with understanding(url):
+            return function(remote=Remote(project, url, api_key), **others)
 
     return with_options(_OPTIONS, with_remote)  # type: ignore[no-any-return]

@@ -2,21 +2,63 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.answers import Answers
 from tests.cli.processes import SVC, svc
 from tests.e2e.serving import ROOT, WAIT_S, environment
+from tests.openapi import judge
 from tests.scripted import Reply
 
 # What moves a terminal's cursor, names its window, or turns the order of letters around.
 OBEYED = "\x1b]0;x\x07 \x1b[2J \u009b2J \u202e"
 LEADS_NOWHERE = "the server's answer is not one of svc: it leads on to itself"
+
+# Commands that ask a server, and files that they are given.
+FILES = {
+    "questions.json": '{"late": {"type": "noul", "instructions": "Is it late?"}}',
+    "body.json": '{"state": "x", "questions": {"late": {"type": "noul", "instructions": "?"}}}',
+    "lines.jsonl": '"One."\n"Two."\n',
+    "labels.jsonl": '{"id":"dec_1","labels":{"late":true}}\n',
+    "texts.jsonl": '{"id":"dec_1","text":"One."}\n',
+}
+QUESTIONS = "-q questions.json"
+COMMANDS = [
+    f"ask One. {QUESTIONS}",
+    "audit",
+    "batch cancel job_1",
+    "batch list",
+    "batch results job_1",
+    "batch status job_1",
+    f"batch submit lines.jsonl {QUESTIONS}",
+    f"batch submit lines.jsonl {QUESTIONS} --dry-run",
+    "calibration --question late",
+    "decide body.json",
+    "drift --question late",
+    "export",
+    "feedback labels.jsonl",
+    "label texts.jsonl --question late --reviewer ada",
+    f"map lines.jsonl {QUESTIONS} --restart",
+    f"map lines.jsonl {QUESTIONS} --dry-run",
+]
+STRANGE = [None, "x", 10**400, [None], {"late": None}]
+
+
+def names_of_ours(schema: Any) -> Iterator[str]:
+    """The names of all fields in a schema and those within it."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", ())
+    for part in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(part, dict | list):
+            yield from names_of_ours(part)
 
 
 def on_a_terminal(*arguments: str) -> str:
@@ -66,3 +108,19 @@ def test_pages_that_lead_on_to_themselves_end_a_command(tmp_path: Path) -> None:
         ended = svc("feedback", str(lines), "--url", server.url)
     assert ended.returncode == 1 and LEADS_NOWHERE in ended.stderr
     assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_answer_in_no_shape_of_ours_is_told_of_as_the_servers(
+    command: str, tmp_path: Path
+) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    names = set(names_of_ours(judge.document()))
+    arguments = [str(tmp_path / one) if one in FILES else one for one in command.split()]
+    for strange in STRANGE:
+        for shape in (strange, dict.fromkeys(names, strange)):
+            with Answers(Reply(json.dumps(shape))) as server:
+                ended = svc(*arguments, "--url", server.url)
+            assert "svc itself failed" not in ended.stderr, (shape, ended.stderr)
+            assert "Traceback" not in ended.stderr, (shape, ended.stderr)
