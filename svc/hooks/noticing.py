@@ -35,6 +35,9 @@ DRIFTING = 500
 PROMISED = 200
 NAMED = 20
 
+# A look at a few rows finds jobs that ended within so many days; a close one finds all others.
+ENDED_DAYS = 1 / 24
+
 # Only a question that was asked within so many days may drift.
 ASKED_DAYS = 14
 DAY_MS = 86_400_000
@@ -74,7 +77,7 @@ class Noticing:
 
     def look(self) -> None:
         """Look at jobs, budgets and the review queue, a few rows each. Raises `StorageError`."""
-        self._events.add(map(events.of_job, self._events.ended_jobs()))
+        self._events.add(map(events.of_job, self._events.ended_jobs(ENDED_DAYS)))
         reached = self._budgets.reached()
         for project, kinds in self._hooks.wanted().items():
             found: dict[str, _Found] = {}
@@ -85,7 +88,11 @@ class Noticing:
             self._alarms.note(project, found)
 
     def look_closely(self) -> None:
-        """Look at reports: of promises, and once a day of drift. Raises `StorageError`."""
+        """Look at all jobs, and at reports: of promises, and once a day of drift.
+
+        Raises `StorageError`.
+        """
+        self._events.add(map(events.of_job, self._events.ended_jobs()))
         for project, kinds in self._hooks.wanted().items():
             if HookKind.PROMISE_BROKEN in kinds:
                 self._look_for_promises(project)

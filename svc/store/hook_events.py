@@ -197,14 +197,14 @@ class HookEvents:
 
         self._database.write(write)
 
-    def ended_jobs(self) -> list[EndedJob]:
-        """Jobs that ended after a hook was added which was not told, oldest first.
+    def ended_jobs(self, days: float = limits.JOB_KEPT_DAYS) -> list[EndedJob]:
+        """Jobs that ended within `days`, after a hook was added which was not told; oldest first.
 
         They are some of them where there are many. Raises `StorageError`.
         """
-        kept_since = self.now_ms() - limits.JOB_KEPT_DAYS * DAY_MS
+        since = self.now_ms() - int(days * DAY_MS)
         with self._database.read() as connection:
-            rows = connection.execute(_ENDED_JOBS, (kept_since, _JOBS_TOGETHER))
+            rows = connection.execute(_ENDED_JOBS, (since, _JOBS_TOGETHER))
             return [EndedJob(*row) for row in rows]
 
     def forget_old(self) -> None:
