@@ -117,9 +117,10 @@ def _filled(probability: Floats, happened: Ints, shares: Floats) -> _Filled:
 def _redrawn(bins: _Filled, rates: Floats) -> Floats:
     """The error that is observed when labels come true at these rates, many times for each."""
     random = np.random.default_rng(SEED)
-    size = (len(rates), DRAWS, len(bins.rows))
-    drawn = random.binomial(bins.rows, rates[:, None, :], size=size) / bins.rows
-    errors: Floats = np.abs(drawn - bins.expected) @ bins.share
+    # Draws of one rate one after the other: what numpy prepares for a rate then serves them all.
+    size = (len(rates), len(bins.rows), DRAWS)
+    drawn = random.binomial(bins.rows[:, None], rates[:, :, None], size=size) / bins.rows[:, None]
+    errors: Floats = bins.share @ np.abs(drawn - bins.expected[:, None])
     return errors
 
 
