@@ -21,6 +21,7 @@ LEVELS = (
         "files",
         "flows",
         "http",
+        "joined",
         "jsontext",
         "limits",
         "logs",
@@ -83,7 +84,7 @@ ONLY_USERS = {
     "sqlite3": {"store"},
     "cryptography": {"store"},
     "requests": {"client", "providers"},
-    "urllib3": {"providers"},
+    "urllib3": {"client", "joined", "providers"},
     "flask": {"web", "app"},
     "prometheus_client": {"metrics"},
     "prometheus_flask_exporter": {"metrics"},
@@ -195,7 +196,8 @@ def test_the_lowest_level_and_the_demonstration_use_the_standard_library_alone()
     def foreign(path: Path) -> set[str]:
         if LEVEL[room(path)] and room(path) not in ALONE:
             return set()
-        return packages_used(path) - sys.stdlib_module_names
+        extended = {"urllib3"} if room(path) == "joined" else set()
+        return packages_used(path) - sys.stdlib_module_names - extended
 
     def of_svc(path: Path) -> set[str]:
         return rooms_used(path) - {room(path)} if room(path) in ALONE else set()

@@ -24,6 +24,7 @@ from svc.client import (
 
 QUESTIONS = {"late": YesNo("Is it late?")}
 PATIENCE_S = 60.0
+DECIDED = {"id": "dec_1", "model": "m", "cost_usd": 0.0, "answers": {}}
 Outcome = ServiceError | None
 
 
@@ -50,7 +51,7 @@ class Fake:
         self.keys.append(idempotency_key)
         if (error := next(self.outcomes, None)) is not None:
             raise error
-        return Decision({"id": "dec_1", "answers": {}}, lambda *args: None)
+        return Decision(DECIDED, lambda *args: None)
 
     def close(self) -> None:
         pass
@@ -162,7 +163,7 @@ class LimitedForLong(OneBreaks):
 
     def decide(self, state: Any, questions: Any, *, idempotency_key: str, **more: Any) -> Decision:
         if idempotency_key == "good":
-            return Decision({"id": "dec_1", "answers": {}}, lambda *args: None)
+            return Decision(DECIDED, lambda *args: None)
         ask(self.those, "good")
         return Fake.decide(self, state, questions, idempotency_key=idempotency_key)
 

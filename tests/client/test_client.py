@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from svc.client import (
     Unauthorized,
     YesNo,
 )
+from svc.client.client import MOST_BYTES
 from tests.e2e.serving import ROOT, Server
 from tests.e2e.test_access import make_key
 from tests.scripted import Behaviour, Json, Raw, Reply, ScriptedProvider, always, sequence
@@ -272,6 +275,65 @@ def test_after_the_last_try_the_error_is_raised(reply: Behaviour, kind: type[Ser
         with pytest.raises(kind):
             client.decide("x", q=REFUND)
     assert len(pauses) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[]",
+        "{}",
+        '{"answers":',
+        "[" * 100_000,
+        '{"cost_usd": ' + "1" * 5_000 + "}",
+        '{"id": "d", "model": "m", "cost_usd": 0, "answers": []}',
+        '{"id": "d", "model": "m", "cost_usd": 0, "answers": {"q": null}}',
+        '{"id": "d", "model": "m", "cost_usd": "much", "answers": {}}',
+    ],
+)
+def test_an_answer_in_another_shape_is_told_as_what_it_is(answer: str) -> None:
+    with ScriptedProvider(always(Reply(answer))) as server:
+        client, pauses = asked(server)
+        calls: list[Callable[[], object]] = [
+            lambda: client.decide("x", q=REFUND),
+            lambda: client.forecast(["x"], {"q": REFUND}),
+            lambda: client.feedback("dec_1", {"q": True}),
+        ]
+        for call in calls:
+            with pytest.raises(InvalidRequest, match="is not one of the service"):
+                call()
+    assert pauses == []
+
+
+def test_of_an_answer_without_an_end_a_part_is_read() -> None:
+    endless = Reply("x" * (MOST_BYTES + 1))
+    redirect = Reply("x" * (MOST_BYTES + 1), 302, {"Location": "http://127.0.0.1:9/"})
+    for reply in (endless, redirect):
+        with ScriptedProvider(always(reply)) as server:
+            client, _ = asked(server)
+            with pytest.raises(InvalidRequest, match="is not one of the service"):
+                client.decide("x", q=REFUND)
+
+
+@pytest.mark.parametrize("key", ["a\r\nX-Other: b", "\u2028"])
+def test_a_key_that_no_header_holds_is_sent_to_nobody(key: str) -> None:
+    with ScriptedProvider(always(DECIDED)) as server:
+        client, _ = asked(server, retries=0)
+        with pytest.raises(NoAnswer):
+            client.decide("x", q=REFUND, idempotency_key=key)
+    assert server.requests == []
+
+
+def test_head_and_body_of_a_request_arrive_together() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = Client(f"http://127.0.0.1:{listener.getsockname()[1]}", retries=0)
+        with ThreadPoolExecutor(1) as pool:
+            deciding = pool.submit(client.decide, "x", q=REFUND)
+            caller, _ = listener.accept()
+            with caller:
+                first = caller.recv(65_536)
+            with pytest.raises(NoAnswer):
+                deciding.result()
+    assert first.endswith(b"}")
 
 
 def test_what_json_cannot_hold_is_an_error_of_the_caller(client: Client) -> None:
