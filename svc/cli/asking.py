@@ -6,6 +6,8 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from marshmallow import ValidationError
+
 from svc.cli.server import Answer, Server, Unreachable
 from svc.errors import SvcError
 
@@ -14,7 +16,10 @@ _GOOD = (200, 202)
 # The server is at a limit, or it is being started or ended.
 _BUSY = (429, 503)
 # What it takes to read an answer as what it is not.
-_STRANGE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
+_STRANGE = (
+    *(AttributeError, LookupError, OverflowError, TypeError, ValueError),
+    *(RecursionError, ValidationError),
+)
 
 log = logging.getLogger(__name__)
 

@@ -111,6 +111,15 @@ def test_pages_that_lead_on_to_themselves_end_a_command(tmp_path: Path) -> None:
     assert len(server.asked) == 2
 
 
+def test_a_question_in_no_shape_of_ours_is_told_of_as_the_servers(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(FILES["labels.jsonl"])
+    question = {"question": "late", "wording": {"type": "noul", "instructions": -1}}
+    with Answers(Reply({"questions": [question], "next_after": None})) as server:
+        ended = svc("feedback", str(labels), "--url", server.url)
+    assert ended.returncode == 1 and "answered in a way that this version" in ended.stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_answer_in_no_shape_of_ours_is_told_of_as_the_servers(
     command: str, tmp_path: Path
