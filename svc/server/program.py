@@ -11,9 +11,10 @@ from wsgiref.types import WSGIApplication
 
 from gunicorn.app.base import Application
 from gunicorn.arbiter import Arbiter
+from gunicorn.errors import HaltServer
 
 from svc.bootstrap import Shared
-from svc.errors import SettingsError
+from svc.errors import SvcError
 from svc.server import gunicorn_settings
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,10 @@ class Program(Application):  # type: ignore[misc]
         self._make = make
         super().__init__()
 
+    def run(self) -> None:
+        """Serve until a signal stops the master, or a worker cannot start; ends this process."""
+        _Master(self).run()
+
     def load_config(self) -> None:
         """Called by gunicorn: read the settings that `gunicorn wsgi:app` reads too."""
         self.load_config_from_module_name_or_filename(f"python:{gunicorn_settings.__name__}")
@@ -59,6 +64,25 @@ class Program(Application):  # type: ignore[misc]
         """
         try:
             return self._make(gunicorn_settings.shared)
-        except SettingsError as error:
+        except SvcError as error:
             log.error("the server ends: %s", error)
             sys.exit(Arbiter.APP_LOAD_ERROR)
+
+
+class _Master(Arbiter):  # type: ignore[misc]
+    """Gunicorn's master, which ends in order however many workers cannot start."""
+
+    _ending = False
+
+    def stop(self, graceful: bool = True) -> None:
+        self._ending = True
+        super().stop(graceful)
+
+    def reap_workers(self) -> None:
+        try:
+            super().reap_workers()
+        except HaltServer:
+            # The server ends already, since an earlier worker could not start. Raised once more,
+            # it would end the master with a traceback, before it has ended the other workers.
+            if not self._ending:
+                raise
