@@ -19,14 +19,17 @@ from svc.store import (
     PROMISE_KEPT,
     AlarmPlace,
     Budgets,
+    Database,
     HookAlarms,
     HookEvents,
     HookKind,
     Hooks,
     LabelledQuestion,
+    Labels,
     QuestionVersions,
     ReachedBudget,
     ReviewDue,
+    Weeks,
 )
 
 # How many questions of a project are checked for drift (those asked last) and for promises (those
@@ -74,6 +77,14 @@ class Noticing:
         self._clock = clock
         # Of each project, a hash of what its promises depended on at the last look.
         self._promise_inputs: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, database: Database, hooks: Hooks, stored: HookEvents) -> Noticing:
+        """One that looks at a database with the clock of this machine."""
+        versions = QuestionVersions(database)
+        reporter = Reporter(versions, Labels(database), Weeks(database))
+        alarms, due = HookAlarms(database, events.of_alarm), ReviewDue(database)
+        return cls(hooks, stored, alarms, Budgets(database), due, versions, reporter)
 
     def look(self) -> None:
         """Look at jobs, budgets and the review queue, a few rows each. Raises `StorageError`."""

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 
 from svc.bootstrap import Shared
 from svc.hooks.delivering import Deliveries
-from svc.hooks.events import of_alarm
+from svc.hooks.looking import Looking
 from svc.hooks.noticing import Noticing
 from svc.hooks.sending import Sender
-from svc.learning import Reporter
 from svc.settings import Settings
-from svc.store import (
-    Budgets,
-    Database,
-    HookAlarms,
-    HookEvents,
-    Hooks,
-    Labels,
-    QuestionVersions,
-    ReviewDue,
-    Spool,
-    StorageError,
-    Weeks,
-)
+from svc.store import Database, HookEvents, Hooks, Spool, StorageError
 
-# The longest pauses between two looks at what is due, at what a few rows tell, and at reports, in
-# seconds.
+# The longest pause between two looks at what is to be sent, and the one after the database failed,
+# both in seconds.
 TICK_S = 0.25
-LOOK_EVERY_S = 2.0
-CLOSE_LOOK_EVERY_S = 60.0
+FAILED_S = 2.0
 
 # So long what is under way may end when the process is told to stop. The rest is sent again.
 LAST_S = 2.0
@@ -60,35 +45,20 @@ class _Desk:
     """Looks and sends in turn."""
 
     def __init__(self, database: Database, hooks: Hooks) -> None:
-        events, versions = HookEvents(database), QuestionVersions(database)
-        reporter = Reporter(versions, Labels(database), Weeks(database))
-        alarms, due = HookAlarms(database, of_alarm), ReviewDue(database)
-        self._hooks, self._events = hooks, events
-        self._noticing = Noticing(hooks, events, alarms, Budgets(database), due, versions, reporter)
+        self._hooks, events = hooks, HookEvents(database)
+        self._looking = Looking(Noticing.of(database, hooks, events), events.forget_old)
         self._deliveries = Deliveries(hooks, events, Sender())
-        self._look_at = self._look_closely_at = 0.0
 
     def run(self, stop: threading.Event) -> None:
         """Until it is to stop, or there are no hooks any more."""
         try:
             while not stop.is_set() and self._hooks.wanted():
                 try:
-                    self._turn()
+                    self._looking.look()
+                    self._deliveries.start()
                 except StorageError as error:
                     log.error("hooks wait: %s", error.message)
-                    stop.wait(LOOK_EVERY_S)
+                    stop.wait(FAILED_S)
                 self._deliveries.rest(TICK_S)
         finally:
             self._deliveries.close(LAST_S)
-
-    def _turn(self) -> None:
-        now = time.monotonic()
-        if now >= self._look_at:
-            self._noticing.look()
-            if now >= self._look_closely_at:
-                self._look_closely_at = now + CLOSE_LOOK_EVERY_S
-                self._noticing.look_closely()
-                self._events.forget_old()
-            self._noticing.tell()
-            self._look_at = now + LOOK_EVERY_S
-        self._deliveries.start()

@@ -40,6 +40,9 @@ TOLD_WITHIN_S = 30.0
 # one that sends the event again.
 TAKES_S = 0.03
 
+# How many lines of the log are shown where something is missing.
+LINES = 5
+
 # The events that have to arrive in each run.
 KINDS = {
     HookKind.BATCH_DONE,
@@ -111,6 +114,8 @@ class Telling(Part):
         while (missing := self.missing(target.db)) and time.monotonic() < give_up_at:
             time.sleep(0.2)
         yield from missing
+        if missing:
+            yield from said_of_hooks(target.log)
         if not self._is_broken:
             # The process that sends after the kill has to notice that the promise is broken.
             caller = self._make_caller()
@@ -217,6 +222,12 @@ _KEPT = "SELECT count(*) FROM hook_alarms WHERE project = ? AND kind = ?"
 def _is_promised(db: Path) -> bool:
     with contextlib.closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True)) as connection:
         return bool(connection.execute(_KEPT, (TOLD, PROMISE_KEPT)).fetchone()[0])
+
+
+def said_of_hooks(log: str) -> list[str]:
+    """The last lines of a log that are about hooks, which may say why something is missing."""
+    lines = [line for line in log.splitlines() if "hooks" in line]
+    return [f"the log says: {line}" for line in lines[-LINES:]]
 
 
 def unsigned(arrived: list[Received], secrets: dict[str, str]) -> Iterator[str]:

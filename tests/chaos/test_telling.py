@@ -152,3 +152,9 @@ def test_a_kind_of_event_that_never_came_is_seen(
     assert judged(db, part.judge) == f"nothing was told of {kinds[0]}"
     receiver.journal.append(arrived("evt_0", kinds[0]))
     assert judged(db, part.judge) == ""
+
+
+def test_where_something_is_missing_the_log_may_say_why() -> None:
+    lines = [f"ERROR hooks wait: {n}" for n in range(9)]
+    said = telling.said_of_hooks("\n".join(["ERROR of something else", *lines]))
+    assert said == [f"the log says: {line}" for line in lines[-telling.LINES :]]
