@@ -8,18 +8,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Literal, Self, TypeVar, overload
-from urllib.parse import urlsplit
-
-import requests
+from urllib.parse import urlencode
 
 from svc.client import pauses
-from svc.client.connections import Adapter
+from svc.client.connections import Answer, Connections
 from svc.client.decisions import Decision, Label
-from svc.client.errors import InvalidRequest, NoAnswer, ServiceError, refused
+from svc.client.errors import InvalidRequest, ServiceError, refused
 from svc.client.forecasts import Forecast
 from svc.client.questions import JsonObject, Question
 
@@ -28,20 +25,10 @@ ResultT = TypeVar("ResultT")
 # The service answers within 120 seconds, with an error where it has to.
 TIMEOUT_S = 130.0
 
-# A machine that is there takes a connection sooner, also under load.
-CONNECT_S = 10.0
-
 # Requests at the same time in `decide_many`, unless told otherwise, and how many results for each
 # of them may wait for the first one that is missing.
 CONCURRENCY = 16
 _AHEAD = 4
-
-# The most that is read of an answer; the longest that the service gives is a few megabytes.
-MOST_BYTES = 64 * 1024 * 1024
-_PIECE_BYTES = 64 * 1024
-
-_HEADERS = {"Content-Type": "application/json"}
-_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 class Client:
@@ -64,22 +51,8 @@ class Client:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         """`project` is that of all requests; `timeout_s` bounds each wait for the service."""
-        self._url, self._project = url.rstrip("/"), project
-        self._retries, self._sleep = retries, sleep
-        self._known: dict[tuple[str, str], requests.PreparedRequest] = {}
-        self._session = _Session()
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, Adapter(pool_maxsize=connections))
-        # What stands on this machine is not reached through a proxy.
-        self._session.trust_env = urlsplit(self._url).hostname not in _THIS_MACHINE
-        if api_key is not None:
-            self._session.headers["Authorization"] = f"Bearer {api_key}"
-            # Without this, requests would prefer a password from a netrc file.
-            self._session.auth = _keep
-        # How each request is sent: the proxy and the authorities that the environment names, and
-        # so that an answer is read piece by piece.
-        found = self._session.merge_environment_settings(self._url, {}, True, None, None)
-        self._settings: JsonObject = {**found, "timeout": (min(CONNECT_S, timeout_s), timeout_s)}
+        self._project, self._retries, self._sleep = project, retries, sleep
+        self._connections = Connections(url.rstrip("/"), api_key, connections, timeout_s)
 
     def decide(
         self,
@@ -187,12 +160,12 @@ class Client:
 
     def calibration(self, question: str) -> JsonObject:
         """The report on a question: accuracy, calibrator, thresholds. Raises `ServiceError`."""
-        query = {"question": question, "project": self._project}
-        return self._send(self._prepared("GET", "/v1/calibration", query))
+        query = urlencode({"question": question, **_given(project=self._project)})
+        return self._send("GET", f"/v1/calibration?{query}")
 
     def close(self) -> None:
         """Close all connections."""
-        self._session.close()
+        self._connections.close()
 
     def __enter__(self) -> Self:
         return self
@@ -231,69 +204,31 @@ class Client:
         # The same for every try, so that the service does the work once. As random as a UUID,
         # whose module takes longer to import than others of this one.
         key = os.urandom(16).hex() if idempotency_key is None else idempotency_key
-        request = self._prepared("POST", path).copy()
-        request.headers["Idempotency-Key"] = key
-        request.headers["Content-Length"] = str(len(data))
-        request.body = data
-        return self._send(request)
+        return self._send("POST", path, data, {"Idempotency-Key": key})
 
-    def _prepared(
-        self, method: str, path: str, params: Mapping[str, Any] | None = None
-    ) -> requests.PreparedRequest:
-        """A request without a body. Of those without `params` each is made once, to be copied."""
-        if params is None and (method, path) in self._known:
-            return self._known[method, path]
-        request = requests.Request(method, f"{self._url}{path}", _HEADERS, params=params)
-        with _answering(self._url):
-            prepared = self._session.prepare_request(request)
-        if params is None:
-            self._known[method, path] = prepared
-        return prepared
-
-    def _send(self, request: requests.PreparedRequest) -> JsonObject:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> JsonObject:
         """The body of the answer, after as many tries as it takes and `retries` allows."""
         for tried in range(self._retries + 1):
             try:
-                return self._exchange(request)
+                return _body_of(self._connections.exchange(method, path, body, headers))
             except ServiceError as error:
                 if tried == self._retries or not pauses.may_pass(error):
                     raise
                 self._sleep(pauses.pause_s(error, tried))
         raise AssertionError("a loop of at least one try ends in it")
 
-    def _exchange(self, request: requests.PreparedRequest) -> JsonObject:
-        with _answering(self._url), self._session.send(request, **self._settings) as response:
-            text = _read(response)
-        body = _parsed(text)
-        if response.status_code == 200 and isinstance(body, dict):
-            return body
-        raise refused(response.status_code, response.headers, body)
 
-
-class _Session(requests.Session):
-    # One that is told not to follow a redirect still reads the whole body of it, to prepare the
-    # request that would come next. Without a target it does not.
-    def get_redirect_target(self, resp: requests.Response) -> None:
-        return None
-
-
-@contextmanager
-def _answering(url: str) -> Iterator[None]:
-    """Raises `NoAnswer` where a request cannot be made, or is not answered."""
-    try:
-        yield
-    except (requests.RequestException, ValueError) as error:
-        raise NoAnswer(f"no answer from {url} ({type(error).__name__})") from error
-
-
-def _read(response: requests.Response) -> bytes:
-    """The body of an answer; beyond `MOST_BYTES` nothing, which is no answer of the service."""
-    text = bytearray()
-    for piece in response.iter_content(_PIECE_BYTES):
-        text += piece
-        if len(text) > MOST_BYTES:
-            return b""
-    return bytes(text)
+def _body_of(answer: Answer) -> JsonObject:
+    body = _parsed(answer.body)
+    if answer.status == 200 and isinstance(body, dict):
+        return body
+    raise refused(answer.status, answer.headers, body)
 
 
 def _parsed(text: bytes) -> Any:
@@ -333,8 +268,3 @@ def _in_order(
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _keep(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Leave the request's headers as they are."""
-    return request

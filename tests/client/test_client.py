@@ -32,7 +32,7 @@ from svc.client import (
     Unauthorized,
     YesNo,
 )
-from svc.client.client import MOST_BYTES
+from svc.client.connections import MOST_BYTES
 from tests.e2e.serving import ROOT, Server
 from tests.e2e.test_access import make_key
 from tests.scripted import Behaviour, Json, Raw, Reply, ScriptedProvider, always, sequence
@@ -334,6 +334,38 @@ def test_head_and_body_of_a_request_arrive_together() -> None:
             with pytest.raises(NoAnswer):
                 deciding.result()
     assert first.endswith(b"}")
+
+
+def test_a_service_elsewhere_is_reached_through_the_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with ScriptedProvider(always(DECIDED)) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://me:secret@127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("http_proxy", f"http://me:secret@127.0.0.1:{proxy.port}")
+        with Client("http://decisions.example/svc/", "key") as client:
+            client.decide("x", q=REFUND)
+            client.decide("y", q=REFUND)
+    first, _ = proxy.requests
+    assert first.path == "http://decisions.example/svc/v1/decide"
+    assert first.headers["host"] == "decisions.example"
+    assert first.headers["authorization"] == "Bearer key"
+
+
+def test_a_service_on_this_machine_is_reached_without_a_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with ScriptedProvider(always(DECIDED)) as server:
+        client, _ = asked(server)
+        client.decide("x", q=REFUND)
+    assert [one.path for one in server.requests] == ["/v1/decide"]
+
+
+def test_a_name_and_a_password_in_the_address_are_sent_without_a_key() -> None:
+    with ScriptedProvider(always(DECIDED)) as server:
+        with Client(f"http://me:secret@127.0.0.1:{server.port}") as client:
+            client.decide("x", q=REFUND)
+    assert server.requests[0].headers["authorization"] == "Basic bWU6c2VjcmV0"
 
 
 def test_what_json_cannot_hold_is_an_error_of_the_caller(client: Client) -> None:
