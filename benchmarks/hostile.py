@@ -78,7 +78,7 @@ def readers() -> Iterator[str]:
 def beside() -> Iterator[str]:
     """Another key, and `/health`, beside a key that sends each body on 20 connections."""
     with temporary_directory() as folder, hostile.Keys(Path(folder)) as keys:
-        for name in (hostile.SLOW, hostile.MIXED, *BODIES):
+        for name in (hostile.SLOW, hostile.NEW, hostile.MIXED, *BODIES):
             yield str(keys.beside(name, BESIDE_S))
 
 

@@ -94,6 +94,26 @@ class CostlyWork:
         small = size <= self._small or key_id is None
         return _NO_TURN if small else self._resting(key_id, unnoticed_s)
 
+    def paced(
+        self, key_id: str | None, size: int, deadline: Deadline
+    ) -> contextlib.AbstractContextManager[None]:
+        """What this thread does in the block costs pauses as a turn does, but needs no turn.
+
+        Any number of threads of a key do such work at once, as it may wait for others. What is
+        small does not wait. Raises `Timeout` where the pause lasts beyond the deadline.
+        """
+        small = size <= self._small or key_id is None
+        return _NO_TURN if small else self._paced(key_id, deadline)
+
+    @contextlib.contextmanager
+    def _paced(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
+        key = self._keys.get(key_id)
+        if key is not None and key.rested_at > self._clock():
+            with self._turn(key_id, deadline):
+                pass
+        with self._resting(key_id, self._unnoticed_s):
+            yield
+
     @contextlib.contextmanager
     def _resting(self, key_id: str | None, unnoticed_s: float) -> Iterator[None]:
         began = self._processor()

@@ -131,6 +131,37 @@ def test_what_follows_small_work_or_comes_without_a_key_costs_none(
     assert machine.pauses == [0.0]
 
 
+def pace(machine: Machine, key_id: str | None = "one", size: int = LARGE) -> None:
+    """Work that takes `COST_S` and needs no turn."""
+    with machine.work.paced(key_id, size, Deadline(60.0, lambda: machine.now)):
+        machine.now += COST_S
+        machine.used += COST_S
+
+
+def test_what_needs_no_turn_costs_pauses_too(machine: Machine) -> None:
+    pace(machine)
+    pace(machine)
+    machine.now += PAUSE * COST_S
+    pace(machine)
+    assert machine.pauses == [pytest.approx(PAUSE * COST_S)]
+
+
+@pytest.mark.parametrize(("key_id", "size"), [("one", SMALL), (None, LARGE)])
+def test_what_is_small_or_comes_without_a_key_is_not_paced(
+    machine: Machine, key_id: str | None, size: int
+) -> None:
+    pace(machine, key_id, size)
+    pace(machine, key_id, size)
+    assert machine.pauses == []
+
+
+def test_what_is_paced_is_done_at_once_unless_a_pause_is_on(machine: Machine) -> None:
+    with machine.work.paced("one", LARGE, Deadline(60.0)):
+        pace(machine)
+    with pytest.raises(Timeout), machine.work.paced("one", LARGE, Deadline(0.0)):
+        pass
+
+
 def test_a_key_has_so_many_places_and_the_next_one_waits_for_its_own() -> None:
     places = Places(2)
     soon = Deadline(0.05)

@@ -129,7 +129,7 @@ class AskedTimes:
     ) -> None:
         """Note that these questions, each a project and a key, were asked now."""
         fresh = range(now_ms - NOTED_EVERY_MS, now_ms + 1)
-        due = [place for place in places if self._noted.get(place) not in fresh]
+        due = [place for place in places if self._noted.get(place, -1) not in fresh]
         if len(self._noted) > REMEMBERED:
             self._noted.clear()
         self._noted.update(dict.fromkeys(due, now_ms))

@@ -25,6 +25,7 @@ from svc.openapi import Description, Route
 from svc.schemas import load
 from svc.shares import Shares
 from svc.web.body import (
+    FEW_BYTES,
     LINES,
     SMALL_BYTES,
     json_response,
@@ -59,6 +60,7 @@ _arriving = Places(ARRIVING)
 _bodies = Shares(limits.BODIES_BYTES)
 _reading = CostlyWork(SMALL_BYTES)
 _holding = CostlyWork(SMALL_BYTES)
+_answering = CostlyWork(FEW_BYTES, unnoticed_s=UNNOTICED_S)
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
 
 
@@ -100,6 +102,8 @@ def body(
                     packed = read()
                     size = size_of_work(packed)
                     turn = _reading.turn(key_id, size, deadline)
+                    if size <= SMALL_BYTES:
+                        kept_until_answered.enter_context(_answering.paced(key_id, size, deadline))
                     if held:
                         # A turn of its own: the view may wait for a disk or for a repeat of the
                         # request, and other bodies of the key not for it.

@@ -49,7 +49,8 @@ def main() -> int:
             problems = list(judge(run.journal, run.db, run.parts, run.clock))
         load_s = hostile.SHORT_S if given.seconds < SHORT_S else hostile.LOAD_S
         with hostile.Keys(Path(name)) as keys:
-            beside = [keys.beside(hostile.MIXED, load_s), keys.beside(hostile.SLOW, load_s)]
+            names = (hostile.MIXED, hostile.SLOW, hostile.NEW)
+            beside = [keys.beside(name, load_s) for name in names]
     problems += [problem for one in beside for problem in one.problems()]
     for line in (*report.lines(run, real_disk), *map(str, beside)):
         say(line)

@@ -24,10 +24,11 @@ from tests.hostile.bodies import BODIES
 from tests.scripted import Behaviour, Json, Reply, ScriptedProvider
 from tests.web.models import PREFERS_CATS, decision, reply_to
 
-# What the hostile key sends: all bodies in turn, one of them by its name, or decisions of a model
-# that takes `SLOW_S`.
-MIXED, SLOW = "all bodies in turn", "a slow model"
+# What the hostile key sends: all bodies in turn, one of them by its name, decisions of a model that
+# takes `SLOW_S`, or so many questions at once that nobody asked before, in a body of 35 KB.
+MIXED, SLOW, NEW = "all bodies in turn", "a slow model", "650 new questions"
 SLOW_S = 50.0
+QUESTIONS = 650
 CALLERS = 20
 
 # Seconds of load, and of each measurement without it.
@@ -81,7 +82,12 @@ class Keys:
 
     def __enter__(self) -> Self:
         provider = self._stack.enter_context(ScriptedProvider(self._reply))
-        settings = {"SVC_PROVIDER_OWN_URL": provider.url, "SVC_MODEL": "@own/prompt"}
+        settings = {
+            "SVC_PROVIDER_OWN_URL": provider.url,
+            "SVC_PROVIDER_ALL_URL": provider.url,
+            "SVC_PROVIDER_ALL_KIND": "decisions",
+            "SVC_MODEL": "@own/prompt",
+        }
         database = Database.open(self._db)
         keys = ApiKeys(database)
         made = (keys.create("hostile", RPM, "one"), keys.create("other", OTHER_RPM, "two"))
@@ -105,13 +111,14 @@ class Keys:
         The server ends before the callers, most of whom wait for a turn.
         """
         bodies = [make().encode() for key, make in BODIES.items() if name in (key, MIXED)]
-        sends = self._slow if name == SLOW else in_turn(bodies)
+        path = "/v1/decisions" if name == NEW else "/v1/decide"
+        sends = {SLOW: self._slow, NEW: self._new}.get(name) or in_turn(bodies)
         statuses: Counter[str] = Counter()
         stop = threading.Event()
         with ThreadPoolExecutor(CALLERS) as threads, self._make_server() as server:
             alone, _ = self._measure(server, ALONE_S)
             for _ in range(CALLERS):
-                threads.submit(self._load, server, sends, stop, statuses)
+                threads.submit(self._load, server.url + path, sends, stop, statuses)
             try:
                 decided, health = self._measure(server, seconds)
             finally:
@@ -130,13 +137,17 @@ class Keys:
         )
 
     def _reply(self, body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
+        if "questions" in body:
+            answer = {"type": "predicate", "probability": 0.5}
+            answers = [answer] * len(body["questions"])
+            return Reply({"model": "m", "answers": answers, "usage": {}})
         if body["model"] == "slow":
             self._ended.wait(SLOW_S)
         return Reply(reply_to(PREFERS_CATS, body))
 
     def _load(
         self,
-        server: Server,
+        url: str,
         sends: Callable[[], bytes],
         stop: threading.Event,
         statuses: Counter[str],
@@ -145,13 +156,18 @@ class Keys:
         with requests.Session() as session:
             while not stop.is_set():
                 with contextlib.suppress(requests.RequestException):
-                    url = f"{server.url}/v1/decide"
-                    body = sends()
-                    response = session.post(url, body, headers=self._hostile, timeout=2 * SLOW_S)
+                    response = session.post(url, sends(), headers=self._hostile, timeout=2 * SLOW_S)
                     statuses[str(response.status_code)] += 1
 
     def _slow(self) -> bytes:
         body = decision(f"slow {next(self._numbers)}", model="@own/slow", debias=False)
+        return json.dumps(body).encode()
+
+    def _new(self) -> bytes:
+        first = next(self._numbers) * QUESTIONS
+        asked = {"type": "noul", "instructions": "Is it so?"}
+        questions = {f"q{first + number}": asked for number in range(QUESTIONS)}
+        body = {"model": "@all/m", "project": "one", "input": f"{first}", "questions": questions}
         return json.dumps(body).encode()
 
     def _measure(self, server: Server, seconds: float) -> tuple[list[float], list[float]]:
