@@ -53,7 +53,12 @@ def _server(decide: Decide) -> Server[Any]:
         except NoAnswer as error:
             return _failed(str(error))
         # Parsed here, since not every number that a server writes is one to the library.
-        return types.CallToolResult(content=[_text(text)], structured_content=json.loads(text))
+        result = types.CallToolResult(content=[_text(text)], structured_content=json.loads(text))
+        try:
+            result.model_dump_json()
+        except ValueError:
+            return _failed("The server answered with JSON that is nested too deeply; see --url.")
+        return result
 
     return Server("svc", version=__version__, on_list_tools=tools, on_call_tool=call)
 

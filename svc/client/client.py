@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from math import isfinite
 from types import MappingProxyType, TracebackType
 from typing import Any, Literal, Self, TypeVar, overload
 from urllib.parse import urlencode
@@ -232,11 +233,27 @@ def _body_of(answer: Answer) -> JsonObject:
 
 
 def _parsed(text: bytes) -> Any:
-    """The JSON of a body, None where it is none."""
+    """The JSON of a body, None where it is none, or has a number that no float holds."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return _JSON.decode(text.decode())
+    except (OverflowError, RecursionError, ValueError):
         return None
+
+
+def _float_of(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError("no float holds it")
+    return number
+
+
+def _int_of(text: str) -> int:
+    number = int(text)
+    float(number)
+    return number
+
+
+_JSON = json.JSONDecoder(parse_float=_float_of, parse_int=_int_of, parse_constant=_float_of)
 
 
 def _understood(read: Callable[[], ResultT]) -> ResultT:

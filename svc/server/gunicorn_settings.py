@@ -41,6 +41,8 @@ timeout = int(limits.REQUEST_DEADLINE_S)
 # This is the master's patience; `post_worker_init` sets the worker's.
 graceful_timeout = limits.SHUTDOWN_GRACE_S + CLOSE_S
 control_socket_disable = True
+# No header of a request says where its path begins, not even one from this machine.
+forwarder_headers = ""
 logger_class = "svc.server.gunicorn_settings.Log"
 loglevel = "warning"
 # Every request has its line in our own log.

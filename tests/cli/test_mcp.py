@@ -135,6 +135,13 @@ def test_a_server_that_is_away_is_said_to_be() -> None:
     assert NOWHERE in text and "svc serve" in text and "--url" in text
 
 
+def test_an_answer_that_is_nested_too_deeply_is_told() -> None:
+    deep = '{"answers": ' + "[" * 900 + "]" * 900 + "}"
+    with ScriptedProvider(lambda body, n, headers: Reply(deep.encode())) as lying:
+        result = decided(lying.url.removesuffix("/v1"))
+    assert "nested too deeply" in refusal(result)
+
+
 def test_a_missing_and_a_wrong_key_are_told_apart(tmp_path: Path) -> None:
     with Server(tmp_path / "svc.db", "--demo") as guarded:
         database = Database.open(str(tmp_path / "svc.db"))

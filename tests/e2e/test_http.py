@@ -178,3 +178,10 @@ def test_the_server_does_not_say_its_version(server: Server) -> None:
         headers = read(sock).headers
     assert not any(character.isdigit() for character in headers.get("Server", ""))
     assert not {"X-Powered-By", "Via"} & set(headers)
+
+
+def test_no_header_says_where_the_path_of_a_request_begins(server: Server) -> None:
+    for name in (b"SCRIPT_NAME", b"Script-Name", b"PATH_INFO"):
+        head = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n" + name + b": /v1\r\n\r\n"
+        status, said = exchange(server, head)
+        assert (status, said["error"]["type"]) == (404, "not_found")
