@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -23,6 +23,7 @@ START_S = 20.0  # seconds for a process to say where it listens, and again to an
 STOP_S = 40.0  # seconds for a process to end; the service takes up to 30 to shut down
 DEBIAN_PACKAGES = {"nginx": "nginx-light", "wrk": "wrk"}
 POLL_S = 0.005  # seconds between two looks
+MEMORY_LOOK_S = 0.05  # seconds between two looks at memory
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _LISTENING = re.compile(r"listening (?:on|at):? (http://\S+)", re.IGNORECASE)
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
@@ -133,6 +134,39 @@ def memory_mb(pid: int) -> float:
     That is the sum of the proportional set sizes in /proc/<pid>/smaps_rollup.
     """
     return sum(_proportional_kib(member) for member in family(pid)) / 1024
+
+
+def most_memory_mb(pid: int) -> float:
+    """The most resident MiB that a process ever had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended, its processor time in seconds, and the most resident MiB it had."""
+
+    code: int
+    processor_s: float
+    memory_mb: float
+
+
+def ended(child: subprocess.Popen[bytes]) -> Ended:
+    """Wait for the end of a process.
+
+    Its memory is looked at while it runs: what wait4(2) tells of it begins with what its parent had
+    when it was forked.
+    """
+    memory = 0.0
+    while True:
+        # A process that has just ended has no memory any more.
+        with suppress(OSError, StopIteration):
+            memory = most_memory_mb(child.pid)
+        found, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if found:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return Ended(child.returncode, usage.ru_utime + usage.ru_stime, memory)
+        time.sleep(MEMORY_LOOK_S)
 
 
 def processor_s(pid: int) -> float:

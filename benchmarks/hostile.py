@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from benchmarks.harness import processor_s, run_program, temporary_directory
+from benchmarks.harness import most_memory_mb, processor_s, run_program, temporary_directory
 from svc.app import create_app
 from svc.bootstrap import build
 from svc.settings import load
@@ -51,7 +51,7 @@ def bodies() -> Iterator[str]:
                 used_s, memory = processor_s(worker), memory_mb(worker)
                 status = requests.post(f"{server.url}/v1/decide", body, timeout=60).status_code
                 used_s = processor_s(worker) - used_s
-                more = _most_memory_mb(worker) - memory
+                more = most_memory_mb(worker) - memory
             yield f"{name}: {used_s:.2f} s, {more:.0f} MB more, {status}"
 
 
@@ -120,12 +120,6 @@ def main() -> int:
             print(line, flush=True)
     print("the machine's load while this ran:", *os.getloadavg())
     return 0
-
-
-def _most_memory_mb(pid: int) -> float:
-    """The most that a process ever had in memory."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from benchmarks.harness import (
     Result,
     family,
     memory_mb,
+    most_memory_mb,
     processor_s,
     python_environment,
     running,
@@ -104,9 +105,9 @@ def _measure_submit(options: Options) -> Result:
         with slow_provider(1.0, questions=1) as provider, _service(provider) as service:
             (worker,) = (pid for pid in family(service.pid)[1:] if _name(pid) not in BESIDE)
             _submit(service, _rows(10), media)
-            used_s, before_mb = processor_s(worker), _highest_mb(worker)
+            used_s, before_mb = processor_s(worker), most_memory_mb(worker)
             _submit(service, _rows(MOST), media)
-            used_s, grown = processor_s(worker) - used_s, _highest_mb(worker) - before_mb
+            used_s, grown = processor_s(worker) - used_s, most_memory_mb(worker) - before_mb
             shown.append(f"{used_s:.2f} s, {grown:.0f} MB")
     return Result(" / ".join(shown))
 
@@ -164,11 +165,6 @@ def _call(service: Process, path: str, body: bytes | None = None, media: str = "
     request = urllib.request.Request(f"{service.url}{path}", body, {"Content-Type": media})
     with urllib.request.urlopen(request, timeout=60) as response:
         return json.load(response)
-
-
-def _highest_mb(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def _name(pid: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,7 @@ from benchmarks.harness import (
     BenchmarkError,
     Options,
     Result,
+    ended,
     python_environment,
     temporary_directory,
 )
@@ -67,11 +67,10 @@ def _map(
     start = time.perf_counter()
     with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise BenchmarkError(f"svc map ended with {child.returncode}")
-    return usage.ru_maxrss / 1024, time.perf_counter() - start
+        end = ended(child)
+    if end.code:
+        raise BenchmarkError(f"svc map ended with {end.code}")
+    return end.memory_mb, time.perf_counter() - start
 
 
 MEMORY = Benchmark(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -22,7 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import servers
-from benchmarks.harness import BenchmarkError, python_environment, run_program, temporary_directory
+from benchmarks.harness import (
+    BenchmarkError,
+    ended,
+    python_environment,
+    run_program,
+    temporary_directory,
+)
 from tests.batching import BatchDouble
 from tests.scripted import Json, Reply, completion
 
@@ -80,15 +85,12 @@ def measure(folder: Path, name: str, kills: int, longest_s: float) -> Run:
                 double.lost_creations.add(double.creations)
                 double.lost_uploads.add(double.uploads)
         child = subprocess.Popen(command, env={**python_environment(), **settings})
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode:
-            raise BenchmarkError(f"svc map ended with {child.returncode}")
+        end = ended(child)
+        if end.code:
+            raise BenchmarkError(f"svc map ended with {end.code}")
         seconds = time.perf_counter() - started
-        processor_s = usage.ru_utime + usage.ru_stime
-        memory_mb = usage.ru_maxrss / 1024
         paid = dict(double.carried_out)
-        return Run(output, seconds, processor_s, memory_mb, double.creations, paid)
+        return Run(output, seconds, end.processor_s, end.memory_mb, double.creations, paid)
 
 
 def same(one: Path, other: Path) -> bool:
