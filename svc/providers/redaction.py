@@ -17,6 +17,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from typing import Any, Protocol
 
 from svc.phrases import printable
@@ -41,7 +42,7 @@ LEFT_BY_MESSAGES = WORK_AT_ONCE // 2
 PLAIN_LETTERS = 4
 
 # Where letters are that stand for others, but for the syllables of Korean: none comes after these.
-_COMPATIBLE = (*range(0x80, 0xAC00), *range(0xF900, 0x2FA20))
+_COMPATIBLE = (range(0x80, 0xAC00), range(0xF900, 0x2FA20))
 
 REMOVED = "…"
 
@@ -221,12 +222,12 @@ def _plain_letters() -> Mapping[int, str]:
 
     The syllables of Korean stay whole, and letters that stand for many.
     """
-    plain = {code: unicodedata.normalize("NFKD", chr(code)) for code in _COMPATIBLE}
-    return {
-        code: letters
-        for code, letters in plain.items()
-        if letters != chr(code) and len(letters) <= PLAIN_LETTERS
-    }
+    folded = {}
+    for code in chain(*_COMPATIBLE):
+        letters = unicodedata.normalize("NFKD", chr(code))
+        if letters != chr(code) and len(letters) <= PLAIN_LETTERS:
+            folded[code] = letters
+    return folded
 
 
 def _fold(text: str) -> str:
