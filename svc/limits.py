@@ -145,6 +145,10 @@ BATCH_BYTES = 200_000_000
 BATCH_OUTPUT_BYTES = 64 * 1024 * 1024
 BATCH_REPLY_BYTES = 64 * 1024
 
+# The lines of a file of results: so many for each call, and so many more.
+BATCH_REPLY_LINES = 4
+BATCH_OUTPUT_LINES = 1_000
+
 # The seconds between two looks after batches at a provider, and what an operator may set.
 BATCH_POLL_S = 30.0
 BATCH_POLLS_S = (0.1, 3_600.0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from svc import limits
 from svc.jsontext import JsonObject
 
 # What every call of a batch asks, and how long the provider may take for it.
@@ -202,8 +203,11 @@ def _ids(payload: Mapping[str, Any], *names: str) -> tuple[str, ...]:
 
 
 def _count(payload: Mapping[str, Any], name: str) -> int:
+    """How many calls it says, of which a batch has only so many."""
     found = payload.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
+    if not isinstance(found, int) or isinstance(found, bool):
+        return 0
+    return min(max(0, found), limits.BATCH_LINES)
 
 
 def _codes(errors: Any, name: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch, found_id
 from svc.providers.catalog import BatchTerms, Provider
 from svc.providers.client import UNTOLD_CALL, refusal
 from svc.providers.failures import BadReply, ProviderError
-from svc.providers.redaction import Allowance, Redactor
+from svc.providers.redaction import REMOVED, Allowance, Redactor
 from svc.providers.replies import Reply, parsed
 from svc.providers.streams import CHUNK_BYTES, Streams
 
@@ -27,6 +27,9 @@ PAGES = 1_000
 
 # The longest reply but a file of results, in bytes. Lists of files have no pages everywhere.
 _LIST_BYTES = 64 * 1024 * 1024
+
+# What paths are made of besides ids; they begin with nothing.
+_WORDS = frozenset(("", "files", "content", "batches", "batch", "jobs", "cancel"))
 
 _log = logging.getLogger(__name__)
 
@@ -95,9 +98,12 @@ class BatchClient:
     def download(self, file_id: str, calls: int) -> Iterator[bytes]:
         """The bytes of a file of results of so many calls at most, piece by piece."""
         size, most = 0, max(limits.BATCH_OUTPUT_BYTES, calls * limits.BATCH_REPLY_BYTES)
+        # Each line takes time, even an empty one.
+        lines, most_lines = 0, limits.BATCH_OUTPUT_LINES + calls * limits.BATCH_REPLY_LINES
         for chunk in self._pieces("GET", f"/files/{file_id}/content", seconds=FILE_S):
             size += len(chunk)
-            if size > most:
+            lines += chunk.count(b"\n")
+            if size > most or lines > most_lines:
                 raise BadReply("the file of results is too long")
             yield chunk
 
@@ -153,12 +159,18 @@ class BatchClient:
         try:
             yield from self._streams.pieces(method, path, body, given, seconds, self._refusal)
         except ProviderError as error:
-            kind = type(error).__name__
-            _log.warning("batches of %s: %s %s: %s: %s", self._name, method, path, kind, error)
+            kind, shown = type(error).__name__, _shown(path)
+            _log.warning("batches of %s: %s %s: %s: %s", self._name, method, shown, kind, error)
             raise
 
     def _refusal(self, reply: Reply) -> ProviderError:
         return refusal(reply, self._redactor, self._now())
+
+
+def _shown(path: str) -> str:
+    """A path for the log, without the ids: a provider may put into them what it was sent."""
+    words = path.partition("?")[0].split("/")
+    return "/".join(word if word in _WORDS else REMOVED for word in words)
 
 
 class _Form:

@@ -6,6 +6,7 @@ import gzip
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,42 @@ def test_what_goes_wrong_is_an_error_of_the_project(behaviour: Any, failure: Any
         assert "s3cret" not in str(raised.value)
         assert provider.requests[0].headers["authorization"] == "Bearer s3cret"
         client.close()
+
+
+def test_an_id_that_the_provider_chose_does_not_get_into_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gone = always(Reply(error("no such file"), status=404))
+    with ScriptedProvider(gone) as provider, closing(client_of(provider.url)) as client:
+        for ask in (
+            lambda: client.delete("my-card-4111"),
+            lambda: list(client.download("my-card-4111", 1)),
+            lambda: client.look("my-card-4111"),
+            lambda: client.cancel("my-card-4111"),
+        ):
+            with pytest.raises(Gone):
+                ask()
+    shown = [record.args[2] for record in caplog.records if isinstance(record.args, tuple)]
+    assert shown == ["/files/…", "/files/…/content", "/batches/…", "/batches/…/cancel"]
+    assert "4111" not in caplog.text
+
+
+def test_a_file_of_results_has_few_lines_for_each_call() -> None:
+    for calls, lines, is_read in ((1, 1_000, True), (1, 1_100, False), (1_000, 4_000, True)):
+        blank = always(Reply(b"\n" * lines))
+        with ScriptedProvider(blank) as provider, closing(client_of(provider.url)) as client:
+            if is_read:
+                assert len(b"".join(client.download("f", calls))) == lines
+            else:
+                with pytest.raises(BadReply, match="too long"):
+                    list(client.download("f", calls))
+
+
+@pytest.mark.parametrize("count", [10**4_299, -1, True, 1.5, "1", None])
+def test_a_count_of_calls_that_cannot_be_is_none(count: Any) -> None:
+    counts = {"completed": count, "failed": count}
+    batch = OpenAIBatches().read({"id": "b", "request_counts": counts})
+    assert 0 <= batch.done <= 100_000
 
 
 def test_no_cookie_is_sent_back_and_none_that_takes_long_is_parsed() -> None:
