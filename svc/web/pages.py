@@ -13,6 +13,7 @@ from svc.costly import CostlyWork
 from svc.errors import NotFound, Timeout
 from svc.store import QuestionVersions, UnknownDecision
 from svc.store.decisions import AuditPage, Decisions
+from svc.web.decorators import UNNOTICED_S
 from svc.web.filters import Filters, FiltersSchema
 from svc.web.query import QueryText, QueryWhole
 
@@ -29,13 +30,16 @@ class PageQuerySchema(FiltersSchema):
 class Pages:
     """Finds pages; the routes that list decisions share it."""
 
-    def __init__(self, decisions: Decisions, versions: QuestionVersions) -> None:
+    def __init__(
+        self, decisions: Decisions, versions: QuestionVersions, turns: CostlyWork | None = None
+    ) -> None:
+        """`turns` are those of keys, by default with a pause after what is noticed."""
         self._decisions = decisions
         self.versions = versions
         # A page takes several times its bytes while it is made.
         self._making = threading.BoundedSemaphore(limits.PAGES_AT_ONCE)
-        # A key that asks for many pages at once leaves room for those of others.
-        self._turns = CostlyWork(small=0, pause=0.0)
+        # A key that asks for many pages at once leaves room for others.
+        self._turns = turns or CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
 
     @contextmanager
     def page(

@@ -13,6 +13,7 @@ from marshmallow.fields import String
 from werkzeug.test import TestResponse
 
 from svc import limits
+from svc.costly import PAUSE, CostlyWork
 from svc.deadline import Deadline
 from svc.errors import Timeout
 from svc.learning import Learner
@@ -22,6 +23,7 @@ from svc.store.decisions import AuditPage, Decisions
 from svc.store.wanted import ANY
 from svc.web import decorators, feedback
 from svc.web.auth import Access
+from svc.web.decorators import UNNOTICED_S
 from svc.web.filters import Filters
 from svc.web.pages import Pages
 from tests.web.conftest import Start
@@ -115,6 +117,24 @@ def others_get_theirs(method: str, path: str, body: Any = None) -> None:
 
 def test_a_key_that_asks_for_many_pages_leaves_room_for_those_of_others() -> None:
     others_get_theirs("GET", "/page")
+
+
+def test_after_a_page_that_took_long_its_key_waits() -> None:
+    class Long(Slow):
+        def page(self, *_: Any) -> AuditPage:
+            used.append(1.0)
+            return AuditPage([], None)
+
+    used: list[float] = []
+    pauses: list[float] = []
+    turns = CostlyWork(0, lambda: sum(used), lambda: 0.0, pauses.append, unnoticed_s=UNNOTICED_S)
+    pages = Pages(cast(Decisions, Long()), cast(QuestionVersions, None), turns)
+    with Flask(__name__).test_request_context():
+        for key in ("one", "other", "one"):
+            g.access, g.deadline = Access(key), Deadline(WAIT_S)
+            with pages.page("p", Filters(ANY), 1, None):
+                pass
+    assert pauses == [0.0, 0.0, pytest.approx(PAUSE * (1.0 - UNNOTICED_S))]
 
 
 def test_a_page_waits_for_those_of_other_keys_until_its_deadline() -> None:
