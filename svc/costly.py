@@ -7,6 +7,7 @@ waits for each of them many times over.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,9 @@ from svc.errors import Timeout
 
 # After its turn a key waits this many times what the turn took of the processor.
 PAUSE = 3.0
+
+# A key makes pauses for paced work as long as another key had such work so many seconds ago.
+SHARED_S = 10.0
 
 # For work that needs none.
 _NO_TURN = contextlib.nullcontext()
@@ -53,6 +57,21 @@ class Places:
             yield
 
 
+class _Paced:
+    """A block of paced work; every request has one, and a generator would take twice as long."""
+
+    __slots__ = ("_began", "_deadline", "_key_id", "_work")
+
+    def __init__(self, work: CostlyWork, key_id: str, deadline: Deadline) -> None:
+        self._work, self._key_id, self._deadline = work, key_id, deadline
+
+    def __enter__(self) -> None:
+        self._began = self._work.begin(self._key_id, self._deadline)
+
+    def __exit__(self, *_: object) -> None:
+        self._work.end(self._key_id, self._began)
+
+
 class CostlyWork:
     """The turns of this process for one kind of work."""
 
@@ -73,6 +92,9 @@ class CostlyWork:
         self._small, self._pause, self._unnoticed_s = small, pause, unnoticed_s
         self._processor, self._clock, self._sleep = processor, clock, sleep
         self._keys: dict[str | None, _Key] = {}
+        # Whose paced work began last, and when a key other than the one before it began some.
+        self._latest: str | None = None
+        self._shared_at = -math.inf
 
     def turn(
         self, key_id: str | None, size: int, deadline: Deadline
@@ -95,24 +117,33 @@ class CostlyWork:
         return _NO_TURN if small else self._resting(key_id, unnoticed_s)
 
     def paced(
-        self, key_id: str | None, size: int, deadline: Deadline
+        self, key_id: str | None, deadline: Deadline
     ) -> contextlib.AbstractContextManager[None]:
         """What this thread does in the block costs pauses as a turn does, but needs no turn.
 
-        Any number of threads of a key do such work at once, as it may wait for others. What is
-        small does not wait. Raises `Timeout` where the pause lasts beyond the deadline.
+        Any number of threads of a key do such work at once, as it may wait for others; a key that
+        is alone makes no pauses. Raises `Timeout` where the pause lasts beyond the deadline.
         """
-        small = size <= self._small or key_id is None
-        return _NO_TURN if small else self._paced(key_id, deadline)
+        return _NO_TURN if key_id is None else _Paced(self, key_id, deadline)
 
-    @contextlib.contextmanager
-    def _paced(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
-        key = self._keys.get(key_id)
-        if key is not None and key.rested_at > self._clock():
+    def begin(self, key_id: str, deadline: Deadline) -> float:
+        """Wait while the key has a pause; where this thread's processor time begins, in seconds.
+
+        `Timeout` is raised where the pause lasts beyond the deadline.
+        """
+        now, key = self._clock(), self._keys.get(key_id)
+        if key_id != self._latest:
+            self._latest, self._shared_at = key_id, now
+        if key is not None and key.rested_at > now:
             with self._turn(key_id, deadline):
                 pass
-        with self._resting(key_id, self._unnoticed_s):
-            yield
+        return self._processor()
+
+    def end(self, key_id: str, began: float) -> None:
+        """Have the key pause for what was noticed since `begin`, where others have work too."""
+        is_noticed = self._processor() - began > self._unnoticed_s
+        if is_noticed and self._clock() - self._shared_at < SHARED_S:
+            self._rest(key_id, began, self._unnoticed_s)
 
     @contextlib.contextmanager
     def _resting(self, key_id: str | None, unnoticed_s: float) -> Iterator[None]:

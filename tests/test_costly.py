@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.costly import PAUSE, CostlyWork, Places
+from svc.costly import PAUSE, SHARED_S, CostlyWork, Places
 from svc.deadline import Deadline
 from svc.errors import Timeout
 
@@ -131,9 +131,9 @@ def test_what_follows_small_work_or_comes_without_a_key_costs_none(
     assert machine.pauses == [0.0]
 
 
-def pace(machine: Machine, key_id: str | None = "one", size: int = LARGE) -> None:
+def pace(machine: Machine, key_id: str | None = "one") -> None:
     """Work that takes `COST_S` and needs no turn."""
-    with machine.work.paced(key_id, size, Deadline(60.0, lambda: machine.now)):
+    with machine.work.paced(key_id, Deadline(60.0, lambda: machine.now)):
         machine.now += COST_S
         machine.used += COST_S
 
@@ -146,19 +146,40 @@ def test_what_needs_no_turn_costs_pauses_too(machine: Machine) -> None:
     assert machine.pauses == [pytest.approx(PAUSE * COST_S)]
 
 
-@pytest.mark.parametrize(("key_id", "size"), [("one", SMALL), (None, LARGE)])
-def test_what_is_small_or_comes_without_a_key_is_not_paced(
-    machine: Machine, key_id: str | None, size: int
-) -> None:
-    pace(machine, key_id, size)
-    pace(machine, key_id, size)
+def test_what_comes_without_a_key_is_not_paced(machine: Machine) -> None:
+    pace(machine, None)
+    pace(machine, None)
     assert machine.pauses == []
 
 
+def test_a_key_that_is_alone_is_paced_no_longer(machine: Machine) -> None:
+    pace(machine)
+    machine.now += SHARED_S
+    machine.pauses.clear()
+    pace(machine)
+    pace(machine)
+    assert machine.pauses == []
+    pace(machine, "other")
+    pace(machine)
+    pace(machine)
+    assert machine.pauses == [pytest.approx(PAUSE * COST_S)]
+
+
+@pytest.mark.parametrize("unnoticed", [0.25, 1.0])
+def test_what_is_paced_and_not_noticed_costs_no_pause(machine: Machine, unnoticed: float) -> None:
+    clock, processor = (lambda: machine.now), (lambda: machine.used)
+    machine.work = CostlyWork(
+        SMALL, processor, clock, machine.sleep, unnoticed_s=unnoticed * COST_S
+    )
+    pace(machine)
+    machine.do("one")
+    assert machine.pauses == [pytest.approx(PAUSE * (1 - unnoticed) * COST_S)]
+
+
 def test_what_is_paced_is_done_at_once_unless_a_pause_is_on(machine: Machine) -> None:
-    with machine.work.paced("one", LARGE, Deadline(60.0)):
+    with machine.work.paced("one", Deadline(60.0)):
         pace(machine)
-    with pytest.raises(Timeout), machine.work.paced("one", LARGE, Deadline(0.0)):
+    with pytest.raises(Timeout), machine.work.paced("one", Deadline(0.0)):
         pass
 
 

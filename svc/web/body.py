@@ -24,7 +24,7 @@ _PIECE_BYTES = 65_536
 SMALL_BYTES = 65_536
 
 # Questions of many options cost much to answer too; a body of so many bytes has few of them.
-FEW_BYTES = 8_192
+_FEW_BYTES = 8_192
 _FEW_PARTS = 2_000
 
 # The content types of a body that holds a JSON value in each line.
@@ -47,7 +47,7 @@ def read() -> bytes:
 def size_of_work(body: bytes) -> int:
     """How much work the body that came may be: its bytes, or more where it has many parts."""
     size = min(_limit(), len(body) * _MOST_PACKED) if _encoding() else len(body)
-    if FEW_BYTES < size <= SMALL_BYTES and jsontext.has_more_parts(body, _FEW_PARTS):
+    if _FEW_BYTES < size <= SMALL_BYTES and jsontext.has_more_parts(body, _FEW_PARTS):
         return SMALL_BYTES + 1
     return size
 

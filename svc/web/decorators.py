@@ -25,7 +25,6 @@ from svc.openapi import Description, Route
 from svc.schemas import load
 from svc.shares import Shares
 from svc.web.body import (
-    FEW_BYTES,
     LINES,
     SMALL_BYTES,
     json_response,
@@ -55,12 +54,16 @@ _SENT = "sent"
 # Seconds of a processor that nobody notices: after work that took less its key does not wait.
 UNNOTICED_S = 0.02
 
+# Seconds of a processor that a usual request takes at most. A key makes no pauses for these, and
+# for more of them only beside other keys.
+USUAL_S = 0.005
+
 _NO_PLACE = nullcontext()
 _arriving = Places(ARRIVING)
 _bodies = Shares(limits.BODIES_BYTES)
 _reading = CostlyWork(SMALL_BYTES)
 _holding = CostlyWork(SMALL_BYTES)
-_answering = CostlyWork(FEW_BYTES, unnoticed_s=UNNOTICED_S)
+_answering = CostlyWork(small=0, unnoticed_s=USUAL_S)
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
 
 
@@ -103,7 +106,7 @@ def body(
                     size = size_of_work(packed)
                     turn = _reading.turn(key_id, size, deadline)
                     if size <= SMALL_BYTES:
-                        kept_until_answered.enter_context(_answering.paced(key_id, size, deadline))
+                        kept_until_answered.enter_context(_answering.paced(key_id, deadline))
                     if held:
                         # A turn of its own: the view may wait for a disk or for a repeat of the
                         # request, and other bodies of the key not for it.
