@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 # A project, and the digest of an exact question.
 Place = tuple[str, bytes]
@@ -13,8 +13,7 @@ Place = tuple[str, bytes]
 Members = Mapping[str, Sequence[float] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Worth:
+class Worth(NamedTuple):
     """The probabilities of the truth and of the answer, and 1 where the answer was right."""
 
     p_true: float
@@ -130,8 +129,7 @@ class GivenLabel:
     chance: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class WeighedLabel:
+class WeighedLabel(NamedTuple):
     """A stored label without the rest of its reading.
 
     `review_round` and `doubt` say when and at which level the review queue handed it out.

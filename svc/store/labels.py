@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
 from functools import partial
 from typing import Any
 
@@ -288,7 +287,7 @@ def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[Calibra
 def _row(connection: sqlite3.Connection, label: NewLabel, texts: _Texts) -> tuple[Any, ...]:
     place = (label.decision_seq, label.key, label.project, label.question_id)
     origin = (label.answered_by, *_drawn(connection, label))
-    worth = (None, None, None) if label.worth is None else astuple(label.worth)
+    worth = label.worth or (None, None, None)
     return (*place, jsontext.dumps(label.label), label.truth, *origin, *worth, *texts)
 
 
@@ -330,16 +329,17 @@ def _relative(
 
 
 def _weighed(row: sqlite3.Row) -> WeighedLabel:
-    p, members = row["p"], row["members"]
-    known = row["p_true"] is not None
+    # By place and not by name: thousands of them are read at once.
+    label_id, truth, answered_by, chance, review_round, doubt = row[:6]
+    p_true, confidence, correct, members, p = row[6:]
     return WeighedLabel(
-        id=row["id"],
-        truth=row["truth"],
-        answered_by=row["answered_by"],
-        chance=row["chance"],
-        review_round=row["review_round"],
-        doubt=row["doubt"],
-        worth=Worth(row["p_true"], row["confidence"], row["correct"]) if known else None,
+        label_id,
+        truth,
+        answered_by,
+        chance,
+        review_round,
+        doubt,
+        worth=None if p_true is None else Worth(p_true, confidence, correct),
         p=None if p is None else json.loads(p),
         members=None if members is None else json.loads(members),
     )
