@@ -15,6 +15,10 @@ from typing import Any
 from svc.jsontext import JsonObject
 from svc.stats import Calibrator, Fitted, from_parameters
 
+# A longer text is read anew each time. Callers choose their models and so how many groups there
+# are: thousands of remembered texts of any length would fill the memory.
+REMEMBERED_CHARS = 20_000
+
 # Without any label.
 NO_FIT = Fitted(None, 0)
 
@@ -47,11 +51,19 @@ class Fits:
 NOTHING_FITTED = Fits()
 
 
-@lru_cache(maxsize=4_096)
 def parsed(text: str | None) -> Fits:
     """The fits of a stored text."""
     if text is None:
         return NOTHING_FITTED
+    return _remembered(text) if len(text) <= REMEMBERED_CHARS else _read(text)
+
+
+@lru_cache(maxsize=4_096)
+def _remembered(text: str) -> Fits:
+    return _read(text)
+
+
+def _read(text: str) -> Fits:
     kept = json.loads(text)
     if "kind" in kept:
         return Fits(Fitted(from_parameters(kept), 0))
