@@ -25,6 +25,10 @@ class ApiKeyRefused(SvcError):
     """There are API keys, and the given one is not an active one of them."""
 
 
+class RowSettled(StorageError):
+    """The row of a job got its answer or its error elsewhere meanwhile, or was forgotten."""
+
+
 class UnknownJob(SvcError):
     """There is no job of this id, or not in the project."""
 

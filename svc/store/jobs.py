@@ -16,7 +16,7 @@ from svc import limits
 from svc.records import Decision
 from svc.store import job_results, shown
 from svc.store.database import Database
-from svc.store.errors import TooManyJobs, UnknownJob
+from svc.store.errors import RowSettled, TooManyJobs, UnknownJob
 from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES, RowResult
 from svc.store.kept_answers import KeptAnswer, keep
 from svc.store.project_sizes import JOB_ROW_BYTES, JOB_ROW_SIZE, Room, free, full
@@ -337,7 +337,7 @@ class Jobs:
             fits = room.takes(project, row.id, error, row_bytes=JOB_ROW_BYTES)
             no_room.append(None if fits else project)
             if fits:
-                connection.execute(_FAIL, (row.job, row.number, row.id, error))
+                _settle(connection, _FAIL, (row.job, row.number, row.id, error))
                 _count(connection, self._now(), row.job, failed=1)
         return no_room
 
@@ -354,15 +354,24 @@ def answered(
 ) -> None:
     """Store that rows were answered by decisions of these ULIDs, inside their transaction.
 
-    A row that is settled already makes the transaction fail.
+    Raises `RowSettled`, so that the transaction fails, where a row is settled already.
     """
     counts: dict[int, tuple[int, float]] = {}
     for row, ulid, decision in rows:
-        connection.execute(_ANSWER, (row.job, row.number, row.id, decision.debiased, ulid))
+        _settle(connection, _ANSWER, (row.job, row.number, row.id, decision.debiased, ulid))
         count, cost_usd = counts.get(row.job, (0, 0.0))
         counts[row.job] = count + 1, cost_usd + decision.cost_usd
     for job, (count, cost_usd) in counts.items():
         _count(connection, now_ms, job, answered=count, cost_usd=cost_usd)
+
+
+def _settle(connection: sqlite3.Connection, insertion: str, values: tuple[object, ...]) -> None:
+    try:
+        connection.execute(insertion, values)
+    except sqlite3.IntegrityError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+            raise
+        raise RowSettled("the row is settled already") from None
 
 
 def _count(
