@@ -13,6 +13,7 @@ from functools import partial
 from svc.bootstrap import Services
 from svc.bulk.answering import Answering, JobEnded, JobFails
 from svc.bulk.batched_job import BatchedJob
+from svc.bulk.durable import Damaged
 from svc.bulk.leaving import leave
 from svc.bulk.replayed_rows import ReplayedRows
 from svc.errors import SettingsError, SvcError
@@ -128,6 +129,9 @@ class BatchedJobs:
             pass
         except StorageError as error:
             self._later(one, error.message)
+        except Damaged as error:
+            log.error("job %s fails: %s", one.job.job.id, error)
+            one.failure = "what the server keeps of its batches is damaged"
         except (JobFails, SettingsError, SvcError) as error:
             one.failure = str(error)
         except Exception as error:  # noqa: BLE001 - the others go on, and this one later

@@ -2,12 +2,12 @@
 
 It is a folder, in which every file is there whole or not at all:
 
-    book.json          the name of the run, and what was known of its models when it began
-    000003/            a block of rows
-        01.round       the batches of its first round, whose calls are all written by then
-        01-00.calls    the calls of a batch, until it has ended
-        01-00.json     what is known of it at the provider, until nothing of it is left there
-        01-00.replies  its results
+    book.json             the name of the run, and what was known of its models when it began
+    000003/               a block of rows
+        0001.round        the batches of its first round, whose calls are all written by then
+        0001-000.calls    the calls of a batch, until it has ended
+        0001-000.json     what is known of it at the provider, until nothing of it is left there
+        0001-000.replies  its results
 
 The rows of a block are replayed until they want no further call. What they want, and the book does
 not have, is the next round.
@@ -24,7 +24,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from svc.bulk.durable import own_folder, whole, write_json
+from svc.bulk.durable import Damaged, own_folder, undamaged, whole, write_json
 from svc.bulk.replay import Replay
 from svc.bulk.sealing import UNSEALED, Sealing
 from svc.bulk.wanted import BatchFile, Wanted
@@ -38,6 +38,9 @@ from svc.records import Model
 BLOCK_ROWS = 10_000
 BLOCK_CALLS = 50_000
 BLOCK_BYTES = 100_000_000
+
+# The file with what is known of all of a run.
+FACTS = "book.json"
 
 
 class Book:
@@ -75,7 +78,8 @@ class Book:
         traits = self._facts.get("known")
         if traits is None:
             return None
-        return {model: from_text(text) for model, text in traits.items()}
+        with undamaged(self.folder / FACTS):
+            return {model: from_text(text) for model, text in traits.items()}
 
     def check(self) -> None:
         """Raise `SettingsError` where it is another run's."""
@@ -101,7 +105,7 @@ class Book:
         """Keep the traits of the models, and what rows and blocks have, for all of the run."""
         self._facts["known"] = {model: as_text(traits) for model, traits in known.items()}
         self._facts |= {"block_rows": block_rows, "row_bytes": row_bytes}
-        write_json(self.folder / "book.json", self._facts)
+        write_json(self.folder / FACTS, self._facts)
 
     def block(self, number: int) -> Block:
         """The block of rows with this number."""
@@ -110,6 +114,17 @@ class Book:
     def blocks(self) -> list[Block]:
         """The blocks that were begun."""
         return [Block(self, int(path.name)) for path in sorted(self.folder.glob("[0-9]*"))]
+
+    def readable(self) -> tuple[list[BatchFile], int]:
+        """The batches of all blocks, and how many lists of batches are damaged."""
+        found: list[BatchFile] = []
+        damaged = 0
+        for path in (path for block in self.blocks() for path in block.rounds):
+            try:
+                found += self.block(int(path.parent.name)).listed(path)
+            except Damaged:
+                damaged += 1
+        return found, damaged
 
     def reply(self, model: Model, body: bytes) -> Reply:
         """The reply to a call of the row that is replayed. Raises `Pending`."""
@@ -128,16 +143,12 @@ class Book:
         shutil.rmtree(deleted)
 
     def _read(self) -> JsonObject:
-        path = self.folder / "book.json"
+        path = self.folder / FACTS
         if not path.exists():
             write_json(path, {"run": secrets.token_hex(8), "of": self._of})
-        try:
-            facts = json.loads(path.read_bytes())
-        except ValueError:
-            facts = None
-        if not isinstance(facts, dict) or "run" not in facts:
-            raise SettingsError(f"{str(path)!r} is damaged; --restart starts again")
-        return facts
+        with undamaged(path):
+            facts: JsonObject = json.loads(path.read_bytes())
+            return {**facts, "run": str(facts["run"])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,27 +164,37 @@ class Block:
 
     @property
     def batches(self) -> list[BatchFile]:
-        """The batches of all rounds so far, in their order."""
-        listed = [one for path in self._rounds for one in json.loads(path.read_bytes())]
-        sealing = self.book.sealing
-        return [BatchFile(folder=self.folder, sealing=sealing, **one) for one in listed]
+        """The batches of all rounds so far, in their order. Raises `Damaged`."""
+        return [one for path in self.rounds for one in self.listed(path)]
+
+    def listed(self, path: Path) -> list[BatchFile]:
+        """The batches of the round in this file. Raises `Damaged`."""
+        with undamaged(path):
+            listed = json.loads(path.read_bytes())
+            sealing = self.book.sealing
+            return [BatchFile(folder=self.folder, sealing=sealing, **one) for one in listed]
 
     @property
-    def _rounds(self) -> list[Path]:
+    def rounds(self) -> list[Path]:
+        """The files of its rounds so far, in their order."""
         return sorted(self.folder.glob("*.round"))
 
     @contextmanager
     def replay(self) -> Iterator[Replay]:
-        """A replay of its rows; the calls that they want are the next round after this."""
+        """A replay of its rows; the calls that they want are the next round after this.
+
+        Raises `Damaged`.
+        """
         own_folder(self.folder)
         sealing = self.book.sealing
         with ExitStack() as stack:
             files = [stack.enter_context(one.replies.open("rb")) for one in self.batches]
-            number = len(self._rounds) + 1
+            number = len(self.rounds) + 1
             name = f"svc-{self.book.run}-{self.number:06}"
             room = Wanted(self.folder, number, name, self.book.apis, sealing)
             wanted = stack.enter_context(room)
-            replay = Replay(files, wanted.add, sealing)
+            with undamaged(self.folder):
+                replay = Replay(files, wanted.add, sealing)
             self.book.opened(replay)
             yield replay
             listed = wanted.written()

@@ -9,7 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from svc.errors import SettingsError
 from svc.files import make_private, sync_folder
+
+# What is raised by reading what was never written so.
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+
+
+class Damaged(SettingsError):
+    """What a run has written down is not there as it was written; the message says where."""
+
 
 # A file that is being written ends in this, until it is whole.
 PART = ".part"
@@ -18,6 +27,15 @@ PART = ".part"
 def own_folder(folder: Path) -> None:
     """Make a folder of a run, for its owner alone. Raises `OSError` where it is another's."""
     make_private(folder)
+
+
+@contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """Raise `Damaged` where what is read within the block was never written so."""
+    try:
+        yield
+    except _UNREADABLE:
+        raise Damaged(f"{str(path)!r} is damaged; --restart starts again") from None
 
 
 @contextmanager

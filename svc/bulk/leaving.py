@@ -12,7 +12,7 @@ from svc.bootstrap import Services
 from svc.bulk.batch_apis import BatchApis
 from svc.bulk.book import Book
 from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
-from svc.bulk.sending import Sending
+from svc.bulk.sending import readable
 from svc.bulk.stripping import strip
 from svc.store import UnknownJob, job_of
 
@@ -31,11 +31,14 @@ def leave(services: Services, job_id: str, closed: threading.Event) -> None:
     folder = services.spool.book(job_id)
     strip(folder)
     book = Book(folder, {}, b"")
-    files = [file for block in book.blocks() for file in block.batches]
+    files, damaged = book.readable()
     names = {file.provider for file in files}
     with closing(BatchApis(services)) as opened:
         apis = opened.still_there(names, _project(services, job_id))
-        left = [Sending(one, apis[one.provider], 0.0) for one in files if one.provider in apis]
+        sendings = readable(files, apis)
+        left = [one for one in sendings if one is not None]
+        if damaged or len(left) < len(sendings):
+            log.warning("%s is damaged: its provider may still have svc-%s", folder, book.run)
         give_up_at, pause_s = _begun_at(folder) + LEAVING_S, OUTAGE_PAUSE_S
         while left := [one for one in left if not one.give_up()]:
             if time.time() > give_up_at:

@@ -17,7 +17,7 @@ from svc.bulk.answered import Answered
 from svc.bulk.block_lines import BlockLines
 from svc.bulk.block_rounds import BlockRounds, how_far, under_way
 from svc.bulk.book import Book, rows_of_block
-from svc.bulk.sending import LOOKS, RoundsEnd, Sending
+from svc.bulk.sending import LOOKS, RoundsEnd, Sending, readable
 from svc.errors import Pending
 
 Work = Callable[[InputLine], Result]
@@ -37,9 +37,12 @@ def give_up(book: Book) -> int:
 
     Returns of how many batches something is left at a provider, as far as that is known.
     """
-    batches = [one for block in book.blocks() for one in block.batches if one.provider in book.apis]
-    sendings = [Sending(one, book.apis[one.provider], 0.0) for one in batches]
-    return sum(not any(one.give_up() for _ in range(LOOKS)) for one in sendings)
+    batches, damaged = book.readable()
+    return damaged + sum(not _is_given_up(one) for one in readable(batches, book.apis))
+
+
+def _is_given_up(sending: Sending | None) -> bool:
+    return sending is not None and any(sending.give_up() for _ in range(LOOKS))
 
 
 class Rounds:

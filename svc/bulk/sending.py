@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from svc import limits
-from svc.bulk.durable import whole, write_json
+from svc.bulk.durable import Damaged, undamaged, whole, write_json
 from svc.bulk.replay import NO_STATUS, label
 from svc.bulk.wanted import BatchFile
 from svc.errors import SvcError
@@ -113,12 +113,13 @@ class Sending:
     ) -> None:
         """`poll_s` are the seconds between two looks at it; `now` is in seconds since the epoch.
 
-        The provider may fail for `patience_s` seconds in a row.
+        The provider may fail for `patience_s` seconds in a row. Raises `Damaged`.
         """
         self.file, self.done = file, 0
         self._api, self._poll_s, self._clock, self._now = api, poll_s, clock, now
         self._patience_s = patience_s
-        self._record = _Record(**_read(file.record))
+        with undamaged(file.record):
+            self._record = _Record(**_read(file.record))
         self._at = clock() + (self._settle_s if self._record.creating else 0.0)
         self._looks = 0
         self._failures = 0
@@ -361,6 +362,18 @@ class Sending:
         except ProviderError:
             return False
         return True
+
+
+def readable(batches: Iterable[BatchFile], apis: Mapping[str, BatchClient]) -> list[Sending | None]:
+    """The batches of these providers, None for one of which it is not known how far it was sent."""
+    return [_readable(one, apis[one.provider]) for one in batches if one.provider in apis]
+
+
+def _readable(batch: BatchFile, api: BatchClient) -> Sending | None:
+    try:
+        return Sending(batch, api, 0.0)
+    except Damaged:
+        return None
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

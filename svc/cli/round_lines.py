@@ -21,7 +21,8 @@ from svc.batch import (
     Result,
     answer_line,
 )
-from svc.bulk.book import Book
+from svc.bulk.book import FACTS, Book
+from svc.bulk.durable import Damaged
 from svc.bulk.rounds import Rounds, give_up
 from svc.cli.batch_options import Batch
 from svc.cli.notices import notice
@@ -98,11 +99,9 @@ class RoundWork:
         suffix = ".retried.batch" if self._batch.retry_failed else ".batch"
         folder = Path(self._batch.output + suffix)
         record = Path(self._batch.output + RUN_SUFFIX).read_bytes()
-        book = Book(folder, self._apis, record)
         if self._batch.restart:
-            _give_up(book)
-            book.remove()
-            book = Book(folder, self._apis, record)
+            _start_again(folder, partial(Book, folder, self._apis, record))
+        book = Book(folder, self._apis, record)
         book.check()
         return book
 
@@ -120,6 +119,18 @@ class RoundWork:
                     break
             book.know({model: engine.traits(model) for model in self._models})
         return chain(tried, lines)
+
+
+def _start_again(folder: Path, opened: Callable[[], Book]) -> None:
+    """Have nothing left of what is in the folder."""
+    try:
+        book = opened()
+    except Damaged:
+        # Its batches have records of their own, which a new book finds.
+        (folder / FACTS).unlink()
+        book = opened()
+    _give_up(book)
+    book.remove()
 
 
 def _give_up(book: Book) -> None:

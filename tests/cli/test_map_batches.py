@@ -275,6 +275,34 @@ def test_a_run_that_starts_again_cancels_its_batches(run: Run) -> None:
     assert len(run.double.carried_out) == 2
 
 
+@pytest.mark.parametrize(
+    ("damaged", "named"),
+    [
+        ("book.json", "book.json"),
+        ("000000/0001.round", "0001.round"),
+        ("000000/0001-000.json", "0001-000.json"),
+        ("000000/0001-000.replies", "000000"),
+    ],
+)
+@pytest.mark.parametrize("held", [b"\n", b"[1]", b'{"nope": 1}', b"\xff {"])
+def test_a_damaged_folder_is_named_and_a_run_that_starts_again_does_without(
+    run: Run, damaged: str, named: str, held: bytes
+) -> None:
+    run.write(["Parcel 1"])
+    run.double.takes_s = 3_600
+    process = started(*run.arguments("--provider-batch"), **run.settings)
+    wait_for_batch(run)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=WAIT_S)
+    run.double.takes_s = 0
+    run.book.joinpath(damaged).write_bytes(held)
+    ended = run.map()
+    assert ended.exit_code == 1
+    assert named in ended.stderr and "is damaged; --restart starts again" in ended.stderr
+    ended = run.map("--restart")
+    assert ended.exit_code == 0 and len(lines(run.output)) == 1
+
+
 def test_input_from_a_pipe_is_answered_too(run: Run) -> None:
     arguments = [*run.arguments("--provider-batch")[:-1], "-"]
     ended = svc(*arguments, stdin='"Parcel 1"\n\n{"a":\n"Parcel 2"\n', **run.settings)
