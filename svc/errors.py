@@ -51,6 +51,10 @@ class SettingsError(SvcError):
     """A setting that stops the start; the message names it and what is allowed."""
 
 
+class Damaged(SettingsError):
+    """What a run has written down is not there as it was written; the message says where."""
+
+
 class Pending(SvcError):
     """The reply to a call is not there yet; the decision is made again once it is.
 

@@ -40,6 +40,7 @@ LEVELS = (
         "tracing",
         "turns",
         "usage",
+        "wire",
     },
     {"questions", "stats", "demo", "client"},
     {"plans", "wording"},

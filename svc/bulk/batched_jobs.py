@@ -13,10 +13,9 @@ from functools import partial
 from svc.bootstrap import Services
 from svc.bulk.answering import Answering, JobEnded, JobFails
 from svc.bulk.batched_job import BatchedJob
-from svc.bulk.durable import Damaged
 from svc.bulk.leaving import leave
 from svc.bulk.replayed_rows import ReplayedRows
-from svc.errors import SettingsError, SvcError
+from svc.errors import Damaged, SettingsError, SvcError
 from svc.schemas import DecisionRequest
 from svc.store import Job, StorageError, job_of
 

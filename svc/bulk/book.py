@@ -24,11 +24,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from svc.bulk.durable import Damaged, own_folder, undamaged, whole, write_json
+from svc.bulk.durable import own_folder, undamaged, whole, write_json
 from svc.bulk.replay import Replay
 from svc.bulk.sealing import UNSEALED, Sealing
 from svc.bulk.wanted import BatchFile, Wanted
-from svc.errors import SettingsError
+from svc.errors import Damaged, SettingsError
 from svc.jsontext import JsonObject
 from svc.providers import BatchClient, Reply, Traits, as_text, from_text
 from svc.records import Model

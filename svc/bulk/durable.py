@@ -9,15 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from svc.errors import SettingsError
+from svc.errors import Damaged
 from svc.files import make_private, sync_folder
 
 # What is raised by reading what was never written so.
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-
-
-class Damaged(SettingsError):
-    """What a run has written down is not there as it was written; the message says where."""
 
 
 # A file that is being written ends in this, until it is whole.

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from svc import limits
-from svc.bulk.durable import Damaged, undamaged, whole, write_json
+from svc.bulk.durable import undamaged, whole, write_json
 from svc.bulk.replay import NO_STATUS, label
 from svc.bulk.wanted import BatchFile
-from svc.errors import SvcError
+from svc.errors import Damaged, SvcError
 from svc.jsontext import JsonObject
 from svc.providers import (
     WINDOW_HOURS,

@@ -22,10 +22,10 @@ from svc.batch import (
     answer_line,
 )
 from svc.bulk.book import FACTS, Book
-from svc.bulk.durable import Damaged
 from svc.bulk.rounds import Rounds, give_up
 from svc.cli.batch_options import Batch
 from svc.cli.notices import notice
+from svc.errors import Damaged
 from svc.inprocess import InProcess
 from svc.providers import BatchClient
 

@@ -18,12 +18,13 @@ from urllib3.response import BaseHTTPResponse
 
 from svc.client.errors import NoAnswer
 from svc.joined import Joined
+from svc.wire import LongResponse, TooLong
 
 # A machine that is there takes a connection sooner, also under load.
 CONNECT_S = 10.0
 
 # The most that is read of an answer; the longest that the service gives is a few megabytes.
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 16 * 1024 * 1024
 _PIECE_BYTES = 64 * 1024
 
 # A failure is raised as it comes, and no redirect is followed.
@@ -33,12 +34,18 @@ _HEADERS = {"Content-Type": "application/json"}
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
-class _JoinedTLS(Joined, HTTPSConnection):
+class _Joined(Joined):
+    """A connection whose answers have no more lines and pieces than their length needs."""
+
+    response_class = LongResponse
+
+
+class _JoinedTLS(_Joined, HTTPSConnection):
     """The same over TLS."""
 
 
 class _Pool(HTTPConnectionPool):
-    ConnectionCls = Joined
+    ConnectionCls = _Joined
 
 
 class _TLSPool(HTTPSConnectionPool):
@@ -155,7 +162,7 @@ def _answering(url: str) -> Iterator[None]:
     """Raises `NoAnswer` where a request cannot be sent, or is not answered."""
     try:
         yield
-    except (HTTPError, OSError, ValueError) as error:
+    except (HTTPError, OSError, ValueError, TooLong) as error:
         raise NoAnswer(f"no answer from {url} ({type(error).__name__})") from error
 
 

@@ -18,6 +18,7 @@ from http.client import HTTPConnection, HTTPException
 from svc import limits
 from svc.hooks.targets import Resolve, Target, addresses, resolved
 from svc.phrases import reason
+from svc.wire import BoundedResponse, TooLong
 
 
 class Undelivered(Exception):
@@ -46,7 +47,7 @@ class Sender:
                 # A connection that was cut within the headers looks like their end.
                 _left(give_up_at)
                 return status
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, HTTPException, ValueError, TooLong) as error:
             if time.monotonic() >= give_up_at:
                 raise Undelivered(f"it did not answer within {self._seconds:g} s") from None
             raise Undelivered(_why(error)) from None
@@ -56,6 +57,8 @@ class Sender:
 
 class _Connection(HTTPConnection):
     """A connection to the first of some addresses that takes one; TLS checks the target's name."""
+
+    response_class = BoundedResponse
 
     def __init__(self, target: Target, found: Iterable[str], give_up_at: float) -> None:
         super().__init__(target.host, target.port)

@@ -54,7 +54,7 @@ from svc.providers.traits import (
 )
 from svc.providers.transport import Transport, trusted
 from svc.providers.watchdog import Watchdog
-from svc.providers.wire import TooLong
+from svc.wire import TooLong
 
 __all__ = [
     "CHAT",

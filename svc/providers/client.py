@@ -37,8 +37,8 @@ from svc.providers.replies import Completion, Reply, read_json, read_models, rea
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
 from svc.providers.transport import Encoded, ReplyBroke, TooMuch, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
-from svc.providers.wire import TooLong
 from svc.records import Model
+from svc.wire import TooLong
 
 # The time for reading a provider's list of models.
 LIST_TIMEOUT_S = 10.0

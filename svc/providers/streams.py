@@ -18,7 +18,7 @@ from svc.providers.failures import CallTimedOut, ProviderError
 from svc.providers.replies import Reply
 from svc.providers.transport import Adapter, Session, Watched, trusted
 from svc.providers.watchdog import Watchdog, current_watch
-from svc.providers.wire import LongResponse
+from svc.wire import LongResponse
 
 # Seconds until a connection is there, and between two pieces of what is sent or comes.
 CONNECT_S, PIECE_S = 10.0, 120.0

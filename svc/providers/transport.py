@@ -37,7 +37,7 @@ from svc.errors import SettingsError
 from svc.joined import Joined
 from svc.providers.replies import Reply
 from svc.providers.watchdog import current_watch
-from svc.providers.wire import BoundedResponse, TooLong
+from svc.wire import BoundedResponse, TooLong
 
 _HEADERS = {
     "Accept": "application/json",

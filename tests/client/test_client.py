@@ -6,8 +6,10 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +317,23 @@ def test_of_an_answer_without_an_end_a_part_is_read() -> None:
             client, _ = asked(server)
             with pytest.raises(InvalidRequest, match="is not one of the service"):
                 client.decide("x", q=REFUND)
+
+
+class EndlessInterim:
+    """Says that it will answer, for as long as somebody listens."""
+
+    def play(self, sock: socket.socket, stop: threading.Event) -> bool:
+        with suppress(OSError):
+            while not stop.is_set():
+                sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)
+        return False
+
+
+def test_interim_answers_without_an_end_are_no_answer() -> None:
+    with ScriptedProvider(always(EndlessInterim())) as server:
+        client, _ = asked(server, retries=0)
+        with pytest.raises(NoAnswer, match="TooLong"):
+            client.decide("x", q=REFUND)
 
 
 @pytest.mark.parametrize("key", ["a\r\nX-Other: b", "\u2028"])

@@ -76,6 +76,16 @@ def test_of_an_answer_without_end_only_the_status_is_read() -> None:
         assert post(receiver.url) == 200
 
 
+@pytest.mark.parametrize("headers", [b"", 90 * b"A: b\r\n"])
+def test_interim_answers_without_end_are_left_at_once(headers: bytes) -> None:
+    interim = b"HTTP/1.1 100 Continue\r\n" + headers + b"\r\n"
+    with Receiver(writing(forever=interim)) as receiver:
+        began = time.monotonic()
+        with pytest.raises(Undelivered, match="its answer is no HTTP"):
+            post(receiver.url, Sender(seconds=60.0))
+    assert time.monotonic() - began < 60.0
+
+
 @pytest.mark.parametrize(
     "head", [b"HTTP/1.1 200 " + bytes(200_000), b"HTTP/1.1 200 OK\r\n" + 200 * b"A: b\r\n"]
 )

@@ -12,7 +12,7 @@ import pytest
 from svc import __version__, limits
 from svc.providers.transport import Transport
 from svc.providers.watchdog import Watchdog
-from svc.providers.wire import TooLong
+from svc.wire import TooLong
 from tests.scripted import Endless, Raw, Reply, ScriptedProvider, always, redirect
 
 LONG = 30.0  # seconds: a limit that is not meant to be reached

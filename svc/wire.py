@@ -1,7 +1,7 @@
-"""Bounds what a reply may be made of on its way: bytes, lines of its framing, and pieces.
+"""Bounds what an answer may be made of on its way: bytes, lines of its framing, and pieces.
 
 The standard library reads interim answers (`100 Continue`), chunks and trailers for as long as they
-come. A provider that lies would so keep a thread at work for the whole time of a call.
+come. A server that lies would so keep a thread at work for the whole time of a call, or for good.
 """
 
 from __future__ import annotations
