@@ -45,10 +45,12 @@ class Database:
     ) -> None:
         """Only `open` calls this."""
         self._path = path
-        self._file = OpenedFile(path)
+        self._file = OpenedFile(path, when_log_is_gone=self._save_log)
         writing = partial(self._file.connect, connections.writing)
         reading = partial(self._file.connect, connections.reading)
-        self._writer = Writer(writing, batch, turn=turn, check=self._file.check)
+        self._writer = Writer(
+            writing, batch, turn=turn, check=self._file.check, opened_log=self._file.log
+        )
         self._readers = Readers(reading, check=self._file.check_each_second)
         # Of their own, so that no report keeps a request from the look-ups that each one needs.
         self._looking_up = Readers(reading, LOOK_UPS, check=self._file.check_each_second)
@@ -175,6 +177,14 @@ class Database:
         self._looking_up.close()
         self._readers.close()
         self._writer.close()
+
+    def _save_log(self) -> None:
+        """Have the writer find out, whose connection still has the log."""
+        self.note(_do_nothing, None)
+
+
+def _do_nothing(connection: sqlite3.Connection, items: Sequence[None]) -> Sequence[None]:
+    return items
 
 
 def _call_each(

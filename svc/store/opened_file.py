@@ -3,6 +3,9 @@
 SQLite goes on with a file that was deleted or renamed as if it were there: what is written to it is
 answered with success and gone after the next start, and keys that are revoked in the file that took
 its place stay valid.
+
+The same holds for the write-ahead log beside it: what is not in the file yet would be gone with a
+log that was deleted, and a process that starts later would make another one.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ LOOKED_AT_EVERY_S = 1.0
 
 GONE = "the database file was deleted or moved away"
 REPLACED = "another file is in the place of the database file"
+LOG_GONE = "the log beside the database file (-wal, -shm) was deleted, moved away or replaced"
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +40,61 @@ _Identity = tuple[int, int]
 _SERVED = struct.Struct("=?QQ32s")
 
 
+class OpenedLog:
+    """The log and its index beside a database file, while a connection has them open."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is that of the database file."""
+        # SQLite has them beside the file that a link leads to.
+        there = os.path.realpath(path)
+        self._names = f"{there}-wal", f"{there}-shm"
+        self._identities: tuple[_Identity, ...] | None = None
+
+    def note(self) -> None:
+        """A connection has just begun a transaction. Raises `StorageError`."""
+        try:
+            self._identities = self._found()
+        except OSError:
+            raise StorageError(LOG_GONE) from None
+
+    def forget(self) -> None:
+        """The connection is closed, so that SQLite may delete both."""
+        self._identities = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether both are where they were."""
+        noted = self._identities
+        try:
+            return noted is None or self._found() == noted
+        except OSError:
+            return False
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether there is none any more, so that nobody else can have begun another one."""
+        return self._identities is not None and not os.path.lexists(self._names[0])
+
+    def _found(self) -> tuple[_Identity, ...]:
+        return tuple(map(_identity, self._names))
+
+
 class OpenedFile:
     """The file that `path` led to when this was made; it is meant to stay there."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` gives seconds."""
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.monotonic,
+        when_log_is_gone: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`clock` gives seconds; `when_log_is_gone` is called once."""
         self._path = path
         # A path as text is looked at faster.
         self._name = str(path)
         self._clock = clock
+        self._when_log_is_gone = when_log_is_gone
+        self.log = OpenedLog(path)
         self._identity = _identity(self._name)
         self._trouble: str | None = None
         self._due = 0.0
@@ -55,6 +105,8 @@ class OpenedFile:
         if trouble != self._trouble:
             self._trouble = trouble
             self._tell(trouble)
+            if trouble == LOG_GONE:
+                self._when_log_is_gone()
         if trouble is not None:
             raise StorageError(trouble)
 
@@ -88,7 +140,9 @@ class OpenedFile:
             return GONE
         except OSError as error:
             return f"the database file cannot be looked at ({error.strerror})"
-        return None if same else REPLACED
+        if not same:
+            return REPLACED
+        return None if self.log.is_there else LOG_GONE
 
     def _tell(self, trouble: str | None) -> None:
         if trouble is None:

@@ -21,6 +21,7 @@ from svc.store.connections import (
     storage_error,
 )
 from svc.store.errors import StorageError, WriteTimedOut
+from svc.store.opened_file import OpenedLog
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -96,15 +97,18 @@ class Writer:
         patience_s: float = BUSY_TIMEOUT_S,
         turn: AbstractContextManager[None] = NO_TURN,
         check: Callable[[], None] = lambda: None,
+        opened_log: OpenedLog | None = None,
     ) -> None:
         """At most `batch` items share a transaction.
 
         `patience_s` is how long to wait for other programs that hold the file. `turn` is held
         during each transaction, so that processes with the same turns never wait for the file.
-        `check` raises `StorageError` where nothing may be written.
+        `check` raises `StorageError` where nothing may be written. `opened_log` is the log that the
+        connection has open.
         """
         self._connect = connect
         self._check = check
+        self._opened_log = opened_log
         self._turn = turn
         self._patience_s = patience_s
         self._connection: sqlite3.Connection | None = None
@@ -167,6 +171,7 @@ class Writer:
                 self._check()
         except Exception as error:  # noqa: BLE001 - the thread must survive every error
             _fail(jobs, error)
+            self._save_log()
             return
         if failure is None:
             _answer(jobs)
@@ -199,7 +204,24 @@ class Writer:
                 self._drop()
         self._connection = self._connect()
         execute_patiently(self._connection, _BEGIN, self._patience_s)
+        self._note_log()
         return self._connection
+
+    def _note_log(self) -> None:
+        if self._opened_log is not None:
+            try:
+                self._opened_log.note()
+            except StorageError:
+                # Its transaction would lock out every other writer.
+                self._drop()
+                raise
+
+    def _save_log(self) -> None:
+        """Move what a deleted log holds into the file, as long as the connection has it open."""
+        lost = self._opened_log is not None and self._opened_log.is_deleted
+        if lost and self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
         try:
@@ -214,6 +236,8 @@ class Writer:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = None
+        if self._opened_log is not None:
+            self._opened_log.forget()
 
     def _finish(self) -> None:
         """Move the log into the file, as far as other processes do not use it.

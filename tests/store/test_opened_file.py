@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +20,7 @@ from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.keys import ApiKeys
 from svc.store.migrations import prepare, shipped
-from svc.store.opened_file import GONE, REPLACED, OpenedFile, ServedFile
+from svc.store.opened_file import GONE, LOG_GONE, REPLACED, OpenedFile, ServedFile
 from tests.store.records import record
 
 # For one small write, on a busy machine.
@@ -117,6 +119,71 @@ def test_a_file_that_is_back_is_used_again(
     assert len(lines) == 2
     assert GONE in lines[0] and str(path) in lines[0] and "nothing is written" in lines[0]
     assert "is back" in lines[1]
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_without_the_log_that_was_opened_nothing_is_stored(
+    database: Database, path: Path, end: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    decisions = Decisions(database)
+    decisions.add(record())
+    beside = path.with_name(path.name + end)
+    aside = beside.rename(path.with_name("aside"))
+    for look in (
+        lambda: decisions.add(record()),
+        lambda: decisions.page("default", 10),
+        lambda: database.check_writable(PATIENCE_S),
+    ):
+        with pytest.raises(StorageError, match=re.escape(LOG_GONE)):
+            look()
+    assert caplog.text.count(LOG_GONE) == 1
+    aside.rename(beside)
+    decisions.add(record())
+    assert len(decisions.page("default", 10).entries) == 2
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_what_a_deleted_log_held_is_in_the_file(
+    database: Database, path: Path, writes: bool
+) -> None:
+    decisions = Decisions(database)
+    for _ in range(5):
+        decisions.add(record())
+    path.with_name(f"{path.name}-wal").unlink()
+    with pytest.raises(StorageError, match="was deleted"):
+        if writes:
+            decisions.add(record())
+        else:
+            database.check_writable(PATIENCE_S)
+    give_up_at = time.monotonic() + PATIENCE_S
+    while stored_in(path) < 5 and time.monotonic() < give_up_at:
+        time.sleep(0.01)
+    assert stored_in(path) == 5
+
+
+def stored_in(path: Path) -> int:
+    """The decisions in the file alone, as a process finds them that starts after a kill."""
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    other = Database.open(copy)
+    try:
+        return len(Decisions(other).page("default", 10).entries)
+    finally:
+        other.close()
+
+
+def test_the_log_is_another_one_once_nobody_has_the_database_open(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        opened = Database.open(path)
+        Decisions(opened).add(record())
+        other = Database.open(path)
+        Decisions(other).add(record())
+        opened.close()
+        Decisions(other).add(record())
+        other.close()
+    assert caplog.text == ""
 
 
 def test_reads_look_at_the_path_once_a_second(path: Path) -> None:
