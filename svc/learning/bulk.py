@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from svc import limits
@@ -12,8 +12,8 @@ from svc.schemas import BulkFeedback, Feedback, LabelledLine, LineError
 from svc.store.decisions import Decisions, StoredDecision
 
 _TOO_LARGE = (
-    "the decisions of so many lines are too large to be read at once; send this line, and those "
-    "after it, in another request"
+    "the decisions of so many lines are too large to be read at once; send the lines of this "
+    "error in another request"
 )
 
 
@@ -29,15 +29,12 @@ def checked(
     errors = list(given.errors)
     left: float = limits.BULK_CHARS
     counted = 0
-    for lines in _together(given.lines):
-        wanted = _ids(lines, decisions, project)
+    for wanted in _together(_by_decision(given.lines, decisions, project)):
         # An exact question is there twice, as it is stored and parsed.
-        found, left = decisions.several(
-            set(wanted.values()), left - 2 * checks.chars_read + counted
-        )
+        found, left = decisions.several(wanted, left - 2 * checks.chars_read + counted)
         counted = 2 * checks.chars_read
-        for line in lines:
-            decision = found.get(wanted.get(line.number, ""))
+        for decision_id, line in ((one, line) for one in wanted for line in wanted[one]):
+            decision = found.get(decision_id)
             if decision is None and left < 0:
                 errors.append(LineError(line.number, "", _TOO_LARGE))
             elif decision is None or only not in (None, decision.facts.project):
@@ -48,19 +45,27 @@ def checked(
     return labels, sorted(errors, key=lambda error: error.line)
 
 
-def _together(lines: Sequence[LabelledLine]) -> Iterator[list[LabelledLine]]:
-    """The lines, so many at once as are looked up together."""
-    rest = iter(lines)
-    while some := list(islice(rest, limits.BULK_DECISIONS_AT_ONCE)):
+def _by_decision(
+    lines: Sequence[LabelledLine], decisions: Decisions, project: str
+) -> dict[str, list[LabelledLine]]:
+    """The lines about each decision, in their order, by its id; "" for a ref that has none."""
+    found: dict[str, list[LabelledLine]] = {}
+    for begin in range(0, len(lines), limits.BULK_DECISIONS_AT_ONCE):
+        some = lines[begin : begin + limits.BULK_DECISIONS_AT_ONCE]
+        refs = [line.ref for line in some if line.ref is not None]
+        newest = decisions.newest(project, refs) if refs else {}
+        for line in some:
+            found.setdefault(line.id or newest.get(line.ref or "", ""), []).append(line)
+    return found
+
+
+def _together(
+    by_decision: Mapping[str, list[LabelledLine]],
+) -> Iterator[dict[str, list[LabelledLine]]]:
+    """The same, so many decisions at once as are looked up together."""
+    rest = iter(by_decision.items())
+    while some := dict(islice(rest, limits.BULK_DECISIONS_AT_ONCE)):
         yield some
-
-
-def _ids(lines: Sequence[LabelledLine], decisions: Decisions, project: str) -> dict[int, str]:
-    """The id of each line's decision by the line's number, as far as there is one."""
-    refs = [line.ref for line in lines if line.ref is not None]
-    newest = decisions.newest(project, refs) if refs else {}
-    named = ((line.number, line.id or newest.get(line.ref or "")) for line in lines)
-    return {number: decision_id for number, decision_id in named if decision_id}
 
 
 def _check(

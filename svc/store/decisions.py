@@ -6,10 +6,10 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from svc import jsontext
 from svc.records import FACTS, Answer, Decision, DecisionFacts
@@ -33,12 +33,31 @@ from svc.store.rows import insert
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
 
 
+_ValueT = TypeVar("_ValueT")
+
+
 @dataclass(frozen=True, slots=True)
 class StoredReading:
     """The raw reading of one question, and the row of its exact wording."""
 
     question_id: int
     reading: Any
+
+
+class _Made(Mapping[str, _ValueT]):
+    """Values that are made when they are asked for: labels are about few of many questions."""
+
+    def __init__(self, kept: Mapping[str, Any], make: Callable[[Any], _ValueT]) -> None:
+        self._kept, self._make = kept, make
+
+    def __getitem__(self, key: str) -> _ValueT:
+        return self._make(self._kept[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,16 +316,14 @@ def _decode(row: sqlite3.Row) -> StoredDecision:
     texts = ",".join((row["answers"], row["readings"], row["question_ids"]))
     # One call for all three: the call itself costs as much as to parse a short text.
     answers, readings, question_ids = json.loads(f"[{texts}]")
+    rows = dict(zip(readings, zip(question_ids, readings.values(), strict=True), strict=True))
     return StoredDecision(
         seq=row["seq"],
         facts=facts([row[name] for name in FACTS]),
-        answers={key: Answer.kept(fields) for key, fields in answers.items()},
-        readings=_readings(readings, question_ids),
+        answers=_Made(answers, Answer.kept),
+        readings=_Made(rows, _reading),
     )
 
 
-def _readings(raw: Mapping[str, Any], question_ids: list[int]) -> dict[str, StoredReading]:
-    return {
-        key: StoredReading(question_id, raw[key])
-        for key, question_id in zip(raw, question_ids, strict=True)
-    }
+def _reading(kept: tuple[int, Any]) -> StoredReading:
+    return StoredReading(*kept)
