@@ -164,7 +164,7 @@ class Slices:
                     if self._slices.setdefault(account, _Slice()).free < amount
                 ]
             for account, grant in zip(lacking, self._exchange(lacking, amount), strict=True):
-                if not grant.amount:
+                if grant.refused:
                     lack = Lack(account, grant.later)
                     with self._lock:
                         self._refused[account] = amount, self._clock() + REFUSED_FOR_S, lack

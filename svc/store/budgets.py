@@ -110,14 +110,16 @@ class Claim(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """What was reserved for a claim, 0 where the least did not fit.
+    """What was reserved for a claim: 0 where the least did not fit, or that of a claim beside it.
 
-    `warned` is the budget where this claim was the first to reach its warning level. `later` says
-    of one that did not fit that it would, were nothing reserved for calls under way.
+    `warned` is the budget where this claim was the first to reach its warning level. A claim is
+    `refused` that did not fit itself; `later` says of one that it would, were nothing reserved for
+    calls under way.
     """
 
     amount: int
     warned: Budget | None
+    refused: bool = False
     later: bool = False
 
 
@@ -248,8 +250,9 @@ class Budgets:
         return [BudgetState(_budget(row[:6]), *row[6:]) for row in rows]
 
     def claim(self, claims: Sequence[Claim]) -> list[Grant]:
-        """Note what was spent, and reserve more; it is durable on return.
+        """Note what was spent, and reserve more of every account, or of none; durable on return.
 
+        The accounts of the claims differ.
         Raises `StorageError`, and then nothing is noted unless it is `WriteTimedOut`.
         """
         return self._database.write_grouped(_claim_each, claims)
@@ -268,23 +271,51 @@ def put(budget: Budget, connection: sqlite3.Connection) -> None:
 def _claim_each(
     connection: sqlite3.Connection, many: Sequence[Sequence[Claim]]
 ) -> list[list[Grant]]:
-    return [[_claim(connection, claim) for claim in claims] for claims in many]
+    return [_claim_all(connection, claims) for claims in many]
 
 
-def _claim(connection: sqlite3.Connection, claim: Claim) -> Grant:
-    account = tuple(map(str, claim.account))
-    row = connection.execute(_SPENDING, account).fetchone()
+def _claim_all(connection: sqlite3.Connection, claims: Sequence[Claim]) -> list[Grant]:
+    looked = [_look(connection, claim) for claim in claims]
+    # What one budget refuses is not made, so that nothing of the others may stay reserved for it.
+    none = any(one.refused for one in looked)
+    return [_settled(connection, one, 0 if none else one.amount) for one in looked]
+
+
+class _Looked(NamedTuple):
+    """A claim, its budget, what of that is spent and reserved without it, and what it would get."""
+
+    claim: Claim
+    budget: Budget | None
+    spent: int
+    reserved: int
+    warned: int
+    amount: int
+
+    @property
+    def refused(self) -> bool:
+        return self.claim.least > self.amount
+
+
+def _look(connection: sqlite3.Connection, claim: Claim) -> _Looked:
+    row = connection.execute(_SPENDING, tuple(map(str, claim.account))).fetchone()
     if row is None:
         _begin(connection, claim.account)
     spent, reserved, warned = row or (0, 0, 0)
     spent, reserved = spent + claim.spent, reserved + claim.change
     budget = _limit_of(connection, claim.account)
     amount = _granted(budget, spent + reserved, claim)
-    reserved += amount
-    level = max(warned, _level(budget, spent + reserved, refused=claim.least > amount))
-    connection.execute(_PUT, (spent, reserved, level, *account))
-    later = budget is not None and not amount and spent + claim.least <= budget.limit
-    return Grant(amount, budget if level and not warned else None, later)
+    return _Looked(claim, budget, spent, reserved, warned, amount)
+
+
+def _settled(connection: sqlite3.Connection, found: _Looked, amount: int) -> Grant:
+    """Store what a claim has changed, and that this amount is reserved for it."""
+    claim, budget, spent = found.claim, found.budget, found.spent
+    reserved = found.reserved + amount
+    level = max(found.warned, _level(budget, spent + reserved, found.refused))
+    connection.execute(_PUT, (spent, reserved, level, *map(str, claim.account)))
+    warned = budget if level and not found.warned else None
+    later = budget is not None and found.refused and spent + claim.least <= budget.limit
+    return Grant(amount, warned, found.refused, later)
 
 
 def _level(budget: Budget | None, taken: int, refused: bool) -> int:

@@ -43,7 +43,8 @@ class World:
         amount = claim.least if taken + claim.least <= limit else 0
         self.taken[claim.account] = taken + amount
         spent = self.spent[claim.account] = self.spent.get(claim.account, 0) + claim.spent
-        return Grant(amount, None, later=not amount and spent + claim.least <= limit)
+        refused = claim.least > amount
+        return Grant(amount, None, refused, refused and spent + claim.least <= limit)
 
     def purse(self, project: str = "shop", key: str | None = None, job: int | None = None) -> Purse:
         found = self.purses.of(project, key, job)

@@ -75,6 +75,18 @@ def slices(counted: Counted) -> Iterator[Slices]:
     made.close()
 
 
+@pytest.mark.parametrize("accounts", [(SHOP, MONTH), (MONTH, SHOP)])
+def test_what_one_budget_refuses_stays_reserved_of_no_other(
+    budgets: Budgets, slices: Slices, accounts: Sequence[Account]
+) -> None:
+    budgets.set(Budget(Scope.PROJECT, "shop", Per.MONTH, NANO))
+    assert slices.reserve([SHOP], NANO // 100) is None
+    assert slices.reserve(accounts, 5 * NANO) == Lack(MONTH, later=False)
+    # A process that is killed now takes with it what its own calls may have cost.
+    assert [one.reserved for one in budgets.states()] == [NANO // 100, 0]
+    assert slices.reserve([SHOP], 9 * NANO) is None
+
+
 def dollars(budgets: Budgets) -> tuple[float, float]:
     """What is spent and reserved."""
     (state,) = budgets.states()
