@@ -18,7 +18,10 @@ from svc.store import TrainingData, Week, Weeks
 from svc.terms import Sampling
 
 UNKNOWN = "unknown"
-ALL_DRAWN = "Labels were drawn by chance: figures and promises hold for all answers."
+ALL_DRAWN = (
+    "Labels were drawn by chance: figures and promises hold for all answers, unless some decisions "
+    "had less than a fifth of the usual chance to be drawn."
+)
 SOME_PICKED = (
     "Some labels were picked: figures and promises hold for answers like the labelled ones, and "
     "may not hold for all."

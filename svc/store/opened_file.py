@@ -27,6 +27,9 @@ from svc.store.errors import StorageError
 # Reads look at the path this often, writes with every transaction.
 LOOKED_AT_EVERY_S = 1.0
 
+# How long SQLite may take from deleting the index of the log to deleting the log, in seconds.
+DELETED_AFTER_S = 0.1
+
 GONE = "the database file was deleted or moved away"
 REPLACED = "another file is in the place of the database file"
 LOG_GONE = "the log beside the database file (-wal, -shm) was deleted, moved away or replaced"
@@ -45,9 +48,7 @@ class OpenedLog:
 
     def __init__(self, path: Path) -> None:
         """`path` is that of the database file."""
-        # SQLite has them beside the file that a link leads to.
-        there = os.path.realpath(path)
-        self._names = f"{there}-wal", f"{there}-shm"
+        self._names = _beside(path)
         self._identities: tuple[_Identity, ...] | None = None
 
     def note(self) -> None:
@@ -189,6 +190,11 @@ class ServedFile:
             self._memory[:] = _SERVED.pack(True, *_identity(str(path)), salt)
 
     def _check(self, path: Path, salt: bytes) -> None:
+        if _lacks_one(path):
+            # A process that has just closed the database may be deleting both.
+            time.sleep(DELETED_AFTER_S)
+            if _lacks_one(path):
+                raise _refused(path, LOG_GONE)
         try:
             found = _SERVED.pack(True, *_identity(str(path)), salt)
         except OSError:
@@ -206,6 +212,20 @@ def _refused(path: Path, trouble: str) -> SettingsError:
         f"database {str(path)!r}: {trouble} while the server ran; put it back, or start the "
         "server again on what is there now"
     )
+
+
+def _beside(path: Path) -> tuple[str, str]:
+    """The names of the log and of its index: SQLite has them where a link to the file leads."""
+    there = os.path.realpath(path)
+    return f"{there}-wal", f"{there}-shm"
+
+
+def _lacks_one(path: Path) -> bool:
+    """Whether one of the log and its index is there without the other.
+
+    SQLite would make another, and so forget or overwrite what other processes have in the log.
+    """
+    return len({os.path.lexists(name) for name in _beside(path)}) > 1
 
 
 def _identity(path: str) -> _Identity:

@@ -249,6 +249,7 @@ class Writer:
             if self._connection is None:
                 self._connection = self._connect()
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._save_log()
         self._drop()
 
 

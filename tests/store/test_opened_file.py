@@ -259,6 +259,20 @@ def test_a_process_that_starts_later_makes_no_new_file(path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_process_that_starts_later_makes_no_new_log(path: Path, end: str) -> None:
+    served = ServedFile()
+    first = Database.open(path, served=served)
+    for _ in range(5):
+        Decisions(first).add(record())
+    path.with_name(path.name + end).unlink()
+    with pytest.raises(SettingsError, match=re.escape(LOG_GONE)):
+        Database.open(path, served=served)
+    # The server ends, and what was answered is there with the next start.
+    first.close()
+    assert stored_in(path) == 5
+
+
 def test_a_file_that_goes_just_when_a_later_process_opens_it_is_not_made_again(path: Path) -> None:
     served = ServedFile()
     Database.open(path, served=served).close()
