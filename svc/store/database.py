@@ -45,6 +45,7 @@ class Database:
     ) -> None:
         """Only `open` calls this."""
         self._path = path
+        self._served: ServedFile | None = None
         self._file = OpenedFile(path, when_log_is_gone=self._save_log)
         writing = partial(self._file.connect, connections.writing)
         reading = partial(self._file.connect, connections.reading)
@@ -90,6 +91,9 @@ class Database:
             except SettingsError:
                 database.close()
                 raise
+            database._served = served
+        # From now on the writer knows the log by its own connection.
+        database.note(_do_nothing, None)
         return database
 
     def write(
@@ -177,6 +181,9 @@ class Database:
         self._looking_up.close()
         self._readers.close()
         self._writer.close()
+        if self._served is not None:
+            self._served.leave()
+            self._served = None
 
     def _save_log(self) -> None:
         """Have the writer find out, whose connection still has the log."""

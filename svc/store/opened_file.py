@@ -10,12 +10,15 @@ log that was deleted, and a process that starts later would make another one.
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import mmap
 import os
 import sqlite3
 import struct
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -27,8 +30,9 @@ from svc.store.errors import StorageError
 # Reads look at the path this often, writes with every transaction.
 LOOKED_AT_EVERY_S = 1.0
 
-# How long SQLite may take from deleting the index of the log to deleting the log, in seconds.
-DELETED_AFTER_S = 0.1
+# How long a process may take to close the database: SQLite deletes the index of the log, then the
+# log, and then the process says so. In seconds.
+DELETED_AFTER_S = 0.3
 
 GONE = "the database file was deleted or moved away"
 REPLACED = "another file is in the place of the database file"
@@ -125,6 +129,8 @@ class OpenedFile:
     def connect(self, opener: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
         """A new connection, certainly to this file. Raises `StorageError` and SQLite's errors."""
         self.check()
+        if _for_a_while(lambda: _lacks_one(self._path)):
+            raise StorageError(LOG_GONE)
         connection = opener(self._path)
         try:
             self.check()
@@ -168,6 +174,7 @@ class ServedFile:
     def __init__(self) -> None:
         """Made before the processes are forked that share it."""
         self._lock = ProcessLock()
+        self._users = _Users()
         self._memory = mmap.mmap(-1, _SERVED.size)
 
     @contextmanager
@@ -188,13 +195,15 @@ class ServedFile:
             self._check(path, salt)
         else:
             self._memory[:] = _SERVED.pack(True, *_identity(str(path)), salt)
+        self._users.join()
+
+    def leave(self) -> None:
+        """This process has closed a database that was settled."""
+        self._users.leave()
 
     def _check(self, path: Path, salt: bytes) -> None:
-        if _lacks_one(path):
-            # A process that has just closed the database may be deleting both.
-            time.sleep(DELETED_AFTER_S)
-            if _lacks_one(path):
-                raise _refused(path, LOG_GONE)
+        if _for_a_while(lambda: _lacks_one(path) or (_has_none(path) and self._users.others)):
+            raise _refused(path, LOG_GONE)
         try:
             found = _SERVED.pack(True, *_identity(str(path)), salt)
         except OSError:
@@ -205,6 +214,46 @@ class ServedFile:
     def close(self) -> None:
         """Release it in this process."""
         self._lock.close()
+        self._users.close()
+
+
+class _Users:
+    """The processes that have the database open; the system forgets one that ends in any way.
+
+    Each locks the same file that has no name. Such locks belong to processes and are not forked.
+    """
+
+    def __init__(self) -> None:
+        self._file, path = tempfile.mkstemp()
+        os.unlink(path)
+        self.close = weakref.finalize(self, os.close, self._file)
+        # How often the process with this id has it open.
+        self._opened = 0, 0
+
+    def join(self) -> None:
+        """This process has opened it."""
+        self._count(1)
+        fcntl.lockf(self._file, fcntl.LOCK_SH)
+
+    def leave(self) -> None:
+        """This process has closed it."""
+        if not self._count(-1):
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    @property
+    def others(self) -> bool:
+        """Whether another process has it open."""
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            return True
+        fcntl.lockf(self._file, fcntl.LOCK_SH if self._count(0) else fcntl.LOCK_UN)
+        return False
+
+    def _count(self, more: int) -> int:
+        pid, count = self._opened
+        self._opened = os.getpid(), max(0, (count if pid == os.getpid() else 0) + more)
+        return self._opened[1]
 
 
 def _refused(path: Path, trouble: str) -> SettingsError:
@@ -226,6 +275,19 @@ def _lacks_one(path: Path) -> bool:
     SQLite would make another, and so forget or overwrite what other processes have in the log.
     """
     return len({os.path.lexists(name) for name in _beside(path)}) > 1
+
+
+def _has_none(path: Path) -> bool:
+    """Whether there is neither, as after the last process has closed the database."""
+    return not any(map(os.path.lexists, _beside(path)))
+
+
+def _for_a_while(found: Callable[[], bool]) -> bool:
+    """Whether something stays true that is for a moment while a process closes the database."""
+    if not found():
+        return False
+    time.sleep(DELETED_AFTER_S)
+    return found()
 
 
 def _identity(path: str) -> _Identity:

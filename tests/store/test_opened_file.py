@@ -273,6 +273,47 @@ def test_a_process_that_starts_later_makes_no_new_log(path: Path, end: str) -> N
     assert stored_in(path) == 5
 
 
+def opened_by_another(path: Path, served: ServedFile) -> str:
+    """What another process of the server finds that opens the database now."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            Database.open(path, served=served).close()
+            told = "opened"
+        except SettingsError as error:
+            told = str(error)
+        os.write(write, told.encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as said:
+        return said.read()
+
+
+def test_without_both_files_of_the_log_it_counts_whether_others_have_the_database_open(
+    path: Path,
+) -> None:
+    served = ServedFile()
+    database = Database.open(path, served=served)
+    Decisions(database).add(record())
+    assert opened_by_another(path, served) == "opened"
+    for end in ("-wal", "-shm"):
+        path.with_name(path.name + end).unlink()
+    assert LOG_GONE in opened_by_another(path, served)
+    database.close()
+    assert opened_by_another(path, served) == "opened"
+    assert stored_in(path) == 1
+
+
+def test_no_further_connection_makes_another_log(path: Path) -> None:
+    Database.open(path).close()
+    opened = OpenedFile(path)
+    path.with_name(f"{path.name}-shm").touch()
+    with pytest.raises(StorageError, match=re.escape(LOG_GONE)):
+        opened.connect(lambda _: pytest.fail("it was opened"))
+
+
 def test_a_file_that_goes_just_when_a_later_process_opens_it_is_not_made_again(path: Path) -> None:
     served = ServedFile()
     Database.open(path, served=served).close()
@@ -306,6 +347,7 @@ def test_of_two_processes_that_find_no_file_one_makes_it_and_the_other_waits(pat
             os._exit(0)
         prepare(path, shipped(), may_create)
         served.settle(path, b"salt")
+        served.leave()
         assert not select.select([read], [], [], 0.1)[0]
     assert os.read(read, 100) == b"found it"
     os.waitpid(child, 0)
