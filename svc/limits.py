@@ -66,6 +66,10 @@ EXAMPLES = 10
 RULES = 32
 CONDITIONS = 4_096
 
+# What `contains` may look through in one stage: the longest state for each rule. Some letters are
+# two or three once case is folded, and would make it more.
+SEARCHED_CHARS = QUESTIONS * RULES * STATE_CHARS
+
 # Faults in the wording of a request's questions that are listed.
 LINT_FINDINGS = 1_000
 
@@ -225,9 +229,11 @@ JOB_PARTS = 500_000
 WAITING_CALLS_BYTES = 4_000_000_000
 
 # The rows that are looked at to say what many will take, but no more once their states have so many
-# characters, and how many those many may be.
+# characters, or so many with each state as often as rules look into it; and how many those many may
+# be.
 FORECAST_SAMPLE = 100
 SAMPLE_CHARS = 500_000
+SAMPLE_SEARCHED_CHARS = 20_000_000
 FORECAST_ROWS = 10_000_000_000
 
 # The hooks of a project, the characters of the URL of one, the events that wait for one, and the

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svc import limits
+from svc.engine.stages import text_to_look_through
 from svc.errors import InvalidRequest
 from svc.schemas import DecisionRequest, with_state
 
@@ -16,11 +17,11 @@ def rows_of(
     """The rows of a sample that can be asked, and why the others cannot.
 
     Rules may look for thousands of texts in each state. So no more rows are looked at once these
-    have `SAMPLE_CHARS`.
+    have `SAMPLE_CHARS`, or `SAMPLE_SEARCHED_CHARS` with each state as often as rules look into it.
     """
     rows: list[DecisionRequest] = []
     reasons: list[str] = []
-    left = limits.SAMPLE_CHARS
+    left, left_to_search = limits.SAMPLE_CHARS, limits.SAMPLE_SEARCHED_CHARS
     for state in sample:
         try:
             row = with_state(request, state)
@@ -29,6 +30,7 @@ def rows_of(
         else:
             rows.append(row)
             left -= len(row.state.text)
-        if left <= 0:
+            left_to_search -= text_to_look_through(row, 0)
+        if min(left, left_to_search) <= 0:
             break
     return rows, reasons

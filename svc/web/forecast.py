@@ -72,8 +72,9 @@ def blueprint(asked: Callable[[DecisionRequest, bool], Forecaster]) -> Blueprint
 
         No model is asked, and nothing is kept. It holds for every way in which rows are asked: one
         by one, as a job, from Ray or Spark. Of the sample, conditions and rules on the input are
-        looked at, and their calls left out. Everything else is what is asked at most: of a chain, a
-        cascade or a race every model, of `debias` both orders.
+        looked at, and their calls left out; of long states or many rules, in the first rows alone.
+        Everything else is what is asked at most: of a chain, a cascade or a race every model, of
+        `debias` both orders.
         """
         project = g.access.project(given.template.project)
         forecaster = asked(replace(given.template, project=project), given.batched)

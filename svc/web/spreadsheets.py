@@ -25,11 +25,11 @@ def rows(
 ) -> Iterator[Sequence[object]]:
     """A row for each answer of a decision, or for the one to `question`."""
     facts, by_key = entry.facts, {label.key: label for label in labels}
-    told = (entry.id, facts.ref, facts.project, _moment(entry.created_at), facts.model)
     tags = "" if entry.tags == "{}" else entry.tags
+    told = cells(entry.id, facts.ref, facts.project, _moment(entry.created_at), facts.model, tags)
     for one in answers.of(entry, question):
         label = by_key.get(one.key)
-        yield (*told, tags, one.key, one.text, one.confidence, *_label(label))
+        yield told + cells(one.key, one.text, one.confidence, *_label(label))
 
 
 def _label(label: GivenLabel | None) -> tuple[object, ...]:
@@ -47,8 +47,13 @@ def _moment(milliseconds: int) -> str:
 def text_of(rows: Iterable[Sequence[object]]) -> str:
     """The rows as RFC 4180 has them."""
     text = io.StringIO()
-    csv.writer(text).writerows([list(map(_cell, row)) for row in rows])
+    csv.writer(text).writerows(rows)
     return text.getvalue()
+
+
+def cells(*values: object) -> tuple[object, ...]:
+    """Cells that no spreadsheet runs."""
+    return tuple(map(_cell, values))
 
 
 def _cell(value: object) -> object:

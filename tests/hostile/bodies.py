@@ -47,10 +47,12 @@ def _many_conditions() -> str:
     return json.dumps({"state": {"a": "0123456789b" * 12_000}, "questions": questions})
 
 
-def _almost_found() -> str:
-    """Different looks for texts that are nearly there, at each place of a long one."""
-    operands = ("a" * (number % 44) + "b" + "a" * (number // 44) for number in range(2_048))
-    questions = {
+def _almost_found(letter: str, length: int) -> dict[str, Any]:
+    """Questions whose rules look for different texts that are nearly there in many such letters."""
+    operands = (
+        letter * (number % length) + "b" + letter * (number // length) for number in range(2_048)
+    )
+    return {
         f"q{number}": {
             "type": "noul",
             "instructions": "?",
@@ -60,7 +62,18 @@ def _almost_found() -> str:
         }
         for number in range(64)
     }
-    return json.dumps({"state": {"a": "a" * 149_000}, "questions": questions})
+
+
+def almost_found_in(letter: str, length: int, count: int) -> str:
+    """A decision on many such letters."""
+    questions = _almost_found(letter, length)
+    return json.dumps({"state": {"a": letter * count}, "questions": questions})
+
+
+def almost_found_in_samples(letter: str, length: int, count: int) -> str:
+    """A forecast of a hundred such decisions."""
+    questions = _almost_found(letter, length)
+    return json.dumps({"sample": [{"a": letter * count}] * 100, "questions": questions})
 
 
 BODIES: dict[str, Callable[[], str]] = {
@@ -85,7 +98,10 @@ BODIES: dict[str, Callable[[], str]] = {
         "a", ["ß" * 20] * 6_000, ({"contains": "ß" * number} for number in range(1, 33))
     ),
     "a long text for each of many conditions": _many_conditions,
-    "texts that are nearly found": _almost_found,
+    "texts that are nearly found": lambda: almost_found_in("a", 44, 149_000),
+    # Such a letter is two once case is folded.
+    "longer texts that are nearly found": lambda: almost_found_in("\u00df", 44, 149_000),
+    "nearly found in a shorter text": lambda: almost_found_in("\u00df", 44, 14_900),
     "a long text for each rule": lambda: _conditions(
         "a", "a" * 140_000, ({"contains": "a" * number + "b"} for number in range(1, 33))
     ),

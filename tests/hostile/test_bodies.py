@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 from flask.testing import FlaskClient
 
-from tests.hostile.bodies import BODIES, BODY_BYTES
+from tests.hostile.bodies import BODIES, BODY_BYTES, almost_found_in_samples
 from tests.web.conftest import Start, start
 
 __all__ = ["start"]  # the fixture
@@ -31,6 +31,14 @@ def test_a_hostile_body_costs_little_time(client: FlaskClient, name: str) -> Non
     response = client.post("/v1/decide", data=body)
     assert time.thread_time() - before < PROCESSOR_S
     assert response.status_code in (200, 400, 422), response.text
+
+
+def test_a_hostile_forecast_costs_little_time(client: FlaskClient) -> None:
+    body = almost_found_in_samples("\u00df", 44, 14_900)
+    before = time.thread_time()
+    response = client.post("/v1/forecast", data=body)
+    assert time.thread_time() - before < PROCESSOR_S
+    assert response.get_json()["sampled"] == 1
 
 
 @pytest.mark.parametrize("name", ["unknown fields", "empty lists", "numbers beyond a float"])

@@ -138,3 +138,13 @@ def test_of_a_sample_with_long_states_the_first_rows_are_looked_at(client: Flask
     forecast = said(client, [long] * 100, rows=1_000).get_json()
     assert (forecast["sampled"], forecast["asked"]) == (4, 1_000)
     assert forecast["state_chars"] == len(long)
+
+
+def test_of_a_sample_that_many_rules_look_into_the_first_rows_are_looked_at(
+    client: FlaskClient,
+) -> None:
+    rules = [{"if": {"text": {"contains": f"{n}"}}, "answer": "cat"} for n in range(32)]
+    questions = {f"q{n}": {**ANIMAL, "rules": rules} for n in range(50)}
+    state = {"text": "x" * (limits.SAMPLE_SEARCHED_CHARS // (32 * 50) // 4)}
+    forecast = said(client, [state] * 100, questions=questions, rows=1_000).get_json()
+    assert (forecast["sampled"], forecast["asked"]) == (4, 1_000)

@@ -9,6 +9,7 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc import limits
+from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject, Literal, dumps, finite
 from svc.phrases import quoted
 from svc.questions.kit.fields import Described, amount
@@ -19,6 +20,15 @@ ANSWER_MARK = "@"
 # The most levels of nesting in a value to compare with, so that no comparison recurses too deeply.
 DEEPEST = 32
 _MISSING = object()
+# CPython looks for a text of under 100 characters in one of under the second figure in a time that
+# grows with the product of both, else with their sum (Objects/stringlib/fastsearch.h). Up to the
+# first figure that does not matter.
+_SEARCHED_AT_ONCE = 2_500
+_SEARCHED_IN_STEPS = 30_000
+_TOO_MUCH = (
+    f"rules: contains would look through more than {limits.SEARCHED_CHARS} characters of text, "
+    "counted for each condition"
+)
 
 
 class ConditionValues(JsonObject):
@@ -31,13 +41,14 @@ class ConditionValues(JsonObject):
         super().__init__(values)
         self._folded: dict[str, str | frozenset[str]] = {}
         self._found: dict[tuple[str, str], bool] = {}
+        self._left_to_search = limits.SEARCHED_CHARS
 
     def folded(self, field: str) -> str | frozenset[str]:
-        """A text, or the texts in a list, in lower case; nothing for any other value."""
+        """A text, or the texts in a list, to find lower case in; nothing for any other value."""
         if field not in self._folded:
             value = self.get(field)
             if isinstance(value, str):
-                self._folded[field] = value.casefold()
+                self._folded[field] = _searchable(value.casefold())
             else:
                 texts = value if isinstance(value, list) else ()
                 self._folded[field] = frozenset(
@@ -48,12 +59,24 @@ class ConditionValues(JsonObject):
     def contains(self, field: str, operand: str) -> bool:
         """Whether a text holds `operand`, or a list has it as an element, in upper or lower case.
 
-        Many conditions may ask the same, and the answer is looked for once.
+        Many conditions may ask the same, and the answer is looked for once. Raises `InvalidRequest`
+        for more to look through than one request may.
         """
         asked = field, operand.casefold()
         if asked not in self._found:
-            self._found[asked] = asked[1] in self.folded(field)
+            folded = self.folded(field)
+            self._left_to_search -= len(folded)
+            if self._left_to_search < 0:
+                raise InvalidRequest(_TOO_MUCH)
+            self._found[asked] = asked[1] in folded
         return self._found[asked]
+
+
+def _searchable(folded: str) -> str:
+    """A text as long as CPython needs it; what is added is in upper case, and never found."""
+    if len(folded) <= _SEARCHED_AT_ONCE:
+        return folded
+    return folded.ljust(_SEARCHED_IN_STEPS, "A")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from marshmallow import ValidationError
 
+from svc import limits
+from svc.errors import InvalidRequest
 from svc.jsontext import Literal
 from svc.questions import Question
 from svc.questions.kit.conditions import ConditionValues, equal
@@ -163,3 +165,23 @@ def test_objects_and_lists_are_equal_member_by_member() -> None:
     assert not equal([1, 2], [1])
     assert not equal([1], [True])
     assert not equal("1", 1)
+
+
+@pytest.mark.parametrize("length", [2_499, 2_500, 2_501, 29_999, 30_000, 30_001])
+def test_contains_finds_only_what_is_there_in_texts_of_any_length(length: int) -> None:
+    text = "b" * (length - 1) + "C"
+    assert holds({"contains": "BC"}, x=text) and holds({"contains": "c"}, x=text)
+    for other in ("a", "A", "ca", "cb", "aaaa"):
+        assert not holds({"contains": other}, x=text)
+
+
+def test_what_contains_may_look_through_is_bounded() -> None:
+    # Such a letter is two once case is folded.
+    values = ConditionValues({"x": "\u00df" * limits.STATE_CHARS})
+    allowed = limits.SEARCHED_CHARS // (2 * limits.STATE_CHARS)
+    for number in range(allowed):
+        assert not values.contains("x", f"{number}")
+    # What was looked for already costs nothing.
+    assert not values.contains("x", "0")
+    with pytest.raises(InvalidRequest, match="contains would look through more than 307200000"):
+        values.contains("x", "more")
