@@ -3,11 +3,13 @@
 The expected calibration error of a perfectly calibrated model is not zero: every bin is a little
 off by chance, and distances do not cancel. So beside it stands what chance alone makes of it
 (consistency resampling: Bröcker and Smith, Increasing the Reliability of Reliability Diagrams,
-2007), and the error without that noise: the bins' gaps are scaled up and down, labels are redrawn,
-and the interval holds the scales at which the observed error is neither among the smallest nor
-among the largest 2.5%; the estimate is where it is in the middle, which is zero where chance
-explains all. It serves as the debiasing of squared errors does (Kumar, Liang and Ma, Verified
-Uncertainty Calibration, 2019), for distances.
+2007), and the error without that noise. For every size that the error may have, the rates are
+taken that are most likely with it; labels are drawn at them, and the interval holds the sizes with
+which the observed error is neither among the smallest nor among the largest 2.5% (the inversion of
+a test at constrained estimates: Lee and Young, Parametric bootstrapping with nuisance parameters,
+2005). The estimate is where it is in the middle, which is zero where chance explains all. It serves
+as the debiasing of squared errors does (Kumar, Liang and Ma, Verified Uncertainty Calibration,
+2019), for distances.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from svc.stats.intervals import Interval, normalised
 BINS = 10  # of equal width
 SEED = 20_260_115
 DRAWS = 300
-# How many multiples of the observed gaps are tried, within so many times their noise.
-_SCALES = 45
+# How many sizes of the error are tried, within so many times its noise.
+_MULTIPLIERS = 45
 _REACH = 4.0
+_CRAMPED = 2.0
 _TAIL = 0.025
 _EDGES = np.linspace(0, 1, BINS + 1)
 _DIGITS = 6
@@ -73,11 +76,7 @@ def calibration_error(
     bins = _filled(probability, happened, normalised(weights, len(happened)))
     gaps = bins.rate - bins.expected
     observed = float(bins.share @ np.abs(gaps))
-    noise = bins.expected * (1 - bins.expected) / bins.rows
-    # A gap of none may be luck: so its noise is scaled with it.
-    pattern = np.where(gaps < 0, -1, 1) * np.sqrt(gaps**2 + noise)
-    relative = float(bins.share @ np.sqrt(noise)) / max(float(bins.share @ np.abs(pattern)), 1e-12)
-    rates = np.clip(bins.expected + _scales(relative)[:, None] * pattern, 0.0, 1.0)
+    rates = _possible(bins)
     sizes = np.abs(rates - bins.expected) @ bins.share
     errors = _redrawn(bins, rates)
     above = (errors >= observed - _ROUNDING).mean(axis=1)
@@ -90,10 +89,32 @@ def calibration_error(
     return CalibrationError(observed, float(errors[0].mean()), float(above[0]), corrected)
 
 
-def _scales(noise: float) -> Floats:
-    """Zero, and multiples of the gaps as far around one as their relative noise may lead."""
-    low, high = max(1 - _REACH * noise, 0.0), 1 + _REACH * noise
-    return np.concatenate([[0.0], np.linspace(low, high, _SCALES)])
+def _possible(bins: _Filled) -> Floats:
+    """Rates of the bins by rising error, as likely as they can be where the error is as large.
+
+    They are the expected ones, and those whose squared distance from the observed ones, in units of
+    their variance, is the least for an error (by a Lagrange multiplier): a gap is smaller or larger
+    by its share of the error times its variance, and none at all where chance explains it.
+    """
+    gaps, variance = bins.rate - bins.expected, _variance(bins)
+    # Where there is hardly room above or below, the other side is meant.
+    room = np.where(gaps < 0, bins.expected, 1 - bins.expected)
+    side = np.where(gaps < 0, -1, 1) * np.where(room < _CRAMPED * np.sqrt(variance), -1, 1)
+    noise = float(np.sqrt(bins.share**2 @ variance))
+    reach = _REACH / noise
+    low = -reach - float(bins.share @ np.sqrt(variance)) / noise**2
+    multipliers = np.linspace(low, reach, _MULTIPLIERS)
+    distances = np.maximum(side * gaps + multipliers[:, None] * bins.share * variance, 0.0)
+    distances = np.concatenate([np.zeros((1, len(gaps))), distances])
+    rates: Floats = np.clip(bins.expected + side * distances, 0.0, 1.0)
+    return rates
+
+
+def _variance(bins: _Filled) -> Floats:
+    """Of each observed rate: at the expected one, or at that with one more of each."""
+    likely = (bins.rate * bins.rows + 1) / (bins.rows + 2)
+    variance: Floats = np.maximum(bins.expected * (1 - bins.expected), likely * (1 - likely))
+    return variance / bins.rows
 
 
 def bins_of(probability: Floats) -> Ints:

@@ -53,6 +53,44 @@ def test_the_interval_holds_the_true_error(n: int, slope: float) -> None:
     assert np.mean(held) >= 0.88
 
 
+@pytest.mark.parametrize("n", [30, 100, 600])
+@pytest.mark.parametrize(
+    ("said", "chance"),
+    [(0.999999, 0.9), (0.9999, 0.97), (0.99, 0.9), (0.95, 0.95), (0.0001, 0.05)],
+)
+def test_the_interval_holds_the_true_error_of_extreme_probabilities(
+    said: float, chance: float, n: int
+) -> None:
+    held = []
+    for seed in range(100):
+        happened = (np.random.default_rng(seed).random(n) < chance).astype(np.int64)
+        found = calibration_error(np.full(n, said), happened)
+        assert found is not None
+        held.append(found.corrected.low <= abs(said - chance) <= found.corrected.high)
+    assert np.mean(held) >= 0.88
+
+
+@pytest.mark.parametrize("n", [100, 600, 3_000])
+def test_bins_without_an_error_do_not_hide_or_add_to_that_of_one(n: int) -> None:
+    held = []
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        sure, doubtful = random.random(n) < 0.8, random.uniform(0.5, 1, n)
+        said, chance = np.where(sure, 0.9999, doubtful), np.where(sure, 0.95, doubtful)
+        found = calibration_error(said, (random.random(n) < chance).astype(np.int64))
+        assert found is not None
+        held.append(found.corrected.low <= 0.8 * 0.0499 <= found.corrected.high)
+    assert np.mean(held) >= 0.88
+
+
+def test_no_error_among_few_labels_may_still_be_one() -> None:
+    found = calibration_error(np.full(30, 0.999999), np.ones(30, dtype=np.int64))
+    assert found is not None
+    # About three in as many labels, as of any event that was not seen among them.
+    assert found.corrected.estimate == found.corrected.low == 0
+    assert 3 / 30 < found.corrected.high < 5 / 30
+
+
 def test_weights_undo_that_the_doubtful_were_labelled_more_often() -> None:
     estimates: dict[str, list[float]] = {"none": [], "weights": [], "all": []}
     for seed in range(30):
