@@ -16,7 +16,7 @@ import numpy as np
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.questions import Question
-from svc.stats import Floats, OpinionPool, opinions
+from svc.stats import FOLDS, Floats, Ints, OpinionPool, folds_of, opinions
 from svc.store import Members, TrainingData
 from svc.terms import TaskKind
 
@@ -29,11 +29,32 @@ Council = tuple[str, ...]
 @lru_cache(maxsize=4_096)
 def in_effect(pools: str | None, models: Council) -> OpinionPool | None:
     """The pool of these models, with weights in the order in which they are given here."""
-    found = next((kept for kept in _kept(pools) if kept["models"] == sorted(models)), None)
+    found = _of(pools, models)
+    return None if found is None else _pool(found, found["weights"], models)
+
+
+def _held_out(pools: str | None, models: Council, fold: int) -> OpinionPool:
+    """The same fitted without the labels of this fold; equal weights where there is none."""
+    found = _of(pools, models)
     if found is None:
-        return None
-    weights = dict(zip(found["models"], found["weights"], strict=True))
-    return OpinionPool(found["kind"], tuple(weights[model] for model in models))
+        return opinions.equal(len(models))
+    # Pools that an earlier version stored have the weights of all labels alone.
+    weights = found["held_out"][fold] if "held_out" in found else found["weights"]
+    return _pool(found, weights, models)
+
+
+def _of(pools: str | None, models: Council) -> JsonObject | None:
+    return next((kept for kept in _kept(pools) if kept["models"] == sorted(models)), None)
+
+
+def _pool(found: JsonObject, weights: Sequence[float], models: Council) -> OpinionPool:
+    by_model = dict(zip(found["models"], weights, strict=True))
+    return OpinionPool(found["kind"], tuple(by_model[model] for model in models))
+
+
+def _folds(data: TrainingData, rows: Sequence[int]) -> Ints:
+    """The fold of each row, which is always that of its decision."""
+    return folds_of(np.array(data.decisions)[list(rows)], FOLDS)
 
 
 def fitted(data: TrainingData, question: Question, sampling: Floats | None = None) -> str | None:
@@ -55,12 +76,17 @@ def fitted(data: TrainingData, question: Question, sampling: Floats | None = Non
 def merged(data: TrainingData, pools: str | None) -> TrainingData:
     """The labels as these pools merge what the members said; equal weights, where there is none.
 
-    What was read of a single model stays, and so does what differs by no more than rounding.
+    Each is merged by a pool that did not learn from it, so that it tells of answers to come: sets
+    and figures made of labels that taught the pool would promise too much. What was read of a
+    single model stays, and so does what differs by no more than rounding.
     """
     p = list(data.p)
     for council, rows in _seated(data):
-        pool = in_effect(pools, council) or opinions.equal(len(council))
-        pooled = pool.apply(_array(data, council, rows))
+        folds = _folds(data, rows)
+        said, pooled = _array(data, council, rows), np.empty((len(rows), len(p[rows[0]])))
+        for fold in range(FOLDS):
+            mine = folds == fold
+            pooled[mine] = _held_out(pools, council, fold).apply(said[mine])
         for row, found in zip(rows, pooled, strict=True):
             if np.abs(found - p[row]).max() > _ROUNDING:
                 p[row] = [float(f"{value:.7g}") for value in found]
@@ -96,12 +122,18 @@ def _judged(
     again = in_effect(pools, council) is not None
     truth = np.array(data.truth)[list(rows)]
     weights = None if sampling is None else sampling[list(rows)]
-    found = opinions.fit(_array(data, council, rows), truth, weights, again=again, kinds=kinds)
+    found = opinions.fit(
+        *(_array(data, council, rows), truth, weights),
+        again=again,
+        kinds=kinds,
+        folds=_folds(data, rows),
+    )
     if found.pool is None:
         return None
     return {
         "models": list(council),
         **found.pool.parameters,
+        "held_out": [pool.weights for pool in found.held_out],
         "labels": found.labels,
         "log_loss": {"equal": found.equal, "pool": found.pooled},
     }

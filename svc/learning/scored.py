@@ -185,5 +185,6 @@ def _worths(
 def _merged(labels: Sequence[WeighedLabel], state: CalibrationState) -> list[list[float]]:
     p = [one.p or [] for one in labels]
     truth, members = [one.truth for one in labels], [one.members for one in labels]
-    data = TrainingData(state, p, truth, members, [], [], [], [], [], [])
+    decisions = [one.decision for one in labels]
+    data = TrainingData(state, p, truth, members, [], [], [], [], [], decisions)
     return councils.merged(data, state.pools).p

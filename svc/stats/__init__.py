@@ -6,7 +6,7 @@ vector of whole numbers; `tasks.py` says what they mean for each kind of questio
 
 from __future__ import annotations
 
-from svc.stats.acceptance import held_out
+from svc.stats.acceptance import FOLDS, folds_of, held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
 from svc.stats.intervals import Interval
 from svc.stats.opinions import OpinionPool
@@ -19,6 +19,7 @@ from svc.stats.tasks import TASKS
 __all__ = [
     "AUTOMATE_FROM",
     "BINS",
+    "FOLDS",
     "TASKS",
     "Calibrator",
     "Fitted",
@@ -30,6 +31,7 @@ __all__ = [
     "OrderBias",
     "expected_calibration_error",
     "fit_groups",
+    "folds_of",
     "from_parameters",
     "held_out",
     "reliability",

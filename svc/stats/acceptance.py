@@ -85,7 +85,12 @@ def folded(p: Floats, truth: Ints, weights: Floats | None = None) -> Rows:
 
 def places(n: int, folds: int) -> Ints:
     """The fold of each of `n` labels in a row."""
-    return (np.arange(n) * _GOLDEN % 1 * folds).astype(np.int64)
+    return folds_of(np.arange(n), folds)
+
+
+def folds_of(numbers: Ints, folds: int) -> Ints:
+    """The fold of each number; numbers at any regular distance are spread over all folds."""
+    return (numbers * _GOLDEN % 1 * folds).astype(np.int64)
 
 
 def raw(task: Task, rows: Rows) -> Step:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import mul
 from typing import Any
 
@@ -132,13 +132,15 @@ class Judged:
     """The pool that is worth having, None for equal weights, and what was judged.
 
     `equal` and `pooled` are the held-out log-losses of equal weights and of the best pool, both
-    followed by a temperature; None without labels.
+    followed by a temperature; None without labels. `held_out` has the same kind of pool for each
+    fold, fitted to the labels of all others.
     """
 
     pool: OpinionPool | None
     labels: int
     equal: float | None = None
     pooled: float | None = None
+    held_out: tuple[OpinionPool, ...] = ()
 
 
 def equal(members: int) -> OpinionPool:
@@ -158,35 +160,51 @@ def fit(
     *,
     again: bool = False,
     kinds: Sequence[str] = KINDS,
+    folds: Ints | None = None,
 ) -> Judged:
     """The pool of all labels whose held-out log-loss is least, if it beats equal weights.
 
     `p` is (n, members, k), or (n, members, 1) for P(yes); NaN stands for a missing member. `truth`
     holds the true columns, or 1 for yes. `weights` tell how much each label counts, by their
     ratios. A first pool has to win `MARGIN` nats over all labels; where one was in effect before
-    (`again`), it is enough that its successor is no worse than equal weights.
+    (`again`), it is enough that its successor is no worse than equal weights. `folds` has the fold
+    of each label, which is that of its place where it is None.
     """
+    folds = places(len(truth), FOLDS) if folds is None else folds
     some = ~np.isnan(p[:, :, 0]).all(axis=1)
-    p, truth = _complete(p[some]), truth[some]
+    p, truth, folds = _complete(p[some]), truth[some], folds[some]
     counts = effective(None if weights is None else weights[some], len(truth))
     if len(truth) < FOLDS or p.shape[1] < 2:
         return Judged(None, len(truth))
-    usual = float(counts @ _held_out(None, p, truth, counts))
-    losses = {kind: float(counts @ _held_out(kind, p, truth, counts)) for kind in kinds}
+    pools = {kind: _of_folds(kind, p, truth, counts, folds) for kind in (None, *kinds)}
+    losses = {
+        kind: float(counts @ _held_out(found, p, truth, counts, folds))
+        for kind, found in pools.items()
+    }
+    usual = losses.pop(None)
     best = min(losses, key=losses.__getitem__)
-    good = usual - losses[best] >= (0.0 if again else MARGIN)
     total = float(counts.sum())
-    pool = _fitted(best, p, truth, counts) if good else None
-    return Judged(pool, len(truth), usual / total, losses[best] / total)
+    judged = Judged(None, len(truth), usual / total, losses[best] / total)
+    if usual - losses[best] < (0.0 if again else MARGIN):
+        return judged
+    return replace(judged, pool=_fitted(best, p, truth, counts), held_out=pools[best])
 
 
-def _held_out(kind: str | None, p: Floats, truth: Ints, counts: Floats) -> Floats:
-    """The log-loss of each row, from a pool and a temperature fitted on the other folds."""
-    fold = places(len(truth), FOLDS)
+def _of_folds(
+    kind: str | None, p: Floats, truth: Ints, counts: Floats, folds: Ints
+) -> tuple[OpinionPool, ...]:
+    """The pool of each fold, fitted to the labels of all others."""
+    others = [folds != number for number in range(FOLDS)]
+    return tuple(_fitted(kind, p[rows], truth[rows], counts[rows]) for rows in others)
+
+
+def _held_out(
+    pools: Sequence[OpinionPool], p: Floats, truth: Ints, counts: Floats, folds: Ints
+) -> Floats:
+    """The log-loss of each row, by its fold's pool and a temperature fitted on the other folds."""
     losses = np.zeros(len(truth))
-    for number in range(FOLDS):
-        inside, outside = fold == number, fold != number
-        pool = _fitted(kind, p[outside], truth[outside], counts[outside])
+    for number, pool in enumerate(pools):
+        inside, outside = folds == number, folds != number
         known, unseen = pool._matrix(p[outside]), pool._matrix(p[inside])
         if pool.kind == ARITHMETIC:
             unseen = _sharpened(known, truth[outside], counts[outside])._matrix(unseen[:, None])

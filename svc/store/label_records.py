@@ -134,6 +134,7 @@ class WeighedLabel(NamedTuple):
 
     `review_round` and `doubt` say when and at which level the review queue handed it out.
     `p` and `members` are there only where `worth` is not known, or depends on today's pools.
+    `decision` is the row of the labelled decision.
     """
 
     id: int
@@ -145,6 +146,7 @@ class WeighedLabel(NamedTuple):
     worth: Worth | None
     p: list[float] | None
     members: Members | None
+    decision: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ _OF_CHALLENGERS = (
 _NEWER = (
     "SELECT id, truth, answered_by, chance, review_round, doubt, p_true, confidence, correct, "
     "members, "
-    "CASE WHEN p_true IS NULL OR members IS NOT NULL THEN p END AS p FROM labels "
+    "CASE WHEN p_true IS NULL OR members IS NOT NULL THEN p END AS p, decision_seq FROM labels "
     "WHERE project = ? AND question_id = ? AND id > ? ORDER BY id DESC LIMIT ?"
 )
 _OF_DECISIONS = (
@@ -331,7 +331,7 @@ def _relative(
 def _weighed(row: sqlite3.Row) -> WeighedLabel:
     # By place and not by name: thousands of them are read at once.
     label_id, truth, answered_by, chance, review_round, doubt = row[:6]
-    p_true, confidence, correct, members, p = row[6:]
+    p_true, confidence, correct, members, p, decision = row[6:]
     return WeighedLabel(
         label_id,
         truth,
@@ -342,6 +342,7 @@ def _weighed(row: sqlite3.Row) -> WeighedLabel:
         worth=None if p_true is None else Worth(p_true, confidence, correct),
         p=None if p is None else json.loads(p),
         members=None if members is None else json.loads(members),
+        decision=decision,
     )
 
 

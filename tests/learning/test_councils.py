@@ -9,6 +9,7 @@ import pytest
 
 from svc.learning import councils
 from svc.questions import TYPES, Question
+from svc.stats import FOLDS, conformal, folds_of, opinions
 from svc.store.label_records import CalibrationState, Members, TrainingData
 
 CHOICE = TYPES["choice"].load(
@@ -104,6 +105,60 @@ def test_labels_are_merged_as_the_pool_in_effect_would_have_merged_them() -> Non
     pooled = councils.merged(given, POOLS).p
     assert pooled[0] == pytest.approx([0.56, 0.44])
     assert pooled[1:] == given.p[1:]
+
+
+def test_a_label_is_merged_by_a_pool_that_did_not_learn_from_it() -> None:
+    known = council(120)
+    (pool,) = json.loads(councils.fitted(known, CHOICE) or "[]")
+    # As if the pool without the labels of a fold would follow one member alone.
+    pool["held_out"] = [[0, 1], [1, 0], [0, 1], [0, 1], [0, 1]]
+    merged = councils.merged(known, json.dumps([{**pool, "kind": "arithmetic"}])).p
+    folds = folds_of(np.array(known.decisions), FOLDS)
+    for row, said in enumerate(known.members):
+        assert said is not None
+        assert merged[row] == pytest.approx(said["bad" if folds[row] == 1 else "good"])
+
+
+def test_a_later_label_leaves_all_others_in_their_folds() -> None:
+    decisions = np.arange(7, 5_000, 7)
+    folds = folds_of(decisions, FOLDS)
+    assert (folds_of(decisions[100:], FOLDS) == folds[100:]).all()
+    assert np.bincount(folds, minlength=FOLDS).min() > 0.15 * len(folds)
+
+
+def test_sets_of_labels_that_taught_the_pool_hold_the_truth_as_often_as_promised() -> None:
+    held, learned = [], 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        known, new = (_some_know(random, n) for n in (30, 300))
+        pools = councils.fitted(known, CHOICE)
+        learned += pools is not None
+        scores = [-np.log(p[true]) for p, true in zip(*_merged(known, pools), strict=True)]
+        limit = conformal.weighted_quantile(np.array(scores), 0.9)
+        pool = councils.in_effect(pools, FIVE) or opinions.equal(len(FIVE))
+        said = np.array([[(one or {})[name] for name in FIVE] for one in new.members])
+        found = pool.apply(said)[np.arange(300), new.truth]
+        held.append(np.mean(-np.log(found) <= limit + 1e-9))
+    assert learned > 70
+    # By pools that learned from the labels it is 0.87.
+    assert np.mean(held) >= 0.89
+
+
+FIVE = ("a", "b", "c", "d", "e")
+
+
+def _merged(known: TrainingData, pools: str | None) -> tuple[list[list[float]], list[int]]:
+    return councils.merged(known, pools).p, known.truth
+
+
+def _some_know(random: np.random.Generator, n: int) -> TrainingData:
+    """Five members that are far too sure, of which three know something."""
+    truth = random.integers(0, 2, n)
+    knows = 1.5 * (np.arange(5) < 3) * (2 * truth - 1)[:, None]
+    z = 4 * (2**0.5 * random.normal(size=(n, 5)) + knows)
+    p = np.clip(1 / (1 + np.exp(-z)), 1e-6, 1 - 1e-6)
+    said = [{name: [1 - x, x] for name, x in zip(FIVE, row.tolist(), strict=True)} for row in p]
+    return lesson([[0.5, 0.5]] * n, list(said), truth.tolist())
 
 
 def test_labels_of_a_pool_that_is_gone_are_merged_by_the_mean() -> None:
