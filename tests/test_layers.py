@@ -21,6 +21,7 @@ LEVELS = (
         "files",
         "flows",
         "http",
+        "images",
         "joined",
         "jsontext",
         "limits",

@@ -222,7 +222,8 @@ def _size(request: DecisionRequest, decision: Decision) -> int:
     definitions = sum(len(asked.definition) for asked in decision.questions)
     fields = len(request.state.text) if request.state.fields is not None else 0
     images = sum(map(len, request.images))
-    return images + 4 * len(request.state.text) + PARSED * (fields + definitions)
+    # The bytes that were sent are kept beside the text.
+    return 2 * images + 4 * len(request.state.text) + PARSED * (fields + definitions)
 
 
 def _is_challenged(decision: Decision, challenger: Challenger) -> bool:

@@ -55,13 +55,23 @@ class ChatCall:
         """About how many bytes the messages have."""
         return sum(_size(message["content"]) for message in self.messages)
 
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The images of the messages, as addresses and data URIs."""
+        return tuple(url for message in self.messages for url in _images(message["content"]))
+
 
 def _words(content: str | Sequence[Mapping[str, Any]]) -> list[str]:
     if isinstance(content, str):
         return [content]
     texts = [part["text"] for part in content if part["type"] == "text"]
-    urls = [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
-    return [*texts, *addresses_of(urls)]
+    return [*texts, *addresses_of(_images(content))]
+
+
+def _images(content: str | Sequence[Mapping[str, Any]]) -> list[str]:
+    if isinstance(content, str):
+        return []
+    return [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
 
 
 def _size(content: str | Sequence[Mapping[str, Any]]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from svc.logs import Sparingly
 from svc.phrases import visible
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
+from svc.providers.encoded import Body, encoded
 from svc.providers.failures import (
     BadReply,
     BrokenReply,
@@ -48,7 +48,6 @@ _EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
 
 # What providers say of a file may hold any part of it, so that no word of theirs is logged.
 UNTOLD_CALL = ChatCall(messages=(), max_tokens=0, deny_data_collection=True)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 # Why a reply is not read that may be well.
 _TOO_MUCH = "the replies to this request hold more than is read for one"
@@ -111,7 +110,7 @@ class Client:
                 traits = traits.corrected(corrections.all)
             body = protocol.body(provider, model.name, call, traits)
             sent = SentCall(body, Redactor(call, key, self._allowance), provider.aggregator)
-            data = _ENCODER.encode(body).encode("utf-8", "replace")
+            data = encoded(body, call.images)
             limit = min(timeout_s, provider.timeout_s)
             reply = self._asked(model, protocol.path, key, data, limit, deadline, headers)
             _spend(reply.body, deadline)
@@ -166,7 +165,7 @@ class Client:
         model: Model,
         path: str,
         key: str | None,
-        data: bytes,
+        data: Body,
         timeout_s: float,
         deadline: Deadline | None,
         headers: Mapping[str, str],
@@ -181,7 +180,7 @@ class Client:
         method: str,
         path: str,
         key: str | None,
-        body: bytes | None,
+        body: Body | None,
         timeout_s: float,
         deadline: Deadline | None = None,
         headers: Mapping[str, str] = _NO_MORE,

@@ -9,6 +9,7 @@ from typing import Protocol
 from svc.deadline import Deadline
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
+from svc.providers.encoded import Body
 from svc.providers.replies import Reply
 from svc.providers.traits import UNKNOWN, TraitMemory, Traits, model_of
 from svc.records import Model
@@ -56,9 +57,9 @@ class ReplayClient(Client):
         model: Model,
         path: str,
         key: str | None,
-        data: bytes,
+        data: Body,
         timeout_s: float,
         deadline: Deadline | None,
         headers: Mapping[str, str],
     ) -> Reply:
-        return self._replies.reply(model, data)
+        return self._replies.reply(model, data if isinstance(data, bytes) else b"".join(data))

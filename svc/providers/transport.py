@@ -16,7 +16,7 @@ import ssl
 import zlib
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
-from typing import Any
+from typing import Any, cast
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -35,6 +35,7 @@ from urllib3.exceptions import (
 from svc import __version__, limits
 from svc.errors import SettingsError
 from svc.joined import Joined
+from svc.providers.encoded import Body
 from svc.providers.replies import Reply
 from svc.providers.watchdog import current_watch
 from svc.wire import BoundedResponse, TooLong
@@ -252,7 +253,7 @@ class Transport:
         method: str,
         path: str,
         key: str | None,
-        body: bytes | None,
+        body: Body | None,
         timeout_s: float,
         headers: Mapping[str, str] = _NO_MORE,
         take: Callable[[int], bool] = lambda _size: True,
@@ -270,7 +271,11 @@ class Transport:
         if key is not None:
             request.headers["Authorization"] = f"Bearer {key}"
         request.headers.update(headers)
-        request.prepare_body(body, None)
+        if isinstance(body, tuple):
+            request.body = cast(Any, body)
+            request.headers["Content-Length"] = str(sum(map(len, body)))
+        else:
+            request.prepare_body(body, None)
         with self._session.send(
             request, stream=True, timeout=(timeout_s, None), allow_redirects=False
         ) as response:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from marshmallow import ValidationError
 
 from svc import limits
+from svc.images import DataUri
 from svc.questions import Described, TextField, amount
 from svc.shapes import TEXT, array
 
@@ -34,7 +35,7 @@ class ImageField(TextField):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if problem := _problem(value):
             raise ValidationError(problem)
-        return str(value)
+        return _checked(value)
 
 
 class Images(Described[tuple[str, ...]]):
@@ -52,7 +53,11 @@ class Images(Described[tuple[str, ...]]):
             problem = _problem(image)
             if problem:
                 raise ValidationError(f"image {index} {problem}")
-        return tuple(value)
+        return tuple(map(_checked, value))
+
+
+def _checked(image: str) -> str:
+    return DataUri(image) if image.startswith("data:") else str(image)
 
 
 def _problem(image: Any) -> str:

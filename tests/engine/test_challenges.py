@@ -191,7 +191,7 @@ A_FIFTH = HELD_BYTES // 5
 @pytest.mark.parametrize(
     ("request_", "definition"),
     [
-        (replace(REQUEST, images=("x" * A_FIFTH,)), "{}"),
+        (replace(REQUEST, images=("x" * (A_FIFTH // 2),)), "{}"),
         (replace(REQUEST, state=State("x" * (A_FIFTH // (PARSED + 4)), {"x": []})), "{}"),
         (REQUEST, "x" * (A_FIFTH // PARSED)),
     ],
