@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from svc import limits
 from svc.jsontext import INT_DIGITS, has_more_parts
@@ -133,9 +133,16 @@ def read_chat(payload: Any, logprobs: bool) -> Completion:
 
 
 def read_usage(usage: Any, input_name: str, output_name: str) -> tuple[int, int]:
-    """Input and output tokens of a `usage` object; 0 for a count that is missing or wrong."""
+    """Input and output tokens of a `usage` object; 0 for a count that is missing.
+
+    Both are 0 where one is there that cannot be right, so that a budget counts what the call may
+    cost at most, and not its other half alone.
+    """
     usage = usage if isinstance(usage, dict) else {}
-    return _count(usage.get(input_name)), _count(usage.get(output_name))
+    told = [usage.get(name) for name in (input_name, output_name)]
+    if any(one is not None and not _is_count(one) for one in told):
+        return 0, 0
+    return _count(told[0]), _count(told[1])
 
 
 def read_details(usage: Any, input_name: str, output_name: str) -> TokenDetails:
@@ -276,8 +283,12 @@ def _name(value: Any) -> str:
 
 def _count(value: Any) -> int:
     """A count of tokens, or 0 where it cannot be one."""
+    return value if _is_count(value) else 0
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 <= value <= MOST_TOKENS else 0
+    return whole and 0 <= value <= MOST_TOKENS
 
 
 def _dollars(value: Any) -> float | None:

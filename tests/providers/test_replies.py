@@ -268,6 +268,19 @@ def test_a_cost_that_lies_is_no_cost(lie):
     assert ask(completion("A", cost=lie)).reported_cost is None
 
 
+@pytest.mark.parametrize("lie", ["7", -1, True, 1e300, 1.5, [], {}])
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens"])
+def test_with_one_count_that_lies_both_are_unknown(name, lie):
+    usage = {"prompt_tokens": 30, "completion_tokens": 4, name: lie}
+    answer = ask({**completion("A"), "usage": usage})
+    assert (answer.input_tokens, answer.output_tokens) == (0, 0)
+
+
+def test_a_count_that_is_missing_leaves_the_other():
+    answer = ask({**completion("A"), "usage": {"completion_tokens": 4}})
+    assert (answer.input_tokens, answer.output_tokens) == (0, 4)
+
+
 @pytest.mark.parametrize("usage", [None, [], "x", 5])
 def test_a_usage_of_another_shape_counts_nothing(usage):
     assert ask({**completion("A"), "usage": usage}).input_tokens == 0
