@@ -3,13 +3,13 @@
 The expected calibration error of a perfectly calibrated model is not zero: every bin is a little
 off by chance, and distances do not cancel. So beside it stands what chance alone makes of it
 (consistency resampling: Bröcker and Smith, Increasing the Reliability of Reliability Diagrams,
-2007), and the error without that noise. For every size that the error may have, the rates are
-taken that are most likely with it; labels are drawn at them, and the interval holds the sizes with
-which the observed error is neither among the smallest nor among the largest 2.5% (the inversion of
-a test at constrained estimates: Lee and Young, Parametric bootstrapping with nuisance parameters,
-2005). The estimate is where it is in the middle, which is zero where chance explains all. It serves
-as the debiasing of squared errors does (Kumar, Liang and Ma, Verified Uncertainty Calibration,
-2019), for distances.
+2007), and the error without that noise: each bin's gap is made so many standard errors smaller,
+down to none, or larger; labels are drawn at the rates that this gives, and the interval holds the
+errors with which the observed one is neither among the smallest nor among the largest 2.5% (the
+inversion of a test, whose other parameters are estimated: Lee and Young, Parametric bootstrapping
+with nuisance parameters, 2005). The estimate is where it is in the middle, which is zero where
+chance explains all. It serves as the debiasing of squared errors does (Kumar, Liang and Ma,
+Verified Uncertainty Calibration, 2019), for distances.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from svc.stats.intervals import Interval, normalised
 BINS = 10  # of equal width
 SEED = 20_260_115
 DRAWS = 300
-# How many sizes of the error are tried, within so many times its noise.
-_MULTIPLIERS = 45
+# How many sizes of the error are tried, within so many times its noise, and of how many standard
+# errors gaps may be by chance alone.
+_MULTIPLES = 45
 _REACH = 4.0
+_BY_CHANCE = 1.5
+# The room above or below in standard errors within which chance may have led to either side.
 _CRAMPED = 2.0
 _TAIL = 0.025
 _EDGES = np.linspace(0, 1, BINS + 1)
@@ -82,29 +85,27 @@ def calibration_error(
     above = (errors >= observed - _ROUNDING).mean(axis=1)
     below = (errors <= observed + _ROUNDING).mean(axis=1)
     corrected = Interval(
-        float(sizes[_first(above >= 0.5)]),
-        float(sizes[_first(above > _TAIL)]),
-        float(sizes[len(sizes) - 1 - _first(below[::-1] > _TAIL)]),
+        _passing(0.5, above, sizes),
+        _passing(_TAIL, above, sizes),
+        _passing(_TAIL, below[::-1], sizes[::-1]),
     )
     return CalibrationError(observed, float(errors[0].mean()), float(above[0]), corrected)
 
 
 def _possible(bins: _Filled) -> Floats:
-    """Rates of the bins by rising error, as likely as they can be where the error is as large.
+    """Rates of the bins by rising error: the expected ones, and others on the observed side.
 
-    They are the expected ones, and those whose squared distance from the observed ones, in units of
-    their variance, is the least for an error (by a Lagrange multiplier): a gap is smaller or larger
-    by its share of the error times its variance, and none at all where chance explains it.
+    Each is as far from what is expected as the observed one, but for a multiple of its standard
+    error. So gaps that chance explains vanish before others do.
     """
     gaps, variance = bins.rate - bins.expected, _variance(bins)
-    # Where there is hardly room above or below, the other side is meant.
-    room = np.where(gaps < 0, bins.expected, 1 - bins.expected)
-    side = np.where(gaps < 0, -1, 1) * np.where(room < _CRAMPED * np.sqrt(variance), -1, 1)
-    noise = float(np.sqrt(bins.share**2 @ variance))
-    reach = _REACH / noise
-    low = -reach - float(bins.share @ np.sqrt(variance)) / noise**2
-    multipliers = np.linspace(low, reach, _MULTIPLIERS)
-    distances = np.maximum(side * gaps + multipliers[:, None] * bins.share * variance, 0.0)
+    error = np.sqrt(variance)
+    # Where chance may have led to the side on which there is less room, the other one is meant.
+    room = np.where(gaps < 0, bins.expected, 1 - bins.expected) + np.abs(gaps)
+    side = np.where(gaps < 0, -1, 1) * np.where(room < _CRAMPED * error, -1, 1)
+    reach = _REACH * float(np.sqrt(bins.share**2 @ variance)) / float(bins.share @ error)
+    multiples = np.linspace(-reach - _BY_CHANCE, reach, _MULTIPLES)
+    distances = np.maximum(side * gaps + multiples[:, None] * error, 0.0)
     distances = np.concatenate([np.zeros((1, len(gaps))), distances])
     rates: Floats = np.clip(bins.expected + side * distances, 0.0, 1.0)
     return rates
@@ -145,6 +146,11 @@ def _redrawn(bins: _Filled, rates: Floats) -> Floats:
     return errors
 
 
-def _first(which: Floats) -> int:
-    """The place of the first that is so, or the last one."""
-    return int(np.argmax(which)) if which.any() else len(which) - 1
+def _passing(level: float, chances: Floats, sizes: Floats) -> float:
+    """The size at which chances first reach a level, between two of them by a straight line."""
+    reached = chances >= level
+    place = int(np.argmax(reached)) if reached.any() else len(sizes) - 1
+    if place == 0:
+        return float(sizes[0])
+    around = slice(place - 1, place + 1)
+    return float(np.interp(level, chances[around], sizes[around]))

@@ -50,7 +50,7 @@ def test_the_interval_holds_the_true_error(n: int, slope: float) -> None:
         found = calibration_error(confidence, correct)
         assert found is not None
         held.append(found.corrected.low <= true_error(confidence, chance) <= found.corrected.high)
-    assert np.mean(held) >= 0.88
+    assert np.mean(held) >= 0.9
 
 
 @pytest.mark.parametrize("n", [30, 100, 600])
@@ -67,7 +67,7 @@ def test_the_interval_holds_the_true_error_of_extreme_probabilities(
         found = calibration_error(np.full(n, said), happened)
         assert found is not None
         held.append(found.corrected.low <= abs(said - chance) <= found.corrected.high)
-    assert np.mean(held) >= 0.88
+    assert np.mean(held) >= 0.9
 
 
 @pytest.mark.parametrize("n", [100, 600, 3_000])
@@ -80,7 +80,7 @@ def test_bins_without_an_error_do_not_hide_or_add_to_that_of_one(n: int) -> None
         found = calibration_error(said, (random.random(n) < chance).astype(np.int64))
         assert found is not None
         held.append(found.corrected.low <= 0.8 * 0.0499 <= found.corrected.high)
-    assert np.mean(held) >= 0.88
+    assert np.mean(held) >= 0.9
 
 
 def test_no_error_among_few_labels_may_still_be_one() -> None:
@@ -89,6 +89,13 @@ def test_no_error_among_few_labels_may_still_be_one() -> None:
     # About three in as many labels, as of any event that was not seen among them.
     assert found.corrected.estimate == found.corrected.low == 0
     assert 3 / 30 < found.corrected.high < 5 / 30
+
+
+def test_an_estimate_is_not_larger_than_what_was_observed() -> None:
+    found = calibration_error(np.full(5, 0.3), np.zeros(5, dtype=np.int64))
+    assert found is not None
+    assert found.corrected.low == 0 and found.corrected.estimate < 0.25
+    assert found.corrected.high <= found.observed == pytest.approx(0.3)
 
 
 def test_weights_undo_that_the_doubtful_were_labelled_more_often() -> None:
