@@ -189,7 +189,7 @@ def _count(path: str, fd: int) -> tuple[int, int]:
     errors = lines = 0
     for lines, line in enumerate(_whole_lines(fd), 1):
         head = b'{"line":%d,' % lines
-        if not line.startswith(head):
+        if not line.startswith(head) or not _is_object(line):
             raise SettingsError(
                 f"output {path!r}: line {lines} is not the result of line {lines} of an "
                 f"input; {_ANEW}"
@@ -207,12 +207,20 @@ def _last_row(path: str, fd: int) -> tuple[int, int]:
     for place, line in enumerate(_whole_lines(fd), 1):
         found = _ROW.match(line)
         number = int(found[1]) if found else 0
-        if found is None or number <= last:
+        if found is None or number <= last or not _is_object(line):
             raise SettingsError(
                 f"output {path!r}: line {place} is not the result of a further row; {_ANEW}"
             )
         last, errors = number, errors + (found[2] == b"error")
     return last, errors
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line ends as an object does, with nothing in it that no JSON has.
+
+    After a power failure a block of the file may be missing, or filled with zeros.
+    """
+    return line.endswith(b"}\n") and b"\0" not in line
 
 
 def _whole_lines(fd: int) -> Iterator[bytes]:

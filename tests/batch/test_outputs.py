@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.batch.outputs import open_output
+from svc.batch.outputs import open_output, open_rows
 from svc.errors import SettingsError
 
 RUN = {"questions": "q", "input": "i", "model": ["a", "b"], "mode": "auto"}
@@ -120,6 +120,19 @@ def test_a_file_of_the_users_own_is_refused_and_left_alone(path: Path) -> None:
     with pytest.raises(SettingsError, match="exists already, and there is no 'out"):
         open_output(str(path), RUN, restart=False)
     assert path.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("damaged", [b'{"line":2,"id":"b', b'{"line":2,"id":"\0\0\0"}'])
+def test_lines_of_which_a_part_is_lost_are_refused(path: Path, damaged: bytes) -> None:
+    written(path, b'{"line":1,"id":"a"}\n' + damaged + b"\n")
+    with pytest.raises(SettingsError, match="line 2 is not the result of line 2"):
+        open_output(str(path), RUN, restart=False)
+
+
+def test_rows_of_which_a_part_is_lost_are_refused(path: Path) -> None:
+    written(path, b'{"row":1,"id":"a","decision":{}}\n{"row":2,"id":"b","decision":{"id":\n')
+    with pytest.raises(SettingsError, match="line 2 is not the result of a further row"):
+        open_rows(str(path), RUN, restart=False)
 
 
 def test_lines_that_are_not_ours_are_refused(path: Path) -> None:
