@@ -62,12 +62,16 @@ class CalibrationError:
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
-    """The bins with rows in them: share of all, mean probability, observed rate, rows it is of."""
+    """The bins with rows in them: share of all, mean probability, observed rate, rows it is of.
+
+    `labels` is the number of all rows, as many as tell the same where weights differ.
+    """
 
     share: Floats
     expected: Floats
     rate: Floats
     rows: Ints
+    labels: float
 
 
 def calibration_error(
@@ -103,7 +107,8 @@ def _possible(bins: _Filled) -> Floats:
     # Where chance may have led to the side on which there is less room, the other one is meant.
     room = np.where(gaps < 0, bins.expected, 1 - bins.expected) + np.abs(gaps)
     side = np.where(gaps < 0, -1, 1) * np.where(room < _CRAMPED * error, -1, 1)
-    reach = _REACH * float(np.sqrt(bins.share**2 @ variance)) / float(bins.share @ error)
+    of_all = bins.share**2 @ variance + _variance_of_shares(bins, np.abs(gaps))
+    reach = _REACH * float(np.sqrt(of_all)) / float(bins.share @ error)
     multiples = np.linspace(-reach - _BY_CHANCE, reach, _MULTIPLES)
     distances = np.maximum(side * gaps + multiples[:, None] * error, 0.0)
     distances = np.concatenate([np.zeros((1, len(gaps))), distances])
@@ -133,7 +138,8 @@ def _filled(probability: Floats, happened: Ints, shares: Floats) -> _Filled:
     there = share > 0
     share, squares = share[there], squares[there]
     rows: Ints = np.maximum(np.rint(share**2 / squares), 1).astype(np.int64)
-    return _Filled(share, expected[there] / share, rate[there] / share, rows)
+    labels = 1 / float(squares.sum())
+    return _Filled(share, expected[there] / share, rate[there] / share, rows, labels)
 
 
 def _redrawn(bins: _Filled, rates: Floats) -> Floats:
@@ -143,7 +149,16 @@ def _redrawn(bins: _Filled, rates: Floats) -> Floats:
     size = (len(rates), len(bins.rows), DRAWS)
     drawn = random.binomial(bins.rows[:, None], rates[:, :, None], size=size) / bins.rows[:, None]
     errors: Floats = bins.share @ np.abs(drawn - bins.expected[:, None])
+    # By chance there were more labels in some bins, and fewer in others.
+    sd = np.sqrt(_variance_of_shares(bins, np.abs(rates - bins.expected)))
+    errors += random.normal(size=errors.shape) * sd[:, None]
     return errors
+
+
+def _variance_of_shares(bins: _Filled, gaps: Floats) -> Floats:
+    """The variance of an error, the last axis of `gaps` its bins, by whose labels were drawn."""
+    squares: Floats = gaps**2 @ bins.share - (gaps @ bins.share) ** 2
+    return np.maximum(squares, 0.0) / bins.labels
 
 
 def _passing(level: float, chances: Floats, sizes: Floats) -> float:

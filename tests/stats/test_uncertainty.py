@@ -83,6 +83,26 @@ def test_bins_without_an_error_do_not_hide_or_add_to_that_of_one(n: int) -> None
     assert np.mean(held) >= 0.9
 
 
+@pytest.mark.parametrize("n", [100, 600, 3_000])
+@pytest.mark.parametrize(
+    ("share", "said", "chance"),
+    [(0.5, (0.7, 0.99), (1.0, 0.99)), (0.1, (0.55, 0.995), (0.05, 0.995))],
+)
+def test_the_interval_knows_that_bins_were_filled_by_chance(
+    share: float, said: tuple[float, float], chance: tuple[float, float], n: int
+) -> None:
+    true = share * abs(said[0] - chance[0])
+    held = []
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        which = (random.random(n) >= share).astype(np.int64)
+        happened = (random.random(n) < np.array(chance)[which]).astype(np.int64)
+        found = calibration_error(np.array(said)[which], happened)
+        assert found is not None
+        held.append(found.corrected.low <= true <= found.corrected.high)
+    assert np.mean(held) >= 0.88
+
+
 def test_no_error_among_few_labels_may_still_be_one() -> None:
     found = calibration_error(np.full(30, 0.999999), np.ones(30, dtype=np.int64))
     assert found is not None
