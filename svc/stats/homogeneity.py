@@ -173,7 +173,8 @@ def means_p_value(one: Sequence[Moments], other: Sequence[Moments]) -> float:
     The variance is that of both groups together, as no difference implies. Values between 0 and 1
     can be skewed no further than their mean and variance allow; the tail is that of a Pearson
     type III distribution with this worst skew, so that a handful of low values among many high
-    ones is no alarm.
+    ones is no alarm. Where a few values of the smaller group can make the gap, it is at least the
+    chance to draw so many of them.
     """
     (n, mean), (m, other_mean) = summed(one), summed(other)
     common, spread = summed([*one, *other])[1], variance([*one, *other])
@@ -184,7 +185,39 @@ def means_p_value(one: Sequence[Moments], other: Sequence[Moments]) -> float:
     # A gap upwards is made by high values of the smaller group, or by low ones of the larger.
     room = 1 - common if (mean > other_mean) == (n <= m) else common
     skew = worst_skew(room, spread) * spread**1.5 * abs(1 / n**2 - 1 / m**2) / error**3
-    return min(1.0, 2 * skewed_tail(abs(mean - other_mean) / error, skew))
+    tail = 2 * skewed_tail(abs(mean - other_mean) / error, skew)
+    smaller, its_mean = min((n, mean), (m, other_mean))
+    return min(1.0, max(tail, few_values_tail(smaller, abs(its_mean - common), room, spread)))
+
+
+def few_values_tail(count: int, gap: float, room: float, spread: float) -> float:
+    """How often chance draws the fewest values of so many that can move their mean by a gap.
+
+    0 where these are more than a few, of which the skew tells enough. The values lie around their
+    mean with the variance `spread`, and end at `room` from it on that side. Of two points that have
+    this variance, the far one is as near as so few values allow.
+    """
+    if gap >= room:
+        return 0.0
+    others = spread / room
+    least = max(1, math.ceil(count * (gap + others) / (room + others) - _TIES))
+    if least >= LARGE:
+        return 0.0
+    total = gap * count
+    far = (total + math.sqrt(total**2 + 4 * least * (count - least) * spread)) / (2 * least)
+    return _binomial_tail(count, spread / (spread + far**2), least)
+
+
+def _binomial_tail(count: int, p: float, least: int) -> float:
+    """P(at least so many of `count` draws, each with the chance p), for more than are expected."""
+    log = _log_choose(count, least) + least * math.log(p) + (count - least) * math.log1p(-p)
+    tail = term = math.exp(log)
+    for hits in range(least, count):
+        term *= (count - hits) / (hits + 1) * p / (1 - p)
+        tail += term
+        if term < tail * _TIES:
+            break
+    return min(1.0, tail)
 
 
 def summed(groups: Sequence[Moments]) -> tuple[int, float]:

@@ -126,6 +126,24 @@ def test_means_of_a_few_skewed_values_raise_no_alarm_without_a_difference(n: int
     assert np.mean(np.array(found) <= 0.05) <= 0.06
 
 
+@pytest.mark.parametrize("n", [10, 30, 300])
+@pytest.mark.parametrize(("low", "share"), [(0.5, 0.0005), (0.5, 0.002), (0.8, 0.01), (0.0, 0.003)])
+def test_a_single_low_value_in_a_small_week_among_large_ones_is_no_alarm(
+    n: int, low: float, share: float
+) -> None:
+    random = np.random.default_rng(n)
+    found = []
+    for _ in range(3_000):
+        lows = random.binomial(n, share), random.binomial(3_000, share)
+        groups = [
+            Moments(count, count - few * (1 - low), count - few * (1 - low**2))
+            for count, few in zip((n, 3_000), lows, strict=True)
+        ]
+        found.append(means_p_value(groups[:1], groups[1:]))
+    assert np.mean(np.array(found) <= 0.001) <= 0.0025
+    assert np.mean(np.array(found) <= 0.05) <= 0.07
+
+
 def test_without_squares_the_largest_variance_counts() -> None:
     random = np.random.default_rng(4)
     one, other = random.beta(9, 1, 200), random.beta(7, 1, 200)
