@@ -7,6 +7,7 @@ prose: `A. billing` is a label, `A customer` is none. A block of thought before 
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from bisect import bisect_right
@@ -66,6 +67,9 @@ _LINE_CHARS = 200
 # A reply with more characters is no list of labels, thought included.
 _REPLY_CHARS = 65_536
 
+# A reply to all questions has fewer lines with text, thought excluded.
+_REPLY_LINES = 4_000
+
 _TOKEN_CHARS = 32
 
 _EDGES = " \t\r\n\"'`*_([{.,:;)]}\u2018\u2019\u201c\u201d"
@@ -88,8 +92,12 @@ def read_lines(tokens: Sequence[Token], wanted: Sequence[Sequence[str]]) -> list
         return simple
     text = _TokenText(tokens)
     every = tuple(dict.fromkeys(label for labels in wanted for label in labels))
-    label_lines = [line for line in text.lines() if _label_at(line.text, every) is not None]
-    if len(label_lines) != len(wanted):
+    found = (line for line in text.lines() if _label_at(line.text, every) is not None)
+    # A lying model may write thousands more, each of which takes time to look at.
+    label_lines = list(itertools.islice(found, len(wanted) + 1))
+    if len(label_lines) > len(wanted):
+        raise Unreadable(f"the reply has more than {len(wanted)} label lines")
+    if len(label_lines) < len(wanted):
         raise Unreadable(f"the reply has {len(label_lines)} label lines instead of {len(wanted)}")
     for position, line in enumerate(label_lines, 1):
         number = _NUMBER.match(line.text)
@@ -182,7 +190,7 @@ class _TokenText:
         self._text = "".join(parts)
 
     def lines(self) -> list[_TextLine]:
-        """The lines with text, behind any thought."""
+        """The lines with text, behind any thought. Raises `Unreadable` where they are too many."""
         rest = without_thought(self._text)
         at = len(self._text) - len(rest)
         lines = []
@@ -191,6 +199,8 @@ class _TokenText:
             if line.strip():
                 lines.append(_TextLine(line.strip()[:_LINE_CHARS], at + blank))
             at += len(line) + 1
+        if len(lines) > _REPLY_LINES:
+            raise Unreadable("the reply has more lines than labels, and words about them, take")
         return lines
 
     def token_at(self, place: int) -> Token:
