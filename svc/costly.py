@@ -69,7 +69,7 @@ class _Paced:
         self._began = self._work.begin(self._key_id, self._deadline)
 
     def __exit__(self, *_: object) -> None:
-        self._work.end(self._key_id, self._began)
+        self._work.end(self._key_id, self._deadline, self._began)
 
 
 class CostlyWork:
@@ -107,19 +107,19 @@ class CostlyWork:
         return _NO_TURN if size <= self._small else self._turn(key_id, deadline)
 
     def resting(
-        self, key_id: str | None, size: int, unnoticed_s: float
+        self, key_id: str | None, size: int, deadline: Deadline, unnoticed_s: float
     ) -> contextlib.AbstractContextManager[None]:
-        """What this thread does in the block follows work of that `size`, and costs pauses too.
+        """What is done for the request in the block follows work of that `size`, and costs pauses.
 
         But for the first `unnoticed_s` seconds of it.
         """
         small = size <= self._small or key_id is None
-        return _NO_TURN if small else self._resting(key_id, unnoticed_s)
+        return _NO_TURN if small else self._resting(key_id, deadline, unnoticed_s)
 
     def paced(
         self, key_id: str | None, deadline: Deadline
     ) -> contextlib.AbstractContextManager[None]:
-        """What this thread does in the block costs pauses as a turn does, but needs no turn.
+        """What is done for the request in the block costs pauses as a turn does, but needs no turn.
 
         Any number of threads of a key do such work at once, as it may wait for others; a key that
         is alone makes no pauses. Raises `Timeout` where the pause lasts beyond the deadline.
@@ -127,7 +127,7 @@ class CostlyWork:
         return _NO_TURN if key_id is None else _Paced(self, key_id, deadline)
 
     def begin(self, key_id: str, deadline: Deadline) -> float:
-        """Wait while the key has a pause; where this thread's processor time begins, in seconds.
+        """Wait while the key has a pause; where the request's processor time begins, in seconds.
 
         `Timeout` is raised where the pause lasts beyond the deadline.
         """
@@ -137,21 +137,27 @@ class CostlyWork:
         if key is not None and key.rested_at > now:
             with self._turn(key_id, deadline):
                 pass
-        return self._processor()
+        return self._worked_s(deadline)
 
-    def end(self, key_id: str, began: float) -> None:
+    def end(self, key_id: str, deadline: Deadline, began: float) -> None:
         """Have the key pause for what was noticed since `begin`, where others have work too."""
-        is_noticed = self._processor() - began > self._unnoticed_s
-        if is_noticed and self._clock() - self._shared_at < SHARED_S:
-            self._rest(key_id, began, self._unnoticed_s)
+        noticed_s = self._worked_s(deadline) - began - self._unnoticed_s
+        if noticed_s > 0 and self._clock() - self._shared_at < SHARED_S:
+            self._rest(key_id, noticed_s)
+
+    def _worked_s(self, deadline: Deadline) -> float:
+        """Seconds of a processor that this thread took, with what others took for the request."""
+        return self._processor() + deadline.effort.worked_s
 
     @contextlib.contextmanager
-    def _resting(self, key_id: str | None, unnoticed_s: float) -> Iterator[None]:
-        began = self._processor()
+    def _resting(
+        self, key_id: str | None, deadline: Deadline, unnoticed_s: float
+    ) -> Iterator[None]:
+        began = self._worked_s(deadline)
         try:
             yield
         finally:
-            self._rest(key_id, began, unnoticed_s)
+            self._rest(key_id, self._worked_s(deadline) - began - unnoticed_s)
 
     @contextlib.contextmanager
     def _turn(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
@@ -160,17 +166,16 @@ class CostlyWork:
         with _held(key.turn, deadline):
             self._sleep(max(0.0, min(key.rested_at - self._clock(), deadline.left())))
             deadline.check()
-            began = self._processor()
+            began = self._worked_s(deadline)
             try:
                 yield
             finally:
-                self._rest(key_id, began, self._unnoticed_s)
+                self._rest(key_id, self._worked_s(deadline) - began - self._unnoticed_s)
 
-    def _rest(self, key_id: str | None, began: float, unnoticed_s: float) -> None:
-        """Make the key wait for what this thread took of the processor since it `began`."""
+    def _rest(self, key_id: str | None, noticed_s: float) -> None:
+        """Make the key wait for what it took of the processor."""
         # Without keys there is nobody else to leave the processor to.
-        if key_id is None:
+        if key_id is None or noticed_s <= 0:
             return
-        noticed_s = max(0.0, self._processor() - began - unnoticed_s)
         key = self._keys.setdefault(key_id, _Key())
         key.rested_at = max(key.rested_at, self._clock()) + self._pause * noticed_s

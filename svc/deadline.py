@@ -13,13 +13,27 @@ from svc.tracing import Trace
 
 
 class Effort:
-    """How much may still be read for a request, counted by all of its calls together."""
+    """How much may still be read for a request, counted by all of its calls together.
 
-    __slots__ = ("_left", "_lock")
+    `worked_s` are the seconds of a processor that other threads than its own took for it.
+    """
+
+    __slots__ = ("_left", "_lock", "worked_s")
 
     def __init__(self, left: int) -> None:
         self._left = left
         self._lock = threading.Lock()
+        self.worked_s = 0.0
+
+    @contextlib.contextmanager
+    def counted(self, processor: Callable[[], float] = time.thread_time) -> Iterator[None]:
+        """What this thread, which is another than the request's, does in the block is for it."""
+        began = processor()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.worked_s += processor() - began
 
     def take(self, parts: int) -> bool:
         """Take so much of what is left; False, and nothing is taken, where it is not there."""

@@ -69,7 +69,7 @@ class FlowPool:
         """
         if not jobs:
             return []
-        futures = [self._started(caller, _outcome, job, deadline) for job in jobs[:-1]]
+        futures = [self._started(caller, deadline, _outcome, job, deadline) for job in jobs[:-1]]
         left = [job for job, future in zip(jobs, futures, strict=False) if future is None]
         here = iter([_outcome(job, deadline) for job in left])
         last = _outcome(jobs[-1], deadline)
@@ -103,7 +103,7 @@ class FlowPool:
         try:
             while any(race.running for race in running):
                 waiting = [one for one in waiting if one[0].running]
-                while waiting and self._started(caller, _report, finished, *waiting[0]):
+                while waiting and self._started(caller, deadline, _report, finished, *waiting[0]):
                     waiting.pop(0)
                 wait_s = min(deadline.left(), limits.ROOM_LOOK_S) if waiting else deadline.left()
                 try:
@@ -118,7 +118,7 @@ class FlowPool:
         return running
 
     def _started(
-        self, caller: str | None, work: Callable[..., R], *arguments: Any
+        self, caller: str | None, deadline: Deadline, work: Callable[..., R], *arguments: Any
     ) -> Future[R] | None:
         """Work that a thread has begun, None where the caller has no place for it now."""
         if not self._places.take(caller):
@@ -126,7 +126,8 @@ class FlowPool:
 
         def shared() -> R:
             try:
-                return work(*arguments)
+                with deadline.effort.counted():
+                    return work(*arguments)
             finally:
                 self._places.give_back(caller)
 

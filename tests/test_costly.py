@@ -21,13 +21,16 @@ class Machine:
         self.pauses: list[float] = []
         self.work = CostlyWork(SMALL, lambda: self.used, lambda: self.now, self.sleep)
 
+    def deadline(self, within_s: float = 60.0) -> Deadline:
+        return Deadline(within_s, lambda: self.now)
+
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.now += seconds
 
     def do(self, key_id: str | None, size: int = LARGE, within_s: float = 60.0) -> None:
         """Work that takes `COST_S`."""
-        with self.work.turn(key_id, size, Deadline(within_s, lambda: self.now)):
+        with self.work.turn(key_id, size, self.deadline(within_s)):
             self.now += COST_S
             self.used += COST_S
 
@@ -114,7 +117,7 @@ def test_work_may_have_a_pause_of_its_own(machine: Machine) -> None:
 
 def test_what_follows_a_turn_costs_pauses_too(machine: Machine) -> None:
     machine.do("one")
-    with machine.work.resting("one", LARGE, 0.1):
+    with machine.work.resting("one", LARGE, machine.deadline(), 0.1):
         machine.now += 1.0
         machine.used += 1.0
     machine.do("one")
@@ -125,7 +128,7 @@ def test_what_follows_a_turn_costs_pauses_too(machine: Machine) -> None:
 def test_what_follows_small_work_or_comes_without_a_key_costs_none(
     machine: Machine, key_id: str | None, size: int
 ) -> None:
-    with machine.work.resting(key_id, size, 0.0):
+    with machine.work.resting(key_id, size, machine.deadline(), 0.0):
         machine.used += 1.0
     machine.do(key_id)
     assert machine.pauses == [0.0]
@@ -133,7 +136,7 @@ def test_what_follows_small_work_or_comes_without_a_key_costs_none(
 
 def pace(machine: Machine, key_id: str | None = "one") -> None:
     """Work that takes `COST_S` and needs no turn."""
-    with machine.work.paced(key_id, Deadline(60.0, lambda: machine.now)):
+    with machine.work.paced(key_id, machine.deadline()):
         machine.now += COST_S
         machine.used += COST_S
 
@@ -142,6 +145,16 @@ def test_what_needs_no_turn_costs_pauses_too(machine: Machine) -> None:
     pace(machine)
     pace(machine)
     machine.now += PAUSE * COST_S
+    pace(machine)
+    assert machine.pauses == [pytest.approx(PAUSE * COST_S)]
+
+
+def test_what_other_threads_do_for_a_request_costs_pauses_too(machine: Machine) -> None:
+    pace(machine)
+    deadline = machine.deadline()
+    times = iter([5.0, 5.0 + COST_S])
+    with machine.work.paced("one", deadline), deadline.branch().effort.counted(lambda: next(times)):
+        machine.pauses.clear()
     pace(machine)
     assert machine.pauses == [pytest.approx(PAUSE * COST_S)]
 

@@ -52,12 +52,16 @@ def _server(decide: Decide) -> Server[Any]:
             text = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
         except NoAnswer as error:
             return _failed(str(error))
-        # Parsed here, since not every number that a server writes is one to the library.
-        result = types.CallToolResult(content=[_text(text)], structured_content=json.loads(text))
         try:
+            # Parsed here, since not every number that a server writes is one to the library.
+            value = json.loads(text)
+            result = types.CallToolResult(content=[_text(text)], structured_content=value)
             result.model_dump_json()
         except ValueError:
-            return _failed("The server answered with JSON that is nested too deeply; see --url.")
+            return _failed(
+                "The server answered with JSON that is nested too deeply, or has a number of over "
+                "4,300 digits; see --url."
+            )
         return result
 
     return Server("svc", version=__version__, on_list_tools=tools, on_call_tool=call)

@@ -237,7 +237,8 @@ class CallPool:
 
     def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
         try:
-            outcome = self._outcome(pending, deadline)
+            with deadline.effort.counted():
+                outcome = self._outcome(pending, deadline)
         finally:
             self._places.give_back(pending.caller)
             self._bytes.give_back(pending.caller, _counted(pending))

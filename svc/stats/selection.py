@@ -19,7 +19,7 @@ import numpy as np
 
 from svc.jsontext import JsonObject
 from svc.stats.calibrators import Floats
-from svc.stats.homogeneity import chi_square_tail, skewed_tail, worst_skew
+from svc.stats.homogeneity import chi_square_tail, few_values_tail, skewed_tail, worst_skew
 
 # The p-value of either test up to which labelled decisions count as others.
 DIFFERENT = 0.01
@@ -78,21 +78,30 @@ def mix_difference(weeks: Sequence[WeekOfLabels]) -> Difference:
 
 def confidence_difference(weeks: Sequence[WeekOfLabels]) -> Difference:
     """Of confidences; the change is how far their mean is from the expected one."""
-    gap = variance = skewed = 0.0
+    labels = sum(week.labels for week in weeks)
+    gap = sum(week.labelled_confidence - week.labels * _mean(week) for week in weeks)
+    variance = skewed = 0.0
+    # Of the fewer ones, labelled or not: how many, and how far and how widely their values lie.
+    fewer = reached = varied = 0.0
     for week in weeks:
         n, m = week.decisions, week.labels
-        mean = week.confidence / n
+        mean, few = _mean(week), min(m, n - m)
         spread = _spread(week, mean)
-        gap += week.labelled_confidence - m * mean
-        room = mean if m * 2 > n else 1 - mean
+        # A gap upwards is made by high values of the fewer ones, or by low ones of the others.
+        room = 1 - mean if (gap > 0) == (m * 2 <= n) else mean
+        fewer, reached, varied = fewer + few, reached + few * room, varied + few * spread
         if spread > 0:
             variance += _finite(n, m) * spread
             skewed += _finite(n, m) * abs(1 - 2 * m / n) * worst_skew(room, spread) * spread**1.5
-    labels = sum(week.labels for week in weeks)
     if variance <= 0:
         return Difference(0.0, 1.0)
-    p = 2 * skewed_tail(abs(gap) / math.sqrt(variance), skewed / variance**1.5)
-    return Difference(gap / labels, min(1.0, p))
+    tail = 2 * skewed_tail(abs(gap) / math.sqrt(variance), skewed / variance**1.5)
+    few_values = few_values_tail(int(fewer), abs(gap) / fewer, reached / fewer, varied / fewer)
+    return Difference(gap / labels, min(1.0, max(tail, few_values)))
+
+
+def _mean(week: WeekOfLabels) -> float:
+    return week.confidence / week.decisions
 
 
 def _counts(weeks: Sequence[Mapping[str, int]], tops: Sequence[str]) -> Floats:

@@ -115,7 +115,7 @@ def body(
                     kept_until_answered.enter_context(_room(key_id, size, deadline))
                     value = loaded(packed, turn)
                     del packed
-                with _reading.resting(key_id, size, UNNOTICED_S):
+                with _reading.resting(key_id, size, deadline, UNNOTICED_S):
                     return view(value, *args, **kwargs)
 
         return _say(decorated, body=schema, lines=lines is not None, fails=_UNREADABLE)

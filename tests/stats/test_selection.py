@@ -106,3 +106,24 @@ def test_equal_confidences_do_not_differ() -> None:
     weeks = [WeekOfLabels({"a": 30}, 30 * 0.9, 30 * 0.81, {"a": 4}, 4 * 0.9)]
     assert confidence_difference(weeks).p == pytest.approx(1.0)
     assert mix_difference(weeks).p == 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "shares"),
+    [([0.999999, 0.5], [0.9975, 0.0025]), ([1, 0.5], [0.999, 0.001]), ([1, 0.6], [0.99, 0.01])],
+)
+@pytest.mark.parametrize("labels", [5, 12, 290])
+def test_one_doubtful_answer_among_random_labels_is_no_difference(
+    values: list[float], shares: list[float], labels: int
+) -> None:
+    random, confidences = np.random.default_rng(labels), np.array(values)
+    different = 0
+    for _ in range(500):
+        weeks = []
+        for counts in random.multinomial(300, shares, size=8):
+            drawn = random.multivariate_hypergeometric(counts, labels)
+            sums = float(counts @ confidences), float(counts @ confidences**2)
+            labelled = {"": labels}, float(drawn @ confidences)
+            weeks.append(WeekOfLabels({"": 300}, *sums, *labelled))
+        different += confidence_difference(weeks).p <= DIFFERENT
+    assert different <= 10
