@@ -37,7 +37,7 @@ def decision(
         mode=_mode(setup, answered).value,
         config=setup.pin.name,
         privacy=request.privacy.value,
-        latency_ms=0 if cached or not results else round(latency_ms, 1),
+        latency_ms=0.0 if cached or not results else round(latency_ms, 1),
         cost_usd=round(setup.ledger.cost_usd, 9),
         cached=cached,
         provider_models=_served_by(answered.findings.results),

@@ -30,6 +30,10 @@ WAITING, HANDED, LABELLED, OTHERWISE = range(4)
 # How many decisions enter the queue in one transaction.
 _TOGETHER = 1_000
 
+# How many times as seldom as usual a decision may have been handed out, for its label to count so
+# many times. Beyond that a few labels would outweigh all others.
+MOST_SELDOM = 5.0
+
 # The frontier when nothing waits: every chance is 1.
 _BEYOND = 1e9
 
@@ -115,6 +119,9 @@ _BEHIND = (
 _MEAN_CHANCE = (
     "SELECT sum(decisions * min(1.0, :frontier * size)) / sum(decisions) FROM review_levels "
     "WHERE project = :project AND question_id = :question_id"
+)
+_FURTHEST = (
+    "SELECT max(reached) FROM review_rounds WHERE project = :project AND question_id = :question_id"
 )
 _REACH = "UPDATE review_rounds SET reached = :frontier WHERE id = :round"
 _CHANCES = (
@@ -417,6 +424,13 @@ def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:
     if not rounds:
         return
     (mean,) = connection.execute(_MEAN_CHANCE, values).fetchone()
+    (furthest,) = connection.execute(_FURTHEST, values).fetchone()
+    if furthest > values["frontier"]:
+        # Decisions that entered later were handed out more seldom so far, and their labels count
+        # for more.
+        further = {**values, "frontier": furthest}
+        (usual,) = connection.execute(_MEAN_CHANCE, further).fetchone()
+        mean = min(usual, MOST_SELDOM * mean)
     reached = [{**values, "mean": mean, "round": number} for number in rounds]
     for statement in (_REACH, _CHANCES):
         connection.executemany(statement, reached)

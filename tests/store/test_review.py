@@ -22,6 +22,7 @@ from svc.store import (
     Worth,
 )
 from svc.store.decisions import Decisions
+from svc.store.review import MOST_SELDOM
 from tests.store.records import asked, record
 
 NOW, LEASE = 1_000_000, 60_000
@@ -208,9 +209,20 @@ def test_decisions_that_come_later_have_the_chance_of_what_was_handed_out_since(
     late, *_ = office.decide(0.05, 0.3)
     assert office.take("bob") == [late]
     office.label(late)
-    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1, 1])
+    # Of the first 0.7 were handed out, of these 0.3.
+    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1, 3 / 7])
     look = office.queue.drawn(office.wording, 10)
     assert look.decisions == {0: 5, 1: 0}
+    office.label(*office.take("bob"))
+    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1, 1, 1])
+
+
+def test_a_label_counts_no_more_than_five_times_because_few_were_handed_out(office: Office) -> None:
+    office.decide(0.1, 0.9)
+    office.label(*office.take("ann"))
+    office.decide(0.01, 0.05, 0.3)
+    office.label(*office.take("ann"))
+    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1 / MOST_SELDOM])
 
 
 def test_what_was_labelled_before_its_turn_keeps_what_its_caller_said(office: Office) -> None:
