@@ -209,7 +209,9 @@ def few_values_tail(count: int, gap: float, room: float, spread: float) -> float
 
 
 def _binomial_tail(count: int, p: float, least: int) -> float:
-    """P(at least so many of `count` draws, each with the chance p), for more than are expected."""
+    """P(at least so many of `count` draws with the chance p each); 1 where as many are expected."""
+    if p * count >= least:
+        return 1.0
     log = _log_choose(count, least) + least * math.log(p) + (count - least) * math.log1p(-p)
     tail = term = math.exp(log)
     for hits in range(least, count):

@@ -144,6 +144,21 @@ def test_a_single_low_value_in_a_small_week_among_large_ones_is_no_alarm(
     assert np.mean(np.array(found) <= 0.05) <= 0.07
 
 
+@pytest.mark.parametrize("count", [1, 2, 30])
+@pytest.mark.parametrize("gap", [0.0, 1e-300, 1e-12, 1e-8, 1e-3])
+def test_few_values_with_hardly_a_gap_are_no_alarm(count: int, gap: float) -> None:
+    assert homogeneity.few_values_tail(count, gap, 0.9, 0.01) > 0.1
+
+
+@pytest.mark.parametrize("n", [1, 4, 19])
+def test_few_values_are_as_probable_as_their_number(n: int) -> None:
+    # Values of 0 with a chance of 1%, and of 1: the mean of 20 of them is lower by so many.
+    p, count = 0.01, 20
+    expected = stats.binom.sf(n - 1, count, p)
+    found = homogeneity.few_values_tail(count, n / count - p, 1 - p, p * (1 - p))
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_without_squares_the_largest_variance_counts() -> None:
     random = np.random.default_rng(4)
     one, other = random.beta(9, 1, 200), random.beta(7, 1, 200)
