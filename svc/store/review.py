@@ -120,8 +120,13 @@ _MEAN_CHANCE = (
     "SELECT sum(decisions * min(1.0, :frontier * size)) / sum(decisions) FROM review_levels "
     "WHERE project = :project AND question_id = :question_id"
 )
+# Of rounds with a tenth of the decisions or more: of a few with which a project began, all may have
+# been handed out.
 _FURTHEST = (
-    "SELECT max(reached) FROM review_rounds WHERE project = :project AND question_id = :question_id"
+    "SELECT max(reached) FROM review_rounds JOIN "
+    "(SELECT round, count(*) AS size, sum(count(*)) OVER () AS sizes FROM review_items "
+    "WHERE project = :project AND question_id = :question_id GROUP BY round) "
+    "ON round = id WHERE 10 * size >= sizes"
 )
 _REACH = "UPDATE review_rounds SET reached = :frontier WHERE id = :round"
 _CHANCES = (
@@ -425,7 +430,7 @@ def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:
         return
     (mean,) = connection.execute(_MEAN_CHANCE, values).fetchone()
     (furthest,) = connection.execute(_FURTHEST, values).fetchone()
-    if furthest > values["frontier"]:
+    if furthest is not None and furthest > values["frontier"]:
         # Decisions that entered later were handed out more seldom so far, and their labels count
         # for more.
         further = {**values, "frontier": furthest}

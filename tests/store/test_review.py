@@ -217,6 +217,14 @@ def test_decisions_that_come_later_have_the_chance_of_what_was_handed_out_since(
     assert [chance for _, chance in office.chances()] == pytest.approx([1, 1, 1, 1])
 
 
+def test_a_few_decisions_of_which_all_were_handed_out_are_no_measure(office: Office) -> None:
+    office.decide(0.5)
+    office.label(*office.take("ann"))
+    office.decide(*(number / 20 for number in range(1, 20)))
+    office.label(*office.take("ann"))
+    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1])
+
+
 def test_a_label_counts_no_more_than_five_times_because_few_were_handed_out(office: Office) -> None:
     office.decide(0.1, 0.9)
     office.label(*office.take("ann"))
