@@ -3,7 +3,8 @@
 Decisions enter the queue in rounds, those of a round at the same time, each with a level of doubt
 and a priority; the lowest priority of a question is handed out first, of whichever round. The
 frontier of a question is the lowest priority that waits, and a round has reached the highest
-frontier since it began: a decision of it was handed out with the chance min(1, reached x size).
+frontier since it began: a decision of it was handed out with the chance min(1, reached x size). A
+label weighs one over this chance, relative to the mean one of the round that has reached the most.
 """
 
 from __future__ import annotations
