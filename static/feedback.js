@@ -17,7 +17,10 @@ function wasItRight({ id, key, answer, wording, given }, signal) {
     );
     place.replaceChildren();
   };
-  const right = () => say(labelOf(answer));
+  const right = () => {
+    const label = labelOf(answer);
+    return isExact(label) ? say(label) : said.replaceChildren(TOO_LONG);
+  };
   const wrong = () => {
     const { display } = typeOf(answer);
     if (display === "yes_no") return say(!labelOf(answer));

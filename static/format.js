@@ -34,6 +34,14 @@ function trimmed(number) {
   return String(Number(number.toPrecision(3)));
 }
 
+const TOO_LONG =
+  "A browser does not keep all digits of this number. Label it with svc feedback or svc label.";
+
+/** Whether the page holds all digits of a number; other values it always holds. */
+function isExact(value) {
+  return typeof value !== "number" || Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+}
+
 /** Local time of unix milliseconds, in the order that sorts. */
 function time(ms) {
   const at = new Date(ms);

@@ -110,6 +110,7 @@ function typing({ type, nullable, max_length: length, min, max }, given, say) {
     if (!text && nullable) return say(null);
     const typed = number ? Number(text) : input.value;
     const wrong = !text || (number && !Number.isFinite(typed)) || typed < min || typed > max;
+    if (!wrong && !isExact(typed)) return trouble.replaceChildren(TOO_LONG);
     if (!wrong && (type !== "integer" || Number.isInteger(typed))) return say(typed);
     trouble.replaceChildren(number ? `This is not ${numberName(type)}.` : "There is no text.");
   };

@@ -149,7 +149,9 @@ function textsOf(table, mapped, naming, reading) {
     if (table.records[line - 1] !== undefined) add(id, table.records[line - 1]);
   }
   for (const record of naming ? table.records : []) {
-    const name = record === undefined ? "" : String(table.cell(record, naming) ?? "").trim();
+    const value = record === undefined ? "" : (table.cell(record, naming) ?? "");
+    // Another decision may have the number that is left of a long one.
+    const name = isExact(value) ? String(value).trim() : "";
     if (name) add(name, record);
   }
   for (const name of unsure) texts.delete(name);

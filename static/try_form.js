@@ -10,12 +10,22 @@ function fitsForm(text) {
   const plain = (value) => value === undefined || typeof value === "string";
   return Boolean(
     request &&
+    keepsNumbers(text) &&
     plain(request.project) &&
     plain(request.model) &&
     request.questions &&
     !Array.isArray(request.questions) &&
     questions.every((one) => one && typeof one.type === "string" && fitsLines(one)),
   );
+}
+
+function keepsNumbers(text) {
+  let kept = true;
+  JSON.parse(text, (_name, value) => {
+    kept &&= isExact(value);
+    return value;
+  });
+  return kept;
 }
 
 /** The form of the request in `text`; `changed` gets the text of the request it has become. */

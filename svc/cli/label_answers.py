@@ -40,6 +40,10 @@ class Sayable:
         # Whether one key is enough for an answer.
         self.by_key = 0 < len(self.options) <= KEYS
 
+    def named(self, text: str) -> Option | None:
+        """The option of exactly this name."""
+        return next((one for one in self.options if one.name == text), None)
+
     def by_letter(self, key: str) -> Option | None:
         """The option on a key."""
         if key.isdecimal() and 0 < int(key) <= len(self.options):
@@ -78,8 +82,8 @@ class Sayable:
         return self.words(value) + ("" if sure is None else f", {sure:.1%}")
 
     def _one(self, text: str) -> Option:
-        """The option of a number, a letter, a name, or a part of one name alone."""
-        found = self.by_letter(text) or next((o for o in self.options if o.name == text), None)
+        """The option of a name, a number, a letter, or a part of one name alone, in this order."""
+        found = self.named(text) or self.by_letter(text)
         if found is not None:
             return found
         parts = [one for one in self.options if text and text.lower() in one.name.lower()]

@@ -108,7 +108,9 @@ class Session:
             self._prompt(sayable)
             line = self._typed.line()
             command = line.removeprefix(_MARK)
-            if command in _COMMANDS and (line != command or sayable.options):
+            bare = line == command
+            # Of an option that is called like a command, the line means the option.
+            if command in _COMMANDS and not (bare and (sayable.named(line) or not sayable.options)):
                 return command
             try:
                 return [sayable.parsed(line)]

@@ -35,6 +35,8 @@ from svc.stats.intervals import Interval, effective, part_of_spread, wilson
 # intervals on real messages (`benchmarks/simulations/review.py`).
 SIZES = (0.46, 0.58, 0.7, 0.82, 0.94)
 LEVELS = len(SIZES)
+# How many times the usual label one may count.
+MOST = 5.0
 
 
 def levels(confidence: Floats, among: Floats) -> Ints:
@@ -78,6 +80,18 @@ def _lower_or_upper(group: Ints, random: np.random.Generator) -> Ints:
     side = np.empty(len(group), dtype=np.int64)
     side[order] = (rank + coins[first + rank - rank % 2]) % 2
     return side
+
+
+def weights(chance: Floats) -> Floats:
+    """What each label counts: one over its chance, but no more than `MOST` times the usual one.
+
+    Decisions that came later were handed out more seldom so far; a few labels of them would
+    outweigh all others.
+    """
+    if not len(chance):
+        return chance
+    found: Floats = 1 / chance
+    return np.minimum(found, MOST * np.median(found))
 
 
 def accuracy(correct: Ints, level: Ints, weights: Floats, decisions: Floats) -> Interval | None:

@@ -3,8 +3,7 @@
 Decisions enter the queue in rounds, those of a round at the same time, each with a level of doubt
 and a priority; the lowest priority of a question is handed out first, of whichever round. The
 frontier of a question is the lowest priority that waits, and a round has reached the highest
-frontier since it began: a decision of it was handed out with the chance min(1, reached x size). A
-label weighs one over this chance, relative to the mean one of the round that has reached the most.
+frontier since it began: a decision of it was handed out with the chance min(1, reached x size).
 """
 
 from __future__ import annotations
@@ -30,10 +29,6 @@ WAITING, HANDED, LABELLED, OTHERWISE = range(4)
 
 # How many decisions enter the queue in one transaction.
 _TOGETHER = 1_000
-
-# How many times as seldom as usual a decision may have been handed out, for its label to count so
-# many times. Beyond that a few labels would outweigh all others.
-MOST_SELDOM = 5.0
 
 # The frontier when nothing waits: every chance is 1.
 _BEYOND = 1e9
@@ -121,14 +116,6 @@ _MEAN_CHANCE = (
     "SELECT sum(decisions * min(1.0, :frontier * size)) / sum(decisions) FROM review_levels "
     "WHERE project = :project AND question_id = :question_id"
 )
-# Of rounds with a tenth of the decisions or more: of a few with which a project began, all may have
-# been handed out.
-_FURTHEST = (
-    "SELECT max(reached) FROM review_rounds JOIN "
-    "(SELECT round, count(*) AS size, sum(count(*)) OVER () AS sizes FROM review_items "
-    "WHERE project = :project AND question_id = :question_id GROUP BY round) "
-    "ON round = id WHERE 10 * size >= sizes"
-)
 _REACH = "UPDATE review_rounds SET reached = :frontier WHERE id = :round"
 _CHANCES = (
     "REPLACE INTO review_chances (round, level, chance, relative) "
@@ -143,7 +130,7 @@ _COUNT = "SELECT count(*) FROM review_items WHERE project = ? AND question_id = 
 _LEASED = f"{_COUNT} AND leased_until > ?"
 _LEVELS = "SELECT level, decisions FROM review_levels WHERE project = ? AND question_id = ?"
 _DRAWN = (
-    "SELECT doubt, correct, relative FROM labels JOIN review_chances "
+    "SELECT doubt, correct, review_chances.chance FROM labels JOIN review_chances "
     "ON round = review_round AND level = doubt WHERE project = ? AND question_id = ? "
     "ORDER BY id DESC LIMIT ?"
 )
@@ -208,8 +195,7 @@ class ReviewItem:
 class Drawn:
     """The labels of drawn decisions: level of doubt, whether the answer was right, and the chance.
 
-    The chance is relative to the mean of all decisions; `decisions` has how many the queue has
-    seen, by level.
+    `decisions` has how many the queue has seen, by level.
     """
 
     level: list[int]
@@ -430,13 +416,6 @@ def _move_frontier(connection: sqlite3.Connection, values: JsonObject) -> None:
     if not rounds:
         return
     (mean,) = connection.execute(_MEAN_CHANCE, values).fetchone()
-    (furthest,) = connection.execute(_FURTHEST, values).fetchone()
-    if furthest is not None and furthest > values["frontier"]:
-        # Decisions that entered later were handed out more seldom so far, and their labels count
-        # for more.
-        further = {**values, "frontier": furthest}
-        (usual,) = connection.execute(_MEAN_CHANCE, further).fetchone()
-        mean = min(usual, MOST_SELDOM * mean)
     reached = [{**values, "mean": mean, "round": number} for number in rounds]
     for statement in (_REACH, _CHANCES):
         connection.executemany(statement, reached)

@@ -289,7 +289,7 @@ def test_what_the_file_lacks_is_told_and_given_back(
         say(browser, "1")
     browser.wait(".state", "Nothing is left to label")
     browser.wait(".label-notices", "3 decisions not in the file")
-    assert set(desk.labels()) == set(some)
+    browser.until(lambda: set(desk.labels()) == set(some), "not all labels were saved")
 
 
 def test_labels_that_are_not_saved_are_told_and_sent_again(

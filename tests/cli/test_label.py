@@ -201,6 +201,31 @@ def test_lines_label_where_there_is_no_terminal(
     assert list(desk.labels(question).values()) == [truth, truth]
 
 
+@pytest.mark.parametrize(
+    ("names", "lines", "said"),
+    [
+        (("0", "1"), "0 1 0 1", ["0", "1", "0", "1"]),
+        (("3", "1", "2"), "1 2 3 /s", ["1", "2", "3"]),
+        (("s", "m", "u"), "s m u /s", ["s", "m", "u"]),
+    ],
+)
+def test_in_lines_a_name_counts_before_a_number_and_a_command(
+    server: tuple[Server, Path],
+    tmp_path: Path,
+    names: tuple[str, ...],
+    lines: str,
+    said: list[str],
+) -> None:
+    options = dict.fromkeys(names, "")
+    coded = {"type": "choice", "instructions": "Which?", "options": options, "escape": False}
+    project = f"coded-{'-'.join(names)}"
+    desk = seeded(*server, len(said), {"code": coded}, project)
+    file = spreadsheet(tmp_path / "coded.csv", desk.texts)
+    ended = label(desk, "code", "\n".join(lines.split()) + "\n", file)
+    assert ended.returncode == 0
+    assert sorted(desk.labels("code").values()) == sorted(said)
+
+
 def test_what_is_no_answer_is_asked_again(desk: Desk, file: Path) -> None:
     ended = label(desk, "team", "9\nc\n\nbilling\n", file)
     assert "'9' is no option" in ended.stdout and "'c' fits several options" in ended.stdout

@@ -22,7 +22,6 @@ from svc.store import (
     Worth,
 )
 from svc.store.decisions import Decisions
-from svc.store.review import MOST_SELDOM
 from tests.store.records import asked, record
 
 NOW, LEASE = 1_000_000, 60_000
@@ -209,28 +208,11 @@ def test_decisions_that_come_later_have_the_chance_of_what_was_handed_out_since(
     late, *_ = office.decide(0.05, 0.3)
     assert office.take("bob") == [late]
     office.label(late)
-    # Of the first 0.7 were handed out, of these 0.3.
-    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1, 3 / 7])
+    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1, 1])
     look = office.queue.drawn(office.wording, 10)
     assert look.decisions == {0: 5, 1: 0}
-    office.label(*office.take("bob"))
-    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1, 1, 1])
-
-
-def test_a_few_decisions_of_which_all_were_handed_out_are_no_measure(office: Office) -> None:
-    office.decide(0.5)
-    office.label(*office.take("ann"))
-    office.decide(*(number / 20 for number in range(1, 20)))
-    office.label(*office.take("ann"))
-    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1])
-
-
-def test_a_label_counts_no_more_than_five_times_because_few_were_handed_out(office: Office) -> None:
-    office.decide(0.1, 0.9)
-    office.label(*office.take("ann"))
-    office.decide(0.01, 0.05, 0.3)
-    office.label(*office.take("ann"))
-    assert [chance for _, chance in office.chances()] == pytest.approx([1, 1 / MOST_SELDOM])
+    # Of the first 0.7 were handed out, of these 0.3.
+    assert look.chance == pytest.approx([0.15, 0.35, 0.35])
 
 
 def test_what_was_labelled_before_its_turn_keeps_what_its_caller_said(office: Office) -> None:
