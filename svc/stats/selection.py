@@ -85,7 +85,7 @@ def confidence_difference(weeks: Sequence[WeekOfLabels]) -> Difference:
     fewer = reached = varied = 0.0
     for week in weeks:
         n, m = week.decisions, week.labels
-        mean, few = _mean(week), min(m, n - m)
+        mean, few = _mean(week), max(min(m, n - m), 0)
         spread = _spread(week, mean)
         # A gap upwards is made by high values of the fewer ones, or by low ones of the others.
         room = 1 - mean if (gap > 0) == (m * 2 <= n) else mean
