@@ -1,6 +1,6 @@
 """Whole files: JSON is read from one, and text is written either completely or not at all.
 
-And folders: one that only its owner may use, and names in one that last.
+A file without a name. And folders: one that only its owner may use, and names in one that last.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,16 @@ from svc import jsontext
 
 # The mode of a folder that its owner alone may use.
 _OWNERS_ALONE = 0o700
+
+
+def nameless() -> int:
+    """The descriptor of a new, empty file that has no name, so that no other program can open it.
+
+    Raises `OSError`.
+    """
+    descriptor, path = tempfile.mkstemp()
+    os.unlink(path)
+    return descriptor
 
 
 def read_json(path: Path) -> Any:

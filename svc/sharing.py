@@ -12,13 +12,13 @@ import select
 import signal
 import struct
 import sys
-import tempfile
 import threading
 import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
+from svc import files
 from svc.deadline import Deadline
 
 # Any workers beyond this number share the last row.
@@ -57,9 +57,7 @@ class ProcessLock:
     """
 
     def __init__(self) -> None:
-        self._file, path = tempfile.mkstemp()
-        # Without a name nobody else can open it.
-        os.unlink(path)
+        self._file = files.nameless()
         self.close = weakref.finalize(self, os.close, self._file)
 
     def __enter__(self) -> None:
@@ -200,9 +198,7 @@ class NamedLocks:
     """
 
     def __init__(self) -> None:
-        self._file, path = tempfile.mkstemp()
-        # Without a name nobody else can open it.
-        os.unlink(path)
+        self._file = files.nameless()
         self.close = weakref.finalize(self, os.close, self._file)
         self._changed = threading.Condition()
         self._held: set[int] = set()

@@ -108,9 +108,9 @@ class Session:
             self._prompt(sayable)
             line = self._typed.line()
             command = line.removeprefix(_MARK)
-            bare = line == command
-            # Of an option that is called like a command, the line means the option.
-            if command in _COMMANDS and not (bare and (sayable.named(line) or not sayable.options)):
+            # A value may look like a command, and an option may be called like one.
+            is_said = line != command or (sayable.options and not sayable.named(line))
+            if command in _COMMANDS and is_said:
                 return command
             try:
                 return [sayable.parsed(line)]

@@ -138,7 +138,7 @@ class ReviewDesk:
         accuracy = drawing.accuracy(
             np.array(drawn.correct, dtype=np.int64),
             np.array(drawn.level, dtype=np.int64),
-            drawing.weights(np.array(drawn.chance)),
+            drawing.weights_of(np.array(drawn.chance)),
             np.array(decisions, dtype=np.float64),
         )
         return {

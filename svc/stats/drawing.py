@@ -36,7 +36,7 @@ from svc.stats.intervals import Interval, effective, part_of_spread, wilson
 SIZES = (0.46, 0.58, 0.7, 0.82, 0.94)
 LEVELS = len(SIZES)
 # How many times the usual label one may count.
-MOST = 5.0
+HEAVIEST = 5.0
 
 
 def levels(confidence: Floats, among: Floats) -> Ints:
@@ -82,8 +82,8 @@ def _lower_or_upper(group: Ints, random: np.random.Generator) -> Ints:
     return side
 
 
-def weights(chance: Floats) -> Floats:
-    """What each label counts: one over its chance, but no more than `MOST` times the usual one.
+def weights_of(chance: Floats) -> Floats:
+    """What each label counts: one over its chance, but no more than `HEAVIEST` times the usual one.
 
     Decisions that came later were handed out more seldom so far; a few labels of them would
     outweigh all others.
@@ -91,7 +91,7 @@ def weights(chance: Floats) -> Floats:
     if not len(chance):
         return chance
     found: Floats = 1 / chance
-    return np.minimum(found, MOST * np.median(found))
+    return np.minimum(found, HEAVIEST * np.median(found))
 
 
 def accuracy(correct: Ints, level: Ints, weights: Floats, decisions: Floats) -> Interval | None:

@@ -16,13 +16,13 @@ import mmap
 import os
 import sqlite3
 import struct
-import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from svc import files
 from svc.errors import SettingsError
 from svc.sharing import ProcessLock
 from svc.store.errors import StorageError
@@ -224,8 +224,7 @@ class _Users:
     """
 
     def __init__(self) -> None:
-        self._file, path = tempfile.mkstemp()
-        os.unlink(path)
+        self._file = files.nameless()
         self.close = weakref.finalize(self, os.close, self._file)
         # How often the process with this id has it open.
         self._opened = 0, 0

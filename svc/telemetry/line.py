@@ -13,11 +13,11 @@ import marshal
 import os
 import select
 import socket
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
 
+from svc import files
 from svc.telemetry.spans import Record
 
 # The send buffer in bytes: what may lie in the line unread. Linux doubles it, counts its own
@@ -40,9 +40,8 @@ class Line:
             end.setblocking(False)
         self._writing.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, HELD)
         # Each writer holds a shared lock on this file, which the system releases however the
-        # writer ends. The file has no name any more, so that no other program can open it.
-        self._file, path = tempfile.mkstemp()
-        os.unlink(path)
+        # writer ends.
+        self._file = files.nameless()
         self._close_file = weakref.finalize(self, os.close, self._file)
 
     def open(self) -> None:
