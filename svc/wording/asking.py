@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from svc.wording.text import (
     clauses,
-    mentions,
     negated,
     plain,
     sentences,
@@ -140,12 +139,12 @@ def negative_question(wording: Wording) -> Iterator[Spot]:
 
 def leading(wording: Wording) -> Iterator[Spot]:
     """Words that say which answer is wanted."""
-    return _found(_LEADING, wording.instructions, "says which answer is wanted")
+    return _found(_LEADING, wording.plain, "says which answer is wanted")
 
 
 def presupposition(wording: Wording) -> Iterator[Spot]:
     """A fact that is taken for granted."""
-    yield from _found(_PRESUPPOSED, wording.instructions, "takes something for granted")
+    yield from _found(_PRESUPPOSED, wording.plain, "takes something for granted")
     for sentence in wording.asked:
         if first := _PRESUPPOSED_FIRST.search(plain(sentence)):
             yield Spot(INSTRUCTIONS, f'"{first[0]}" takes something for granted')
@@ -157,14 +156,15 @@ def one_option_named(wording: Wording) -> Iterator[Spot]:
     if not wording.exclusive:
         return
     phrases = [as_words(key) for key in wording.options]
-    named = [phrase for phrase in phrases if _singles_out(wording.instructions, phrase)]
+    said = f" {' '.join(words(wording.instructions))} "
+    named = [phrase for phrase in phrases if _singles_out(said, phrase)]
     if len(named) == 1 and not _shares_words(named[0], phrases):
         yield Spot(INSTRUCTIONS, f"of all options only {shown(named[0])} is named")
 
 
 def format_order(wording: Wording) -> Iterator[Spot]:
     """An order about the form of the reply."""
-    return _found(_FORMAT, wording.instructions, "is about the form of the reply")
+    return _found(_FORMAT, wording.plain, "is about the form of the reply")
 
 
 def shouting(wording: Wording) -> Iterator[Spot]:
@@ -186,34 +186,33 @@ def absolute_word(wording: Wording) -> Iterator[Spot]:
 
 def relative_time(wording: Wording) -> Iterator[Spot]:
     """A time that depends on a day which the question does not name."""
-    if _DATED.search(plain(wording.instructions)):
+    if _DATED.search(wording.plain):
         return iter(())
-    return _found(_RELATIVE, wording.instructions, "depends on a day that is not named")
+    return _found(_RELATIVE, wording.plain, "depends on a day that is not named")
 
 
 def dangling_reference(wording: Wording) -> Iterator[Spot]:
     """A pointer to a text that may stand elsewhere, or nowhere."""
-    return _found(_POINTING, wording.instructions, "points to a place in the prompt")
+    return _found(_POINTING, wording.plain, "points to a place in the prompt")
 
 
 def list_in_text(wording: Wording) -> Iterator[Spot]:
     """A closed list of answers to a question for words."""
     if not wording.takes_words:
         return iter(())
-    return _found(_LISTED, wording.instructions, "lists the answers of a question for words")
+    return _found(_LISTED, wording.plain, "lists the answers of a question for words")
 
 
 def no_unit(wording: Wording) -> Iterator[Spot]:
     """A measure without the unit that it is wanted in."""
-    text = plain(wording.instructions)
+    text = wording.plain
     if wording.takes_number and (measure := _MEASURE.search(text)) and not _UNIT.search(text):
         yield Spot(INSTRUCTIONS, f'"{measure[0]}" has no unit')
 
 
-def _singles_out(text: str, phrase: str) -> bool:
-    """Whether an option is named, and not as the measure in `how large`."""
-    said = plain(text).replace(f"how {phrase}", "")
-    return len(phrase) > 2 and mentions(said, phrase)
+def _singles_out(said: str, phrase: str) -> bool:
+    """Whether words between spaces name an option, and not as the measure in `how large`."""
+    return len(phrase) > 2 and f" {phrase} " in said.replace(f" how {phrase}", "")
 
 
 def _shares_words(phrase: str, phrases: Sequence[str]) -> bool:
@@ -224,10 +223,10 @@ def _shares_words(phrase: str, phrases: Sequence[str]) -> bool:
 
 def _in_yes_no(pattern: re.Pattern[str], wording: Wording, what: str) -> Iterator[Spot]:
     for sentence in wording.asked if wording.yes_no else ():
-        yield from _found(pattern, sentence, what)
+        yield from _found(pattern, plain(sentence), what)
 
 
 def _found(pattern: re.Pattern[str], text: str, what: str) -> Iterator[Spot]:
-    """The first place of a pattern in the instructions."""
-    if match := pattern.search(plain(text)):
+    """The first place of a pattern in a plain text."""
+    if match := pattern.search(text):
         yield Spot(INSTRUCTIONS, f'"{match[0].strip(", ")}" {what}')

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from svc.wording.text import plain
 from svc.wording.wording import INSTRUCTIONS, Spot, Wording
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
@@ -26,7 +25,7 @@ _CERTAIN = 0.999
 
 def contradicted(wording: Wording) -> Iterator[Spot]:
     """Words that ask for what the fields of the question refuse."""
-    text = plain(wording.instructions)
+    text = wording.plain
     if wording.levels:
         yield from _levels(wording, text)
     elif wording.takes_words:
@@ -38,7 +37,7 @@ def contradicted(wording: Wording) -> Iterator[Spot]:
 def refused_null(wording: Wording) -> Iterator[Spot]:
     """Words that allow null where the question does not."""
     never = wording.definition.get("nullable") is False
-    if never and (found := _NULL.search(plain(wording.instructions))):
+    if never and (found := _NULL.search(wording.plain)):
         yield Spot(INSTRUCTIONS, f'"{found[0]}" allows what `nullable: false` refuses')
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from svc.questions import Condition, Question
-from svc.wording.text import gist, plain, shown
+from svc.questions import Condition
+from svc.wording.text import gist, shown
 from svc.wording.wording import INSTRUCTIONS, Spot, Wording
 
 _EARLIER = re.compile(r"\b(?:answers?|answered|earlier|previous|first question)\b")
@@ -14,10 +14,11 @@ _EARLIER = re.compile(r"\b(?:answers?|answered|earlier|previous|first question)\
 
 def unmentioned_dependency(wording: Wording) -> Iterator[Spot]:
     """An answer that the question waits for and does not speak of."""
-    text = plain(wording.instructions)
+    if not wording.question.depends_on or _EARLIER.search(wording.plain):
+        return
+    said = gist(wording.plain).content
     for key in wording.question.depends_on:
-        spoken_of = _EARLIER.search(text) or gist(text).content & _topic(key, wording.others)
-        if not spoken_of:
+        if not said & _topic(key, wording.others):
             yield Spot("depends_on", f"the instructions say nothing of {shown(key)}")
 
 
@@ -36,15 +37,14 @@ def repeated_question(wording: Wording) -> Iterator[Spot]:
     for key, other in wording.others.items():
         if key == wording.key:
             return
-        if other.digest == wording.question.digest:
+        if other.question.digest == wording.question.digest:
             yield Spot(INSTRUCTIONS, f"{shown(key)} asks exactly the same")
             return
 
 
-def _topic(key: str, questions: Mapping[str, Question]) -> frozenset[str]:
+def _topic(key: str, wordings: Mapping[str, Wording]) -> frozenset[str]:
     """What a question is about; of one that is not there, its key alone."""
-    texts = [questions[key].instructions, *questions[key].own_texts] if key in questions else []
-    return gist(" ".join([key.replace("_", " "), *texts])).content
+    return wordings[key].topic if key in wordings else gist(key.replace("_", " ")).content
 
 
 def _impossible(where: str, condition: Condition, wording: Wording) -> Iterator[Spot]:
@@ -56,7 +56,7 @@ def _impossible(where: str, condition: Condition, wording: Wording) -> Iterator[
     )
     for value in wanted:
         try:
-            asked.check_label(value)
+            asked.question.check_label(value)
         except ValueError:
             yield Spot(where, f"{shown(str(value))} is no answer to {condition.field}")
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from svc.questions import Question
 from svc.wording.faults import FAULTS
@@ -33,12 +33,13 @@ def lint(
 
     `check` is called again and again, and may raise to end it.
     """
-    return list(islice((found for key in questions for found in _of(key, questions, check)), most))
+    wordings: dict[str, Wording] = {}
+    wordings.update((key, Wording(key, asked, wordings)) for key, asked in questions.items())
+    return list(islice(chain.from_iterable(_of(one, check) for one in wordings.values()), most))
 
 
-def _of(key: str, questions: Mapping[str, Question], check: Check) -> Iterator[Finding]:
-    wording = Wording(key, questions[key], questions)
+def _of(wording: Wording, check: Check) -> Iterator[Finding]:
     for fault in FAULTS.values():
         check()
         for spot in fault.look(wording):
-            yield Finding(key, fault.code, spot.where, spot.what, fault.why, fault.instead)
+            yield Finding(wording.key, fault.code, spot.where, spot.what, fault.why, fault.instead)

@@ -101,11 +101,6 @@ def spaced(key: str) -> str:
     return " ".join(words(key.replace("_", " ").replace("-", " ")))
 
 
-def mentions(text: str, phrase: str) -> bool:
-    """Whether words stand in a text, as they are and in this order."""
-    return f" {phrase} " in f" {' '.join(words(text))} "
-
-
 def shown(text: str) -> str:
     """The beginning of a text, quoted."""
     line = " ".join(text.split())

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from svc.questions import Question
-from svc.wording.text import asked
+from svc.wording.text import asked, gist, plain
 
 INSTRUCTIONS = "instructions"
 
@@ -26,11 +26,23 @@ class Wording:
 
     key: str
     question: Question
-    others: Mapping[str, Question]
+    # Those of the whole request by their keys, this one among them.
+    others: Mapping[str, Wording]
 
     @property
     def instructions(self) -> str:
         return self.question.instructions
+
+    @cached_property
+    def plain(self) -> str:
+        """The instructions in lower case on one line."""
+        return plain(self.instructions)
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        """What it is about, by the words of its key and of all its texts."""
+        texts = [self.key.replace("_", " "), self.instructions, *self.question.own_texts]
+        return gist(" ".join(texts)).content
 
     @cached_property
     def asked(self) -> list[str]:

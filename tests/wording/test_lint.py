@@ -95,6 +95,27 @@ def test_options_of_all_questions_cost_little_more_than_what_they_have_in_common
     assert time.process_time() - started < SOON_S / 4
 
 
+def test_long_instructions_are_taken_apart_once_for_all_options_and_all_that_depend_on_them() -> (
+    None
+):
+    """In processor time; they were taken apart anew for each of them, for 7 s and more."""
+    long = {"type": "noul", "instructions": "b a1 " * 9_000}
+    options = {f"k{n}": "" for n in range(255)}
+    earlier = {f"d{n}": yes_no("b?")["q"] for n in range(61)}
+    later = {
+        **TEAM,
+        "options": options,
+        "instructions": "\u0390 " * 25_000,
+        "depends_on": list(earlier),
+    }
+    questions = {"long": long, **earlier, "later": later}
+    for key in earlier:
+        questions[key] = {**earlier[key], "depends_on": ["long"]}
+    started = time.process_time()
+    lint(load_questions(questions))
+    assert time.process_time() - started < SOON_S / 20
+
+
 def test_numbers_that_are_too_long_to_be_meant_are_none() -> None:
     digits = "1" * 5_000
     lint(load_questions({"q": {**HARM, "levels": [digits, f"2: {digits}"]}}))
