@@ -41,13 +41,16 @@ def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list
     A field whose call fails is left out. Raises `Timeout`.
     """
     request = setup.request
+    states = _states(setup)
     probes = [
         Probe(model, mode, group, field)
         for model, mode, group in _groups(request, answered)
-        for field in explained_fields(request)
+        for field in states
     ]
     outcomes = flows.run(
-        [_job(setup, asker, probe) for probe in probes], setup.deadline, setup.ledger.caller
+        [_job(setup, asker, probe, states[probe.without]) for probe in probes],
+        setup.deadline,
+        setup.ledger.caller,
     )
     shares: dict[str, dict[str, float]] = {
         key: {} for probe in probes for key in probe.group.questions
@@ -77,10 +80,18 @@ def _groups(request: DecisionRequest, answered: Answered) -> list[tuple[Model, M
     ]
 
 
-def _job(setup: Setup, asker: Asker, probe: Probe) -> Job[ModelResult]:
+def _states(setup: Setup) -> Mapping[str, str]:
+    """By each field that is left out, the state without it; every field is written once for all."""
     fields: Mapping[str, Any] = setup.request.state.fields or {}
-    text = jsontext.dumps({name: value for name, value in fields.items() if name != probe.without})
-    decision_asker = DecisionAsker(asker, replace(setup, debias=False, mode=probe.mode), text)
+    written = {name: jsontext.dumps({name: value})[1:-1] for name, value in fields.items()}
+    return {
+        without: f"{{{','.join(text for name, text in written.items() if name != without)}}}"
+        for without in explained_fields(setup.request)
+    }
+
+
+def _job(setup: Setup, asker: Asker, probe: Probe, state: str) -> Job[ModelResult]:
+    decision_asker = DecisionAsker(asker, replace(setup, debias=False, mode=probe.mode), state)
     return lambda deadline: decision_asker.ask(probe.model, probe.group, deadline)
 
 

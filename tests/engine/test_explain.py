@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from svc.errors import InvalidRequest
+from svc.jsontext import Literal
 from svc.providers.failures import Refused
 from svc.providers.replies import Completion
 from tests.engine.fakes import Answerer, failing, users, world
@@ -24,6 +26,7 @@ from tests.engine.models import (
     yes,
 )
 
+PROCESSOR_S = 0.6
 STATE = {"subject": "refund", "body": "please", "n": 1}
 
 
@@ -216,3 +219,15 @@ def test_its_calls_count_towards_the_limit(deep: int, calls: int) -> None:
         with pytest.raises(InvalidRequest, match=str(64 * (1 + deep) + 12 * (1 + deep))):
             made.decide({**asking(state, **questions), **full})
         assert made.client.calls == []
+
+
+def test_each_field_is_written_once_for_all_calls() -> None:
+    """In processor time; the whole state was written anew for each call, for 2 s and more."""
+    long: list[object] = [0] * 70_000
+    state = {"long": [*long, Literal("1e400")], **{f"f{number}": 1 for number in range(9)}}
+    asked = asking(state, a=NOUL, b={**NOUL, "think": True})
+    with world(m=by_text("Think", saying('{"b": 0.9}'), yes(0.9))) as made:
+        before = time.thread_time()
+        made.decide(asked)
+        assert time.thread_time() - before < PROCESSOR_S
+        assert len(made.client.calls) == 2 * 11
