@@ -38,7 +38,7 @@ from svc.pins import PINS
 from svc.providers import Replies, Traits
 from svc.questions import Question
 from svc.settings import Settings
-from svc.sharing import Bell, FairLock, NamedLocks, WorkerLoads
+from svc.sharing import Bell, FairLock, NamedLocks, Resting, WorkerLoads
 from svc.spending import Purses, Slices
 from svc.store import (
     NANO,
@@ -189,11 +189,13 @@ class Services:
 def build(settings: Settings, shared: Shared | None = None, gives_way: bool = False) -> Services:
     """Start what `settings` configure; without `shared` this process is the only one.
 
-    Who `gives_way` leaves half of each provider's rate to others.
+    Who `gives_way` leaves half of each provider's rate to others, and most of the time in which
+    something is written.
     Raises `SettingsError` for settings that cannot be used.
     """
     shared = shared or Shared()
-    database = Database.open(settings.db, turn=shared.write_lock, served=shared.file)
+    turn = Resting(shared.write_lock) if gives_way else shared.write_lock
+    database = Database.open(settings.db, turn=turn, served=shared.file)
     decisions, labels, versions = Decisions(database), Labels(database), QuestionVersions(database)
     budget, judgements = CallBudget(database), Judgements(database)
     budgets = Budgets(database)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import logging
+import math
 import mmap
 import os
 import select
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from svc import files
@@ -38,6 +39,12 @@ NAMED_RETRY_S = 0.02
 
 # A worker that has not said for so long how many connections it has takes no new ones.
 SILENT_S = 2.5
+
+# Who gives way leaves a lock alone for so many times what it held it, and no longer than so many
+# seconds, as long as another process had it in so many seconds.
+REST, MOST_REST_S, SHARED_S = 3.0, 0.5, 2.0
+
+_PID = struct.Struct("@q")
 
 # Linux's `struct flock`: type, whence, start, length, process id.
 _FLOCK = struct.Struct("@hhqqi")
@@ -176,10 +183,17 @@ class FairLock:
 
     def __init__(self) -> None:
         self._gate, self._lock = ProcessLock(), ProcessLock()
+        # The process that has it, or had it last.
+        self._latest = mmap.mmap(-1, _PID.size)
+        self.shared = False
 
     def __enter__(self) -> None:
         with self._gate:
             self._lock.__enter__()
+        (before,) = _PID.unpack_from(self._latest)
+        # Whether another process had it since this one did.
+        self.shared = before not in (0, os.getpid())
+        _PID.pack_into(self._latest, 0, os.getpid())
 
     def __exit__(self, *_: object) -> None:
         self._lock.__exit__()
@@ -188,6 +202,38 @@ class FairLock:
         """Release it in this process."""
         self._gate.close()
         self._lock.close()
+
+
+class Resting:
+    """A fair lock for one thread that leaves it to other processes for longer than it held it.
+
+    A process of low priority may hold it for long, since others take the processor from it.
+    """
+
+    def __init__(
+        self,
+        lock: FairLock,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._lock, self._clock, self._sleep = lock, clock, sleep
+        self._taken_at = self._rested_at = 0.0
+        self._shared_at = -math.inf
+
+    def __enter__(self) -> None:
+        left_s = self._rested_at - self._clock()
+        if left_s > 0:
+            self._sleep(left_s)
+        self._lock.__enter__()
+        self._taken_at = self._clock()
+        if self._lock.shared:
+            self._shared_at = self._taken_at
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.__exit__()
+        now = self._clock()
+        if now - self._shared_at < SHARED_S:
+            self._rested_at = now + min(REST * (now - self._taken_at), MOST_REST_S)
 
 
 class NamedLocks:

@@ -97,6 +97,41 @@ print(noted.read().decode())
     assert sum(one != other for one, other in pairwise(had)) > 100
 
 
+def test_who_gives_way_rests_while_others_have_the_lock_as_well() -> None:
+    script = """
+from svc.sharing import Resting
+now, slept = [100.0], []
+
+def sleep(seconds):
+    slept.append(round(seconds, 6))
+    now[0] += seconds
+
+lock = FairLock()
+resting = Resting(lock, clock=lambda: now[0], sleep=sleep)
+
+def hold(seconds):
+    with resting:
+        now[0] += seconds
+
+def have():
+    with lock:
+        pass
+
+def another():
+    os.waitpid(forked(have), 0)
+
+hold(0.1)
+hold(0.1)  # nobody else had it
+another()
+hold(0.1)
+hold(0.2)  # after a rest of three times as long
+hold(9.0)  # after the longest rest; by its end nobody else has had it for a while
+hold(0.1)
+print(*slept)
+"""
+    assert run(script).split() == ["0.3", "0.5"]
+
+
 def test_every_process_sees_what_the_others_have_to_do() -> None:
     script = """
 import time
