@@ -27,7 +27,7 @@ function calibrationOf(report, rates, wording) {
   }
   return [
     head,
-    report.changed_at && says(["changed", "warn"], changed(report.changed_at)),
+    report.changed_at && says(["changed", "warn"], changed(report)),
     el("div", { class: "columns" }, diagram(report), scoresCard(report)),
     thresholds(report.thresholds),
     report.models.length > 1 && models(report.models),
@@ -41,8 +41,9 @@ function sampled({ meaning, test }) {
   return test?.differs ? says(["picked", "warn"], meaning) : el("p", { class: "note" }, meaning);
 }
 
-function changed(at) {
-  return `The answers changed on ${time(at)}; labels from before count little.`;
+function changed({ changed_at: at, labels_since_change: since }) {
+  const said = `The answers changed on ${time(at)}; labels of answers from before count little.`;
+  return since === null ? said : `${said} The figures below are of the ${whole(since)} since then.`;
 }
 
 function parameters(calibrator) {

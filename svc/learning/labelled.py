@@ -15,7 +15,7 @@ import numpy as np
 from svc.learning import councils
 from svc.learning.fits import Fits
 from svc.questions import Question
-from svc.stats import TASKS, Floats, GroupedChangeTest, Ints, fit_groups, held_out, recency
+from svc.stats import TASKS, Change, Floats, GroupedChangeTest, Ints, fit_groups, held_out, recency
 from svc.store import TrainingData, Worth
 
 # No label weighs more than so many times the usual one: a few rare ones would decide everything.
@@ -29,8 +29,7 @@ class Labelled:
 
     `groups` are the answering models and modes. `sampling` has one over the chance of each label to
     have been asked for, None where all count alike; `weights` what it counts for how answers are
-    now. `changes` has, for each group whose answers changed, the place of its first label since
-    then.
+    now. `changes` has the groups whose answers changed.
     """
 
     question: Question
@@ -39,24 +38,29 @@ class Labelled:
     groups: list[str]
     sampling: Floats | None
     weights: Floats | None
-    changes: Mapping[str, int]
+    changes: Mapping[str, Change]
 
     @property
     def current(self) -> Ints:
-        """The places of the labels since the answers of their group changed."""
-        since = np.array([self.changes.get(group, 0) for group in self.groups], dtype=np.int64)
-        places: Ints = np.flatnonzero(np.arange(len(since)) >= since)
+        """The places of the labels of answers since those of their group changed."""
+        counts = np.ones(len(self.truth), dtype=bool)
+        for change in self.changes.values():
+            counts[change.before] = False
+        places: Ints = np.flatnonzero(counts)
         return places
+
+    def sampling_of(self, places: Ints) -> Floats | None:
+        """One over the chance of these labels to have been asked for; None where all are alike."""
+        return None if self.sampling is None else self.sampling[places]
 
     def of(self, group: str) -> Ints:
         """The places of a group's labels."""
         found = [place for place, one in enumerate(self.groups) if one == group]
         return np.array(found, dtype=np.int64)
 
-    def changed_at(self, times: list[int | None]) -> int | None:
-        """When the answers changed last, of the `times` of all labels."""
-        found = [times[change] for change in self.changes.values()]
-        return max((time for time in found if time is not None), default=None)
+    def changed_with(self, decisions: Sequence[int]) -> int | None:
+        """With which of the `decisions` that the labels are of the answers changed last."""
+        return max((decisions[one.since[0]] for one in self.changes.values()), default=None)
 
     def calibrated(self, fits: Fits) -> Floats:
         """The probabilities as callers see them while `fits` are in effect."""
@@ -101,22 +105,20 @@ def labelled(data: TrainingData, question: Question, pools: str | None) -> Label
     task = TASKS[question.task]
     surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
     groups = merged.answered_by
-    changes = GroupedChangeTest().latest(np.arange(len(truth)), np.array(groups), surprises)
+    answers = np.array(data.decisions, dtype=np.int64)
+    changes = GroupedChangeTest().latest(answers, np.array(groups), surprises)
     sampling = sampling_weights(data.chance, data.relative)
     weights = weighed(len(truth), sampling, changes.values())
-    since = {group: change.since for group, change in changes.items()}
-    return Labelled(question, p, truth, groups, sampling, weights, since)
+    return Labelled(question, p, truth, groups, sampling, weights, changes)
 
 
-def weighed(
-    labels: int, sampling: Floats | None, changes: Collection[recency.Change]
-) -> Floats | None:
+def weighed(labels: int, sampling: Floats | None, changes: Collection[Change]) -> Floats | None:
     """What each label counts for how answers are now; None where all count alike."""
     if not changes:
         return sampling
     weights = np.ones(labels) if sampling is None else sampling.copy()
     for change in changes:
-        weights[change.places] *= recency.weights(len(change.places), change.before)
+        weights[change.before] *= recency.weight_of(len(change.before))
     return weights
 
 

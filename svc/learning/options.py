@@ -20,9 +20,11 @@ def by_option(rows: Labelled, p: Floats, most_bytes: int) -> JsonObject:
     names = rows.question.option_names
     if not names or not len(rows.truth):
         return {"options": [], "confusion": []}
-    found = scores.by_option(columns(p), rows.truth, rows.sampling)
+    now = rows.current
+    p, truth = columns(p[now]), rows.truth[now]
+    found = scores.by_option(p, truth, rows.sampling_of(now))
     sets = _sets_by_option(rows, len(names))
-    pairs = scores.confusion(columns(p), rows.truth)
+    pairs = scores.confusion(p, truth)
     named = (
         {**pair, "true": names[pair["true"]], "answer": names[pair["answer"]]} for pair in pairs
     )

@@ -14,11 +14,14 @@ from svc.store import ChallengerLabel, TrainingData
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Calibrators, the pools of councils as JSON, and when the answers changed last, if ever."""
+    """Calibrators, the pools of councils as JSON, and with which decision the answers changed last.
+
+    `changed_with` is its row, None where they never did.
+    """
 
     fits: Fits
     pools: str | None
-    changed_at: int | None
+    changed_with: int | None
 
 
 def learned(data: TrainingData, definition: str, found: Sequence[ChallengerLabel]) -> Learned:
@@ -27,8 +30,9 @@ def learned(data: TrainingData, definition: str, found: Sequence[ChallengerLabel
     again = fits.parsed(data.state.calibrator).pooled.calibrator is not None
     pools = councils.fitted(data, question, sampling_weights(data.chance, data.relative))
     rows = labelled(data, question, pools)
-    own, changed_at = rows.fits(again), rows.changed_at(data.created_at)
+    own, changed_with = rows.fits(again), rows.changed_with(data.decisions)
     if not found:
-        return Learned(own, pools, changed_at)
+        return Learned(own, pools, changed_with)
     both = labelled(challenged.joined(data, found, question), question, pools)
-    return Learned(challenged.with_challengers(own, both.fits(again), found), pools, changed_at)
+    fitted = challenged.with_challengers(own, both.fits(again), found)
+    return Learned(fitted, pools, changed_with)

@@ -174,16 +174,17 @@ def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
     """Scores before and after calibration, and what may be automated as things are now.
 
     `after` comes from calibrators that were fitted to half of the labels each; where none is in
-    effect, it is `before`.
+    effect, it is `before`. Both are of the labels since the answers changed.
     """
-    task, after = TASKS[rows.question.task], rows.held_out(in_effect)
+    task, now, after = TASKS[rows.question.task], rows.current, rows.held_out(in_effect)
+    truth, sampling = rows.truth[now], rows.sampling_of(now)
+    p = {"before": rows.p[now], "after": after[now]}
     return {
-        "before": scores.summary(task, rows.p, rows.truth, rows.sampling),
-        "after": scores.summary(task, after, rows.truth, rows.sampling),
+        "labels_since_change": len(now) if rows.changes else None,
+        **{name: scores.summary(task, one, truth, sampling) for name, one in p.items()},
         "thresholds": _promises(rows, in_effect),
         "uncertainty": {
-            "before": scores.uncertainty(task, rows.p, rows.truth, rows.sampling) or None,
-            "after": scores.uncertainty(task, after, rows.truth, rows.sampling) or None,
+            name: scores.uncertainty(task, one, truth, sampling) or None for name, one in p.items()
         },
         **options.by_option(rows, after, LIST_BYTES),
     }
@@ -196,6 +197,6 @@ def _promises(rows: Labelled, in_effect: Fits) -> list[JsonObject]:
     and of the labels since the answers changed.
     """
     task, now, current = TASKS[rows.question.task], rows.calibrated(in_effect), rows.current
-    weights = None if rows.sampling is None else rows.sampling[current]
     correct = task.correct(now, rows.truth)
-    return thresholds.report(task.confidence(now)[current], correct[current], weights)
+    confidence = task.confidence(now)[current]
+    return thresholds.report(confidence, correct[current], rows.sampling_of(current))

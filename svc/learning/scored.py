@@ -97,11 +97,11 @@ def scores_of(rows: Labelled) -> Scores:
 _NOTHING = np.zeros(0, dtype=np.int64)
 NO_SCORES = Scores(np.zeros(0), _NOTHING, None, _NOTHING, ())
 
-# What is kept of each label, a line each: its id, the truth, 1 where the answer was right, and the
-# group; then the probabilities of the truth and of the answer, the chance to be asked for (NaN
-# where nobody said), the round of the review queue and the level of doubt (NaN where it was not
-# handed out).
-_NO_LABELS = np.zeros((9, 0))
+# What is kept of each label, a line each: its id, the row of its decision, the truth, 1 where the
+# answer was right, and the group; then the probabilities of the truth and of the answer, the chance
+# to be asked for (NaN where nobody said), the round of the review queue and the level of doubt (NaN
+# where it was not handed out).
+_NO_LABELS = np.zeros((10, 0))
 
 
 class ScoredLabels:
@@ -129,7 +129,7 @@ class ScoredLabels:
 
     def _read(self, labels: Labels) -> None:
         last_id = int(self._kept[0, -1]) if self._kept.size else 0
-        rounds = self._kept[7][~np.isnan(self._kept[7])]
+        rounds = self._kept[8][~np.isnan(self._kept[8])]
         first_round = int(rounds.min()) if rounds.size else None
         newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state, first_round)
         if newer is not None and self._state is not None and newer.state.pools != self._state.pools:
@@ -152,7 +152,7 @@ class ScoredLabels:
         groups = {name: place for place, name in enumerate(self._names)}
         found = [
             (
-                *(one.id, one.truth, worth.correct, groups[one.answered_by]),
+                *(one.id, one.decision, one.truth, worth.correct, groups[one.answered_by]),
                 *(worth.p_true, worth.confidence),
                 *(one.chance, one.review_round, one.doubt),
             )
@@ -161,12 +161,12 @@ class ScoredLabels:
         return np.array(found, dtype=np.float64).reshape(-1, len(_NO_LABELS)).T
 
     def _scored(self) -> Scores:
-        ids, truth, correct, groups = self._kept[:4].astype(np.int64)
-        p_true, confidence, chance, rounds, levels = self._kept[4:]
+        decisions, truth, correct, groups = self._kept[1:5].astype(np.int64)
+        p_true, confidence, chance, rounds, levels = self._kept[5:]
         surprises = recency.surprise(confidence, correct)
-        changes = self._changes.latest(ids, groups, surprises)
+        changes = self._changes.latest(decisions, groups, surprises)
         relative = [self._relative.get(drawn) for drawn in zip(rounds, levels, strict=True)]
-        weights = weighed(len(ids), sampling_weights(chance, relative), changes.values())
+        weights = weighed(len(truth), sampling_weights(chance, relative), changes.values())
         return Scores(conformal.log_scores(p_true), truth, weights, groups, tuple(self._names))
 
 

@@ -1,14 +1,17 @@
 """Whether labels still speak of the model that answers now: a change test, and what it leaves.
 
 The test looks at one score per label: `surprise`, or the log-loss, of what was said before the
-label was known. While nothing changes, the scores are exchangeable, and the rank of each among
-those before it is uniform and independent of all earlier ranks, whatever the scores' distribution
-(conformal p-values; Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005,
-theorem 8.2).
+label was known. The scores are in the order of the answers, since it is the model that changes: who
+labels may go through answers in any order, and take the sure ones last. While nothing changes, the
+scores are exchangeable, and the rank of each among those before it is uniform and independent of
+all earlier ranks, whatever the scores' distribution (conformal p-values; Vovk, Gammerman and
+Shafer, Algorithmic Learning in a Random World, 2005, theorem 8.2).
 So a bet on ranks is fair, and a sum of fair bets begun after each label is a Shiryaev-Roberts
 e-detector (Shin, Ramdas and Rinaldo, E-detectors, 2023; for ranks Vovk et al., Retrain or not
 retrain, 2021): after n labels its mean is n, so by Doob's inequality it reaches `HORIZON / FALSE`
 within `HORIZON` labels in at most the share `FALSE` of projects, read after each label or not.
+The proof for all readings together takes labels that come in the order of the answers; where they
+come in another one, it holds for each reading by itself.
 """
 
 from __future__ import annotations
@@ -29,7 +32,6 @@ HORIZON = 5_000
 FALSE = 0.05
 # What all labels from before a change weigh together, in labels.
 OLD_LABELS = 10.0
-_SEED = 14
 # Ranks are counted anew where more labels than these have come and gone since.
 STEPS = 50
 
@@ -66,14 +68,15 @@ ANY = RISE + FALL + PART
 def changes(scores: Floats, bets: Sequence[Bet] = ANY, horizon: float = HORIZON) -> list[int]:
     """The places of the labels with which something else began, in ascending order.
 
-    `scores` are in the order in which the labels came. After each change that is found the test
-    begins anew with the labels since then.
+    `scores` are in the order of the answers. After each change that is found the test begins anew
+    with the labels since then.
     """
-    return _changes(scores, lambda start: conformal_ranks(scores[start:]), bets, horizon)
+    ids = np.arange(len(scores))
+    return _changes(scores, lambda s: _counted(ids[s:], scores[s:]).ranks(), bets, horizon)
 
 
 class ChangeTest:
-    """`latest` for labels that are looked at again and again, as they come and go.
+    """`latest` for labels that are looked at again and again, as they come and go at any place.
 
     Ranks are kept, and brought up to date label by label.
     """
@@ -83,7 +86,7 @@ class ChangeTest:
         self._kept: list[_Counts] = []
 
     def latest(self, ids: Ints, scores: Floats) -> int | None:
-        """As of the function; `ids` grow from label to label, and a score never changes."""
+        """As of the function; `ids` say which answers they are of, and ascend."""
         counts: list[_Counts] = []
 
         def ranks(start: int) -> Floats:
@@ -98,18 +101,10 @@ class ChangeTest:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Since when the answers of a group are others.
+    """The places of a group's labels of answers from before a change, and of those since."""
 
-    `places` are those of all its labels, `before` how many of these are from before.
-    """
-
-    places: Ints
-    before: int
-
-    @property
-    def since(self) -> int:
-        """The place of its first label since."""
-        return int(self.places[self.before])
+    before: Ints
+    since: Ints
 
 
 class GroupedChangeTest:
@@ -118,15 +113,19 @@ class GroupedChangeTest:
     def __init__(self) -> None:
         self._tests: dict[Any, ChangeTest] = {}
 
-    def latest(self, ids: Ints, groups: npt.NDArray[Any], scores: Floats) -> dict[Any, Change]:
-        """The latest change of each group that has one; `groups` names that of each label."""
-        found = {}
+    def latest(self, answers: Ints, groups: npt.NDArray[Any], scores: Floats) -> dict[Any, Change]:
+        """The latest change of each group that has one.
+
+        `answers` are numbers that grow from answer to answer, of labels in any order; `groups`
+        names the group of each label.
+        """
+        found, order = {}, np.argsort(answers, kind="stable")
         for group in np.unique(groups).tolist():
-            mine = np.flatnonzero(groups == group)
+            mine = order[groups[order] == group]
             test = self._tests.setdefault(group, ChangeTest())
-            before = test.latest(ids[mine], scores[mine])
+            before = test.latest(answers[mine], scores[mine])
             if before is not None:
-                found[group] = Change(mine, before)
+                found[group] = Change(mine[:before], mine[before:])
         return found
 
 
@@ -162,12 +161,9 @@ def surprise(confidence: Floats, correct: Ints) -> Floats:
     return losses
 
 
-def weights(labels: int, change: int | None) -> Floats:
-    """1 for each label since the change; those before it weigh `OLD_LABELS` together at most."""
-    weight = np.ones(labels)
-    if change:
-        weight[:change] = min(1.0, OLD_LABELS / change)
-    return weight
+def weight_of(before: int) -> float:
+    """What each of so many labels from before a change weighs: `OLD_LABELS` together at most."""
+    return min(1.0, OLD_LABELS / max(1, before))
 
 
 def _first(ranks: Floats, bets: Sequence[Bet], limit: float) -> int | None:
@@ -185,7 +181,7 @@ def _first(ranks: Floats, bets: Sequence[Bet], limit: float) -> int | None:
 
 def conformal_ranks(scores: Floats) -> Floats:
     """The rank of each score among itself and those before it, as a share; ties are drawn."""
-    return _counted(np.zeros(len(scores), dtype=np.int64), scores).ranks()
+    return _counted(np.arange(len(scores)), scores).ranks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,27 +195,30 @@ class _Counts:
 
     def ranks(self) -> Floats:
         """See `conformal_ranks`."""
-        drawn = np.random.default_rng(_SEED).random(len(self.scores))
         equal = self.up_to - self.below + 1
-        ranks: Floats = (self.below + drawn * equal) / np.arange(1, len(self.scores) + 1)
+        ranks: Floats = (self.below + _drawn(self.ids) * equal) / np.arange(1, len(self.ids) + 1)
         return ranks
 
     def updated(self, ids: Ints, scores: Floats) -> _Counts:
         """The same for other labels: in steps where few have come and gone, else counted anew."""
-        gone = np.flatnonzero(~_among(self.ids, ids))
-        left = len(self.ids) - len(gone)
-        new = len(ids) - left
-        if len(gone) + new > STEPS or not np.array_equal(np.delete(self.ids, gone), ids[:left]):
+        mine, theirs = _keys(self.ids, self.scores), _keys(ids, scores)
+        gone, new = np.flatnonzero(~np.isin(mine, theirs)), np.flatnonzero(~np.isin(theirs, mine))
+        few = len(gone) + len(new) <= STEPS
+        if not few or not np.array_equal(np.delete(mine, gone), np.delete(theirs, new)):
             return _counted(ids, scores)
         below, up_to = self.below.copy(), self.up_to.copy()
         for place in gone:
             below[place:] -= self.scores[place] < self.scores[place:]
             up_to[place:] -= self.scores[place] <= self.scores[place:]
         below, up_to = np.delete(below, gone), np.delete(up_to, gone)
-        for end in range(left, len(ids)):
-            earlier = scores[:end]
-            below = np.append(below, np.count_nonzero(earlier < scores[end]))
-            up_to = np.append(up_to, np.count_nonzero(earlier <= scores[end]))
+        left = np.delete(self.scores, gone)
+        for place in new:
+            score, earlier, later = scores[place], left[:place], left[place:]
+            below[place:] += score < later
+            up_to[place:] += score <= later
+            below = np.insert(below, place, np.count_nonzero(earlier < score))
+            up_to = np.insert(up_to, place, np.count_nonzero(earlier <= score))
+            left = np.insert(left, place, score)
         return _Counts(ids, scores, below, up_to)
 
 
@@ -236,10 +235,22 @@ def _counted(ids: Ints, scores: Floats) -> _Counts:
     return _Counts(ids, scores, np.array(below, np.int64), np.array(up_to, np.int64))
 
 
-def _among(ids: Ints, others: Ints) -> Flags:
-    """Whether each id is one of the others; both ascend."""
-    if not len(others):
-        return np.zeros(len(ids), dtype=bool)
-    places = np.minimum(np.searchsorted(others, ids), len(others) - 1)
-    found: Flags = others[places] == ids
+def _keys(ids: Ints, scores: Floats) -> npt.NDArray[np.uint64]:
+    """A number for each label: another one where it is of another answer, or has another score."""
+    keys: npt.NDArray[np.uint64] = _mixed(ids) + scores.view(np.uint64)
+    return keys
+
+
+def _drawn(ids: Ints) -> Floats:
+    """A number from 0 to 1 for each label: the same one whichever labels come before it."""
+    drawn: Floats = _mixed(ids) / 2.0**64
+    return drawn
+
+
+def _mixed(ids: Ints) -> npt.NDArray[np.uint64]:
+    """SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014)."""
+    mixed = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
     return found

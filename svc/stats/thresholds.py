@@ -95,7 +95,8 @@ def report(
 ) -> list[dict[str, Any]]:
     """For each target the lowest `min_confidence` that keeps it, and the share it automates.
 
-    Labels are in the order in which they came, and weigh one over their chance of being drawn.
+    Labels are in the order in which they came, of several at once in any that has nothing to do
+    with whether they are right, and weigh one over their chance of being drawn.
     Where rows are not `ordered`, nothing is made of which are the latest.
     """
     shown = np.round(confidence, SHOWN)

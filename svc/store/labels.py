@@ -31,11 +31,14 @@ _Texts = tuple[str, str | None]
 
 _LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools, changed_at"
 _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
-_DROP = "DELETE FROM labels WHERE decision_seq = ? AND key = ?"
+_DROP = (
+    "DELETE FROM labels WHERE decision_seq = ? AND key = ? RETURNING coalesce(first_at, created_at)"
+)
 _ADD = (
     "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, answered_by, "
-    "sampled, chance, created_at, review_round, doubt, p_true, confidence, correct, p, members) "
-    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17 "
+    "sampled, chance, created_at, review_round, doubt, p_true, confidence, correct, p, members, "
+    "first_at) "
+    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18 "
     # It may have been deleted since it was read.
     "WHERE EXISTS (SELECT 1 FROM decisions WHERE seq = ?1)"
 )
@@ -59,9 +62,10 @@ _COUNT = (
 )
 _RECENT = (
     f"SELECT p, truth, members, answered_by, sampled, chance, created_at, {_RELATIVE}, "
-    "decision_seq FROM labels "
+    "decision_seq, coalesce(first_at, created_at, 0) AS first_at FROM labels "
     "WHERE project = ? AND question_id = ? AND decision_seq >= ? ORDER BY id DESC LIMIT ?"
 )
+_DECIDED_AT = "SELECT created_at FROM decisions WHERE seq = ?"
 # Of another wording the labels of this one teach nothing, and of the same model and mode nothing
 # new.
 _OF_CHALLENGERS = (
@@ -164,6 +168,9 @@ class Labels:
     def training_data(self, place: Place, most: int, first: int = 0) -> TrainingData | None:
         """The `most` recent labels, None where there never was one.
 
+        A label that took the place of an earlier one keeps its place in their order. Those that
+        came together are in an order of their own, since files may be sorted.
+
         `first` is the row of the first decision whose label counts. Raises `StorageError`.
         """
         with self._database.read() as connection:
@@ -172,7 +179,7 @@ class Labels:
                 return None
             values = (place[0], state.question_id, first, most)
             rows = connection.execute(_RECENT, values).fetchall()
-        rows.reverse()
+        rows.sort(key=_came)
         p: list[list[float]] = _listed(row["p"] for row in rows)
         members: list[Members | None] = _listed(row["members"] or "null" for row in rows)
         columns = (
@@ -181,6 +188,12 @@ class Labels:
         )
         further = [[row[name] for row in rows] for name in columns]
         return TrainingData(state, p, [row["truth"] for row in rows], members, *further)
+
+    def decided_at(self, seq: int) -> int | None:
+        """When the decision in this row was made; None where it is gone. Raises `StorageError`."""
+        with self._database.read() as connection:
+            row = connection.execute(_DECIDED_AT, (seq,)).fetchone()
+        return None if row is None else int(row[0])
 
     def of_challengers(self, project: str, question_id: int, most: int) -> list[ChallengerLabel]:
         """The `most` recent labels of a question as they count for its challengers, in any order.
@@ -276,9 +289,12 @@ def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[Calibra
     """Store labels of one exact question of a project, the last one for each decision and key."""
     first = items[0][0]
     last = {(item[0].decision_seq, item[0].key): item for item in items}
-    dropped = connection.executemany(_DROP, list(last)).rowcount
-    rows = [_row(connection, *item) for item in last.values()]
-    new = connection.executemany(_ADD, rows).rowcount - dropped
+    dropped = [connection.execute(_DROP, place).fetchone() for place in last]
+    rows = [
+        (*_row(connection, *item), None if before is None else before[0])
+        for item, before in zip(last.values(), dropped, strict=True)
+    ]
+    new = connection.executemany(_ADD, rows).rowcount - len(dropped) + dropped.count(None)
     judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
     count = (first.project, first.digest, first.question_id, new, len(last))
     return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
@@ -344,6 +360,15 @@ def _weighed(row: sqlite3.Row) -> WeighedLabel:
         members=None if members is None else json.loads(members),
         decision=decision,
     )
+
+
+def _came(row: sqlite3.Row) -> tuple[int, int]:
+    """When a label came; those that came at once are spread, whatever their file was sorted by.
+
+    Rows times the golden ratio, without what overflows, are spread evenly (Knuth, The Art of
+    Computer Programming 3, 6.4).
+    """
+    return row["first_at"], row["decision_seq"] * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
 
 
 def _listed(rows: Iterable[str]) -> Any:

@@ -35,7 +35,7 @@ ALTER TABLE learned ADD COLUMN pools TEXT;
 
 # Where a label comes from: the answering models and the mode; how its decision came to be labelled
 # and with which chance, both NULL where nobody said; and when, in unix milliseconds. What was
-# learned has the time of the label with which the answers changed. A week has the sum of the
+# learned has the time at which the answers changed. A week has the sum of the
 # squared confidences; NULL where it began before they were counted.
 _PROVENANCE = """
 ALTER TABLE labels ADD COLUMN answered_by TEXT NOT NULL DEFAULT '';
@@ -375,6 +375,9 @@ CREATE TABLE hook_looks (
 # The model and the mode of a challenger's answer, by which labels teach it; NULL of answers from
 # before there was this column, and of those that failed.
 _CHALLENGERS_LEARN = "ALTER TABLE challenger_answers ADD COLUMN answered_by TEXT;"
+# When a question of a decision was labelled first, in unix milliseconds, where its label took the
+# place of earlier ones.
+_FIRST_LABELS = "ALTER TABLE labels ADD COLUMN first_at INTEGER;"
 
 
 @cache
@@ -388,7 +391,7 @@ def shipped() -> tuple[Migration, ...]:
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
-    added += [_CHALLENGERS_LEARN]
+    added += [_CHALLENGERS_LEARN, _FIRST_LABELS]
     return (schema, *added)
 
 

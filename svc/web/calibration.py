@@ -231,8 +231,13 @@ class CalibrationReportSchema(LabelledSchema):
     )
     changed_at = Shown(
         nullable(COUNT),
-        "When the answers changed, in milliseconds since the epoch: labels from before count "
-        "little. Null where they did not.",
+        "When the answers changed, in milliseconds since the epoch: labels of answers from before "
+        "count little. Null where they did not.",
+    )
+    labels_since_change = Shown(
+        nullable(COUNT),
+        "How many labels are of answers since then: `before`, `after`, `uncertainty`, `options` "
+        "and `confusion` are of these alone. Null where the answers did not change.",
     )
     before = Shown(ScoresSchema, "Of the raw probabilities.")
     after = Shown(

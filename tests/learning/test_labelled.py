@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,14 +75,38 @@ def test_what_was_fitted_is_read_back_as_it_was() -> None:
 def test_a_changed_model_is_noticed_and_its_old_labels_count_little() -> None:
     before, after = answers(600, 0.9, 4), answers(200, 0.55, 5)
     rows = labelled(data_of(before[0] + after[0], before[1] + after[1]), NOUL, None)
-    change = rows.changes["@p/m logprobs"]
+    found = rows.changes["@p/m logprobs"]
+    change = len(found.before)
     assert 560 <= change <= 700
+    assert [*found.before, *found.since] == list(range(800))
     weights = rows.weights
     assert weights is not None and weights[:change].sum() == pytest.approx(10)
     assert rows.current.tolist() == list(range(change, 800))
-    assert rows.changed_at([1_000 * place for place in range(800)]) == 1_000 * change
+    assert rows.changed_with(list(range(1_000, 1_800))) == 1_000 + change
     calibrator = rows.fits(again=True).of("@p/m logprobs")
     assert calibrator is not None and calibrator.one((0.9,))[0] < 0.7
+
+
+def test_it_is_the_order_of_the_answers_in_which_a_change_is_looked_for() -> None:
+    p, truth = answers(600, 0.9, 4)
+    right = [(one > 0.5) == bool(true) for one, true in zip(p, truth, strict=True)]
+    wrong_ones_last = sorted(range(600), key=lambda place: not right[place])
+    data = data_of([p[place] for place in wrong_ones_last], [truth[one] for one in wrong_ones_last])
+    assert labelled(data, NOUL, None).changes
+    assert not labelled(replace(data, decisions=wrong_ones_last), NOUL, None).changes
+
+
+def test_a_change_is_found_in_labels_that_come_in_another_order() -> None:
+    before, after = answers(600, 0.9, 4), answers(200, 0.55, 5)
+    p, truth = before[0] + after[0], before[1] + after[1]
+    order = np.random.default_rng(7).permutation(800).tolist()
+    data = data_of([p[place] for place in order], [truth[place] for place in order])
+    rows = labelled(replace(data, decisions=order), NOUL, None)
+    found = rows.changes["@p/m logprobs"]
+    assert [order[place] for place in (*found.before, *found.since)] == list(range(800))
+    assert 560 <= len(found.before) <= 700
+    assert {order[place] for place in rows.current} == set(range(len(found.before), 800))
+    assert rows.changed_with(order) == len(found.before)
 
 
 def test_nothing_is_made_of_labels_that_stay_as_they_were() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from svc import limits
 from svc.learning.labelled import labelled, worth
 from svc.learning.scored import ScoredLabels
 from svc.questions import TYPES
-from svc.stats import TASKS, conformal
+from svc.stats import TASKS, Floats, conformal
 from svc.store.database import Database
-from svc.store.decisions import Decisions
+from svc.store.decisions import Decisions, StoredDecision
 from svc.store.label_records import CalibrationState, NewLabel
 from svc.store.labels import Labels
 from tests.store.records import asked, record
@@ -49,9 +49,19 @@ class World:
 
     def give(self, known: bool = True, wrong: float = 0.2, **fields: Any) -> None:
         """A label of a new decision; with `known`, what it was worth is stored with it."""
+        self.label(self.decide(), known, wrong, **fields)
+
+    def decide(self) -> StoredDecision:
+        """A new decision."""
         stored = Decisions(self.database)
         found = stored.get(stored.add(record(self._decision)))
         assert found is not None
+        return found
+
+    def label(
+        self, found: StoredDecision, known: bool = True, wrong: float = 0.2, **fields: Any
+    ) -> None:
+        """A label of a decision."""
         low = self.random.choice([0.05, 0.1, self.random.random() / 3])
         p, truth = [1 - 2 * low, low, low], int(self.random.random() < wrong)
         label = NewLabel(
@@ -80,17 +90,21 @@ class World:
         self.labels.add(replace(before, truth=truth, worth=known))
 
     def agree(self, kept: ScoredLabels) -> None:
-        """The kept scores are those of all labels read again."""
+        """The kept scores are those of all labels read again, in whatever order."""
         data = self.labels.training_data(self.place, limits.LABELS_READ)
         assert data is not None
         rows = labelled(data, QUESTION, data.state.pools)
         true = TASKS[QUESTION.task].true_probabilities(rows.p, rows.truth)
         found = kept.scores(self.labels, data.state)
-        assert found.scores.tolist() == conformal.log_scores(true).tolist()
-        assert found.truth.tolist() == rows.truth.tolist()
-        assert [found.names[int(group)] for group in found.groups] == rows.groups
-        weights = None if rows.weights is None else rows.weights.tolist()
-        assert (None if found.weights is None else found.weights.tolist()) == weights
+        names = [found.names[int(group)] for group in found.groups]
+        kept_ones = zip(found.scores, found.truth, names, _each(found.weights, names), strict=True)
+        scores, weights = conformal.log_scores(true), _each(rows.weights, rows.groups)
+        all_ones = zip(scores, rows.truth, rows.groups, weights, strict=True)
+        assert sorted(kept_ones) == sorted(all_ones)
+
+
+def _each(weights: Floats | None, labels: Sequence[str]) -> list[float]:
+    return [1.0] * len(labels) if weights is None else weights.tolist()
 
 
 @pytest.fixture
@@ -147,6 +161,20 @@ def test_a_change_of_the_answers_is_noticed_with_the_same_label(world: World) ->
     for number in range(400):
         world.give(wrong=0.05 if number < 300 else 0.9)
         if number % 20 == 0 or number > 380:
+            world.agree(kept)
+    found = kept.scores(world.labels, world.state)
+    assert found.weights is not None and len(np.unique(found.weights)) > 3
+
+
+def test_labels_that_come_in_another_order_than_the_answers(world: World) -> None:
+    kept = ScoredLabels(world.place, QUESTION)
+    decisions = [world.decide() for _ in range(400)]
+    order = world.random.sample(range(400), 400)
+    for count, number in enumerate(order):
+        world.label(decisions[number], wrong=0.05 if number < 300 else 0.9)
+        if count % 9 == 3:
+            world.correct(world.random.randrange(len(world.given)))
+        if count % 20 == 0 or count > 390:
             world.agree(kept)
     found = kept.scores(world.labels, world.state)
     assert found.weights is not None and len(np.unique(found.weights)) > 3

@@ -9,6 +9,7 @@ from scipy.stats import kstest
 from benchmarks.simulations import promises
 from svc.stats import recency
 from svc.stats.calibrators import Floats
+from svc.stats.recency import ChangeTest
 
 
 def changed(seed: int, before: float, after: float, fall: float = 0.0) -> Floats:
@@ -65,11 +66,25 @@ def test_two_changes_are_both_found() -> None:
 
 
 def test_old_labels_together_weigh_little() -> None:
-    assert recency.weights(5, None).tolist() == [1.0] * 5
-    weight = recency.weights(1_000, 800)
-    assert weight[:800].sum() == pytest.approx(recency.OLD_LABELS)
-    assert (weight[800:] == 1).all()
-    assert recency.weights(8, 4).tolist() == [1.0] * 8
+    assert 800 * recency.weight_of(800) == pytest.approx(recency.OLD_LABELS)
+    assert recency.weight_of(4) == 1
+
+
+def test_ranks_that_are_kept_are_those_of_all_labels_counted_anew() -> None:
+    random = np.random.default_rng(6)
+    test, ids, scores = ChangeTest(), np.zeros(0, dtype=np.int64), np.zeros(0)
+    for number in range(300):
+        left = random.random(len(ids)) > 0.01
+        new = random.integers(0, 10_000, random.integers(0, 9))
+        ids = np.concatenate([ids[left], new])
+        # Many are equal, and some change.
+        scores = np.concatenate([scores[left], random.integers(0, 5, len(new)) + (number > 150)])
+        if number % 5 == 0 and len(ids):
+            scores[random.integers(len(ids))] += 1
+        order = np.argsort(ids, kind="stable")
+        ids, scores = ids[order], scores[order]
+        assert test.latest(ids, scores) == ChangeTest().latest(ids, scores)
+    assert len(ids) > 300
 
 
 def test_no_labels_have_no_change() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -72,7 +73,10 @@ def test_a_label_given_again_replaces_the_earlier_one(labels: Labels, book: Book
     assert (state.labels, state.revision, new) == (2, 3, False)
     data = labels.training_data((PROJECT, first.digest), 10)
     assert data is not None
-    assert data.truth == [0, 1]  # and the correction is the most recent one
+    assert dict(zip(data.decisions, data.truth, strict=True)) == {
+        first.decision_seq: 1,
+        second.decision_seq: 0,
+    }
 
 
 def test_training_data_is_the_most_recent_labels_oldest_first(labels: Labels, book: Book) -> None:
@@ -151,17 +155,46 @@ def test_what_members_of_a_council_said_is_kept_with_a_label(labels: Labels, boo
     labels.add(alone), labels.add(council)
     data = labels.training_data((PROJECT, alone.digest), 10)
     assert data is not None
-    assert data.members == [None, members]
+    by_decision = dict(zip(data.decisions, data.members, strict=True))
+    assert by_decision == {alone.decision_seq: None, council.decision_seq: members}
 
 
 def test_where_a_label_comes_from_is_kept_with_it(labels: Labels, book: Book) -> None:
-    told = book.label(answered_by="@a/m verbal", sampled="queue", chance=0.25, created_at=7)
+    told = book.label(answered_by="@a/m verbal", sampled="queue", chance=0.25, created_at=2_000)
     labels.add(book.label()), labels.add(told)
     data = labels.training_data((PROJECT, told.digest), 10)
     assert data is not None
     assert data.answered_by == ["@p/m logprobs", "@a/m verbal"]
     assert (data.sampled, data.chance) == ([None, "queue"], [None, 0.25])
-    assert data.created_at == [1_000, 7]
+    assert data.created_at == [1_000, 2_000]
+
+
+def test_a_label_that_is_given_again_keeps_its_place(labels: Labels, book: Book) -> None:
+    given = [book.label(created_at=1_000 * number) for number in range(1, 6)]
+    for label in given:
+        labels.add(label)
+    labels.add(replace(given[1], created_at=9_000, truth=1))
+    labels.add(replace(given[1], created_at=10_000, truth=1))
+    data = labels.training_data((PROJECT, given[0].digest), 10)
+    assert data is not None
+    assert data.decisions == [label.decision_seq for label in given]
+    assert data.created_at == [1_000, 10_000, 3_000, 4_000, 5_000]
+
+
+def test_labels_that_came_at_once_are_spread(labels: Labels, book: Book) -> None:
+    given = [book.label() for _ in range(200)]
+    labels.add_all(given)
+    data = labels.training_data((PROJECT, given[0].digest), 200)
+    assert data is not None
+    first = {label.decision_seq for label in given[:100]}
+    assert 20 <= sum(seq in first for seq in data.decisions[:50]) <= 30
+
+
+def test_when_a_decision_was_made(labels: Labels, book: Book) -> None:
+    before = time.time() * 1000 - 1
+    found = labels.decided_at(book.label().decision_seq)
+    assert found is not None and before <= found <= time.time() * 1000 + 1
+    assert labels.decided_at(10**6) is None
 
 
 def test_a_fit_keeps_all_that_it_found(labels: Labels, book: Book) -> None:

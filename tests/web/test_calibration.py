@@ -114,3 +114,27 @@ def test_what_was_never_asked_is_404(labelled: Labelled) -> None:
 
 def test_the_question_has_to_be_named(labelled: Labelled) -> None:
     assert "question" in labelled.get("/v1/calibration", 422)["error"]["message"]
+
+
+def test_after_a_change_the_figures_are_of_the_answers_since_then(labelled: Labelled) -> None:
+    labelled.teach(200, right=0.9, p=0.95)
+    before = labelled.get("/v1/calibration?question=q")
+    assert (before["labels_since_change"], before["before"]["accuracy"]) == (None, 0.9)
+    labelled.teach(60, right=0.5, p=0.95)
+    report = labelled.get("/v1/calibration?question=q")
+    assert report["labels"] == 260 and 40 <= report["labels_since_change"] <= 80
+    for side in ("before", "after"):
+        assert report[side]["accuracy"] < 0.65
+        assert sum(one["count"] for one in report[side]["bins"]) == report["labels_since_change"]
+    assert report["uncertainty"]["before"]["accuracy"]["high"] < 0.8
+    assert sum(one["labels"] for one in report["options"]) == report["labels_since_change"]
+
+
+def test_labels_that_are_given_again_change_nothing(labelled: Labelled) -> None:
+    decisions = [labelled.decide(f"cat=0.9; {n}", debias=False)["id"] for n in range(200)]
+    for number, decision in enumerate(decisions):
+        labelled.feedback(decision, "cat" if number % 10 else "dog")
+    before = labelled.get("/v1/calibration?question=q")
+    for decision in decisions[::10]:
+        labelled.feedback(decision, "dog")
+    assert labelled.get("/v1/calibration?question=q") == before
