@@ -33,6 +33,7 @@ def main() -> None:
     for table in (
         automated,
         false_promises,
+        in_files,
         refitted,
         power,
         needed,
@@ -88,6 +89,41 @@ def ever_false(world: World, target: float, random: Random, looks: Sequence[int]
     confidence, correct = world.labels(random, looks[-1])
     found = {thresholds.lowest(target, confidence[:n], correct[:n]) for n in looks}
     return any(world.above(one)[0] < target for one in found if one is not None)
+
+
+# How often the easier two thirds of a file's rows are right, and the rest: just short of 0.9.
+_KINDS = np.array([0.99, 0.719])
+
+
+def in_files(repetitions: int = REPETITIONS) -> Iterable[str]:
+    """Files, mixed and sorted: false promises of 0.9, and such as a calibrated model keeps."""
+    for rows in (150, 300, 600, 1_500):
+        for name, is_sorted in (("mixed", False), ("sorted", True)):
+            random = np.random.default_rng([10, rows, is_sorted])
+            false, kept = (
+                np.mean([promised(random, rows, is_sorted=is_sorted) for _ in range(repetitions)])
+                for promised in (falsely_promised, _rightly_promised)
+            )
+            yield f"{rows} rows, {name}: {false:.1%} false; {kept:.0%} of those that are kept"
+
+
+def falsely_promised(random: Random, rows: int, *, is_sorted: bool) -> bool:
+    """Whether 0.9 is promised where confidence says nothing; sorted, the easier kind is first."""
+    kinds = (np.arange(rows) >= rows * 2 // 3).astype(np.int64)
+    right = random.random(rows) < _KINDS[kinds if is_sorted else random.permutation(kinds)]
+    return _promised(random.uniform(0.5, 1.0, rows), right.astype(np.int64))
+
+
+def _rightly_promised(random: Random, rows: int, *, is_sorted: bool) -> bool:
+    """The same for a calibrated model; sorted, its surest answers are first."""
+    confidence, correct = answers.calibrated().labels(random, rows)
+    order = np.argsort(-confidence) if is_sorted else np.arange(rows)
+    return _promised(confidence[order], correct[order])
+
+
+def _promised(confidence: Floats, correct: Ints) -> bool:
+    (first, *_) = thresholds.report(confidence, correct, ordered=False)
+    return first["min_confidence"] is not None
 
 
 def refitted(repetitions: int = REPETITIONS // 2) -> Iterable[str]:

@@ -45,6 +45,11 @@ Shin, Ramdas and Rinaldo 2023). When the sum is large, only labels since the lik
 count, for every threshold. They begin with a run of wrong answers, so this makes promises rarer,
 not more often false. Weights have no say in it. What changed for good is found by `recency.py`,
 whose callers leave out the labels from before.
+
+**Rows without an order**, as those of a file, count in a random order that is always the same.
+Where they stand may say how hard they are: with the easier ones first, wealth that they brought
+would count for all, and with the surest first no walk would begin low enough. Any order that
+nothing of the rows has a part in will do, and none of them is the latest.
 """
 
 from __future__ import annotations
@@ -74,6 +79,8 @@ FALL = 0.05
 # The sum of likelihood ratios that withdraws a promise. Where nothing changed, it is reached once
 # in at least about so many labels.
 AGAINST = 2_000.0
+# Of the order in which rows count that have none.
+SEED = 1
 # A promise is not plausible that needs more labels.
 PLAUSIBLE = 100_000
 
@@ -97,7 +104,7 @@ def report(
 
     Labels are in the order in which they came, of several at once in any that has nothing to do
     with whether they are right, and weigh one over their chance of being drawn.
-    Where rows are not `ordered`, nothing is made of which are the latest.
+    Where rows are not `ordered`, as those of a file, nothing is made of the order they stand in.
     """
     shown = np.round(confidence, SHOWN)
     weight = np.ones(len(shown)) if weight is None else weight
@@ -116,8 +123,11 @@ def promise(
     target: float, confidence: Floats, correct: Ints, weight: Floats, *, ordered: bool = True
 ) -> Promise:
     """What may be promised now."""
+    if not ordered:
+        mixed = np.random.default_rng(SEED).permutation(len(confidence))
+        return _walk(target, confidence[mixed], correct[mixed], weight[mixed])
     since, found = 0, _walk(target, confidence, correct, weight)
-    while ordered and found.min_confidence is not None:
+    while found.min_confidence is not None:
         fall = _fall(target, found.min_confidence, confidence[since:], correct[since:])
         if fall is None:
             break
