@@ -18,6 +18,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from svc import files
 from svc.deadline import Deadline
@@ -93,16 +94,34 @@ class ProcessLock:
 
     def holder(self) -> int:
         """The id of the process that holds it; 0 where none does or the system does not tell."""
-        if sys.platform != "linux":
-            return 0
-        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        try:
-            told = fcntl.fcntl(self._file, fcntl.F_GETLK, asked)
-        except OSError:
-            # It was closed.
-            return 0
-        kind, *_, pid = _FLOCK.unpack(told)
-        return 0 if kind == fcntl.F_UNLCK else int(pid)
+        return _holder(self._file, 0, 0)
+
+
+class _NamedLock(NamedTuple):
+    """One of `NamedLocks`: a byte of their file."""
+
+    file: int
+    place: int
+
+    def holder(self) -> int:
+        """As of `ProcessLock`."""
+        return _holder(self.file, self.place, 1)
+
+
+def _holder(file: int, start: int, length: int) -> int:
+    if sys.platform != "linux":
+        return 0
+    asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+    try:
+        told = fcntl.fcntl(file, fcntl.F_GETLK, asked)
+    except OSError:
+        # It was closed.
+        return 0
+    kind, *_, pid = _FLOCK.unpack(told)
+    return 0 if kind == fcntl.F_UNLCK else int(pid)
+
+
+_Lock = ProcessLock | _NamedLock
 
 
 class _Watch:
@@ -118,11 +137,11 @@ class _Watch:
     def _forked(self) -> None:
         """Threads are not forked."""
         self._lock = threading.Lock()
-        self._waiting: dict[ProcessLock, int] = {}
+        self._waiting: dict[_Lock, int] = {}
         self._runs = False
 
     @contextlib.contextmanager
-    def waiting(self, lock: ProcessLock) -> Iterator[None]:
+    def waiting(self, lock: _Lock) -> Iterator[None]:
         """Inside the block a thread waits for `lock`."""
         with self._lock:
             self._waiting[lock] = self._waiting.get(lock, 0) + 1
@@ -138,7 +157,7 @@ class _Watch:
                     del self._waiting[lock]
 
     def _run(self) -> None:
-        found: dict[ProcessLock, tuple[int, int]] = {}
+        found: dict[_Lock, tuple[int, int]] = {}
         while True:
             time.sleep(LOOK_EVERY_S)
             with self._lock:
@@ -146,7 +165,7 @@ class _Watch:
             found = {lock: _look(lock, *found.get(lock, (0, 0))) for lock in waiting}
 
 
-def _look(lock: ProcessLock, before: int, looks: int) -> tuple[int, int]:
+def _look(lock: _Lock, before: int, looks: int) -> tuple[int, int]:
     """Who holds `lock` and is stopped, 0 for nobody, and how many looks in a row have seen it.
 
     `before` and `looks` are what the last look returned.
@@ -239,8 +258,8 @@ class Resting:
 class NamedLocks:
     """Locks by name, which processes forked after this was made share; for one thread at a time.
 
-    The operating system releases those of a process when it ends, in whatever way. A wait for one
-    ends at a deadline, also where the process that holds it is stopped.
+    The operating system releases those of a process when it ends, in whatever way. A process that
+    is stopped while it holds one is killed when another one waits for it, as of `ProcessLock`.
     """
 
     def __init__(self) -> None:
@@ -255,9 +274,9 @@ class NamedLocks:
         # A lock is one byte of the file, at a place that the system takes for one in a file.
         place = int.from_bytes(name[:8]) >> 2
         with self._in_this_process(place, deadline):
-            while not self._take(place):
-                deadline.check()
-                time.sleep(NAMED_RETRY_S)
+            if not self._take(place):
+                with _watch.waiting(_NamedLock(self._file, place)):
+                    self._wait(place, deadline)
             try:
                 yield
             finally:
@@ -277,6 +296,11 @@ class NamedLocks:
             with self._changed:
                 self._held.discard(place)
                 self._changed.notify_all()
+
+    def _wait(self, place: int, deadline: Deadline) -> None:
+        while not self._take(place):
+            deadline.check()
+            time.sleep(NAMED_RETRY_S)
 
     def _take(self, place: int) -> bool:
         try:

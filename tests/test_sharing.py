@@ -357,6 +357,19 @@ os.waitpid(holder, 0)
     assert run(NAMED + HOLD + script).split() == ["timeout", "another"]
 
 
+def test_a_stopped_process_holds_a_name_for_a_moment_alone() -> None:
+    script = """
+import time
+os.kill(holder, signal.SIGSTOP)
+began = time.monotonic()
+with locks.hold(b"one name", Deadline(60)):
+    waited = time.monotonic() - began
+_, status = os.waitpid(holder, 0)
+print(os.WTERMSIG(status) == signal.SIGKILL, 0.3 < waited < 5)
+"""
+    assert run(NAMED + HOLD + script).split() == ["True"] * 2
+
+
 def test_a_wait_for_another_thread_ends_at_the_deadline() -> None:
     script = """
 with locks.hold(b"one name", Deadline(60)):
