@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import io
 import math
+import time
 from typing import Any
 
 from svc import limits
@@ -16,6 +17,10 @@ from svc import limits
 # A reply of any length may come in chunks and pieces of so many bytes on average, beside those that
 # any reply may have.
 LEAST_PIECE = 256
+
+# After so many smaller pieces of a reply the next one is waited for so many seconds, in which more
+# comes. Else one byte after the other would keep a processor busy.
+SMALL_PIECES, REST_S = 128, 0.05
 
 
 class TooLong(Exception):
@@ -29,7 +34,7 @@ class _Pieces(io.RawIOBase):
         """Each `least_piece` bytes that come allow one more read."""
         super().__init__()
         self._raw, self._most_bytes, self._least_piece = raw, most_bytes, least_piece
-        self._pieces = self._taken = 0
+        self._pieces = self._small = self._taken = 0
 
     @property
     def more(self) -> float:
@@ -40,9 +45,12 @@ class _Pieces(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        if self._small > SMALL_PIECES:
+            time.sleep(REST_S)
         size: int | None = self._raw.readinto(buffer)
         self._pieces += 1
         self._taken += size or 0
+        self._small += (size or 0) < LEAST_PIECE
         if self._pieces > limits.REPLY_PIECES + self.more or self._taken > self._most_bytes:
             raise TooLong
         return size
