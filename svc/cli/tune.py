@@ -96,12 +96,13 @@ def command(
     these. Proposals that say the same twice, or have a fault that svc lint finds, are left out;
     what it finds in the question itself is printed first.
 
-    The rows are shuffled, always in the same way, and split once: examples come from a fifth of
-    them, at least 4 and at most half; the candidates are tested on the rest. They are ranked by
-    accuracy, where a failed row counts as wrong, then calibration error (ECE), then cost. Where
-    there are 20 rows of each answer, half of the rest has no say in that and judges the winner;
-    with fewer it is not judged: the accuracy on rows that chose it is too high. A yes/no question
-    with fewer than 10 rows of either answer to test on is refused before any model is asked.
+    The rows are shuffled, always in the same way, and split once, those with the same state
+    together: examples come from a fifth of them, at least 4 and at most half; the candidates are
+    tested on the rest. They are ranked by accuracy, where a failed row counts as wrong, then
+    calibration error (ECE), then cost. Where there are 20 rows of each answer, half of the rest
+    has no say in that and judges the winner; with fewer it is not judged: the accuracy on rows
+    that chose it is too high. A yes/no question with fewer than 10 rows of either answer to test
+    on is refused before any model is asked.
 
     The file of --out gets model, mode, debias and questions of the best one as fields of
     POST /v1/decide.

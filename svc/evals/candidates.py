@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, product
 from typing import Any
 
 from svc.engine.plans import BELOW, CascadePlan, CouncilPlan
 from svc.evals.budget import most_calls
-from svc.evals.sets import EvalRow, EvalSet, shuffled
+from svc.evals.sets import EvalRow, EvalSet, by_state, shuffled
 from svc.jsontext import JsonObject
 from svc.questions import TYPES
 from svc.schemas import DecisionRequest
@@ -21,7 +21,7 @@ MODES = (Mode.AUTO, Mode.VERBAL)
 # How many examples a question has that has any.
 FEW_SHOT = 4
 
-# One row in so many is for examples.
+# One state in so many is for examples.
 _POOL_SHARE = 5
 
 
@@ -54,18 +54,20 @@ class Candidate:
 def split(rows: Sequence[EvalRow]) -> tuple[list[EvalRow], list[EvalRow]]:
     """The rows that examples are taken from, and those that candidates are tested on.
 
-    A fifth is for examples, at least 4 and at most half.
+    A fifth of the states is for examples, at least 4 and at most half, with all of their rows: a
+    model that was shown a state knows its answer.
     """
-    mixed = shuffled(rows)
-    size = min(max(FEW_SHOT, len(mixed) // _POOL_SHARE), len(mixed) // 2)
-    return mixed[:size], mixed[size:]
+    states = by_state(shuffled(rows))
+    size = min(max(FEW_SHOT, len(states) // _POOL_SHARE), len(states) // 2)
+    shown, tested = (list(chain(*some)) for some in (states[:size], states[size:]))
+    return shown, tested
 
 
 def examples(pool: Sequence[EvalRow]) -> list[JsonObject]:
-    """Rows of the pool as examples of a question, with as many different labels as possible."""
+    """States of the pool as examples of a question, with as many different labels as possible."""
     counts: dict[str, int] = {}
     ranked = []
-    for index, row in enumerate(pool):
+    for index, (row, *_) in enumerate(by_state(pool)):
         label = repr(row.truth)
         ranked.append((counts.get(label, 0), index, row))
         counts[label] = counts.get(label, 0) + 1
@@ -90,7 +92,7 @@ def candidates_for(
     Raises `ApiError` for models or examples that no request can have.
     """
     few_shot = [{}, {"examples": list(shown)}] if _takes_examples(eval_set) else [{}]
-    ways = itertools.product(plans(models), MODES, (True, False), few_shot)
+    ways = product(plans(models), MODES, (True, False), few_shot)
     return [_candidate(eval_set, *way) for way in ways]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from svc.errors import SettingsError
-from svc.evals.sets import EvalRow
+from svc.evals.sets import EvalRow, by_state
 from svc.phrases import quoted
 from svc.questions import Question
 
@@ -39,20 +39,21 @@ def check_both_sides(question: Question, rows: Sequence[EvalRow], name: str) -> 
 
 
 def hold_out(question: Question, rows: Sequence[EvalRow]) -> Halves:
-    """Every second row of each answer is held out; where that is too few of any, none at all.
+    """Every second state of each answer is held out; where that is too few of any, none at all.
 
-    Rows come in a random order. Of a question whose answers are too many to be counted, all rows
-    are of one kind.
+    Rows come in a random order. A state with several rows is one, of the answer of its first. Of a
+    question whose answers are too many to be counted, all rows are of one kind.
     """
-    kinds = [question.named(row.truth) if question.tallies else "" for row in rows]
+    states = by_state(rows)
+    kinds = [question.named(row.truth) if question.tallies else "" for row, *_ in states]
     counts = {kind: kinds.count(kind) for kind in {*kinds, *question.sides}}
     rarest = min(sorted(counts), key=counts.__getitem__)
     if counts[rarest] < 2 * FEWEST:
         return Halves(rows, missing=_missing(rarest, counts[rarest]))
     seen = dict.fromkeys(counts, 0)
     halves: tuple[list[EvalRow], list[EvalRow]] = ([], [])
-    for kind, row in zip(kinds, rows, strict=True):
-        halves[seen[kind] % 2].append(row)
+    for kind, its_rows in zip(kinds, states, strict=True):
+        halves[seen[kind] % 2].extend(its_rows)
         seen[kind] += 1
     return Halves(*halves)
 
@@ -61,5 +62,5 @@ def _missing(kind: str, count: int) -> str:
     of = f" of each answer, and {quoted(kind)} has {count}" if kind else f", and there are {count}"
     return (
         f"half of the rows are held out to judge it, at least {FEWEST} of each answer; that takes "
-        f"{2 * FEWEST} rows{of}, those for examples not counted"
+        f"{2 * FEWEST} rows{of}, those for examples and states that come again not counted"
     )

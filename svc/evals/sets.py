@@ -75,6 +75,14 @@ def shuffled(rows: Sequence[T]) -> list[T]:
     return random.Random(SEED).sample(list(rows), len(rows))
 
 
+def by_state(rows: Sequence[EvalRow]) -> list[list[EvalRow]]:
+    """The rows of each state together, in the order in which the states come first."""
+    found: dict[str, list[EvalRow]] = {}
+    for row in rows:
+        found.setdefault(digest(row.state), []).append(row)
+    return list(found.values())
+
+
 def digest(value: Any) -> str:
     """A short SHA-256 of a JSON value."""
     return hashlib.sha256(jsontext.dumps(value).encode("utf-8", "replace")).hexdigest()[:_DIGEST]

@@ -79,7 +79,7 @@ def test_many_calls_have_to_be_agreed_to_before_the_first(tuning: Tuning) -> Non
             "8 candidates, at most 468 model calls\n"
             "The winner will not be judged: half of the rows are held out to judge it, at least 10 "
             'of each answer; that takes 20 rows of each answer, and "false" has 12, those for '
-            "examples not counted.\n"
+            "examples and states that come again not counted.\n"
         )
         assert re.fullmatch(r"Error: 468 model calls are more than 200; --yes .*\n", ended.stderr)
         less = tuning.tune("--per-set", "10", "--demo", "team")

@@ -36,6 +36,14 @@ def test_a_fifth_is_for_examples_at_least_4_and_at_most_half(
     assert split(all_rows) == (shown, tested)
 
 
+def test_a_state_that_comes_again_is_an_example_or_tested(tmp_path: Path) -> None:
+    write_set(tmp_path, "s", LATE, rows(60) * 2)
+    shown, tested = split(load_set(str(tmp_path), "s").rows)
+    assert (len(shown), len(tested)) == (24, 96)
+    assert not {row.state for row in shown} & {row.state for row in tested}
+    assert len({one["state"] for one in examples(shown)}) == 4
+
+
 def test_examples_show_as_many_labels_as_there_are() -> None:
     labels = ["a", "a", "a", "b", "a", "c"]
     pool = [EvalRow(n, f"state {n}", label, label, "") for n, label in enumerate(labels)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +38,17 @@ def test_half_of_each_answer_is_held_out() -> None:
     assert Counter(row.truth for row in halves.judging) == {True: 10, False: 20}
     chosen = {row.number for row in halves.choosing} | {row.number for row in halves.judging}
     assert len(chosen) == 61
+
+
+def test_a_state_that_comes_again_chooses_or_judges() -> None:
+    """Also with another label; it counts once, for the label that it has first."""
+    given = rows(*[True] * 20, *[False] * 20)
+    again = [*given, *given[:30], *(replace(row, truth=not row.truth) for row in given[5:7])]
+    halves = hold_out(question(LATE), again)
+    choosing, judging = ({row.state for row in half} for half in (halves.choosing, halves.judging))
+    assert len(choosing) == len(judging) == 20 and not choosing & judging
+    assert len(halves.choosing) + len(halves.judging) == len(again)
+    assert hold_out(question(LATE), given[1:] * 2).missing.count('"true" has 19') == 1
 
 
 @pytest.mark.parametrize(
