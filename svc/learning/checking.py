@@ -25,6 +25,7 @@ class Checked(NamedTuple):
     label: Any
     truth: int
     reading: Mapping[str, Any]
+    answered_by: str
 
 
 class Checks:
@@ -65,9 +66,8 @@ class Checks:
         except ValueError as error:
             raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
         truth = question.truth(label, answer.fields)
-        return Checked(
-            decision.seq, decision.facts, wording, feedback, label, truth, stored.reading
-        )
+        reading, by = stored.reading, _answered_by(decision.facts, stored.reading, answer)
+        return Checked(decision.seq, decision.facts, wording, feedback, label, truth, reading, by)
 
     def labels(self, checked: Sequence[Checked]) -> list[NewLabel]:
         """The labels as they are stored, in any order; what they are worth is told of all at once.
@@ -96,13 +96,19 @@ class Checks:
                 truth=one.truth,
                 p=its_p,
                 worth=its_worth,
-                answered_by=one.reading.get("by", f"{facts.model} {facts.mode}"),
+                answered_by=one.answered_by,
                 created_at=self._now_ms,
                 sampled=feedback.sampled,
                 chance=feedback.chance,
                 members=one.reading.get("members"),
                 reviewer=feedback.reviewer,
             )
+
+
+def _answered_by(facts: DecisionFacts, reading: Mapping[str, Any], answer: Answer) -> str:
+    """As labels are grouped; decisions from before readings said it have it in their parts."""
+    models = "+".join(sorted(reading.get("members", ()))) or answer.fields.get("answered_by")
+    return reading.get("by") or f"{models or facts.model} {facts.mode}"
 
 
 def _why_no_model(answer: Answer) -> str:

@@ -33,7 +33,8 @@ ALTER TABLE labels ADD COLUMN members TEXT;
 ALTER TABLE learned ADD COLUMN pools TEXT;
 """
 
-# Where a label comes from: the answering models and the mode; how its decision came to be labelled
+# Where a label comes from: the answering models and the mode, as decisions have them since then: of
+# a council all members, of a cascade the one that answered; how its decision came to be labelled
 # and with which chance, both NULL where nobody said; and when, in unix milliseconds. What was
 # learned has the time at which the answers changed. A week has the sum of the
 # squared confidences; NULL where it began before they were counted.
@@ -43,7 +44,12 @@ ALTER TABLE labels ADD COLUMN sampled TEXT;
 ALTER TABLE labels ADD COLUMN chance REAL;
 ALTER TABLE labels ADD COLUMN created_at INTEGER;
 UPDATE labels SET (answered_by, created_at) = (
-    SELECT model || ' ' || mode, created_at FROM decisions WHERE seq = decision_seq
+    SELECT coalesce(
+        (SELECT group_concat(key, '+') FROM (SELECT key FROM json_each(members) ORDER BY key)),
+        (SELECT json_extract(value, '$.answered_by') FROM json_each(answers)
+            WHERE key = labels.key),
+        model
+    ) || ' ' || mode, created_at FROM decisions WHERE seq = decision_seq
 );
 ALTER TABLE learned ADD COLUMN changed_at INTEGER;
 ALTER TABLE weeks ADD COLUMN squares REAL;

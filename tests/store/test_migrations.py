@@ -272,3 +272,30 @@ def test_decisions_from_before_providers_names_were_kept_have_none(path):
     (entry,) = Decisions(database).page("p", 1).entries
     assert (entry.facts.model, entry.facts.provider_models) == ("m", None)
     database.close()
+
+
+def test_labels_of_plans_in_the_second_schema_are_grouped_as_later_ones(path):
+    """One of a council, and two of a cascade whose second question went on to another model."""
+    Database.open(path, migrations=shipped()[:2]).close()
+    make(
+        path,
+        """
+        INSERT INTO questions VALUES (1, x'00', '{}');
+        INSERT INTO decisions VALUES (1, x'01', 0, 'p', NULL, x'', '@p/w,@p/m', 'logprobs',
+            'svc-1.0.0', 'standard', 0, 0, 0, '{"q": {"agreement": 1.0}}', '{}', '[1]', NULL);
+        INSERT INTO decisions VALUES (2, x'02', 0, 'p', NULL, x'', '@p/m,@p/w', 'verbal',
+            'svc-1.0.0', 'standard', 0, 0, 0,
+            '{"q": {"answered_by": "@p/m"}, "q \\" 2": {"answered_by": "@p/w"}}', '{}', '[1, 1]',
+            NULL);
+        INSERT INTO labels VALUES (1, 1, 'q', 'p', 1, '"a"', 0, '[0.7, 0.3]',
+            '{"@p/w": [0.7, 0.3], "@p/failed": null, "@p/m": [0.7, 0.3]}');
+        INSERT INTO labels VALUES (2, 2, 'q', 'p', 1, '"a"', 0, '[0.7, 0.3]', NULL);
+        INSERT INTO labels VALUES (3, 2, 'q " 2', 'p', 1, '"a"', 0, '[0.7, 0.3]', NULL);
+        INSERT INTO learned VALUES ('p', x'00', 1, 3, 3, 3, 5, '{}', NULL);
+        """,
+    )
+    database = Database.open(path)
+    data = Labels(database).training_data(("p", b"\0"), 10)
+    council = "@p/failed+@p/m+@p/w logprobs"
+    assert sorted(data.answered_by) == [council, "@p/m verbal", "@p/w verbal"]
+    database.close()
