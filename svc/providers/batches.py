@@ -22,8 +22,9 @@ from svc.providers.streams import CHUNK_BYTES, Streams
 # of a few words, and one of a file.
 EXCHANGE_S, FILE_S = 120.0, 3_600.0
 
-# More pages of a list are not read: whoever has more batches than this cannot find one again.
-PAGES = 1_000
+# More pages of a list, and more batches on them, are not read: whoever has more cannot find one
+# again.
+PAGES, LISTED = 1_000, 100_000
 
 # The longest reply but a file of results, in bytes. Lists of files have no pages everywhere.
 _LIST_BYTES = 64 * 1024 * 1024
@@ -76,10 +77,14 @@ class BatchClient:
 
     def find(self, name: str) -> RemoteBatch | None:
         """The batch that was created under this name, None where there is none."""
-        query = self.protocol.first_page()
+        query, left = self.protocol.first_page(), LISTED
         for number in range(PAGES):
             payload = self._json("GET", self.protocol.path + query)
-            for batch in self._listed(payload):
+            listed = _listed(payload)
+            left -= len(listed)
+            if left < 0:
+                raise BadReply(f"the list has over {LISTED:,} batches")
+            for batch in self._read(listed):
                 if batch.name == name:
                     return batch
             query = self.protocol.page(payload, number)
@@ -122,10 +127,7 @@ class BatchClient:
         except ValueError as error:
             raise BadReply(str(error)) from None
 
-    def _listed(self, payload: Any) -> Iterator[RemoteBatch]:
-        listed = (payload.get("data") or []) if isinstance(payload, dict) else None
-        if not isinstance(listed, list):
-            raise BadReply("no list of batches in the reply")
+    def _read(self, listed: list[Any]) -> Iterator[RemoteBatch]:
         for one in listed:
             try:
                 yield self.protocol.read(one)
@@ -171,6 +173,13 @@ def _shown(path: str) -> str:
     """A path for the log, without the ids: a provider may put into them what it was sent."""
     words = path.partition("?")[0].split("/")
     return "/".join(word if word in _WORDS else REMOVED for word in words)
+
+
+def _listed(payload: Any) -> list[Any]:
+    listed = (payload.get("data") or []) if isinstance(payload, dict) else None
+    if not isinstance(listed, list):
+        raise BadReply("no list of batches in the reply")
+    return listed
 
 
 class _Form:

@@ -15,6 +15,7 @@ import responses
 
 from svc.providers import BatchClient, BatchTerms, Provider, ProviderError, State
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, MistralBatches, OpenAIBatches
+from svc.providers.batches import LISTED
 from svc.providers.failures import BadReply, CallTimedOut, Gone, KeyRefused, Refused, ServerTrouble
 from tests.batching import BatchDouble
 from tests.scripted import Drip, Raw, Reply, ScriptedProvider, always, completion, error, redirect
@@ -287,6 +288,16 @@ def test_a_reply_of_too_many_parts_is_not_parsed() -> None:
         with pytest.raises(BadReply, match="too many members"):
             client.find("x")
         client.close()
+
+
+def test_a_list_of_more_batches_than_anybody_has_is_not_read() -> None:
+    page = Reply({"data": [1] * LISTED + [{"id": "x"}], "has_more": True})
+    with ScriptedProvider(always(page)) as provider:
+        client = client_of(provider.url)
+        with pytest.raises(BadReply, match="over 100,000 batches"):
+            client.find("n")
+        client.close()
+    assert len(provider.requests) == 1
 
 
 def test_an_empty_list_of_batches_may_be_null() -> None:
