@@ -34,7 +34,7 @@ def command(question: str, project: str, weeks: int, as_json: bool, db: str) -> 
 
     The share of each answer in the last weeks stands with its 95% interval beside the naive share,
     which believes every answer, and the share among the labels alone. The labels have to be drawn
-    by chance. No server needs to run.
+    by chance. Answers that rules gave are left out. No server needs to run.
     """
     with database.opened(db) as opened:
         reporter = RateReporter(QuestionVersions(opened), Labels(opened), Periods(opened))

@@ -16,7 +16,7 @@ class DriftWeekSchema(ResponseSchema):
     """One week of answers; the latest week has the changes as well."""
 
     week = Shown({"type": "string", "pattern": "^[0-9]{4}-W[0-9]{2}$"}, "ISO, UTC.")
-    decisions = Shown(COUNT)
+    decisions = Shown(COUNT, "Those in which a model answered the question; rules do not count.")
     mix = Shown(
         nullable(mapping(PROBABILITY)),
         "The share of each top answer; null for extracted values.",

@@ -17,20 +17,20 @@ _SHARE = nullable(PROBABILITY)
 
 
 class RateSchema(ResponseSchema):
-    """How common one answer truly is; null without labels, but for `naive`."""
+    """How common one answer truly is where models answer; null without labels, but for `naive`."""
 
     option = Shown(TEXT, "The option; the level's index; `true` or `false`.")
     estimate = Shown(_SHARE, "Its share, by the labels and all probabilities.")
     low = Shown(_SHARE, "From here the 95% interval of the share goes.")
     high = Shown(_SHARE, "Up to here.")
-    naive = Shown(_SHARE, "Its share of the answers; null without decisions.")
+    naive = Shown(_SHARE, "Its share of the answers of models; null without decisions.")
     labels_alone = Shown(nullable(IntervalSchema), "Its share of the labels.")
     power = Shown(_SHARE, "How far the probabilities are believed; 0 is not at all.")
     worth = Shown(nullable(AMOUNT), "How many labels it would take in place of one without them.")
 
 
 class RatesReportSchema(ResponseSchema):
-    """The share of each answer in a period."""
+    """The share of each answer in a period, where models answered; rules have no part in it."""
 
     project = Shown(TEXT)
     question = Shown(TEXT)
@@ -38,9 +38,9 @@ class RatesReportSchema(ResponseSchema):
     since = Shown(COUNT, "When the period begins, in milliseconds since the epoch.")
     decisions = Shown(
         {**COUNT, "maximum": limits.RATES_DECISIONS + limits.QUESTIONS},
-        f"The answers of models in it: the {limits.RATES_DECISIONS:,} most recent ones to the "
-        f"question in the project's last {limits.RATES_DEPTH:,} decisions, fewer where these have "
-        "many other questions.",
+        "The answers of models in it, without those of rules: the "
+        f"{limits.RATES_DECISIONS:,} most recent ones to the question in the project's last "
+        f"{limits.RATES_DEPTH:,} decisions, fewer where these have many other questions.",
     )
     cut = Shown(FLAG, "Whether there are more, so that the period begins later than asked for.")
     labels = Shown(COUNT, f"The labels of these; the {limits.LABELS_READ:,} most recent ones.")
@@ -61,7 +61,8 @@ def blueprint(reporter: RateReporter) -> Blueprint:
         """Report how common each answer to a question truly is, with 95% intervals.
 
         From the answers to all decisions of the last weeks and the labels that some of them have,
-        which have to be drawn by chance. Of choice, score and noul questions.
+        which have to be drawn by chance. Of choice, score and noul questions, and of the answers
+        that models gave: those of rules are left out.
         """
         return reporter.report(g.access.reading(project), question, weeks)
 

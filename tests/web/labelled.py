@@ -38,7 +38,7 @@ class Labelled:
     def __init__(self, client: FlaskClient) -> None:
         self.client = client
 
-    def decide(self, state: str, question: Json = ANIMAL, **fields: Any) -> Json:
+    def decide(self, state: Any, question: Json = ANIMAL, **fields: Any) -> Json:
         body = {"state": state, "questions": {"q": question}, **fields}
         response = self.client.post("/v1/decide", data=json.dumps(body))
         assert response.status_code == 200, response.text

@@ -34,6 +34,16 @@ def test_without_labels_estimates_are_null(labelled: Labelled) -> None:
     assert (true["option"], true["labels_alone"], true["naive"]) == ("true", None, 1.0)
 
 
+def test_answers_of_rules_are_left_out_as_the_reference_says(labelled: Labelled) -> None:
+    question = {**NOUL, "rules": [{"if": {"kind": "form"}, "answer": False}]}
+    for state in ({"kind": "form"}, {"kind": "mail", "text": "yes=0.9;"}):
+        labelled.decide(state, question)
+    report = labelled.get("/v1/rates?question=q")
+    assert (report["decisions"], report["rates"][1]["naive"]) == (1, 1.0)
+    fields = labelled.get("/openapi.json")["components"]["schemas"]["RatesReport"]["properties"]
+    assert "without those of rules" in fields["decisions"]["description"]
+
+
 def test_extracted_values_have_no_rates(labelled: Labelled) -> None:
     labelled.decide('value="Rome", 0.9', CITY)
     error = labelled.get("/v1/rates?question=q", 422)["error"]
