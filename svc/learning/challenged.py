@@ -21,17 +21,17 @@ def joined(
     """The labels with those of challengers among them, by the time at which they were given."""
     own = zip(
         *(data.p, data.truth, data.members, data.answered_by, data.sampled),
-        *(data.chance, data.created_at, data.relative, data.decisions),
+        *(data.chance, data.first_at, data.relative, data.decisions, data.decided_at),
         strict=True,
     )
     theirs = (
         (
             *(question.evidence(json.loads(one.p)), _truth(one, question), None, one.answered_by),
-            *(one.sampled, one.chance, one.created_at, one.relative, one.decision),
+            *(one.sampled, one.chance, one.first_at, one.relative, one.decision, one.decided_at),
         )
         for one in found
     )
-    rows = sorted([*own, *theirs], key=lambda row: row[6] or 0)
+    rows = sorted([*own, *theirs], key=lambda row: row[6])
     return TrainingData(data.state, *(list(column) for column in zip(*rows, strict=True)))
 
 

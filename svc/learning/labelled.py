@@ -15,7 +15,17 @@ import numpy as np
 from svc.learning import councils
 from svc.learning.fits import Fits
 from svc.questions import Question
-from svc.stats import TASKS, Change, Floats, GroupedChangeTest, Ints, fit_groups, held_out, recency
+from svc.stats import (
+    TASKS,
+    Change,
+    Floats,
+    Given,
+    GroupedChangeTest,
+    Ints,
+    fit_groups,
+    held_out,
+    recency,
+)
 from svc.store import TrainingData, Worth
 
 # No label weighs more than so many times the usual one: a few rare ones would decide everything.
@@ -58,9 +68,9 @@ class Labelled:
         found = [place for place, one in enumerate(self.groups) if one == group]
         return np.array(found, dtype=np.int64)
 
-    def changed_with(self, decisions: Sequence[int]) -> int | None:
-        """With which of the `decisions` that the labels are of the answers changed last."""
-        return max((decisions[one.since[0]] for one in self.changes.values()), default=None)
+    def changed_at(self, decided_at: Sequence[int]) -> int | None:
+        """When the answers changed last, of the times of the labelled decisions."""
+        return max((decided_at[one.since[0]] for one in self.changes.values()), default=None)
 
     def calibrated(self, fits: Fits) -> Floats:
         """The probabilities as callers see them while `fits` are in effect."""
@@ -105,8 +115,8 @@ def labelled(data: TrainingData, question: Question, pools: str | None) -> Label
     task = TASKS[question.task]
     surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
     groups = merged.answered_by
-    answers = np.array(data.decisions, dtype=np.int64)
-    changes = GroupedChangeTest().latest(answers, np.array(groups), surprises)
+    given = Given(*map(np.array, (data.decisions, data.decided_at, data.first_at)))
+    changes = GroupedChangeTest().latest(given, np.array(groups), surprises)
     sampling = sampling_weights(data.chance, data.relative)
     weights = weighed(len(truth), sampling, changes.values())
     return Labelled(question, p, truth, groups, sampling, weights, changes)

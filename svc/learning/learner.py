@@ -140,9 +140,7 @@ class Learner:
         wanted = (project_question[0], state.question_id, limits.LABELS_READ)
         of_challengers = self._labels.of_challengers(*wanted)
         new = refit.learned(data, version.definition, of_challengers)
-        changed_with = new.changed_with
-        changed_at = None if changed_with is None else self._labels.decided_at(changed_with)
-        found = (new.fits.dumps(), new.pools, changed_at)
+        found = (new.fits.dumps(), new.pools, new.changed_at)
         self._labels.keep(project_question, state.revision, self._now_ms(), *found)
         return new.fits.any
 

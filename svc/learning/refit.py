@@ -14,14 +14,11 @@ from svc.store import ChallengerLabel, TrainingData
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Calibrators, the pools of councils as JSON, and with which decision the answers changed last.
-
-    `changed_with` is its row, None where they never did.
-    """
+    """Calibrators, the pools of councils as JSON, and when the answers changed last, if ever."""
 
     fits: Fits
     pools: str | None
-    changed_with: int | None
+    changed_at: int | None
 
 
 def learned(data: TrainingData, definition: str, found: Sequence[ChallengerLabel]) -> Learned:
@@ -30,9 +27,9 @@ def learned(data: TrainingData, definition: str, found: Sequence[ChallengerLabel
     again = fits.parsed(data.state.calibrator).pooled.calibrator is not None
     pools = councils.fitted(data, question, sampling_weights(data.chance, data.relative))
     rows = labelled(data, question, pools)
-    own, changed_with = rows.fits(again), rows.changed_with(data.decisions)
+    own, changed_at = rows.fits(again), rows.changed_at(data.decided_at)
     if not found:
-        return Learned(own, pools, changed_with)
+        return Learned(own, pools, changed_at)
     both = labelled(challenged.joined(data, found, question), question, pools)
     fitted = challenged.with_challengers(own, both.fits(again), found)
-    return Learned(fitted, pools, changed_with)
+    return Learned(fitted, pools, changed_at)

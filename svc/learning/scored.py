@@ -15,7 +15,7 @@ from svc import limits
 from svc.learning import councils
 from svc.learning.labelled import Labelled, sampling_weights, weighed, worth
 from svc.questions import Question
-from svc.stats import TASKS, Floats, GroupedChangeTest, Ints, conformal, recency
+from svc.stats import TASKS, Floats, Given, GroupedChangeTest, Ints, conformal, recency
 from svc.store import CalibrationState, Labels, Place, TrainingData, WeighedLabel, Worth
 
 
@@ -98,10 +98,10 @@ _NOTHING = np.zeros(0, dtype=np.int64)
 NO_SCORES = Scores(np.zeros(0), _NOTHING, None, _NOTHING, ())
 
 # What is kept of each label, a line each: its id, the row of its decision, the truth, 1 where the
-# answer was right, and the group; then the probabilities of the truth and of the answer, the chance
-# to be asked for (NaN where nobody said), the round of the review queue and the level of doubt (NaN
-# where it was not handed out).
-_NO_LABELS = np.zeros((10, 0))
+# answer was right, and the group; when the decision was made, and when it was labelled first; then
+# the probabilities of the truth and of the answer, the chance to be asked for (NaN where nobody
+# said), the round of the review queue and the level of doubt (NaN where it was not handed out).
+_NO_LABELS = np.zeros((12, 0))
 
 
 class ScoredLabels:
@@ -129,7 +129,7 @@ class ScoredLabels:
 
     def _read(self, labels: Labels) -> None:
         last_id = int(self._kept[0, -1]) if self._kept.size else 0
-        rounds = self._kept[8][~np.isnan(self._kept[8])]
+        rounds = self._kept[10][~np.isnan(self._kept[10])]
         first_round = int(rounds.min()) if rounds.size else None
         newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state, first_round)
         if newer is not None and self._state is not None and newer.state.pools != self._state.pools:
@@ -153,6 +153,7 @@ class ScoredLabels:
         found = [
             (
                 *(one.id, one.decision, one.truth, worth.correct, groups[one.answered_by]),
+                *(one.decided_at, one.first_at),
                 *(worth.p_true, worth.confidence),
                 *(one.chance, one.review_round, one.doubt),
             )
@@ -161,10 +162,10 @@ class ScoredLabels:
         return np.array(found, dtype=np.float64).reshape(-1, len(_NO_LABELS)).T
 
     def _scored(self) -> Scores:
-        decisions, truth, correct, groups = self._kept[1:5].astype(np.int64)
-        p_true, confidence, chance, rounds, levels = self._kept[5:]
+        decisions, truth, correct, groups, *times = self._kept[1:7].astype(np.int64)
+        p_true, confidence, chance, rounds, levels = self._kept[7:]
         surprises = recency.surprise(confidence, correct)
-        changes = self._changes.latest(decisions, groups, surprises)
+        changes = self._changes.latest(Given(decisions, *times), groups, surprises)
         relative = [self._relative.get(drawn) for drawn in zip(rounds, levels, strict=True)]
         weights = weighed(len(truth), sampling_weights(chance, relative), changes.values())
         return Scores(conformal.log_scores(p_true), truth, weights, groups, tuple(self._names))
@@ -186,5 +187,5 @@ def _merged(labels: Sequence[WeighedLabel], state: CalibrationState) -> list[lis
     p = [one.p or [] for one in labels]
     truth, members = [one.truth for one in labels], [one.members for one in labels]
     decisions = [one.decision for one in labels]
-    data = TrainingData(state, p, truth, members, [], [], [], [], [], decisions)
+    data = TrainingData(state, p, truth, members, [], [], [], [], [], decisions, [])
     return councils.merged(data, state.pools).p

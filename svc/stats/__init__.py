@@ -12,7 +12,7 @@ from svc.stats.intervals import Interval
 from svc.stats.opinions import OpinionPool
 from svc.stats.order_bias import OrderBias
 from svc.stats.pooling import Fitted, fit_groups
-from svc.stats.recency import Change, GroupedChangeTest
+from svc.stats.recency import Change, Given, GroupedChangeTest
 from svc.stats.scores import AUTOMATE_FROM, BINS, expected_calibration_error, reliability
 from svc.stats.tasks import TASKS
 
@@ -25,6 +25,7 @@ __all__ = [
     "Change",
     "Fitted",
     "Floats",
+    "Given",
     "GroupedChangeTest",
     "Interval",
     "Ints",

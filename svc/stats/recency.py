@@ -1,8 +1,9 @@
 """Whether labels still speak of the model that answers now: a change test, and what it leaves.
 
 The test looks at one score per label: `surprise`, or the log-loss, of what was said before the
-label was known. The scores are in the order of the answers, since it is the model that changes: who
-labels may go through answers in any order, and take the sure ones last. While nothing changes, the
+label was known. They have to show a change in two orders, since either may be sorted: that of the
+answers, because who labels may take the sure ones last, and that of the labels. Answers of the same
+hour are in a random order: they may be those of a file, in its order. While nothing changes, the
 scores are exchangeable, and the rank of each among those before it is uniform and independent of
 all earlier ranks, whatever the scores' distribution (conformal p-values; Vovk, Gammerman and
 Shafer, Algorithmic Learning in a Random World, 2005, theorem 8.2).
@@ -10,8 +11,7 @@ So a bet on ranks is fair, and a sum of fair bets begun after each label is a Sh
 e-detector (Shin, Ramdas and Rinaldo, E-detectors, 2023; for ranks Vovk et al., Retrain or not
 retrain, 2021): after n labels its mean is n, so by Doob's inequality it reaches `HORIZON / FALSE`
 within `HORIZON` labels in at most the share `FALSE` of projects, read after each label or not.
-The proof for all readings together takes labels that come in the order of the answers; where they
-come in another one, it holds for each reading by itself.
+The proof for all readings together is for the order of the labels.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ HORIZON = 5_000
 FALSE = 0.05
 # What all labels from before a change weigh together, in labels.
 OLD_LABELS = 10.0
+# Answers that were given in the same one may stand in the order of a file.
+HOUR_MS = 3_600_000
 # Ranks are counted anew where more labels than these have come and gone since.
 STEPS = 50
 
@@ -68,8 +70,8 @@ ANY = RISE + FALL + PART
 def changes(scores: Floats, bets: Sequence[Bet] = ANY, horizon: float = HORIZON) -> list[int]:
     """The places of the labels with which something else began, in ascending order.
 
-    `scores` are in the order of the answers. After each change that is found the test begins anew
-    with the labels since then.
+    `scores` are in the order that is looked at. After each change that is found the test begins
+    anew with the labels since then.
     """
     ids = np.arange(len(scores))
     return _changes(scores, lambda s: _counted(ids[s:], scores[s:]).ranks(), bets, horizon)
@@ -86,7 +88,7 @@ class ChangeTest:
         self._kept: list[_Counts] = []
 
     def latest(self, ids: Ints, scores: Floats) -> int | None:
-        """As of the function; `ids` say which answers they are of, and ascend."""
+        """As of the function; `ids` say which answers the scores are of."""
         counts: list[_Counts] = []
 
         def ranks(start: int) -> Floats:
@@ -107,24 +109,45 @@ class Change:
     since: Ints
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Labels in any order: the id of each one's answer, when that was given, and when the label.
+
+    Times are in milliseconds.
+    """
+
+    answers: Ints
+    answered_at: Ints
+    labelled_at: Ints
+
+    def orders(self) -> tuple[Ints, Ints]:
+        """The places in the order of the answers, and in that of the labels."""
+        mixed, hour = _mixed(self.answers, 1), self.answered_at // HOUR_MS
+        by_answers: Ints = np.lexsort((mixed, hour))
+        by_labels: Ints = np.lexsort((mixed, hour, self.labelled_at))
+        return by_answers, by_labels
+
+
 class GroupedChangeTest:
-    """`ChangeTest` for each group of labels by itself."""
+    """`ChangeTest` for each group of labels by itself, in the two orders."""
 
     def __init__(self) -> None:
-        self._tests: dict[Any, ChangeTest] = {}
+        self._by_answers: dict[Any, ChangeTest] = {}
+        self._by_labels: dict[Any, ChangeTest] = {}
 
-    def latest(self, answers: Ints, groups: npt.NDArray[Any], scores: Floats) -> dict[Any, Change]:
-        """The latest change of each group that has one.
-
-        `answers` are numbers that grow from answer to answer, of labels in any order; `groups`
-        names the group of each label.
-        """
-        found, order = {}, np.argsort(answers, kind="stable")
+    def latest(self, labels: Given, groups: npt.NDArray[Any], scores: Floats) -> dict[Any, Change]:
+        """The latest change of each group that has one; `groups` names that of each label."""
+        found, ids = {}, labels.answers
+        answered, labelled = labels.orders()
         for group in np.unique(groups).tolist():
-            mine = order[groups[order] == group]
-            test = self._tests.setdefault(group, ChangeTest())
-            before = test.latest(answers[mine], scores[mine])
-            if before is not None:
+            by_answers = self._by_answers.setdefault(group, ChangeTest())
+            mine = answered[groups[answered] == group]
+            before = by_answers.latest(ids[mine], scores[mine])
+            if before is None:
+                continue
+            by_labels = self._by_labels.setdefault(group, ChangeTest())
+            came = labelled[groups[labelled] == group]
+            if by_labels.latest(ids[came], scores[came]) is not None:
                 found[group] = Change(mine[:before], mine[before:])
         return found
 
@@ -237,19 +260,22 @@ def _counted(ids: Ints, scores: Floats) -> _Counts:
 
 def _keys(ids: Ints, scores: Floats) -> npt.NDArray[np.uint64]:
     """A number for each label: another one where it is of another answer, or has another score."""
-    keys: npt.NDArray[np.uint64] = _mixed(ids) + scores.view(np.uint64)
+    keys: npt.NDArray[np.uint64] = _mixed(ids, 0) + scores.view(np.uint64)
     return keys
 
 
 def _drawn(ids: Ints) -> Floats:
     """A number from 0 to 1 for each label: the same one whichever labels come before it."""
-    drawn: Floats = _mixed(ids) / 2.0**64
+    drawn: Floats = _mixed(ids, 0) / 2.0**64
     return drawn
 
 
-def _mixed(ids: Ints) -> npt.NDArray[np.uint64]:
-    """SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014)."""
-    mixed = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+def _mixed(ids: Ints, stream: int) -> npt.NDArray[np.uint64]:
+    """Random numbers for ids, others in stream 1 than in stream 0.
+
+    SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
+    """
+    mixed = (2 * ids.astype(np.uint64) + np.uint64(1 + stream)) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     found: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))

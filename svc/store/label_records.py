@@ -79,7 +79,8 @@ class CalibrationState:
 class TrainingData:
     """The most recent labels of one exact question, oldest first; `p` are raw readings.
 
-    The other lists are as in `NewLabel`; a time that was not noted is None. `relative` is the
+    The other lists are as in `NewLabel`. `first_at` is when a label, or the first of those whose
+    place it took, was given, and `decided_at` when the decision was made. `relative` is the
     chance to be handed out by the review queue, relative to the mean of all decisions, None where
     it was not handed out. `decisions` has the rows of the labelled decisions.
     """
@@ -91,9 +92,10 @@ class TrainingData:
     answered_by: list[str]
     sampled: list[str | None]
     chance: list[float | None]
-    created_at: list[int | None]
+    first_at: list[int]
     relative: list[float | None]
     decisions: list[int]
+    decided_at: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,10 @@ class ChallengerLabel:
     answered_by: str
     sampled: str | None
     chance: float | None
-    created_at: int | None
+    first_at: int
     relative: float | None
     decision: int
+    decided_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class WeighedLabel(NamedTuple):
 
     `review_round` and `doubt` say when and at which level the review queue handed it out.
     `p` and `members` are there only where `worth` is not known, or depends on today's pools.
-    `decision` is the row of the labelled decision.
+    `decision` is the row of the labelled decision, and the times are as in `TrainingData`.
     """
 
     id: int
@@ -147,6 +150,8 @@ class WeighedLabel(NamedTuple):
     p: list[float] | None
     members: Members | None
     decision: int
+    first_at: int
+    decided_at: int
 
 
 @dataclass(frozen=True, slots=True)

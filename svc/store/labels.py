@@ -37,10 +37,10 @@ _DROP = (
 _ADD = (
     "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, answered_by, "
     "sampled, chance, created_at, review_round, doubt, p_true, confidence, correct, p, members, "
-    "first_at) "
-    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18 "
+    "first_at, decided_at) SELECT "
+    "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, created_at "
     # It may have been deleted since it was read.
-    "WHERE EXISTS (SELECT 1 FROM decisions WHERE seq = ?1)"
+    "FROM decisions WHERE seq = ?1"
 )
 # Whether the review queue had handed the decision out: then it is labelled now, and else before its
 # turn came.
@@ -60,17 +60,17 @@ _COUNT = (
     "ON CONFLICT DO UPDATE SET labels = labels + excluded.labels, "
     f"revision = revision + excluded.revision RETURNING {_LEARNED}"
 )
+_FIRST_AT = "coalesce(labels.first_at, labels.created_at, 0) AS first_at"
 _RECENT = (
-    f"SELECT p, truth, members, answered_by, sampled, chance, created_at, {_RELATIVE}, "
-    "decision_seq, coalesce(first_at, created_at, 0) AS first_at FROM labels "
+    f"SELECT p, truth, members, answered_by, sampled, chance, {_FIRST_AT}, {_RELATIVE}, "
+    "decision_seq, decided_at FROM labels "
     "WHERE project = ? AND question_id = ? AND decision_seq >= ? ORDER BY id DESC LIMIT ?"
 )
-_DECIDED_AT = "SELECT created_at FROM decisions WHERE seq = ?"
 # Of another wording the labels of this one teach nothing, and of the same model and mode nothing
 # new.
 _OF_CHALLENGERS = (
-    "SELECT asked.p, asked.answer, label, asked.answered_by, sampled, chance, labels.created_at, "
-    f"{_RELATIVE}, labels.decision_seq "
+    "SELECT asked.p, asked.answer, label, asked.answered_by, sampled, chance, "
+    f"{_FIRST_AT}, {_RELATIVE}, labels.decision_seq, labels.decided_at "
     "FROM (SELECT * FROM labels WHERE project = ? AND question_id = ? ORDER BY id DESC LIMIT ?) "
     "AS labels JOIN challenger_answers AS asked ON asked.decision_seq = labels.decision_seq "
     "JOIN challengers ON challengers.id = asked.challenger AND challengers.key = labels.key "
@@ -81,7 +81,8 @@ _OF_CHALLENGERS = (
 _NEWER = (
     "SELECT id, truth, answered_by, chance, review_round, doubt, p_true, confidence, correct, "
     "members, "
-    "CASE WHEN p_true IS NULL OR members IS NOT NULL THEN p END AS p, decision_seq FROM labels "
+    "CASE WHEN p_true IS NULL OR members IS NOT NULL THEN p END AS p, decision_seq, "
+    f"{_FIRST_AT}, decided_at FROM labels "
     "WHERE project = ? AND question_id = ? AND id > ? ORDER BY id DESC LIMIT ?"
 )
 _OF_DECISIONS = (
@@ -183,17 +184,11 @@ class Labels:
         p: list[list[float]] = _listed(row["p"] for row in rows)
         members: list[Members | None] = _listed(row["members"] or "null" for row in rows)
         columns = (
-            *("answered_by", "sampled", "chance", "created_at", "relative"),
-            "decision_seq",
+            *("answered_by", "sampled", "chance", "first_at", "relative"),
+            *("decision_seq", "decided_at"),
         )
         further = [[row[name] for row in rows] for name in columns]
         return TrainingData(state, p, [row["truth"] for row in rows], members, *further)
-
-    def decided_at(self, seq: int) -> int | None:
-        """When the decision in this row was made; None where it is gone. Raises `StorageError`."""
-        with self._database.read() as connection:
-            row = connection.execute(_DECIDED_AT, (seq,)).fetchone()
-        return None if row is None else int(row[0])
 
     def of_challengers(self, project: str, question_id: int, most: int) -> list[ChallengerLabel]:
         """The `most` recent labels of a question as they count for its challengers, in any order.
@@ -347,7 +342,7 @@ def _relative(
 def _weighed(row: sqlite3.Row) -> WeighedLabel:
     # By place and not by name: thousands of them are read at once.
     label_id, truth, answered_by, chance, review_round, doubt = row[:6]
-    p_true, confidence, correct, members, p, decision = row[6:]
+    p_true, confidence, correct, members, p, decision, first_at, decided_at = row[6:]
     return WeighedLabel(
         label_id,
         truth,
@@ -359,6 +354,8 @@ def _weighed(row: sqlite3.Row) -> WeighedLabel:
         p=None if p is None else json.loads(p),
         members=None if members is None else json.loads(members),
         decision=decision,
+        first_at=first_at,
+        decided_at=decided_at,
     )
 
 

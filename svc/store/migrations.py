@@ -381,9 +381,13 @@ CREATE TABLE hook_looks (
 # The model and the mode of a challenger's answer, by which labels teach it; NULL of answers from
 # before there was this column, and of those that failed.
 _CHALLENGERS_LEARN = "ALTER TABLE challenger_answers ADD COLUMN answered_by TEXT;"
-# When a question of a decision was labelled first, in unix milliseconds, where its label took the
-# place of earlier ones.
-_FIRST_LABELS = "ALTER TABLE labels ADD COLUMN first_at INTEGER;"
+# Of a label, in unix milliseconds: when its decision was made, and when the first of those labels
+# was given whose place it took, NULL where it took none.
+_LABEL_TIMES = """
+ALTER TABLE labels ADD COLUMN first_at INTEGER;
+ALTER TABLE labels ADD COLUMN decided_at INTEGER NOT NULL DEFAULT 0;
+UPDATE labels SET decided_at = (SELECT created_at FROM decisions WHERE seq = decision_seq);
+"""
 
 
 @cache
@@ -397,7 +401,7 @@ def shipped() -> tuple[Migration, ...]:
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
-    added += [_CHALLENGERS_LEARN, _FIRST_LABELS]
+    added += [_CHALLENGERS_LEARN, _LABEL_TIMES]
     return (schema, *added)
 
 

@@ -41,9 +41,10 @@ def lesson(
         ["@p/m logprobs"] * n,
         [None] * n,
         [None] * n,
-        [None] * n,
+        [0] * n,
         [None] * n,
         list(range(n)),
+        [0] * n,
     )
 
 

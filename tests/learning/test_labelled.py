@@ -10,6 +10,7 @@ from svc.learning import fits as kept
 from svc.learning import sampling
 from svc.learning.labelled import HEAVIEST, labelled, sampling_weights
 from svc.questions import from_definition
+from svc.stats.recency import HOUR_MS
 from svc.store import CalibrationState, TrainingData
 
 NOUL = from_definition(json.dumps({"type": "noul", "instructions": "Is it so?"}))
@@ -32,9 +33,10 @@ def data_of(
         answered_by=models or ["@p/m logprobs"] * n,
         sampled=sampled or [None] * n,
         chance=chance or [None] * n,
-        created_at=[1_000 * place for place in range(n)],
+        first_at=[HOUR_MS * place for place in range(n)],
         relative=relative or [None] * n,
         decisions=list(range(n)),
+        decided_at=[HOUR_MS * place for place in range(n)],
     )
 
 
@@ -82,31 +84,51 @@ def test_a_changed_model_is_noticed_and_its_old_labels_count_little() -> None:
     weights = rows.weights
     assert weights is not None and weights[:change].sum() == pytest.approx(10)
     assert rows.current.tolist() == list(range(change, 800))
-    assert rows.changed_with(list(range(1_000, 1_800))) == 1_000 + change
+    assert rows.changed_at(list(range(1_000, 1_800))) == 1_000 + change
     calibrator = rows.fits(again=True).of("@p/m logprobs")
     assert calibrator is not None and calibrator.one((0.9,))[0] < 0.7
 
 
-def test_it_is_the_order_of_the_answers_in_which_a_change_is_looked_for() -> None:
-    p, truth = answers(600, 0.9, 4)
+def at(hours: list[int]) -> list[int]:
+    return [HOUR_MS * hour for hour in hours]
+
+
+def wrong_ones_last(p: list[float], truth: list[int]) -> list[int]:
+    """For each answer, which one it would be if those that are wrong came last."""
     right = [(one > 0.5) == bool(true) for one, true in zip(p, truth, strict=True)]
-    wrong_ones_last = sorted(range(600), key=lambda place: not right[place])
-    data = data_of([p[place] for place in wrong_ones_last], [truth[one] for one in wrong_ones_last])
-    assert labelled(data, NOUL, None).changes
-    assert not labelled(replace(data, decisions=wrong_ones_last), NOUL, None).changes
+    order = sorted(range(len(p)), key=lambda place: not right[place])
+    return np.argsort(order).tolist()
 
 
-def test_a_change_is_found_in_labels_that_come_in_another_order() -> None:
+def test_a_change_has_to_show_in_the_order_of_the_answers_and_in_that_of_the_labels() -> None:
+    p, truth = answers(600, 0.9, 4)
+    data, last = data_of(p, truth), at(wrong_ones_last(p, truth))
+    assert labelled(replace(data, first_at=last, decided_at=last), NOUL, None).changes
+    assert not labelled(replace(data, first_at=last), NOUL, None).changes
+    assert not labelled(replace(data, decided_at=last), NOUL, None).changes
+
+
+def test_the_order_of_a_file_is_none() -> None:
+    """Whether it was asked about within an hour, or its labels came in one request."""
+    p, truth = answers(600, 0.9, 4)
+    last = wrong_ones_last(p, truth)
+    file = replace(data_of(p, truth), decisions=last, decided_at=[5] * 600)
+    assert not labelled(replace(file, first_at=at(last)), NOUL, None).changes
+    assert not labelled(replace(file, first_at=[9] * 600), NOUL, None).changes
+
+
+def test_a_change_is_found_in_labels_that_come_all_at_once() -> None:
     before, after = answers(600, 0.9, 4), answers(200, 0.55, 5)
-    p, truth = before[0] + after[0], before[1] + after[1]
     order = np.random.default_rng(7).permutation(800).tolist()
+    p, truth = before[0] + after[0], before[1] + after[1]
     data = data_of([p[place] for place in order], [truth[place] for place in order])
-    rows = labelled(replace(data, decisions=order), NOUL, None)
+    data = replace(data, first_at=[9] * 800, decisions=order, decided_at=at(order))
+    rows = labelled(data, NOUL, None)
     found = rows.changes["@p/m logprobs"]
     assert [order[place] for place in (*found.before, *found.since)] == list(range(800))
     assert 560 <= len(found.before) <= 700
     assert {order[place] for place in rows.current} == set(range(len(found.before), 800))
-    assert rows.changed_with(order) == len(found.before)
+    assert rows.changed_at(data.decided_at) == HOUR_MS * len(found.before)
 
 
 def test_nothing_is_made_of_labels_that_stay_as_they_were() -> None:

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ class World:
     def __init__(self, database: Database) -> None:
         self.database, self.labels = database, Labels(database)
         self.given: list[NewLabel] = []
-        self.random = random.Random(7)
+        self.random, self.hours = random.Random(7), count()
         self._decision = replace(asked("q"), digest=QUESTION.digest)
 
     @property
@@ -52,8 +53,8 @@ class World:
         self.label(self.decide(), known, wrong, **fields)
 
     def decide(self) -> StoredDecision:
-        """A new decision."""
-        stored = Decisions(self.database)
+        """A new decision, an hour after the one before."""
+        stored = Decisions(self.database, lambda: 3600.0 * next(self.hours))
         found = stored.get(stored.add(record(self._decision)))
         assert found is not None
         return found
@@ -170,11 +171,11 @@ def test_labels_that_come_in_another_order_than_the_answers(world: World) -> Non
     kept = ScoredLabels(world.place, QUESTION)
     decisions = [world.decide() for _ in range(400)]
     order = world.random.sample(range(400), 400)
-    for count, number in enumerate(order):
+    for done, number in enumerate(order):
         world.label(decisions[number], wrong=0.05 if number < 300 else 0.9)
-        if count % 9 == 3:
+        if done % 9 == 3:
             world.correct(world.random.randrange(len(world.given)))
-        if count % 20 == 0 or count > 390:
+        if done % 20 == 0 or done > 390:
             world.agree(kept)
     found = kept.scores(world.labels, world.state)
     assert found.weights is not None and len(np.unique(found.weights)) > 3

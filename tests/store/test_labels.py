@@ -166,7 +166,7 @@ def test_where_a_label_comes_from_is_kept_with_it(labels: Labels, book: Book) ->
     assert data is not None
     assert data.answered_by == ["@p/m logprobs", "@a/m verbal"]
     assert (data.sampled, data.chance) == ([None, "queue"], [None, 0.25])
-    assert data.created_at == [1_000, 2_000]
+    assert data.first_at == [1_000, 2_000]
 
 
 def test_a_label_that_is_given_again_keeps_its_place(labels: Labels, book: Book) -> None:
@@ -178,7 +178,7 @@ def test_a_label_that_is_given_again_keeps_its_place(labels: Labels, book: Book)
     data = labels.training_data((PROJECT, given[0].digest), 10)
     assert data is not None
     assert data.decisions == [label.decision_seq for label in given]
-    assert data.created_at == [1_000, 10_000, 3_000, 4_000, 5_000]
+    assert data.first_at == [1_000, 2_000, 3_000, 4_000, 5_000]
 
 
 def test_labels_that_came_at_once_are_spread(labels: Labels, book: Book) -> None:
@@ -190,11 +190,16 @@ def test_labels_that_came_at_once_are_spread(labels: Labels, book: Book) -> None
     assert 20 <= sum(seq in first for seq in data.decisions[:50]) <= 30
 
 
-def test_when_a_decision_was_made(labels: Labels, book: Book) -> None:
-    before = time.time() * 1000 - 1
-    found = labels.decided_at(book.label().decision_seq)
-    assert found is not None and before <= found <= time.time() * 1000 + 1
-    assert labels.decided_at(10**6) is None
+def test_when_a_decision_was_made_is_kept_with_its_label(labels: Labels, book: Book) -> None:
+    before, given = time.time() * 1000 - 1, book.label()
+    labels.add(given)
+    data, newer = (
+        labels.training_data((PROJECT, given.digest), 1),
+        labels.newer((PROJECT, given.digest), 1),
+    )
+    assert data is not None and newer is not None
+    assert before <= data.decided_at[0] <= time.time() * 1000 + 1
+    assert (newer.labels[0].decided_at, newer.labels[0].first_at) == (data.decided_at[0], 1_000)
 
 
 def test_a_fit_keeps_all_that_it_found(labels: Labels, book: Book) -> None:

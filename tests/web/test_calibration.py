@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from tests.web.conftest import Start
@@ -116,10 +120,14 @@ def test_the_question_has_to_be_named(labelled: Labelled) -> None:
     assert "question" in labelled.get("/v1/calibration", 422)["error"]["message"]
 
 
-def test_after_a_change_the_figures_are_of_the_answers_since_then(labelled: Labelled) -> None:
+def test_after_a_change_the_figures_are_of_the_answers_since_then(
+    labelled: Labelled, tmp_path: Path
+) -> None:
     labelled.teach(200, right=0.9, p=0.95)
     before = labelled.get("/v1/calibration?question=q")
     assert (before["labels_since_change"], before["before"]["accuracy"]) == (None, 0.9)
+    with closing(sqlite3.connect(tmp_path / "svc.db")) as database, database:
+        database.execute("UPDATE labels SET decided_at = decided_at - 7200000")
     labelled.teach(60, right=0.5, p=0.95)
     report = labelled.get("/v1/calibration?question=q")
     assert report["labels"] == 260 and 40 <= report["labels_since_change"] <= 80
