@@ -57,17 +57,16 @@ def _folds(data: TrainingData, rows: Sequence[int]) -> Ints:
     return folds_of(np.array(data.decisions)[list(rows)], FOLDS)
 
 
-def fitted(data: TrainingData, question: Question, sampling: Floats | None = None) -> str | None:
+def fitted(data: TrainingData, question: Question, weights: Floats | None = None) -> str | None:
     """The pools that are worth having, as JSON; None where there is none.
 
-    `sampling` has one over the chance of each label to have been asked for, None where all count
-    alike.
+    `weights` has what each label counts for how answers are now, None where all count alike.
     """
     if not question.calibrates:
         return None
     known = data.state.pools
     judged = [
-        _judged(data, council, rows, question, known, sampling) for council, rows in _seated(data)
+        _judged(data, council, rows, question, known, weights) for council, rows in _seated(data)
     ]
     pools = [one for one in judged if one is not None]
     return json.dumps(pools) if pools else None
@@ -113,7 +112,7 @@ def _judged(
     rows: Sequence[int],
     question: Question,
     pools: str | None,
-    sampling: Floats | None,
+    weights: Floats | None,
 ) -> JsonObject | None:
     if len(rows) < limits.MIN_LABELS:
         return None
@@ -121,7 +120,7 @@ def _judged(
     kinds = opinions.KINDS[:1] if question.task is TaskKind.RIGHTNESS else opinions.KINDS
     again = in_effect(pools, council) is not None
     truth = np.array(data.truth)[list(rows)]
-    weights = None if sampling is None else sampling[list(rows)]
+    weights = None if weights is None else weights[list(rows)]
     found = opinions.fit(
         *(_array(data, council, rows), truth, weights),
         again=again,

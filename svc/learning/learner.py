@@ -132,7 +132,7 @@ class Learner:
         state, version = data.state, self._versions.get(data.state.question_id)
         if len(data.truth) < limits.MIN_LABELS:
             # Labels were deleted: what more of them have taught stays until there are enough again.
-            learned = (state.calibrator, state.pools, state.changed_at)
+            learned = (state.calibrator, state.pools)
             self._labels.keep(project_question, state.revision, self._now_ms(), *learned)
             return state.calibrator is not None
         # A foreign key holds it.
@@ -140,7 +140,7 @@ class Learner:
         wanted = (project_question[0], state.question_id, limits.LABELS_READ)
         of_challengers = self._labels.of_challengers(*wanted)
         new = refit.learned(data, version.definition, of_challengers)
-        found = (new.fits.dumps(), new.pools, new.changed_at)
+        found = (new.fits.dumps(), new.pools)
         self._labels.keep(project_question, state.revision, self._now_ms(), *found)
         return new.fits.any
 

@@ -7,29 +7,29 @@ from dataclasses import dataclass
 
 from svc.learning import challenged, councils, fits
 from svc.learning.fits import Fits
-from svc.learning.labelled import labelled, sampling_weights
+from svc.learning.labelled import labelled
 from svc.questions import from_definition
 from svc.store import ChallengerLabel, TrainingData
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Calibrators, the pools of councils as JSON, and when the answers changed last, if ever."""
+    """Calibrators, and the pools of councils as JSON."""
 
     fits: Fits
     pools: str | None
-    changed_at: int | None
 
 
 def learned(data: TrainingData, definition: str, found: Sequence[ChallengerLabel]) -> Learned:
     """What the labels teach; those `found` are the same ones as they count for challengers."""
     question = from_definition(definition)
     again = fits.parsed(data.state.calibrator).pooled.calibrator is not None
-    pools = councils.fitted(data, question, sampling_weights(data.chance, data.relative))
+    # Whether members err as they did shows in the labels as the pools of today merge them.
+    pools = councils.fitted(data, question, labelled(data, question, data.state.pools).weights)
     rows = labelled(data, question, pools)
-    own, changed_at = rows.fits(again), rows.changed_at(data.decided_at)
+    own = rows.fits(again)
     if not found:
-        return Learned(own, pools, changed_at)
+        return Learned(own, pools)
     both = labelled(challenged.joined(data, found, question), question, pools)
     fitted = challenged.with_challengers(own, both.fits(again), found)
-    return Learned(fitted, pools, changed_at)
+    return Learned(fitted, pools)

@@ -57,7 +57,7 @@ class Reporter:
             "calibrator": _shown(in_effect.pooled),
             "models": leading(_by_model(in_effect, rows), LIST_BYTES),
             "pool": councils.shown(None if state is None else state.pools),
-            "changed_at": None if state is None else state.changed_at,
+            "changed_at": None if data is None else rows.changed_at(data.decided_at),
             **_figures(rows, in_effect),
             "sampling": sampling.tested(data, rows.question, self._weeks, project, self._now_ms()),
         }
@@ -122,19 +122,17 @@ class Reporter:
         }
 
     def week_tests(self, project: str, key: str) -> list[JsonObject]:
-        """The tests of last week, which is over, and of this one, of those with decisions.
+        """The test of last week, which is over, if it has decisions.
 
-        Read once a day they have false alarms as often as the report. Raises `NotFound` and
-        `StorageError`.
+        One that is not over is unlike whole ones where weekends are unlike other days. Raises
+        `NotFound` and `StorageError`.
         """
         mixed, stored, year = self._year(project, key)
         now_ms = self._now_ms()
         return [
-            drift.latest_significance(
-                year[: place + 1], mixed=mixed, finished=not week.is_within(1, now_ms)
-            )
+            drift.latest_significance(year[: place + 1], mixed=mixed, finished=True)
             for place, week in enumerate(stored)
-            if week.is_within(2, now_ms)
+            if week.is_within(2, now_ms) and not week.is_within(1, now_ms)
         ]
 
     def _year(self, project: str, key: str) -> _Year:

@@ -57,7 +57,7 @@ class CalibrationState:
     `labels` counts the labels there are, and `revision` all that were ever given, with those that
     replaced another. `tried` is the revision that the last fit used, and `fitted_at` its time in
     unix milliseconds. `calibrator` is the JSON of those in effect, `pools` that of the pools of
-    councils. `changed_at` is the time of the decision with which the answers changed.
+    councils.
     """
 
     labels: int
@@ -67,7 +67,6 @@ class CalibrationState:
     calibrator: str | None
     question_id: int
     pools: str | None = None
-    changed_at: int | None = None
 
     @property
     def teaches(self) -> bool:

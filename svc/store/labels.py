@@ -29,7 +29,7 @@ from svc.terms import Sampling
 # The JSON of a reading, and of what the members of a council said.
 _Texts = tuple[str, str | None]
 
-_LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools, changed_at"
+_LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools"
 _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
 _DROP = (
     "DELETE FROM labels WHERE decision_seq = ? AND key = ? RETURNING coalesce(first_at, created_at)"
@@ -101,7 +101,7 @@ _CLAIM = (
 )
 _KEEP = (
     "UPDATE learned SET tried = :revision, fitted_at = :now, "
-    "calibrator = :calibrator, pools = :pools, changed_at = :changed_at "
+    "calibrator = :calibrator, pools = :pools "
     "WHERE project = :project AND digest = :digest AND tried <= :revision"
 )
 _STALE = (
@@ -242,14 +242,13 @@ class Labels:
         now_ms: int,
         calibrator: str | None,
         pools: str | None = None,
-        changed_at: int | None = None,
     ) -> bool:
         """Note that a fit has seen `revision`, and what it found; None where it found nothing.
 
         Returns whether this was the newest fit; an older one changes nothing.
         Raises `StorageError`.
         """
-        fitted = {"calibrator": calibrator, "pools": pools, "changed_at": changed_at}
+        fitted = {"calibrator": calibrator, "pools": pools}
         values = {**_named(place), "revision": revision, "now": now_ms, **fitted}
         with self._database.changing():
             return self._database.write(partial(_update, _KEEP, values))

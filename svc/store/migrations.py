@@ -36,7 +36,7 @@ ALTER TABLE learned ADD COLUMN pools TEXT;
 # Where a label comes from: the answering models and the mode, as decisions have them since then: of
 # a council all members, of a cascade the one that answered; how its decision came to be labelled
 # and with which chance, both NULL where nobody said; and when, in unix milliseconds. What was
-# learned has the time at which the answers changed. A week has the sum of the
+# learned had the time at which the answers changed. A week has the sum of the
 # squared confidences; NULL where it began before they were counted.
 _PROVENANCE = """
 ALTER TABLE labels ADD COLUMN answered_by TEXT NOT NULL DEFAULT '';
@@ -382,11 +382,13 @@ CREATE TABLE hook_looks (
 # before there was this column, and of those that failed.
 _CHALLENGERS_LEARN = "ALTER TABLE challenger_answers ADD COLUMN answered_by TEXT;"
 # Of a label, in unix milliseconds: when its decision was made, and when the first of those labels
-# was given whose place it took, NULL where it took none.
+# was given whose place it took, NULL where it took none. What was learned is learned anew where
+# answers seemed to have changed: they may not have. Reports find that out themselves now.
 _LABEL_TIMES = """
 ALTER TABLE labels ADD COLUMN first_at INTEGER;
 ALTER TABLE labels ADD COLUMN decided_at INTEGER NOT NULL DEFAULT 0;
 UPDATE labels SET decided_at = (SELECT created_at FROM decisions WHERE seq = decision_seq);
+UPDATE learned SET tried = tried - 1, changed_at = NULL WHERE changed_at IS NOT NULL;
 """
 
 

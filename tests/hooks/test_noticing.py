@@ -324,28 +324,28 @@ def week(name: str, finished: bool, alarm: bool) -> dict[str, Any]:
 
 
 def test_drift_is_looked_for_once_a_day_and_told_once(watched: Watched) -> None:
-    tests = [week("2026-W46", True, False), week("2026-W47", False, True)]
-    watched.reports.tests = {"team": tests, "calm": [week("2026-W47", False, False)]}
+    tests = [week("2026-W47", True, True)]
+    watched.reports.tests = {"team": tests, "calm": [week("2026-W47", True, False)]}
     (event,) = watched.told()
     assert event["type"] == "drift"
-    assert event["data"] == {"project": "shop", "question": "team", "test": tests[1]}
+    assert event["data"] == {"project": "shop", "question": "team", "test": tests[0]}
     assert watched.told(60.0) == [] and watched.reports.looks == 2
     assert watched.told(DAY_S) == [] and watched.reports.looks == 4
 
 
 def test_drift_that_ended_and_comes_again_is_told_again(watched: Watched) -> None:
     for alarm, count in ((True, 1), (False, 0), (True, 1), (True, 0)):
-        watched.reports.tests = {"team": [week("2026-W47", False, alarm)]}
+        watched.reports.tests = {"team": [week("2026-W47", True, alarm)]}
         assert len(watched.told(DAY_S)) == count
 
 
 def test_what_nobody_was_told_of_meanwhile_is_looked_at_before_it_is_told(world: World) -> None:
     watched = Watched(world)
-    watched.reports.tests = {"team": [week("2026-W47", False, True)]}
+    watched.reports.tests = {"team": [week("2026-W47", True, True)]}
     assert len(watched.told()) == 1
     world.events.disable(watched.hook, "gone")
     world.now += 10 * DAY_S
-    watched.reports.tests = {"team": [week("2026-W49", False, False)]}
+    watched.reports.tests = {"team": [week("2026-W49", True, False)]}
     world.add()
     assert watched.told() == []
 
@@ -355,7 +355,7 @@ def test_a_hook_hears_of_what_it_was_added_for(world: World) -> None:
     world.hooks.remove(world.hooks.all()[0].id)
     world.add("https://example.com/", HookKind.REVIEW_DUE)
     watched.queue.keys = ["team"]
-    watched.reports.tests = {"team": [week("2026-W47", False, True)]}
+    watched.reports.tests = {"team": [week("2026-W47", True, True)]}
     assert [one["type"] for one in watched.told()] == ["review.due"]
     assert watched.reports.looks == 0
 

@@ -88,6 +88,8 @@ def test_answers_that_change_from_week_to_week_drift(shop: Shop) -> None:
     assert shop.told() == []
     shop.world.now += WEEK_S
     shop.decide(30, "false")
+    assert shop.told() == []
+    shop.world.now += WEEK_S
     (event,) = shop.told()
     assert event["type"] == "drift"
     assert event["data"]["question"] == "late" and event["data"]["test"]["mix"]["alarm"]

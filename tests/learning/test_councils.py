@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from svc.learning import councils
+from svc.learning import councils, refit
 from svc.questions import TYPES, Question
 from svc.stats import FOLDS, conformal, folds_of, opinions
+from svc.stats.recency import HOUR_MS
 from svc.store.label_records import CalibrationState, Members, TrainingData
 
 CHOICE = TYPES["choice"].load(
@@ -80,6 +82,23 @@ def test_a_pool_takes_labels_enough_of_that_very_council() -> None:
     (pool,) = json.loads(councils.fitted(both, CHOICE) or "[]")
     assert pool["models"] == ["bad", "good"] and pool["labels"] == 120
     assert pool["weights"][1] > 3 * pool["weights"][0]
+
+
+def test_a_member_that_has_changed_loses_its_weight() -> None:
+    before, after = council(900), council(100)
+    wrong: list[Members | None] = [
+        {**one, "good": _sure(1 - truth)}
+        for one, truth in zip(after.members, after.truth, strict=True)
+        if one
+    ]
+    data = lesson(before.p + after.p, before.members + wrong, before.truth + after.truth)
+    hours = [HOUR_MS * number for number in range(1_000)]
+    # As the pool of before merges them.
+    known = councils.fitted(before, CHOICE)
+    data = replace(data, first_at=hours, decided_at=hours, state=replace(data.state, pools=known))
+    definition = CHOICE.definition_json
+    (pool,) = json.loads(refit.learned(data, definition, []).pools or "[]")
+    assert dict(zip(pool["models"], pool["weights"], strict=True))["good"] < 0.2
 
 
 def test_no_pool_is_fitted_for_questions_that_labels_do_not_calibrate() -> None:

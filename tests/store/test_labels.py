@@ -205,9 +205,9 @@ def test_when_a_decision_was_made_is_kept_with_its_label(labels: Labels, book: B
 def test_a_fit_keeps_all_that_it_found(labels: Labels, book: Book) -> None:
     label = book.label()
     labels.add(label)
-    labels.keep((PROJECT, label.digest), 1, 1_000, "{}", "[1]", 900)
+    labels.keep((PROJECT, label.digest), 1, 1_000, "{}", "[1]")
     state = labels.states(PROJECT, [label.digest])[label.digest]
-    assert (state.calibrator, state.pools, state.changed_at) == ("{}", "[1]", 900)
+    assert (state.calibrator, state.pools) == ("{}", "[1]")
     assert state.teaches
 
 

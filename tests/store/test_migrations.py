@@ -259,6 +259,23 @@ def test_labels_of_the_first_schema_are_kept(path):
     database.close()
 
 
+def test_where_answers_seemed_to_have_changed_the_first_server_fits_anew(path):
+    Database.open(path, migrations=shipped()[:21]).close()
+    make(
+        path,
+        """
+        INSERT INTO questions VALUES (1, x'00', '{}');
+        INSERT INTO questions VALUES (2, x'01', '{}');
+        INSERT INTO learned (project, digest, question_id, labels, revision, tried, calibrator,
+            changed_at) VALUES ('p', x'00', 1, 40, 42, 42, '{}', 5), ('p', x'01', 2, 9, 9, 9, '{}',
+            NULL);
+        """,
+    )
+    database = Database.open(path)
+    assert Labels(database).stale() == [("p", b"\0")]
+    database.close()
+
+
 def test_decisions_from_before_providers_names_were_kept_have_none(path):
     Database.open(path, migrations=shipped()[:3]).close()
     make(
