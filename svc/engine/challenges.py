@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from svc import limits
-from svc.deadline import Deadline
+from svc.deadline import Deadline, Effort
 from svc.engine.challenged_request import challenged
 from svc.errors import ApiError, DollarsSpent, InvalidRequest, ModelError, SvcError
 from svc.records import Challenger, ChallengerAnswer, Decision, Source
@@ -33,6 +33,10 @@ HELD_BYTES = 32_000_000
 # About the most bytes of memory that a character of JSON takes once it is parsed: the three of
 # `{},` become an object of 64 bytes, and a reference to it.
 PARSED = 24
+
+# After what takes more of the processor than these seconds a thread rests so many times what is
+# beyond them, and no longer than so many seconds: a reply of a challenger may be long.
+UNNOTICED_S, REST, MOST_REST_S = 0.02, 15.0, 20.0
 
 # How long, in seconds, a thread waits for something to do before it looks whether it is to end.
 LOOK_S = 0.2
@@ -80,8 +84,12 @@ class Challenges:
         threads: int = THREADS,
         waiting: int = WAITING,
         draw: Callable[[], float] = random.random,
+        rest: Callable[[float], object] | None = None,
     ) -> None:
-        """`make` makes the engine, once there is something to ask; `draw` gives 0 to 1."""
+        """`make` makes the engine, once there is something to ask; `draw` gives 0 to 1.
+
+        `rest` waits so many seconds; None for a wait that `close` ends.
+        """
         self._roster, self._make, self._draw = roster, make, draw
         self._queue: deque[Task] = deque()
         self._busy, self._waiting, self._held = map(Shares, (threads, waiting, HELD_BYTES))
@@ -91,7 +99,8 @@ class Challenges:
         self._engine: Decides | None = None
         # Of the decisions that are under way.
         self._deadlines: set[Deadline] = set()
-        self._closed = False
+        self._closed, self._end = False, threading.Event()
+        self._rest = rest or self._end.wait
 
     def offer(
         self, request: DecisionRequest, decision: Decision, trace: Trace | None = None
@@ -115,6 +124,7 @@ class Challenges:
         """Cut what is being asked, leave out what waits, and stop; may be called again."""
         with self._lock:
             self._closed = True
+            self._end.set()
             threads, deadlines = self._threads, list(self._deadlines)
         for deadline in deadlines:
             # To cut the engine ends calls, but not the waits between them.
@@ -157,22 +167,27 @@ class Challenges:
             task = self._next()
             if task is None:
                 continue
+            effort = Effort(limits.REPLIES_PARTS)
             try:
-                self._ask(task)
+                with effort.counted():
+                    self._ask(task, effort)
             except Exception:  # noqa: BLE001 - the thread has to survive a bug
                 # The message is not logged, since it may hold input.
                 if not self._closed:
                     log.error("a challenger could not be asked, which is a bug")
-            finally:
-                self._busy.give_back(task.challenger.project)
-                self._held.give_back(task.challenger.project, task.size)
-                # Else the thread would hold the request in memory until its next task.
-                del task
+            project, size = task.challenger.project, task.size
+            # Else the thread would hold the request in memory until its next task.
+            del task
+            self._held.give_back(project, size)
+            if effort.worked_s > UNNOTICED_S:
+                self._rest(min(REST * (effort.worked_s - UNNOTICED_S), MOST_REST_S))
+            # The rest is in the project's share of threads.
+            self._busy.give_back(project)
 
-    def _ask(self, task: Task) -> None:
+    def _ask(self, task: Task, effort: Effort) -> None:
         challenger = task.challenger
         try:
-            found = _answer(task, self._decide(task))
+            found = _answer(task, self._decide(task, effort))
         except (DollarsSpent, InvalidRequest):
             # A budget has no room, or its provider may not see the state or is not configured.
             self._roster.count(challenger.id, refused=1)
@@ -183,9 +198,9 @@ class Challenges:
             found = ChallengerAnswer(challenger.id, task.decision_id, None, None, error=error.type)
         self._roster.answered(found)
 
-    def _decide(self, task: Task) -> Decision:
+    def _decide(self, task: Task, effort: Effort) -> Decision:
         request, caller = challenged(task.request, task.challenger), str(task.challenger.id)
-        deadline = Deadline(limits.REQUEST_DEADLINE_S, trace=task.trace)
+        deadline = Deadline(limits.REQUEST_DEADLINE_S, effort=effort, trace=task.trace)
         with self._lock:
             self._deadlines.add(deadline)
             if self._closed:

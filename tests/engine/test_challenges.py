@@ -363,3 +363,37 @@ def test_the_first_question_with_a_promoted_model_decides() -> None:
     assert promoted_by(Book(second), REQUEST) == "@here/second"
     assert promoted_by(Book(replace(RIVAL, digest=b"another wording")), REQUEST) is None
     assert promoted_by(Book(), REQUEST) is None
+
+
+def working(seconds: float) -> Callable[[], None]:
+    """Keeps a processor busy for so long."""
+
+    def work() -> None:
+        began = time.thread_time()
+        while time.thread_time() - began < seconds:
+            pass
+
+    return work
+
+
+@pytest.mark.parametrize(("then", "rested"), [(working(0.1), 1), (lambda: None, 0)])
+def test_after_what_takes_much_of_the_processor_a_thread_rests(
+    then: Callable[[], None], rested: int
+) -> None:
+    book, rival, rests = Book(RIVAL), Rival(then), list[float]()
+    challenges = Challenges(book, lambda: rival, draw=lambda: 0.0, rest=rests.append)
+    challenges.offer(REQUEST, made())
+    until(lambda: book.answers)
+    challenges.close()
+    assert len(rests) == rested
+    assert all(15 * 0.08 <= rest <= 20 for rest in rests)
+
+
+def test_a_rest_does_not_hold_up_the_end() -> None:
+    book, rival = Book(RIVAL), Rival(working(1.5))
+    challenges = Challenges(book, lambda: rival, draw=lambda: 0.0)
+    challenges.offer(REQUEST, made())
+    until(lambda: book.answers)
+    before = time.monotonic()
+    challenges.close()
+    assert time.monotonic() - before < 10
