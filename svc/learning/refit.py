@@ -24,8 +24,11 @@ def learned(data: TrainingData, definition: str, found: Sequence[ChallengerLabel
     """What the labels teach; those `found` are the same ones as they count for challengers."""
     question = from_definition(definition)
     again = fits.parsed(data.state.calibrator).pooled.calibrator is not None
-    # Whether members err as they did shows in the labels as the pools of today merge them.
-    pools = councils.fitted(data, question, labelled(data, question, data.state.pools).weights)
+    pools = None
+    if any(data.members):
+        # Whether members err as they did shows in the labels as the pools of today merge them.
+        known = labelled(data, question, data.state.pools)
+        pools = councils.fitted(data, question, known.weights)
     rows = labelled(data, question, pools)
     own = rows.fits(again)
     if not found:
