@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ _BUSY = (429, 503)
 # What it takes to read an answer as what it is not.
 _STRANGE = (
     *(AttributeError, LookupError, OverflowError, TypeError, ValueError),
-    *(RecursionError, ValidationError),
+    *(RecursionError, ValidationError, csv.Error),
 )
 
 log = logging.getLogger(__name__)

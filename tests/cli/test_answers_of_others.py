@@ -120,6 +120,12 @@ def test_a_question_in_no_shape_of_ours_is_told_of_as_the_servers(tmp_path: Path
     assert ended.returncode == 1 and "answered in a way that this version" in ended.stderr
 
 
+def test_a_table_with_a_cell_of_any_length_is_told_of_as_the_servers() -> None:
+    with Answers(Reply("id,ref\r\n" + "x" * 200_000)) as server:
+        ended = svc("audit", "--url", server.url)
+    assert ended.returncode == 1 and "answered in a way that this version" in ended.stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_answer_in_no_shape_of_ours_is_told_of_as_the_servers(
     command: str, tmp_path: Path
