@@ -37,7 +37,7 @@ HOUR_MS = 3_600_000
 # Ranks are counted anew where more labels than these have come and gone since.
 STEPS = 50
 
-Flags = npt.NDArray[np.bool_]
+Keys = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,16 @@ class Given:
     answered_at: Ints
     labelled_at: Ints
 
-    def orders(self) -> tuple[Ints, Ints]:
-        """The places in the order of the answers, and in that of the labels."""
-        mixed, hour = _mixed(self.answers, 1), self.answered_at // HOUR_MS
-        by_answers: Ints = np.lexsort((mixed, hour))
-        by_labels: Ints = np.lexsort((mixed, hour, self.labelled_at))
-        return by_answers, by_labels
+    def by_answers(self) -> Ints:
+        """The places in the order of the answers."""
+        places: Ints = np.lexsort((_mixed(self.answers, 1), self.answered_at // HOUR_MS))
+        return places
+
+    def by_labels(self) -> Ints:
+        """The places in the order of the labels."""
+        hours, came = self.answered_at // HOUR_MS, self.labelled_at
+        places: Ints = np.lexsort((_mixed(self.answers, 1), hours, came))
+        return places
 
 
 class GroupedChangeTest:
@@ -137,8 +141,7 @@ class GroupedChangeTest:
 
     def latest(self, labels: Given, groups: npt.NDArray[Any], scores: Floats) -> dict[Any, Change]:
         """The latest change of each group that has one; `groups` names that of each label."""
-        found, ids = {}, labels.answers
-        answered, labelled = labels.orders()
+        found, ids, answered = {}, labels.answers, labels.by_answers()
         for group in np.unique(groups).tolist():
             by_answers = self._by_answers.setdefault(group, ChangeTest())
             mine = answered[groups[answered] == group]
@@ -146,6 +149,7 @@ class GroupedChangeTest:
             if before is None:
                 continue
             by_labels = self._by_labels.setdefault(group, ChangeTest())
+            labelled = labels.by_labels()
             came = labelled[groups[labelled] == group]
             if by_labels.latest(ids[came], scores[came]) is not None:
                 found[group] = Change(mine[:before], mine[before:])
@@ -225,7 +229,7 @@ class _Counts:
     def updated(self, ids: Ints, scores: Floats) -> _Counts:
         """The same for other labels: in steps where few have come and gone, else counted anew."""
         mine, theirs = _keys(self.ids, self.scores), _keys(ids, scores)
-        gone, new = np.flatnonzero(~np.isin(mine, theirs)), np.flatnonzero(~np.isin(theirs, mine))
+        gone, new = _differing(mine, theirs)
         few = len(gone) + len(new) <= STEPS
         if not few or not np.array_equal(np.delete(mine, gone), np.delete(theirs, new)):
             return _counted(ids, scores)
@@ -258,10 +262,25 @@ def _counted(ids: Ints, scores: Floats) -> _Counts:
     return _Counts(ids, scores, np.array(below, np.int64), np.array(up_to, np.int64))
 
 
-def _keys(ids: Ints, scores: Floats) -> npt.NDArray[np.uint64]:
+def _keys(ids: Ints, scores: Floats) -> Keys:
     """A number for each label: another one where it is of another answer, or has another score."""
-    keys: npt.NDArray[np.uint64] = _mixed(ids, 0) + scores.view(np.uint64)
+    keys: Keys = _mixed(ids, 0) + scores.view(np.uint64)
     return keys
+
+
+def _differing(mine: Keys, theirs: Keys) -> tuple[Ints, Ints]:
+    """The places of keys that the other has not; what both begin and end with is passed over."""
+    size = min(len(mine), len(theirs))
+    first = _same(mine[:size], theirs[:size])
+    last = _same(mine[::-1][: size - first], theirs[::-1][: size - first])
+    old, new = mine[first : len(mine) - last], theirs[first : len(theirs) - last]
+    return first + np.flatnonzero(~np.isin(old, new)), first + np.flatnonzero(~np.isin(new, old))
+
+
+def _same(mine: Keys, theirs: Keys) -> int:
+    """How many keys both begin with, of as many."""
+    differ = mine != theirs
+    return int(differ.argmax()) if differ.any() else len(differ)
 
 
 def _drawn(ids: Ints) -> Floats:
@@ -270,7 +289,7 @@ def _drawn(ids: Ints) -> Floats:
     return drawn
 
 
-def _mixed(ids: Ints, stream: int) -> npt.NDArray[np.uint64]:
+def _mixed(ids: Ints, stream: int) -> Keys:
     """Random numbers for ids, others in stream 1 than in stream 0.
 
     SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
@@ -278,5 +297,5 @@ def _mixed(ids: Ints, stream: int) -> npt.NDArray[np.uint64]:
     mixed = (2 * ids.astype(np.uint64) + np.uint64(1 + stream)) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
+    found: Keys = mixed ^ (mixed >> np.uint64(31))
     return found
