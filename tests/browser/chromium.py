@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -153,10 +154,17 @@ class Browser:
         raise AssertionError(f"Tab never came to {selector}")
 
     def fill(self, selector: str, text: str) -> None:
-        """Replace what stands in a field."""
-        element = self.wait(selector)
-        element.clear()
-        element.send_keys(text)
+        """Replace what stands in a field, also where its view is just drawn anew."""
+        self.until(lambda: self._filled(selector, text), f"no {selector} that stays")
+
+    def _filled(self, selector: str, text: str) -> bool:
+        try:
+            element = self.wait(selector)
+            element.clear()
+            element.send_keys(text)
+        except StaleElementReferenceException:
+            return False
+        return True
 
     def choose(self, selector: str, value: str) -> None:
         """Choose an option of a select by its value, whatever is in it."""
