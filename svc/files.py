@@ -20,6 +20,9 @@ from svc import jsontext
 # The mode of a folder that its owner alone may use.
 _OWNERS_ALONE = 0o700
 
+# As far as the umask allows.
+_ANYBODY = 0o666
+
 
 def nameless() -> int:
     """The descriptor of a new, empty file that has no name, so that no other program can open it.
@@ -110,7 +113,11 @@ def _special(path: Path) -> bool:
 
 
 def new_beside(target: Path) -> Path:
-    """A new empty file in the same folder, under an unused name. Raises `OSError`."""
+    """A new empty file in the same folder, under an unused name, for no more than may use `target`.
+
+    Raises `OSError`.
+    """
     new = target.with_name(f".{secrets.token_hex(8)}.new")
-    new.touch(exist_ok=False)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else _ANYBODY
+    new.touch(mode | stat.S_IWUSR, exist_ok=False)
     return new

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from svc.errors import InvalidJson
-from svc.files import check_writable, make_private, read_json, replace
+from svc.files import check_writable, make_private, new_beside, read_json, replace
 
 
 def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
@@ -117,3 +117,9 @@ def test_a_file_that_holds_no_json_is_called_a_file(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(InvalidJson, match="the file is not JSON"):
         read_json(path)
+
+
+def test_what_is_written_beside_a_file_is_for_no_more_people(tmp_path: Path) -> None:
+    target = tmp_path / "results.jsonl"
+    target.touch(0o600)
+    assert new_beside(target).stat().st_mode & 0o777 == 0o600
