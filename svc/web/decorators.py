@@ -101,12 +101,11 @@ def body(
             kept = g._get_current_object()
             key_id, deadline = kept.access.key_id, kept.deadline
             with ExitStack() as kept_until_answered:
+                kept_until_answered.enter_context(_answering.paced(key_id, deadline))
                 with _place(key_id, deadline):
                     packed = read()
                     size = size_of_work(packed)
                     turn = _reading.turn(key_id, size, deadline)
-                    if size <= SMALL_BYTES:
-                        kept_until_answered.enter_context(_answering.paced(key_id, deadline))
                     if held:
                         # A turn of its own: the view may wait for a disk or for a repeat of the
                         # request, and other bodies of the key not for it.
