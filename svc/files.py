@@ -20,7 +20,7 @@ from svc import jsontext
 # The mode of a folder that its owner alone may use.
 _OWNERS_ALONE = 0o700
 
-# As far as the umask allows.
+# The mode of a new file, as far as the umask allows.
 _ANYBODY = 0o666
 
 

@@ -41,8 +41,8 @@ NAMED_RETRY_S = 0.02
 # A worker that has not said for so long how many connections it has takes no new ones.
 SILENT_S = 2.5
 
-# Who gives way leaves a lock alone for so many times what it held it, and no longer than so many
-# seconds, as long as another process had it in so many seconds.
+# Who gives way leaves a lock alone for so many times as long as it held it, but for so many seconds
+# at most, and only where another process had the lock in the last so many seconds.
 REST, MOST_REST_S, SHARED_S = 3.0, 0.5, 2.0
 
 _PID = struct.Struct("@q")
@@ -219,6 +219,7 @@ class FairLock:
 
     def close(self) -> None:
         """Release it in this process."""
+        self._latest.close()
         self._gate.close()
         self._lock.close()
 

@@ -18,8 +18,8 @@ from svc import limits
 # any reply may have.
 LEAST_PIECE = 256
 
-# After so many smaller pieces of a reply the next one is waited for so many seconds, in which more
-# comes. Else one byte after the other would keep a processor busy.
+# After so many smaller pieces of a reply each further read waits so many seconds first, in which
+# more comes. Else one byte after the other would keep a processor busy.
 SMALL_PIECES, REST_S = 128, 0.05
 
 

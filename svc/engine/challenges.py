@@ -99,8 +99,8 @@ class Challenges:
         self._engine: Decides | None = None
         # Of the decisions that are under way.
         self._deadlines: set[Deadline] = set()
-        self._closed, self._end = False, threading.Event()
-        self._rest = rest or self._end.wait
+        self._closed = threading.Event()
+        self._rest = rest or self._closed.wait
 
     def offer(
         self, request: DecisionRequest, decision: Decision, trace: Trace | None = None
@@ -123,8 +123,7 @@ class Challenges:
     def close(self) -> None:
         """Cut what is being asked, leave out what waits, and stop; may be called again."""
         with self._lock:
-            self._closed = True
-            self._end.set()
+            self._closed.set()
             threads, deadlines = self._threads, list(self._deadlines)
         for deadline in deadlines:
             # To cut the engine ends calls, but not the waits between them.
@@ -142,7 +141,7 @@ class Challenges:
         with self._lock:
             self._queue.append(task)
             self._lock.notify()
-            if len(self._threads) < self._most_threads and not self._closed:
+            if len(self._threads) < self._most_threads and not self._closed.is_set():
                 name = f"svc-challenger-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
                 self._threads[-1].start()
@@ -163,7 +162,7 @@ class Challenges:
         return None
 
     def _run(self) -> None:
-        while not self._closed:
+        while not self._closed.is_set():
             task = self._next()
             if task is None:
                 continue
@@ -173,7 +172,7 @@ class Challenges:
                     self._ask(task, effort)
             except Exception:  # noqa: BLE001 - the thread has to survive a bug
                 # The message is not logged, since it may hold input.
-                if not self._closed:
+                if not self._closed.is_set():
                     log.error("a challenger could not be asked, which is a bug")
             project, size = task.challenger.project, task.size
             # Else the thread would hold the request in memory until its next task.
@@ -193,7 +192,7 @@ class Challenges:
             self._roster.count(challenger.id, refused=1)
             return
         except ApiError as error:
-            if self._closed:
+            if self._closed.is_set():
                 return
             found = ChallengerAnswer(challenger.id, task.decision_id, None, None, error=error.type)
         self._roster.answered(found)
@@ -203,7 +202,7 @@ class Challenges:
         deadline = Deadline(limits.REQUEST_DEADLINE_S, effort=effort, trace=task.trace)
         with self._lock:
             self._deadlines.add(deadline)
-            if self._closed:
+            if self._closed.is_set():
                 deadline.cancel()
         try:
             return self._ready().decide(request, deadline, caller)

@@ -32,7 +32,7 @@ HORIZON = 5_000
 FALSE = 0.05
 # What all labels from before a change weigh together, in labels.
 OLD_LABELS = 10.0
-# Answers that were given in the same one may stand in the order of a file.
+# Answers of the same hour may stand in the order of a file.
 HOUR_MS = 3_600_000
 # Ranks are counted anew where more labels than these have come and gone since.
 STEPS = 50
@@ -73,8 +73,7 @@ def changes(scores: Floats, bets: Sequence[Bet] = ANY, horizon: float = HORIZON)
     `scores` are in the order that is looked at. After each change that is found the test begins
     anew with the labels since then.
     """
-    ids = np.arange(len(scores))
-    return _changes(scores, lambda s: _counted(ids[s:], scores[s:]).ranks(), bets, horizon)
+    return _changes(scores, lambda start: conformal_ranks(scores[start:], start), bets, horizon)
 
 
 class ChangeTest:
@@ -206,9 +205,12 @@ def _first(ranks: Floats, bets: Sequence[Bet], limit: float) -> int | None:
     return max(1, int(before[winner, : alarm + 1].argmin()))
 
 
-def conformal_ranks(scores: Floats) -> Floats:
-    """The rank of each score among itself and those before it, as a share; ties are drawn."""
-    return _counted(np.arange(len(scores)), scores).ranks()
+def conformal_ranks(scores: Floats, first: int = 0) -> Floats:
+    """The rank of each score among itself and those before it, as a share.
+
+    Ties are drawn by the numbers of the scores, of which the first one has the number `first`.
+    """
+    return _counted(np.arange(first, first + len(scores)), scores).ranks()
 
 
 @dataclass(frozen=True, slots=True)
