@@ -14,6 +14,9 @@ Verified Uncertainty Calibration, 2019), for distances.
 
 from __future__ import annotations
 
+import functools
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,15 +88,24 @@ def calibration_error(
     observed = float(bins.share @ np.abs(gaps))
     rates = _possible(bins)
     sizes = np.abs(rates - bins.expected) @ bins.share
-    errors = _redrawn(bins, rates)
-    above = (errors >= observed - _ROUNDING).mean(axis=1)
-    below = (errors <= observed + _ROUNDING).mean(axis=1)
+
+    # Drawn where the search below looks, which is at a third of the places.
+    @functools.cache
+    def errors(place: int) -> Floats:
+        return _redrawn(bins, rates[place], [SEED, place])
+
+    def above(place: int) -> float:
+        return float((errors(place) >= observed - _ROUNDING).mean())
+
+    def below_from_the_end(place: int) -> float:
+        return float((errors(len(sizes) - 1 - place) <= observed + _ROUNDING).mean())
+
     corrected = Interval(
         _passing(0.5, above, sizes),
         _passing(_TAIL, above, sizes),
-        _passing(_TAIL, below[::-1], sizes[::-1]),
+        _passing(_TAIL, below_from_the_end, sizes[::-1]),
     )
-    return CalibrationError(observed, float(errors[0].mean()), float(above[0]), corrected)
+    return CalibrationError(observed, float(errors(0).mean()), above(0), corrected)
 
 
 def _possible(bins: _Filled) -> Floats:
@@ -142,16 +154,16 @@ def _filled(probability: Floats, happened: Ints, shares: Floats) -> _Filled:
     return _Filled(share, expected[there] / share, rate[there] / share, rows, labels)
 
 
-def _redrawn(bins: _Filled, rates: Floats) -> Floats:
-    """The error that is observed when labels come true at these rates, many times for each."""
-    random = np.random.default_rng(SEED)
+def _redrawn(bins: _Filled, rates: Floats, seed: Sequence[int]) -> Floats:
+    """The error that is observed when labels come true at these rates, many times."""
+    random = np.random.default_rng(seed)
     # Draws of one rate one after the other: what numpy prepares for a rate then serves them all.
-    size = (len(rates), len(bins.rows), DRAWS)
-    drawn = random.binomial(bins.rows[:, None], rates[:, :, None], size=size) / bins.rows[:, None]
+    size = (len(bins.rows), DRAWS)
+    drawn = random.binomial(bins.rows[:, None], rates[:, None], size=size) / bins.rows[:, None]
     errors: Floats = bins.share @ np.abs(drawn - bins.expected[:, None])
     # By chance there were more labels in some bins, and fewer in others.
     sd = np.sqrt(_variance_of_shares(bins, np.abs(rates - bins.expected)))
-    errors += random.normal(size=errors.shape) * sd[:, None]
+    errors += random.normal(size=DRAWS) * sd
     return errors
 
 
@@ -161,11 +173,10 @@ def _variance_of_shares(bins: _Filled, gaps: Floats) -> Floats:
     return np.maximum(squares, 0.0) / bins.labels
 
 
-def _passing(level: float, chances: Floats, sizes: Floats) -> float:
-    """The size at which chances first reach a level, between two of them by a straight line."""
-    reached = chances >= level
-    place = int(np.argmax(reached)) if reached.any() else len(sizes) - 1
+def _passing(level: float, chance: Callable[[int], float], sizes: Floats) -> float:
+    """The size at which rising chances reach a level, between two of them by a straight line."""
+    place = min(bisect_left(range(len(sizes)), level, key=chance), len(sizes) - 1)
     if place == 0:
         return float(sizes[0])
-    around = slice(place - 1, place + 1)
-    return float(np.interp(level, chances[around], sizes[around]))
+    around = [place - 1, place]
+    return float(np.interp(level, [chance(one) for one in around], sizes[around]))

@@ -56,6 +56,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ FIRST = 32
 STARTS = ((4, 0.15), (8, 0.35), (16, 0.2), (32, 0.3))
 # Wealth is looked up after so many labels, each time this much more, and now.
 LOOKS = 1.1
+# Logarithms of wealth that are summed in another order differ by less.
+_ROUNDING = 1e-9
 # Labels among which accuracy may have fallen, and how far under the target it is looked for.
 LATEST = 400
 FALL = 0.05
@@ -173,9 +176,9 @@ def _walk(target: float, confidence: Floats, correct: Ints, weight: Floats) -> P
     if len(confidence) < FIRST:
         return Promise(None, max(fewest(target) - len(confidence), 1))
     starts, parts = _starts(confidence)
-    wrong = confidence[correct == 0]
-    tested = np.union1d(wrong[wrong <= starts[0]], starts)[::-1]
-    logs = _logs(target, tested, confidence, correct, weight)
+    factors = betting.log_factors(target, correct, weight)
+    tested = _reachable(starts, factors, confidence, correct)
+    logs = _logs(factors, tested, confidence, _looks(len(confidence)))
     wealth = betting.mixed(logs)
     places = np.searchsorted(-tested, -starts)
     end = _end_of_walk(np.where(wealth[-1] >= 0, wealth.max(axis=0), -np.inf), places, parts)
@@ -194,18 +197,34 @@ def _starts(confidence: Floats) -> tuple[Floats, Floats]:
     return np.asarray(-values, np.float64), parts
 
 
-def _logs(
-    target: float, tested: Floats, confidence: Floats, correct: Ints, weight: Floats
-) -> Floats:
-    """The logarithm of wealth for each bet, look and threshold; the last look is now."""
-    n = len(confidence)
-    steps = math.ceil(math.log(n / FIRST, LOOKS))
-    looks = np.append(np.unique((FIRST * LOOKS ** np.arange(steps)).astype(np.int64)), n)
-    look = np.searchsorted(looks, np.arange(n), side="right")
+def _reachable(starts: Floats, factors: Floats, confidence: Floats, correct: Ints) -> Floats:
+    """The thresholds that walks may come to, the strictest first.
+
+    A wrong answer makes wealth smaller, so that a walk tests there, and it ends where nothing is
+    won now. That is seen at one look, where promises need all of them.
+    """
+    wrong = confidence[correct == 0]
+    tested: Floats = np.union1d(wrong[wrong <= starts[0]], starts)[::-1]
+    now = betting.mixed(_logs(factors, tested, confidence, np.array([len(confidence)])))[0]
+    reachable = np.ones(len(tested), dtype=bool)
+    for start, end in pairwise([*np.searchsorted(-tested, -starts), len(tested)]):
+        won = now[start : end - 1] >= -_ROUNDING
+        reachable[start + 1 : end] = np.logical_and.accumulate(won)
+    return tested[reachable]
+
+
+def _looks(labels: int) -> Ints:
+    """How many labels there were whenever wealth was looked at; the last look is now."""
+    steps = math.ceil(math.log(labels / FIRST, LOOKS))
+    return np.append(np.unique((FIRST * LOOKS ** np.arange(steps)).astype(np.int64)), labels)
+
+
+def _logs(factors: Floats, tested: Floats, confidence: Floats, looks: Ints) -> Floats:
+    """The logarithm of wealth for each bet, look and threshold."""
+    look = np.searchsorted(looks, np.arange(len(confidence)), side="right")
     threshold = np.searchsorted(-tested, -confidence)
     shape = (len(looks), len(tested) + 1)
     cell = look * shape[1] + threshold
-    factors = betting.log_factors(target, correct, weight)
     grown = [np.bincount(cell, row, shape[0] * shape[1]).reshape(shape) for row in factors]
     logs: Floats = np.cumsum(np.cumsum(grown, axis=1, dtype=np.float64), axis=2, dtype=np.float64)
     return logs[:, :, :-1]
