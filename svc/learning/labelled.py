@@ -70,7 +70,8 @@ class Labelled:
 
     def changed_at(self, decided_at: Sequence[int]) -> int | None:
         """When the answers changed last, of the times of the labelled decisions."""
-        return max((decided_at[one.since[0]] for one in self.changes.values()), default=None)
+        began = [min(decided_at[place] for place in one.since) for one in self.changes.values()]
+        return max(began, default=None)
 
     def calibrated(self, fits: Fits) -> Floats:
         """The probabilities as callers see them while `fits` are in effect."""
@@ -110,16 +111,24 @@ class Labelled:
 
 def labelled(data: TrainingData, question: Question, pools: str | None) -> Labelled:
     """The arrays and weights of stored labels."""
-    merged = councils.merged(data, pools)
-    p, truth = np.array(merged.p), np.array(merged.truth)
-    task = TASKS[question.task]
-    surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
-    groups = merged.answered_by
-    given = Given(*map(np.array, (data.decisions, data.decided_at, data.first_at)))
-    changes = GroupedChangeTest().latest(given, np.array(groups), surprises)
+    p, truth = np.array(councils.merged(data, pools).p), np.array(data.truth)
+    changes = _changes(data, question)
     sampling = sampling_weights(data.chance, data.relative)
     weights = weighed(len(truth), sampling, changes.values())
-    return Labelled(question, p, truth, groups, sampling, weights, changes)
+    return Labelled(question, p, truth, data.answered_by, sampling, weights, changes)
+
+
+def _changes(data: TrainingData, question: Question) -> dict[str, Change]:
+    """The groups whose answers changed.
+
+    Members of councils count alike in it, whatever their pools say: a pool that has learned to do
+    without a member would hide its change from the next fit, which would take it in again.
+    """
+    p, truth = np.array(councils.merged(data, None).p), np.array(data.truth)
+    task = TASKS[question.task]
+    surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
+    given = Given(*map(np.array, (data.decisions, data.decided_at, data.first_at)))
+    return GroupedChangeTest().latest(given, np.array(data.answered_by), surprises)
 
 
 def weighed(labels: int, sampling: Floats | None, changes: Collection[Change]) -> Floats | None:

@@ -26,9 +26,7 @@ def learned(data: TrainingData, definition: str, found: Sequence[ChallengerLabel
     again = fits.parsed(data.state.calibrator).pooled.calibrator is not None
     pools = None
     if any(data.members):
-        # Whether members err as they did shows in the labels as the pools of today merge them.
-        known = labelled(data, question, data.state.pools)
-        pools = councils.fitted(data, question, known.weights)
+        pools = councils.fitted(data, question, labelled(data, question, None).weights)
     rows = labelled(data, question, pools)
     own = rows.fits(again)
     if not found:

@@ -150,14 +150,17 @@ class ScoredLabels:
         new = dict.fromkeys(one.answered_by for one in labels)
         self._names += [name for name in new if name not in self._names]
         groups = {name: place for place, name in enumerate(self._names)}
+        merged = _worths(labels, self._question, state, state.pools)
+        # Changes are looked for where members count alike (see `labelled`).
+        alike = _worths(labels, self._question, state, None) if state.pools else merged
         found = [
             (
-                *(one.id, one.decision, one.truth, worth.correct, groups[one.answered_by]),
+                *(one.id, one.decision, one.truth, plain.correct, groups[one.answered_by]),
                 *(one.decided_at, one.first_at),
-                *(worth.p_true, worth.confidence),
+                *(pooled.p_true, plain.confidence),
                 *(one.chance, one.review_round, one.doubt),
             )
-            for one, worth in zip(labels, _worths(labels, self._question, state), strict=True)
+            for one, pooled, plain in zip(labels, merged, alike, strict=True)
         ]
         return np.array(found, dtype=np.float64).reshape(-1, len(_NO_LABELS)).T
 
@@ -172,20 +175,22 @@ class ScoredLabels:
 
 
 def _worths(
-    labels: Sequence[WeighedLabel], question: Question, state: CalibrationState
+    labels: Sequence[WeighedLabel], question: Question, state: CalibrationState, pools: str | None
 ) -> list[Worth]:
     """What each label's reading was worth; found anew where it depends on pools."""
     open_ones = [one for one in labels if one.p is not None]
-    p = iter(_merged(open_ones, state))
+    p = iter(_merged(open_ones, state, pools))
     return [
         one.worth if one.p is None and one.worth else worth(question, next(p), one.truth)
         for one in labels
     ]
 
 
-def _merged(labels: Sequence[WeighedLabel], state: CalibrationState) -> list[list[float]]:
+def _merged(
+    labels: Sequence[WeighedLabel], state: CalibrationState, pools: str | None
+) -> list[list[float]]:
     p = [one.p or [] for one in labels]
     truth, members = [one.truth for one in labels], [one.members for one in labels]
     decisions = [one.decision for one in labels]
     data = TrainingData(state, p, truth, members, [], [], [], [], [], decisions, [])
-    return councils.merged(data, state.pools).p
+    return councils.merged(data, pools).p

@@ -1,9 +1,11 @@
 """Whether labels still speak of the model that answers now: a change test, and what it leaves.
 
 The test looks at one score per label: `surprise`, or the log-loss, of what was said before the
-label was known. They have to show a change in two orders, since either may be sorted: that of the
-answers, because who labels may take the sure ones last, and that of the labels. Answers of the same
-hour are in a random order: they may be those of a file, in its order. While nothing changes, the
+label was known. They have to show a change in each of several orders, since any may be sorted: in
+that of the answers, because who labels may take the sure ones last, and in that of the labels.
+Answers of the same day are in a random order: they may be those of a file, in its order. Days that
+begin at midnight and days that begin at noon both count, so that no file of half a day is cut in
+two by both. While nothing changes, the
 scores are exchangeable, and the rank of each among those before it is uniform and independent of
 all earlier ranks, whatever the scores' distribution (conformal p-values; Vovk, Gammerman and
 Shafer, Algorithmic Learning in a Random World, 2005, theorem 8.2).
@@ -32,8 +34,9 @@ HORIZON = 5_000
 FALSE = 0.05
 # What all labels from before a change weigh together, in labels.
 OLD_LABELS = 10.0
-# Answers of the same hour may stand in the order of a file.
-HOUR_MS = 3_600_000
+# Answers of the same day may stand in the order of a file. Days begin at so many times.
+DAY_MS = 24 * 3_600_000
+_BEGINNINGS = (0, DAY_MS // 2)
 # Ranks are counted anew where more labels than these have come and gone since.
 STEPS = 50
 
@@ -119,40 +122,40 @@ class Given:
     answered_at: Ints
     labelled_at: Ints
 
-    def by_answers(self) -> Ints:
-        """The places in the order of the answers."""
-        places: Ints = np.lexsort((_mixed(self.answers, 1), self.answered_at // HOUR_MS))
-        return places
-
-    def by_labels(self) -> Ints:
-        """The places in the order of the labels."""
-        hours, came = self.answered_at // HOUR_MS, self.labelled_at
-        places: Ints = np.lexsort((_mixed(self.answers, 1), hours, came))
-        return places
+    def orders(self) -> list[Ints]:
+        """The places in the orders of the answers, and last in that of the labels."""
+        mixed = _mixed(self.answers, 1)
+        days = [(self.answered_at + beginning) // DAY_MS for beginning in _BEGINNINGS]
+        by_answers = [np.lexsort((mixed, one)) for one in days]
+        return [*by_answers, np.lexsort((mixed, days[0], self.labelled_at))]
 
 
 class GroupedChangeTest:
-    """`ChangeTest` for each group of labels by itself, in the two orders."""
+    """`ChangeTest` for each group of labels by itself, in all orders."""
 
     def __init__(self) -> None:
-        self._by_answers: dict[Any, ChangeTest] = {}
-        self._by_labels: dict[Any, ChangeTest] = {}
+        self._tests: dict[tuple[Any, int], ChangeTest] = {}
 
     def latest(self, labels: Given, groups: npt.NDArray[Any], scores: Floats) -> dict[Any, Change]:
         """The latest change of each group that has one; `groups` names that of each label."""
-        found, ids, answered = {}, labels.answers, labels.by_answers()
+        orders = labels.orders()
+        found = {}
         for group in np.unique(groups).tolist():
-            by_answers = self._by_answers.setdefault(group, ChangeTest())
-            mine = answered[groups[answered] == group]
-            before = by_answers.latest(ids[mine], scores[mine])
-            if before is None:
-                continue
-            by_labels = self._by_labels.setdefault(group, ChangeTest())
-            labelled = labels.by_labels()
-            came = labelled[groups[labelled] == group]
-            if by_labels.latest(ids[came], scores[came]) is not None:
-                found[group] = Change(mine[:before], mine[before:])
+            own = [order[groups[order] == group] for order in orders]
+            before = self._before(group, labels.answers, own, scores)
+            if before is not None:
+                found[group] = Change(own[0][:before], own[0][before:])
         return found
+
+    def _before(self, group: Any, ids: Ints, orders: Sequence[Ints], scores: Floats) -> int | None:
+        """How many answers come before a change in the first order; None where one shows none."""
+        places = []
+        for number, order in enumerate(orders):
+            test = self._tests.setdefault((group, number), ChangeTest())
+            places.append(test.latest(ids[order], scores[order]))
+            if places[-1] is None:
+                return None
+        return places[0]
 
 
 def _changes(

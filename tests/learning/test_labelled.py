@@ -10,7 +10,7 @@ from svc.learning import fits as kept
 from svc.learning import sampling
 from svc.learning.labelled import HEAVIEST, labelled, sampling_weights
 from svc.questions import from_definition
-from svc.stats.recency import HOUR_MS
+from svc.stats.recency import DAY_MS
 from svc.store import CalibrationState, TrainingData
 
 NOUL = from_definition(json.dumps({"type": "noul", "instructions": "Is it so?"}))
@@ -33,10 +33,10 @@ def data_of(
         answered_by=models or ["@p/m logprobs"] * n,
         sampled=sampled or [None] * n,
         chance=chance or [None] * n,
-        first_at=[HOUR_MS * place for place in range(n)],
+        first_at=[DAY_MS * place for place in range(n)],
         relative=relative or [None] * n,
         decisions=list(range(n)),
-        decided_at=[HOUR_MS * place for place in range(n)],
+        decided_at=[DAY_MS * place for place in range(n)],
     )
 
 
@@ -89,8 +89,8 @@ def test_a_changed_model_is_noticed_and_its_old_labels_count_little() -> None:
     assert calibrator is not None and calibrator.one((0.9,))[0] < 0.7
 
 
-def at(hours: list[int]) -> list[int]:
-    return [HOUR_MS * hour for hour in hours]
+def at(days: list[int]) -> list[int]:
+    return [DAY_MS * day for day in days]
 
 
 def wrong_ones_last(p: list[float], truth: list[int]) -> list[int]:
@@ -109,12 +109,16 @@ def test_a_change_has_to_show_in_the_order_of_the_answers_and_in_that_of_the_lab
 
 
 def test_the_order_of_a_file_is_none() -> None:
-    """Whether it was asked about within an hour, or its labels came in one request."""
+    """Whether it was asked about within half a day, or its labels came in one request."""
     p, truth = answers(600, 0.9, 4)
     last = wrong_ones_last(p, truth)
     file = replace(data_of(p, truth), decisions=last, decided_at=[5] * 600)
     assert not labelled(replace(file, first_at=at(last)), NOUL, None).changes
     assert not labelled(replace(file, first_at=[9] * 600), NOUL, None).changes
+    for start in (DAY_MS - 5, DAY_MS // 2 - DAY_MS // 4, DAY_MS // 3):
+        half_a_day = [start + one * (DAY_MS // 2) // 600 for one in last]
+        slow = replace(file, decided_at=half_a_day, first_at=half_a_day)
+        assert not labelled(slow, NOUL, None).changes
 
 
 def test_a_change_is_found_in_labels_that_come_all_at_once() -> None:
@@ -128,7 +132,7 @@ def test_a_change_is_found_in_labels_that_come_all_at_once() -> None:
     assert [order[place] for place in (*found.before, *found.since)] == list(range(800))
     assert 560 <= len(found.before) <= 700
     assert {order[place] for place in rows.current} == set(range(len(found.before), 800))
-    assert rows.changed_at(data.decided_at) == HOUR_MS * len(found.before)
+    assert rows.changed_at(data.decided_at) == DAY_MS * len(found.before)
 
 
 def test_nothing_is_made_of_labels_that_stay_as_they_were() -> None:

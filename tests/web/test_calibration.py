@@ -127,7 +127,7 @@ def test_after_a_change_the_figures_are_of_the_answers_since_then(
     before = labelled.get("/v1/calibration?question=q")
     assert (before["labels_since_change"], before["before"]["accuracy"]) == (None, 0.9)
     with closing(sqlite3.connect(tmp_path / "svc.db")) as database, database:
-        database.execute("UPDATE labels SET decided_at = decided_at - 7200000")
+        database.execute("UPDATE labels SET decided_at = decided_at - 172800000")
     labelled.teach(60, right=0.5, p=0.95)
     report = labelled.get("/v1/calibration?question=q")
     assert report["labels"] == 260 and 40 <= report["labels_since_change"] <= 80
