@@ -54,7 +54,8 @@ def test_a_decision_has_an_address(browser: Browser, own: Server, decision: Any)
     browser.wait("dialog.drawer .facts dt", "Tag channel")
     browser.wait("dialog.drawer button", "Close").click()
     browser.wait_gone("dialog.drawer")
-    assert browser.url.endswith("#/decisions?project=desk")
+    closed = "#/decisions?project=desk"
+    browser.until(lambda: browser.url.endswith(closed), "the address still has the decision")
     assert browser.texts("td .link") == ["ticket 7"]
     browser.wait("td .link").click()
     browser.wait("dialog.drawer .answer")
