@@ -5,15 +5,14 @@ label was known. They have to show a change in each of several orders, since any
 that of the answers, because who labels may take the sure ones last, and in that of the labels.
 Answers of the same day are in a random order: they may be those of a file, in its order. Days that
 begin at midnight and days that begin at noon both count, so that no file of half a day is cut in
-two by both. While nothing changes, the
-scores are exchangeable, and the rank of each among those before it is uniform and independent of
-all earlier ranks, whatever the scores' distribution (conformal p-values; Vovk, Gammerman and
-Shafer, Algorithmic Learning in a Random World, 2005, theorem 8.2).
-So a bet on ranks is fair, and a sum of fair bets begun after each label is a Shiryaev-Roberts
-e-detector (Shin, Ramdas and Rinaldo, E-detectors, 2023; for ranks Vovk et al., Retrain or not
-retrain, 2021): after n labels its mean is n, so by Doob's inequality it reaches `HORIZON / FALSE`
-within `HORIZON` labels in at most the share `FALSE` of projects, read after each label or not.
-The proof for all readings together is for the order of the labels.
+two by both. While nothing changes, the scores are exchangeable, and the rank of each among those
+before it is uniform and independent of all earlier ranks, whatever the scores' distribution
+(conformal p-values; Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005,
+theorem 8.2). So a bet on ranks is fair, and a sum of fair bets begun after each label is a
+Shiryaev-Roberts e-detector (Shin, Ramdas and Rinaldo, E-detectors, 2023; for ranks Vovk et al.,
+Retrain or not retrain, 2021): after n labels its mean is n, so by Doob's inequality it reaches
+`HORIZON / FALSE` within `HORIZON` labels in at most the share `FALSE` of projects, read after each
+label or not. The proof for all readings together is for the order of the labels.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ HORIZON = 5_000
 FALSE = 0.05
 # What all labels from before a change weigh together, in labels.
 OLD_LABELS = 10.0
-# Answers of the same day may stand in the order of a file. Days begin at so many times.
+# Answers of the same day may stand in the order of a file. Days begin at midnight, and at noon.
 DAY_MS = 24 * 3_600_000
 _BEGINNINGS = (0, DAY_MS // 2)
 # Ranks are counted anew where more labels than these have come and gone since.
