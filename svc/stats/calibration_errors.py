@@ -28,6 +28,8 @@ from svc.stats.intervals import Interval, normalised
 BINS = 10  # of equal width
 SEED = 20_260_115
 DRAWS = 300
+# A tail of 2.5% takes more of them, at the places between which an end of the interval lies.
+_DRAWS_AT_THE_ENDS = 600
 # How many sizes of the error are tried, within so many times its noise, and of how many standard
 # errors gaps may be by chance alone.
 _MULTIPLES = 45
@@ -91,21 +93,21 @@ def calibration_error(
 
     # Drawn where the search below looks, which is at a third of the places.
     @functools.cache
-    def errors(place: int) -> Floats:
-        return _redrawn(bins, rates[place], [SEED, place])
+    def errors(place: int, draws: int) -> Floats:
+        return _redrawn(bins, rates[place], draws, [SEED, place, draws])
 
-    def above(place: int) -> float:
-        return float((errors(place) >= observed - _ROUNDING).mean())
+    def above(place: int, draws: int) -> float:
+        return float((errors(place, draws) >= observed - _ROUNDING).mean())
 
-    def below_from_the_end(place: int) -> float:
-        return float((errors(len(sizes) - 1 - place) <= observed + _ROUNDING).mean())
+    def below_from_the_end(place: int, draws: int) -> float:
+        return float((errors(len(sizes) - 1 - place, draws) <= observed + _ROUNDING).mean())
 
     corrected = Interval(
         _passing(0.5, above, sizes),
         _passing(_TAIL, above, sizes),
         _passing(_TAIL, below_from_the_end, sizes[::-1]),
     )
-    return CalibrationError(observed, float(errors(0).mean()), above(0), corrected)
+    return CalibrationError(observed, float(errors(0, DRAWS).mean()), above(0, DRAWS), corrected)
 
 
 def _possible(bins: _Filled) -> Floats:
@@ -154,16 +156,16 @@ def _filled(probability: Floats, happened: Ints, shares: Floats) -> _Filled:
     return _Filled(share, expected[there] / share, rate[there] / share, rows, labels)
 
 
-def _redrawn(bins: _Filled, rates: Floats, seed: Sequence[int]) -> Floats:
+def _redrawn(bins: _Filled, rates: Floats, draws: int, seed: Sequence[int]) -> Floats:
     """The error that is observed when labels come true at these rates, many times."""
     random = np.random.default_rng(seed)
     # Draws of one rate one after the other: what numpy prepares for a rate then serves them all.
-    size = (len(bins.rows), DRAWS)
+    size = (len(bins.rows), draws)
     drawn = random.binomial(bins.rows[:, None], rates[:, None], size=size) / bins.rows[:, None]
     errors: Floats = bins.share @ np.abs(drawn - bins.expected[:, None])
     # By chance there were more labels in some bins, and fewer in others.
     sd = np.sqrt(_variance_of_shares(bins, np.abs(rates - bins.expected)))
-    errors += random.normal(size=DRAWS) * sd
+    errors += random.normal(size=draws) * sd
     return errors
 
 
@@ -173,10 +175,16 @@ def _variance_of_shares(bins: _Filled, gaps: Floats) -> Floats:
     return np.maximum(squares, 0.0) / bins.labels
 
 
-def _passing(level: float, chance: Callable[[int], float], sizes: Floats) -> float:
-    """The size at which rising chances reach a level, between two of them by a straight line."""
-    place = min(bisect_left(range(len(sizes)), level, key=chance), len(sizes) - 1)
-    if place == 0:
+def _passing(level: float, chance: Callable[[int, int], float], sizes: Floats) -> float:
+    """The size at which rising chances reach a level, by straight lines between places.
+
+    `chance` is that at a place, found by so many draws: few where the level is looked for, and
+    more at the four places around it, since the search may be off by one.
+    """
+    places = range(len(sizes))
+    found = min(bisect_left(places, level, key=lambda place: chance(place, DRAWS)), places[-1])
+    if found == 0:
         return float(sizes[0])
-    around = [place - 1, place]
-    return float(np.interp(level, [chance(one) for one in around], sizes[around]))
+    around = places[max(found - 2, 0) : found + 2]
+    chances = np.maximum.accumulate([chance(place, _DRAWS_AT_THE_ENDS) for place in around])
+    return float(np.interp(level, chances, sizes[around]))

@@ -108,7 +108,7 @@ def test_no_error_among_few_labels_may_still_be_one() -> None:
     assert found is not None
     # About three in as many labels, as of any event that was not seen among them.
     assert found.corrected.estimate == found.corrected.low == 0
-    assert 2.5 / 30 < found.corrected.high < 4.5 / 30
+    assert 3 / 30 < found.corrected.high < 5 / 30
 
 
 def test_an_estimate_is_not_larger_than_what_was_observed() -> None:
