@@ -22,6 +22,9 @@ LEAST_PIECE = 256
 # more comes. Else one byte after the other would keep a processor busy.
 SMALL_PIECES, REST_S = 128, 0.05
 
+# The bytes of framing that may come with each such piece: the size of a chunk takes a few.
+LINE_BYTES = 32
+
 
 class TooLong(Exception):
     """The reply has more bytes, more lines or more pieces than are read of one."""
@@ -63,17 +66,18 @@ class _Pieces(io.RawIOBase):
 class _Framed(io.BufferedReader):
     """The same, with a bound on what is read by lines: heads, the sizes of chunks, trailers."""
 
-    def __init__(self, pieces: _Pieces, most_line_bytes: float) -> None:
+    def __init__(self, pieces: _Pieces) -> None:
         super().__init__(pieces)
-        self._pieces, self._most_line_bytes = pieces, most_line_bytes
+        self._pieces = pieces
         self._lines = self._line_bytes = 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
         line = super().readline(size)
         self._lines += 1
         self._line_bytes += len(line)
-        most = limits.REPLY_LINES + self._pieces.more
-        if self._lines > most or self._line_bytes > self._most_line_bytes:
+        more = self._pieces.more
+        most_bytes = limits.REPLY_FRAMING_BYTES + more * LINE_BYTES
+        if self._lines > limits.REPLY_LINES + more or self._line_bytes > most_bytes:
             raise TooLong
         return line
 
@@ -82,17 +86,16 @@ class BoundedResponse(http.client.HTTPResponse):
     """A response that is read with these bounds; its connection is closed once they are passed."""
 
     most_bytes: float = limits.REPLY_BYTES + limits.REPLY_FRAMING_BYTES
-    most_line_bytes: float = limits.REPLY_FRAMING_BYTES
     least_piece: float = math.inf
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         pieces = _Pieces(self.fp.detach(), self.most_bytes, self.least_piece)
-        self.fp = _Framed(pieces, self.most_line_bytes)
+        self.fp = _Framed(pieces)
 
 
 class LongResponse(BoundedResponse):
     """A response of any length, whose pieces have `LEAST_PIECE` bytes on average or more."""
 
-    most_bytes = most_line_bytes = math.inf
+    most_bytes = math.inf
     least_piece = LEAST_PIECE

@@ -21,7 +21,6 @@ from svc.errors import ENDING, ApiError, InternalError
 from svc.providers import (
     LIMITS,
     NO_CORRECTIONS,
-    BrokenReply,
     ChatCall,
     Completion,
     Corrections,
@@ -102,7 +101,7 @@ class _PendingCall:
     # Whether it found no room when it was due.
     crowded: bool = False
     retries: int = 0
-    broken: int = 0
+    charged: int = 0
     corrections: Corrections = NO_CORRECTIONS
     correction_count: int = 0
     outcome: Outcome | None = None
@@ -176,13 +175,13 @@ class CallPool:
                 # The deadline was cancelled, and the next check raises.
                 continue
             one, outcome = ended
-            broke = isinstance(outcome, BrokenReply)
+            charged = isinstance(outcome, ProviderError) and outcome.may_be_charged
             again = isinstance(outcome, ProviderError) and self._again(one, outcome, deadline)
-            if again and (not broke or pay_again(one.call)):
+            if again and (not charged or pay_again(one.call)):
                 waiting.append(one)
-                one.broken += broke
+                one.charged += charged
             else:
-                one.outcome = _after(one.broken, outcome)
+                one.outcome = _after(one.charged, outcome)
 
     def _started(
         self, waiting: Sequence[_PendingCall], deadline: Deadline, attempts: AttemptQueue
@@ -292,12 +291,12 @@ def _counted(pending: _PendingCall) -> int:
     return size if size >= limits.CALL_BYTES_UNCOUNTED else 0
 
 
-def _after(broken: int, outcome: Outcome) -> Outcome:
-    """The outcome of a call of which so many attempts ended in broken replies before."""
-    if isinstance(outcome, Completion) and broken:
-        return replace(outcome, broken_before=broken)
+def _after(charged: int, outcome: Outcome) -> Outcome:
+    """The outcome of a call of which so many attempts before may be charged."""
+    if isinstance(outcome, Completion) and charged:
+        return replace(outcome, charged_before=charged)
     if isinstance(outcome, ProviderError):
-        outcome.broken_before = broken
+        outcome.charged_before = charged
     return outcome
 
 

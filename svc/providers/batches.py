@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from svc import limits
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch, found_id
@@ -26,13 +28,27 @@ EXCHANGE_S, FILE_S = 120.0, 3_600.0
 # again.
 PAGES, LISTED = 1_000, 100_000
 
-# The longest reply but a file of results, in bytes. Lists of files have no pages everywhere.
-_LIST_BYTES = 64 * 1024 * 1024
+# The longest list, in bytes: of files not everybody has pages.
+_LIST_BYTES = 8 * 1024 * 1024
+
+# A reply fills ten times its bytes while it is read, and many jobs look after batches at once.
+_READING = threading.Lock()
 
 # What paths are made of besides ids; they begin with nothing.
 _WORDS = frozenset(("", "files", "content", "batches", "batch", "jobs", "cancel"))
 
 _log = logging.getLogger(__name__)
+
+
+ResultT = TypeVar("ResultT")
+
+
+class _Page(NamedTuple):
+    """Of a page of batches: how many it lists, the one that is looked for, the next one's query."""
+
+    listed: int
+    found: RemoteBatch | None
+    next: str
 
 
 class BatchClient:
@@ -55,20 +71,16 @@ class BatchClient:
     def upload(self, name: str, size: int, pieces: Iterable[bytes]) -> str:
         """Upload a file of calls under this name; its id. The `pieces` have `size` bytes."""
         form = _Form(name, size, pieces)
-        payload = self._json("POST", "/files", form, {"Content-Type": form.content_type})
-        found = found_id(payload)
+        headers = {"Content-Type": form.content_type}
+        found = self._asked(found_id, "POST", "/files", form, headers)
         if found is None:
             raise BadReply("no file in the reply")
         return found
 
     def find_file(self, name: str) -> str | None:
         """The id of an uploaded file, None where no file has this name."""
-        payload = self._json("GET", "/files?purpose=batch")
-        listed = payload.get("data") if isinstance(payload, dict) else None
-        for one in listed if isinstance(listed, list) else []:
-            if isinstance(one, dict) and one.get("filename") == name:
-                return found_id(one)
-        return None
+        read = partial(_file_named, name)
+        return self._asked(read, "GET", "/files?purpose=batch", most=_LIST_BYTES)
 
     def create(self, file_id: str, name: str, model: str) -> RemoteBatch:
         """Create a batch of a file's calls to one model."""
@@ -79,17 +91,14 @@ class BatchClient:
         """The batch that was created under this name, None where there is none."""
         query, left = self.protocol.first_page(), LISTED
         for number in range(PAGES):
-            payload = self._json("GET", self.protocol.path + query)
-            listed = _listed(payload)
-            left -= len(listed)
+            read = partial(self._page, name, number)
+            page = self._asked(read, "GET", self.protocol.path + query, most=_LIST_BYTES)
+            left -= page.listed
             if left < 0:
                 raise BadReply(f"the list has over {LISTED:,} batches")
-            for batch in self._read(listed):
-                if batch.name == name:
-                    return batch
-            query = self.protocol.page(payload, number)
-            if not query:
-                return None
+            if page.found is not None or not page.next:
+                return page.found
+            query = page.next
         raise BadReply(f"the list of batches has over {PAGES:,} pages")
 
     def look(self, batch_id: str) -> RemoteBatch:
@@ -98,7 +107,7 @@ class BatchClient:
 
     def cancel(self, batch_id: str) -> None:
         """Ask the provider to carry out no more of a batch."""
-        self._json("POST", f"{self.protocol.path}/{batch_id}/cancel", b"")
+        self._asked(_nothing, "POST", f"{self.protocol.path}/{batch_id}/cancel", b"")
 
     def download(self, file_id: str, calls: int) -> Iterator[bytes]:
         """The bytes of a file of results of so many calls at most, piece by piece."""
@@ -114,18 +123,24 @@ class BatchClient:
 
     def delete(self, file_id: str) -> None:
         """Delete a file at the provider."""
-        self._json("DELETE", f"/files/{file_id}")
+        self._asked(_nothing, "DELETE", f"/files/{file_id}")
 
     def close(self) -> None:
         """End what is under way, and close the connections."""
         self._streams.close()
 
     def _batch(self, method: str, path: str, body: bytes | None = None) -> RemoteBatch:
-        payload = self._json(method, self.protocol.path + path, body)
         try:
-            return self.protocol.read(payload)
+            return self._asked(self.protocol.read, method, self.protocol.path + path, body)
         except ValueError as error:
             raise BadReply(str(error)) from None
+
+    def _page(self, name: str, number: int, payload: Any) -> _Page:
+        """What the page with this number says."""
+        listed = _listed(payload)
+        batches = self._read(listed) if len(listed) <= LISTED else ()
+        found = next((batch for batch in batches if batch.name == name), None)
+        return _Page(len(listed), found, self.protocol.page(payload, number))
 
     def _read(self, listed: list[Any]) -> Iterator[RemoteBatch]:
         for one in listed:
@@ -134,19 +149,23 @@ class BatchClient:
             except ValueError:
                 continue
 
-    def _json(
+    def _asked(
         self,
+        read: Callable[[Any], ResultT],
         method: str,
         path: str,
         body: bytes | _Form | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Any:
+        most: int = limits.REPLY_BYTES,
+    ) -> ResultT:
+        """What `read` makes of the JSON of a reply, which has at most so many bytes."""
         data, seconds = bytearray(), FILE_S if isinstance(body, _Form) else self._exchange_s
         for piece in self._pieces(method, path, body, headers, seconds):
             data += piece
-            if len(data) > _LIST_BYTES:
+            if len(data) > most:
                 raise BadReply("the reply is too long")
-        return parsed(bytes(data or b"null"))
+        with _READING:
+            return read(parsed(bytes(data or b"null")))
 
     def _pieces(
         self,
@@ -173,6 +192,19 @@ def _shown(path: str) -> str:
     """A path for the log, without the ids: a provider may put into them what it was sent."""
     words = path.partition("?")[0].split("/")
     return "/".join(word if word in _WORDS else REMOVED for word in words)
+
+
+def _nothing(payload: Any) -> None:
+    """What a reply says of which only the status counts."""
+
+
+def _file_named(name: str, payload: Any) -> str | None:
+    """The id of the file with this name in a list, None where there is none."""
+    listed = payload.get("data") if isinstance(payload, dict) else None
+    for one in listed if isinstance(listed, list) else []:
+        if isinstance(one, dict) and one.get("filename") == name:
+            return found_id(one)
+    return None
 
 
 def _listed(payload: Any) -> list[Any]:

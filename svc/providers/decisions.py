@@ -7,7 +7,7 @@ from typing import Any
 
 from svc.jsontext import JsonObject
 from svc.providers.catalog import Provider
-from svc.providers.failures import BadReply, Refused, Unanswerable
+from svc.providers.failures import BadReply, Unanswerable, Withheld
 from svc.providers.protocol import DecisionCall, Protocol, distribution, share
 from svc.providers.replies import Completion, read_details, read_model, read_usage
 from svc.providers.traits import Traits
@@ -34,7 +34,7 @@ class DecisionsProtocol(Protocol[DecisionCall]):
         if not isinstance(answers, list) or len(answers) != len(call.questions):
             raise BadReply("200: not one answer for each question")
         if any(isinstance(one, dict) and one.get("type") == "refusal" for one in answers):
-            raise Refused("200: the server refuses to answer a question")
+            raise Withheld("200: the server refuses to answer a question")
         try:
             rows = zip(call.questions, answers, strict=True)
             decided = tuple(_decided(question, answer) for question, answer in rows)

@@ -5,13 +5,6 @@ from __future__ import annotations
 from svc.jsontext import dumps
 from svc.providers.bodies import LEAST_TOKENS, ChatCall
 from svc.providers.catalog import Provider
-from svc.providers.failures import (
-    BadReply,
-    BrokenReply,
-    CallTimedOut,
-    Cancelled,
-    UnusableLogprobs,
-)
 from svc.providers.prices import cost_usd, price_of
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
@@ -23,9 +16,6 @@ TOKEN_BYTES = 3
 # What providers count for a picture in full detail, and what a decision server may write.
 IMAGE_TOKENS = 2_000
 DECISION_TOKENS = 512
-
-# Of calls that ended like this nobody knows what the provider charges.
-_MAY_BE_CHARGED = (BadReply, BrokenReply, UnusableLogprobs, CallTimedOut, Cancelled)
 
 
 def price_variable(provider: Provider) -> str:
@@ -57,10 +47,11 @@ def charged_usd(
 ) -> float:
     """Dollars to count for a call: its cost, or what it costs at most where that is not known.
 
-    An error of the provider costs nothing. Attempts whose replies broke count each.
+    Of an error it is not known where the model may have answered, and 0 otherwise. Each attempt
+    before this one that may be charged counts with the most.
     """
-    broken = getattr(outcome, "broken_before", 0) * most
-    return broken + _last_usd(provider, model_name, outcome, most)
+    before = getattr(outcome, "charged_before", 0) * most
+    return before + _last_usd(provider, model_name, outcome, most)
 
 
 def _last_usd(
@@ -74,7 +65,7 @@ def _last_usd(
             else outcome.input_tokens + outcome.output_tokens > 0
         )
         return cost_usd(provider, model_name, outcome) if told else most
-    return most if isinstance(outcome, _MAY_BE_CHARGED) else 0.0
+    return most if getattr(outcome, "may_be_charged", False) else 0.0
 
 
 def _chat(call: ChatCall) -> tuple[float, float]:

@@ -12,6 +12,7 @@
     │   └── FormatRefused      it does not take this format of reply
     ├── Gone                   no such model, or not for this account
     ├── Refused                any other refusal: a policy, a request that it will not take
+    │   ├── Withheld           the model was asked, and its answer was kept back
     │   ├── KeyRefused         the provider does not accept the key
     │   ├── NoCredit           the account has no credit left
     │   └── Unanswerable       a decision server has no way to answer such a question
@@ -44,6 +45,8 @@ class ProviderError(Exception):
 
     # Whether the same call may succeed later.
     retry = False
+    # Whether the provider may charge it all the same.
+    may_be_charged = False
     # The caller reads these in place of the provider's words: what went wrong, and what to do.
     public_message = "the model gave no valid answer"
     advice = "try a larger model, or one that follows instructions"
@@ -54,8 +57,8 @@ class ProviderError(Exception):
         """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
         super().__init__(detail)
         self.retry_after = retry_after
-        # How many attempts at the same call ended in a `BrokenReply` before this one.
-        self.broken_before = 0
+        # How many attempts at the same call before this one may be charged.
+        self.charged_before = 0
 
     def as_api_error(self) -> ApiError:
         """The error for the caller, without a word of the provider's."""
@@ -81,7 +84,9 @@ class ServerTrouble(ProviderError):
 
 
 class BrokenReply(ServerTrouble):
-    """The connection broke while a good reply came; the provider may charge it."""
+    """The connection broke while a good reply came."""
+
+    may_be_charged = True
 
 
 class ParameterRefused(ProviderError):
@@ -128,6 +133,8 @@ class NoLogprobs(NotThisWay):
 class UnusableLogprobs(NoLogprobs):
     """The model answered, with log-probabilities that cannot be used or without any."""
 
+    may_be_charged = True
+
 
 class FormatRefused(NotThisWay):
     """A format of reply was asked for that the model does not take."""
@@ -146,6 +153,12 @@ class Refused(ProviderError):
     public_message = "the model's provider refused the call"
     advice = "SVC_LOG_LEVEL=warning shows what the provider said"
     public_error: type[ModelError] = NoAnswer
+
+
+class Withheld(Refused):
+    """The model was asked, and a filter or the server kept its answer back."""
+
+    may_be_charged = True
 
 
 class KeyRefused(Refused):
@@ -175,6 +188,7 @@ class Unanswerable(Refused):
 class BadReply(ProviderError):
     """The provider answered, but not with a completion."""
 
+    may_be_charged = True
     public_error: type[ModelError] = NoAnswer
 
 
@@ -187,12 +201,15 @@ class Cut(BadReply):
 class CallTimedOut(ProviderError):
     """The whole call took longer than its limit."""
 
+    may_be_charged = True
     public_message = "the model took too long to answer"
     advice = "raise SVC_PROVIDER_<NAME>_TIMEOUT, or take a faster model"
 
 
 class Cancelled(ProviderError):
     """The call was cut off by this side."""
+
+    may_be_charged = True
 
 
 def api_error_of(failures: Sequence[ProviderError | ApiError]) -> ApiError:

@@ -10,8 +10,8 @@ from typing import Any, TypeGuard
 
 from svc import limits
 from svc.jsontext import INT_DIGITS, has_more_parts
-from svc.providers.error_text import read_error, read_inner_error
-from svc.providers.failures import BadReply, Cut, Refused, UnusableLogprobs
+from svc.providers.error_text import ErrorText, read_error, read_inner_error
+from svc.providers.failures import BadReply, Cut, ProviderError, UnusableLogprobs, Withheld
 from svc.providers.refusals import SentCall, failure
 from svc.usage import NO_DETAILS, TokenDetails
 
@@ -83,8 +83,8 @@ class Completion:
     where the provider does not report it. `cut` says that the text ran into the output limit.
     `decided` is the answer of a decision server: for each question, the probability of each label
     by its position. `served_by` is what the provider calls its model, empty where it said nothing.
-    `details` say which of the tokens were cached or thought. `broken_before` counts attempts at the
-    same call whose reply broke.
+    `details` say which of the tokens were cached or thought. `charged_before` counts attempts at
+    the same call before this one that may be charged.
     """
 
     text: str
@@ -96,7 +96,7 @@ class Completion:
     decided: tuple[Mapping[int, float], ...] = ()
     served_by: str = ""
     details: TokenDetails = NO_DETAILS
-    broken_before: int = 0
+    charged_before: int = 0
 
 
 def read_payload(reply: Reply, call: SentCall, now: float) -> Any:
@@ -108,7 +108,7 @@ def read_payload(reply: Reply, call: SentCall, now: float) -> Any:
     _check_error(reply, payload, call, now)
     error = _first_choice(payload).get("error")
     if error:
-        raise failure(read_inner_error({"error": error}), reply.headers, call, now)
+        raise _inner(read_inner_error({"error": error}), reply, payload, call, now)
     return payload
 
 
@@ -201,7 +201,16 @@ def _check_error(reply: Reply, payload: Any, call: SentCall, now: float) -> None
         raise failure(read_error(reply.status, payload), reply.headers, call, now)
     first = payload[0] if isinstance(payload, list) and payload else payload
     if isinstance(first, dict) and first.get("error"):
-        raise failure(read_inner_error(first), reply.headers, call, now)
+        raise _inner(read_inner_error(first), reply, first, call, now)
+
+
+def _inner(
+    error: ErrorText, reply: Reply, payload: Mapping[str, Any], call: SentCall, now: float
+) -> ProviderError:
+    """What an error in a good reply means; one with usage beside it may be charged."""
+    meant = failure(error, reply.headers, call, now)
+    meant.may_be_charged |= bool(payload.get("usage"))
+    return meant
 
 
 def _first_choice(payload: Any) -> Mapping[str, Any]:
@@ -217,7 +226,7 @@ def _content(choice: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         content = "".join(_part(part) for part in content)
     if choice.get("finish_reason") == "content_filter":
-        raise Refused("200: withheld by a content filter")
+        raise Withheld("200: withheld by a content filter")
     if not isinstance(content, str) or not content.strip():
         if choice.get("finish_reason") == "length":
             raise Cut("200: the output limit was used up before any text")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,14 +17,18 @@ from svc.errors import SvcError
 from svc.providers.client import broken
 from svc.providers.failures import CallTimedOut, ProviderError
 from svc.providers.replies import Reply
-from svc.providers.transport import Adapter, Session, Watched, trusted
+from svc.providers.transport import ENCODINGS, Adapter, Encoded, Session, Watched, trusted, unpacked
 from svc.providers.watchdog import Watchdog, current_watch
-from svc.wire import LongResponse
+from svc.wire import LongResponse, TooLong
 
 # Seconds until a connection is there, and between two pieces of what is sent or comes.
 CONNECT_S, PIECE_S = 10.0, 120.0
 
 CHUNK_BYTES = 256 * 1024
+
+# A packed body is hardly longer than what is in it, but for so many bytes. Else a server could send
+# packed nothing for as long as an exchange may take.
+_PACKED_BEYOND = 256 * 1024
 
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 
@@ -123,14 +128,66 @@ class Streams:
                 allow_redirects=False,
                 stream=True,
             ) as response:
+                encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
                 if response.status_code >= 300:
-                    data = response.raw.read(limits.REPLY_BYTES, decode_content=True)
+                    sent = response.raw.read(limits.REPLY_BYTES, decode_content=False)
+                    data = unpacked(sent, encoding)
                     raise refusal(Reply(response.status_code, response.headers, data))
-                while chunk := response.raw.read(CHUNK_BYTES, decode_content=True):
-                    yield chunk
+                yield from _unpacked(_chunks(response.raw), encoding)
         except (ProviderError, SvcError):
             raise
         except requests.Timeout:
             raise CallTimedOut("the call took too long") from None
         except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
             raise broken(error) from None
+
+
+def _chunks(raw: Any) -> Iterator[bytes]:
+    """The body as it comes."""
+    while chunk := raw.read(CHUNK_BYTES, decode_content=False):
+        yield chunk
+
+
+def _unpacked(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """The body as it is meant, in pieces of `CHUNK_BYTES` at most.
+
+    Raises `Encoded`, and `TooLong` where too little comes out of what comes.
+    """
+    if encoding in ("identity", ""):
+        yield from chunks
+        return
+    if encoding not in ENCODINGS:
+        raise Encoded
+    unpacking, taken, given = _Unpacking(), 0, 0
+    for chunk in chunks:
+        taken += len(chunk)
+        for piece in unpacking.pieces(chunk):
+            given += len(piece)
+            yield piece
+        if taken > given + given // 8 + _PACKED_BEYOND:
+            raise TooLong
+
+
+class _Unpacking:
+    """Unpacks gzip, of one part after the other, and zlib, as the data says."""
+
+    def __init__(self) -> None:
+        self._part = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        self._is_first = True
+
+    def pieces(self, packed: bytes) -> Iterator[bytes]:
+        """What is in the next bytes. Raises `Encoded`."""
+        while packed:
+            try:
+                piece = self._part.decompress(packed, CHUNK_BYTES)
+            except zlib.error as error:
+                if self._is_first:
+                    raise Encoded from error
+                # What follows a whole part and is none says nothing (as with gzip itself).
+                return
+            packed = self._part.unconsumed_tail
+            if self._part.eof:
+                packed = self._part.unused_data
+                self._part, self._is_first = zlib.decompressobj(zlib.MAX_WBITS | 32), False
+            if piece:
+                yield piece

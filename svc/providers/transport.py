@@ -46,7 +46,7 @@ _HEADERS = {
     "Content-Type": "application/json",
 }
 _NO_MORE: Mapping[str, str] = {}
-_ENCODINGS = {"gzip", "x-gzip", "deflate"}
+ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _CHUNK_BYTES = 65_536
 
 # So many bytes of a reply are always read.
@@ -286,7 +286,7 @@ class Transport:
                     raise
                 raise ReplyBroke from error
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-        return Reply(response.status_code, response.headers, _decoded(data, encoding))
+        return Reply(response.status_code, response.headers, unpacked(data, encoding))
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -316,11 +316,14 @@ def _read(raw: Any, take: Callable[[int], bool]) -> bytes:
     return b"".join(chunks)
 
 
-def _decoded(data: bytes, encoding: str) -> bytes:
-    """The reply unpacked, never beyond the cap however well it was packed."""
+def unpacked(data: bytes, encoding: str) -> bytes:
+    """A reply unpacked, never beyond the cap however well it was packed.
+
+    Raises `Encoded`, and `TooLong` where it has more.
+    """
     if encoding in ("identity", "") or not data:
         return data
-    if encoding not in _ENCODINGS:
+    if encoding not in ENCODINGS:
         raise Encoded
     # This accepts gzip and zlib, as the data says.
     window = zlib.MAX_WBITS | 32

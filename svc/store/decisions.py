@@ -27,7 +27,7 @@ from svc.store.audit_pages import (
 )
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
-from svc.store.project_sizes import JOB_ROW_BYTES, ROW_BYTES, Room, full
+from svc.store.project_sizes import JOB_ROW_BYTES, ROW_BYTES, WORDING_ROW_BYTES, Room, full
 from svc.store.rows import insert
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
@@ -224,7 +224,9 @@ class Decisions(AuditPages):
             row_id, row_bytes = None, ROW_BYTES
             if item.row is not None:
                 row_id, row_bytes = item.row.id, ROW_BYTES + JOB_ROW_BYTES
-            others = (item.images, item.tags, decision.ref, row_id)
+            wordings = _brought(connection, decision) if room.is_bounded(decision.project) else []
+            row_bytes += WORDING_ROW_BYTES * len(wordings)
+            others = (item.images, item.tags, decision.ref, row_id, *wordings)
             fits = room.takes(decision.project, *texts, *others, row_bytes=row_bytes)
             stored.append(ulid if fits else None)
             if not fits:
@@ -281,6 +283,12 @@ class Decisions(AuditPages):
                 seq, same_as = connection.execute(_ROW, (ulid,)).fetchone()
                 if same_as is None:
                     self._contents.note(item.digest, seq, ulid)
+
+
+def _brought(connection: sqlite3.Connection, decision: Decision) -> list[str]:
+    """The wordings of the decision's questions that are not stored yet."""
+    exact = {question.digest: question.definition for question in decision.questions}
+    return question_versions.unstored(connection, exact)
 
 
 def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _Recent) -> list[int]:

@@ -390,6 +390,9 @@ ALTER TABLE labels ADD COLUMN decided_at INTEGER NOT NULL DEFAULT 0;
 UPDATE labels SET decided_at = (SELECT created_at FROM decisions WHERE seq = decision_seq);
 UPDATE learned SET tried = tried - 1, changed_at = NULL WHERE changed_at IS NOT NULL;
 """
+# The project that brought a wording first, which counts it against its limit; NULL of those from
+# before there was this column.
+_WORDINGS_COUNT = "ALTER TABLE questions ADD COLUMN brought_by TEXT;"
 
 
 @cache
@@ -403,7 +406,7 @@ def shipped() -> tuple[Migration, ...]:
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
-    added += [_CHALLENGERS_LEARN, _LABEL_TIMES]
+    added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
     return (schema, *added)
 
 

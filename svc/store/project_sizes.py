@@ -1,7 +1,7 @@
 """How many bytes a project may fill, and how many it does.
 
-Its decisions count, what challengers answered to them, the rows of its jobs, and the answers that
-are kept for repeats.
+Its decisions count, the wordings of questions that they brought, what challengers answered to them,
+the rows of its jobs, and the answers that are kept for repeats.
 
 Only projects with a limit are counted.
 """
@@ -20,6 +20,9 @@ from svc.store.errors import ProjectFull
 # What a decision fills beside its answers, readings and images, with its places in indexes.
 ROW_BYTES = 600
 
+# What a wording of a question fills beside itself, with its sums.
+WORDING_ROW_BYTES = 400
+
 # What a row of a job fills beside the caller's id and the error, if it has one.
 JOB_ROW_BYTES = 50
 
@@ -35,6 +38,7 @@ DECISION_SIZE = (
     "+ coalesce(length(CAST(tags AS BLOB)), 0) + coalesce(length(CAST(ref AS BLOB)), 0) "
     f"+ {ROW_BYTES}"
 )
+WORDING_SIZE = f"length(CAST(definition AS BLOB)) + {WORDING_ROW_BYTES}"
 JOB_ROW_SIZE = (
     "length(CAST(job_rows.id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) "
     f"+ {JOB_ROW_BYTES}"
@@ -59,6 +63,7 @@ _SET = (
     "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) + (SELECT coalesce("
     f"sum(coalesce(length(answer), 0) + {KEPT_ROW_BYTES}), 0) "
     "FROM kept_answers WHERE project = :project) + (SELECT coalesce("
+    f"sum({WORDING_SIZE}), 0) FROM questions WHERE brought_by = :project) + (SELECT coalesce("
     f"sum({CHALLENGER_SIZE}), 0) FROM challengers JOIN challenger_answers ON challenger = id "
     "WHERE project = :project) FROM decisions WHERE project = :project "
     "ON CONFLICT (project) DO UPDATE SET max_bytes = excluded.max_bytes, bytes = excluded.bytes"
@@ -122,6 +127,10 @@ class Room:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._left: dict[str, int] = dict(connection.execute(_LIMITED))
+
+    def is_bounded(self, project: str) -> bool:
+        """Whether the project has a limit."""
+        return project in self._left
 
     def takes(self, project: str, *texts: str | None, row_bytes: int = ROW_BYTES) -> bool:
         """Count a row with these texts; False, and not counted, where it does not fit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ _FIND = (
     "SELECT questions.id, asked.question_id FROM questions "
     "LEFT JOIN asked ON project = ? AND key = ? WHERE digest = ?"
 )
-_NEW = "INSERT INTO questions (digest, definition) VALUES (?, ?)"
+_NEW = "INSERT INTO questions (digest, definition, brought_by) VALUES (?, ?, ?)"
+_STORED = "SELECT 1 FROM questions WHERE digest = ?"
 _SET_LATEST = (
     "INSERT INTO asked (project, key, question_id) VALUES (?, ?, ?) "
     "ON CONFLICT DO UPDATE SET question_id = excluded.question_id"
@@ -108,12 +109,21 @@ def record(
     """Make this exact question the most recent wording of its key; returns its row."""
     row = connection.execute(_FIND, (project, key, digest)).fetchone()
     if row is None:
-        connection.execute(_NEW, (digest, definition))
+        connection.execute(_NEW, (digest, definition, project))
         row = connection.execute(_FIND, (project, key, digest)).fetchone()
     question_id, recent = row
     if recent != question_id:
         connection.execute(_SET_LATEST, (project, key, question_id))
     return int(question_id)
+
+
+def unstored(connection: sqlite3.Connection, exact: Mapping[bytes, str]) -> list[str]:
+    """Those of the definitions, by digest, that have no row yet."""
+    return [
+        definition
+        for digest, definition in exact.items()
+        if connection.execute(_STORED, (digest,)).fetchone() is None
+    ]
 
 
 class AskedTimes:

@@ -9,6 +9,7 @@ from functools import partial
 
 from svc.store.database import Database
 from svc.store.places import last_place
+from svc.store.project_sizes import WORDING_SIZE, free
 
 # The pause between two looks, in milliseconds.
 LOOK_EVERY_MS = 3_600_000
@@ -30,6 +31,7 @@ _CHALLENGED = "SELECT question_id FROM challengers"
 _COUNTED = "SELECT coalesce(sum(decisions), 0) FROM weeks WHERE question_id = ?"
 _OF_ROUNDS = "round IN (SELECT id FROM review_rounds WHERE question_id = ?)"
 _DROP = "DELETE FROM questions WHERE id = ?"
+_COUNTED_BY = f"SELECT brought_by, {WORDING_SIZE} FROM questions WHERE id = ?"
 _WITH_SUMS = ("review_rounds", "review_levels", "review_frames", "weeks", "learned", "asked")
 _DROP_SUMS = (
     f"DELETE FROM review_chances WHERE {_OF_ROUNDS}",
@@ -84,4 +86,8 @@ def _drop(
     """Delete a wording unless a decision after the row `last` has it."""
     if question_id in _asked_since(connection, last):
         return 0
-    return [connection.execute(one, (question_id,)).rowcount for one in statements][-1]
+    counted = connection.execute(_COUNTED_BY, (question_id,)).fetchall()
+    dropped = [connection.execute(one, (question_id,)).rowcount for one in statements][-1]
+    for project, size in counted:
+        free(connection, project, size)
+    return dropped

@@ -175,9 +175,9 @@ def test_a_retry_that_succeeds_is_a_success() -> None:
 def test_attempts_whose_replies_broke_are_told_with_the_outcome() -> None:
     script: list[Completion | Exception] = [BrokenReply(), ServerTrouble(), DONE]
     (outcome,) = outcomes(Scripted(m=script), call())
-    assert outcome == replace(DONE, broken_before=1)
+    assert outcome == replace(DONE, charged_before=1)
     (outcome,) = outcomes(Scripted(m=[BrokenReply()]), call())
-    assert isinstance(outcome, BrokenReply) and outcome.broken_before == 2
+    assert isinstance(outcome, BrokenReply) and outcome.charged_before == 2
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -335,3 +336,57 @@ def test_a_file_of_results_is_as_long_as_its_calls_allow() -> None:
     with pytest.raises(BadReply):
         downloaded(in_chunks(body, 100_000))
     assert downloaded(in_chunks(body, 100_000), calls_of=2_000) == body
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_packed_file_of_results_is_unpacked_whole(parts: int) -> None:
+    body = b'{"custom_id":"1"}\n' * 50_000
+    size = len(body) // parts
+    packed = b"".join(
+        gzip.compress(body[place : place + size]) for place in range(0, len(body), size)
+    )
+    for sent in (packed, packed + b"padding", zlib.compress(body)):
+        reply = Reply(sent, headers={"Content-Encoding": "gzip"})
+        assert downloaded(reply, calls_of=100_000) == body
+    with pytest.raises(BadReply, match="decompressed"):
+        downloaded(Reply(b"no gzip", headers={"Content-Encoding": "gzip"}))
+
+
+def packed_nothing(size: int) -> bytes:
+    """The beginning of a packed file: blocks without a byte in them."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    begun = packer.compress(b"") + packer.flush(zlib.Z_SYNC_FLUSH)
+    return begun + b"\x00\x00\x00\xff\xff" * (size // 5)
+
+
+LONG_HEAD = b"X: " + b"x" * 400 + b"\r\n"
+GZIP = {"Content-Encoding": "gzip"}
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+ENDING = b"Content-Length: 2\r\n\r\n{}"
+NOTHING = {
+    "packed nothing": Reply(packed_nothing(2_000_000), headers=GZIP),
+    "packed parts of nothing": Reply(gzip.compress(b"") * 100_000, headers=GZIP),
+    "long trailers": Raw(CHUNKED + b"0\r\n" + LONG_HEAD * 5_000 + b"\r\n"),
+    "long interim answers": Raw(
+        (b"HTTP/1.1 100 Continue\r\n" + LONG_HEAD * 60 + b"\r\n") * 80 + OK + ENDING
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_file_that_goes_on_without_a_result_is_not_read(name: str) -> None:
+    with pytest.raises(BadReply):
+        downloaded(NOTHING[name])
+
+
+def test_what_is_no_list_has_the_length_of_any_reply() -> None:
+    filled = {"id": "b", "status": "in_progress", "more": "x" * 5_000_000}
+    with ScriptedProvider(always(Reply(filled))) as server, closing(client_of(server.url)) as one:
+        with pytest.raises(BadReply, match="too long"):
+            one.look("b")
+        assert one.find_file("calls.jsonl") is None
+    longest = always(Reply({"data": ["x" * 9_000_000]}))
+    with ScriptedProvider(longest) as server, closing(client_of(server.url)) as one:
+        with pytest.raises(BadReply, match="too long"):
+            one.find("n")

@@ -17,7 +17,7 @@ from svc.providers import (
     most_usd,
     price_variable,
 )
-from svc.providers.failures import Cancelled, NoLogprobs, UnusableLogprobs
+from svc.providers.failures import Cancelled, NoLogprobs, UnusableLogprobs, Withheld
 from svc.questions import PlainQuestion
 
 PAID = Provider("acme", "https://acme.example/v1", price=(3.0, 10.0))
@@ -86,11 +86,12 @@ def test_the_variable_that_sets_a_price_has_the_providers_name() -> None:
         (PAID, Cancelled(), 1.0),
         (PAID, BadReply(), 1.0),
         (PAID, UnusableLogprobs(), 1.0),
+        (PAID, Withheld(), 1.0),
         (PAID, NoLogprobs(), 0.0),
         (PAID, Throttled(), 0.0),
         (PAID, ServerTrouble(), 0.0),
         (PAID, BrokenReply(), 1.0),
-        (PAID, Completion("a", input_tokens=100, output_tokens=10, broken_before=2), 2.0004),
+        (PAID, Completion("a", input_tokens=100, output_tokens=10, charged_before=2), 2.0004),
     ],
 )
 def test_what_a_call_is_charged_is_its_cost_or_the_most_that_it_may_be(

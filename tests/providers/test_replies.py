@@ -182,9 +182,21 @@ def test_a_reply_that_was_cut_before_any_text_is_told_apart(text):
     assert type(raised.value) is BadReply
 
 
-def test_a_filtered_answer_is_a_refusal():
-    with pytest.raises(Refused):
+def test_a_filtered_answer_is_a_refusal_that_may_be_charged():
+    with pytest.raises(Refused) as raised:
         ask(completion("A", finish_reason="content_filter"))
+    assert raised.value.may_be_charged
+
+
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": 5, "completion_tokens": 1}])
+def test_an_error_in_a_good_reply_may_be_charged_where_usage_stands_beside_it(usage):
+    whole = {**completion("A"), "usage": usage}
+    fault = {"error": {"message": "x", "code": 502}}
+    inner = {**whole, "choices": [{**whole["choices"][0], **fault}]}
+    for body in ({**whole, **fault}, inner):
+        with pytest.raises(ProviderError) as raised:
+            ask(body)
+        assert raised.value.may_be_charged is bool(usage)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from svc.store import ProjectFull
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.project_sizes import ProjectSizes
-from tests.store.records import record
+from svc.store.project_sizes import WORDING_ROW_BYTES, ProjectSizes
+from tests.store.records import asked, record
 
 
 class Clock:
@@ -28,22 +28,48 @@ def test_a_project_stores_no_more_than_it_may_and_others_go_on(database: Databas
     decisions.add(record())
     sizes.set("default", 5_000)
     first = used(sizes)
-    assert 600 < first < 1_000
+    wording = WORDING_ROW_BYTES + len(record().questions[0].definition)
+    each = first - wording
+    assert 600 < each < 1_000
     for count in range(2, 100):
         try:
             decisions.add(record())
         except ProjectFull as error:
             assert '"default"' in error.message and "svc project set" in error.message
             break
-        assert used(sizes) == count * first
-    assert used(sizes) <= 5_000 < used(sizes) + first
-    assert len(decisions.page("default", 100).entries) == used(sizes) // first
+        assert used(sizes) == wording + count * each
+    assert used(sizes) <= 5_000 < used(sizes) + each
+    stored = len(decisions.page("default", 100).entries)
+    assert stored == (used(sizes) - wording) // each
     decisions.add(record(project="other"))
     sizes.set("default", 5_001)
-    assert used(sizes) == len(decisions.page("default", 100).entries) * first
+    assert used(sizes) == wording + stored * each
     sizes.set("default", None)
     decisions.add(record())
     assert sizes.all() == []
+
+
+def test_a_project_cannot_fill_the_disk_with_wordings(database: Database) -> None:
+    sizes, decisions = ProjectSizes(database), Decisions(database)
+    sizes.set("default", 100_000)
+    long = [record(asked("topic", f"{number} " + "🙂" * 1_700)) for number in range(10)]
+    stored = 0
+    with pytest.raises(ProjectFull):
+        for one in long:
+            decisions.add(one)
+            stored += 1
+    assert stored == 4
+    counted = used(sizes)
+    (size,) = database.rows("SELECT sum(length(CAST(definition AS BLOB))) FROM questions")
+    assert counted > size[0] > 80_000
+    sizes.set("default", 100_000)
+    assert used(sizes) == counted
+    # What is stored already takes no more room, nor where another project brought it.
+    decisions.add(long[0])
+    assert used(sizes) - counted < 1_000
+    decisions.add(record(asked("topic", "🙂" * 1_000), project="other"))
+    decisions.add(record(asked("topic", "🙂" * 1_000)))
+    assert used(sizes) - counted < 2_000
 
 
 def test_a_full_project_is_known_before_any_model_is_asked(database: Database) -> None:

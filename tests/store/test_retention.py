@@ -31,6 +31,7 @@ from svc.store import (
 )
 from svc.store.contents import LONG
 from svc.store.decisions import Decisions
+from svc.store.project_sizes import WORDING_ROW_BYTES
 from tests.store.records import asked, record
 
 DAY_S = 86_400.0
@@ -225,7 +226,8 @@ def test_long_contents_stay_as_long_as_a_decision_refers_to_them(shop: Shop) -> 
     assert sizes.all() == [counted]
     shop.later(4)
     shop.sweep()
-    assert sizes.all()[0].bytes == 0
+    # The newest wording of a question stays.
+    assert sizes.all()[0].bytes == WORDING_ROW_BYTES + len(long.questions[0].definition)
 
 
 def test_rows_of_an_open_job_stay_settled_and_those_of_an_ended_one_go(shop: Shop) -> None:
