@@ -2,7 +2,8 @@
 // Requests to the server this page came from, with the key that lies in this tab's session storage.
 
 const KEY = "svc-api-key";
-const BASE = location.pathname.replace(/dashboard\/?$/, "");
+// One slash alone: after two of them would come the name of another machine.
+const BASE = location.pathname.replace(/dashboard\/?$/, "").replace(/^\/+/, "/");
 const READ_MS = 30_000;
 const DECIDE_MS = 130_000; // a little over the server's own deadline
 

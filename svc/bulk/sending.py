@@ -83,7 +83,8 @@ class _Record:
     """What is known of a batch at its provider; times are in seconds since the epoch.
 
     It was tried to upload the file, and to create the batch, where these are true. `attempt` counts
-    the batches that failed whole. `since` is when the batch was created, `full_since` when the
+    the batches that failed whole. What came of the creation was `unusable`, so that there may be a
+    batch of which nobody knows the id. `since` is when the batch was created, `full_since` when the
     provider's queue was full first. A batch is `stopped` that was cancelled from here. `left` are
     the files that are still at the provider when it is over.
     """
@@ -91,6 +92,7 @@ class _Record:
     uploading: bool = False
     file: str | None = None
     creating: bool = False
+    unusable: bool = False
     batch: str | None = None
     attempt: int = 0
     since: float | None = None
@@ -187,6 +189,11 @@ class Sending:
         if batch is None and self._record.creating and self._looks < LOOKS:
             self._at = self._clock() + self._settle_s
             return
+        if batch is None and self._record.unusable:
+            raise RoundsEnd(
+                f"provider {self.file.provider} may have created batch {self._name}, but its reply "
+                "could not be read, and its list does not have it"
+            )
         if batch is None:
             batch = self._create(self._uploaded())
         self._save(batch=batch.id)
@@ -219,8 +226,7 @@ class Sending:
         try:
             return self._api.create(file_id, self._name, self.file.model)
         except ProviderError as error:
-            if not isinstance(error, _UNCLEAR):
-                self._save(creating=False)
+            self._save(creating=isinstance(error, _UNCLEAR), unusable=isinstance(error, BadReply))
             raise
 
     def _look(self, batch: RemoteBatch) -> None:
@@ -263,6 +269,7 @@ class Sending:
         self._save(
             batch=None,
             creating=False,
+            unusable=False,
             attempt=self._record.attempt + 1,
             full_since=None if too_long else full_since,
         )

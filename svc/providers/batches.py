@@ -31,8 +31,11 @@ PAGES, LISTED = 1_000, 100_000
 # The longest list, in bytes: of files not everybody has pages.
 _LIST_BYTES = 8 * 1024 * 1024
 
-# A reply fills ten times its bytes while it is read, and many jobs look after batches at once.
+# A reply fills ten times its bytes while it is read, and many jobs look after batches at once. So
+# one is read after the other, and after one that took over so many seconds of a processor comes a
+# pause of so many times what it took.
 _READING = threading.Lock()
+_SHORT_S, REST = 0.02, 9
 
 # What paths are made of besides ids; they begin with nothing.
 _WORDS = frozenset(("", "files", "content", "batches", "batch", "jobs", "cancel"))
@@ -59,12 +62,13 @@ class BatchClient:
         provider: Provider,
         now: Callable[[], float] = time.time,
         exchange_s: float = EXCHANGE_S,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`now` is in seconds since the epoch; an exchange without a file has `exchange_s`."""
         self.terms = provider.batch or BatchTerms()
         self.protocol = BATCH_PROTOCOLS[self.terms.protocol]
         self._name, self._now = provider.name, now
-        self._exchange_s = exchange_s
+        self._exchange_s, self._sleep = exchange_s, sleep
         self._redactor = Redactor(UNTOLD_CALL, provider.key, Allowance())
         self._streams = Streams(provider.url, provider.key, provider.local)
 
@@ -165,7 +169,13 @@ class BatchClient:
             if len(data) > most:
                 raise BadReply("the reply is too long")
         with _READING:
-            return read(parsed(bytes(data or b"null")))
+            began = time.thread_time()
+            try:
+                return read(parsed(bytes(data or b"null")))
+            finally:
+                took_s = time.thread_time() - began
+                if took_s > _SHORT_S:
+                    self._sleep(REST * took_s)
 
     def _pieces(
         self,

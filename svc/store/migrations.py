@@ -25,6 +25,7 @@ SALT_BYTES = 32
 SMALLEST_BYTES = 512
 
 _NO_DATABASE = "it is not a SQLite database"
+_DAMAGED = "it is damaged"
 
 # What members of councils said, for labels to teach weights: in a label JSON, an object by model
 # with the raw probabilities, null where a call failed; in what was learned a JSON array of pools.
@@ -424,6 +425,9 @@ def prepare(path: Path, migrations: Sequence[Migration], may_create: bool = True
             execute_patiently(connection, "PRAGMA journal_mode = WAL", BUSY_TIMEOUT_S)
     except (sqlite3.Error, OSError) as error:
         raise _refused(path, _reason(error)) from error
+    except UnicodeDecodeError as error:
+        # The name of a table or column, which SQLite does not look at.
+        raise _refused(path, _DAMAGED) from error
 
 
 def _refused(path: Path, reason: str) -> SettingsError:
@@ -449,7 +453,7 @@ def _check_untouched(path: Path, migrations: Sequence[Migration]) -> None:
             _version(connection, path, migrations)
         except sqlite3.OperationalError as error:
             # Its last writer was killed, and only a connection that may write can repair it.
-            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
 
 
@@ -538,7 +542,7 @@ def _reason(error: Exception) -> str:
         sqlite3.SQLITE_BUSY: "it is locked by another process",
         sqlite3.SQLITE_READONLY: "it cannot be written to",
         sqlite3.SQLITE_CANTOPEN: "it cannot be opened for writing",
-        sqlite3.SQLITE_CORRUPT: "it is damaged",
+        sqlite3.SQLITE_CORRUPT: _DAMAGED,
         sqlite3.SQLITE_FULL: "its disk is full",
     }
     return reasons.get(primary_code(error) or 0, f"it cannot be used ({error})")

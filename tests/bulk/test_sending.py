@@ -15,6 +15,7 @@ from svc import limits
 from svc.bulk.sending import LOOKS, PATIENCE_S, RoundsEnd, Sending
 from svc.bulk.wanted import BatchFile
 from svc.providers import (
+    BadReply,
     ProviderError,
     RemoteBatch,
     ServerTrouble,
@@ -221,6 +222,24 @@ def test_a_creation_that_did_not_take_place_is_tried_again(file: BatchFile) -> N
 
     api = Api(output=tuple(map(result, CALLS)), fails=fails)
     assert run(file, api, Clock()).over and len(api.batches) == 1
+
+
+def test_a_creation_whose_reply_cannot_be_read_is_not_repeated(file: BatchFile) -> None:
+    created: list[str] = []
+
+    def fails(method: str) -> None:
+        if method == "create":
+            created.append(method)
+            raise BadReply("no batch in the reply")
+
+    api, clock = Api(output=tuple(map(result, CALLS)), fails=fails), Clock()
+    for _ in range(2):
+        with pytest.raises(RoundsEnd, match=r"may have created batch svc-.* could not be read"):
+            run(file, api, clock)
+    assert len(created) == 1
+    # Once the list has it, the run goes on with it.
+    api.batches[f"{file.name}-0"] = "batch_0"
+    assert run(file, api, clock).over and len(created) == 1
 
 
 def test_a_provider_that_is_down_is_waited_for_but_not_for_ever(file: BatchFile) -> None:

@@ -291,6 +291,18 @@ def test_a_reply_of_too_many_parts_is_not_parsed() -> None:
         client.close()
 
 
+def test_a_long_reply_is_followed_by_a_pause() -> None:
+    pauses: list[float] = []
+    pages = iter([Reply({"data": []}), Reply({"data": [], "more": [0] * 490_000})])
+    with ScriptedProvider(lambda *_: next(pages)) as provider:
+        given = Provider("own", provider.url, local=True, batch=BatchTerms())
+        with closing(BatchClient(given, sleep=pauses.append)) as client:
+            assert client.find("x") is None
+            assert pauses == []
+            assert client.find("x") is None
+    assert len(pauses) == 1 and pauses[0] > 0
+
+
 def test_a_list_of_more_batches_than_anybody_has_is_not_read() -> None:
     page = Reply({"data": [1] * LISTED + [{"id": "x"}], "has_more": True})
     with ScriptedProvider(always(page)) as provider:

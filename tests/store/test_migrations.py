@@ -197,6 +197,16 @@ def test_a_file_that_may_not_be_written_is_refused(path):
     assert "cannot be written" in refused(path)
 
 
+@pytest.mark.parametrize("written", [b"CREATE TABLE api_keys", b"CREATE TABLE labels"])
+def test_a_database_with_a_name_that_is_no_text_is_refused(path, written):
+    Database.open(path).close()
+    data = bytearray(path.read_bytes())
+    place = data.index(written) + len(written) - 1
+    data[place] = 0xFF
+    path.write_bytes(data)
+    assert "svc.db" in refused(path)
+
+
 def test_a_damaged_database_is_refused(path):
     Database.open(path).close()
     content = bytearray(path.read_bytes())
