@@ -68,6 +68,11 @@ class Deadline:
         self._on_cancel: set[Callable[[], None]] = set()
         self._lock = threading.Lock()
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody needs the result any more."""
+        return self._cancelled
+
     def left(self) -> float:
         """Seconds left; not positive once it has passed or was cancelled."""
         return 0.0 if self._cancelled else self.at - self._clock()
@@ -78,8 +83,10 @@ class Deadline:
             raise Timeout("the request exceeded its deadline")
 
     def branch(self) -> Deadline:
-        """A deadline at the same time that can be cancelled on its own."""
-        return Deadline(self.left(), self._clock, self.effort, self.trace)
+        """A deadline at the same time that can be cancelled on its own, and is with this one."""
+        made = Deadline(self.left(), self._clock, self.effort, self.trace)
+        self.call(made.cancel)
+        return made
 
     def cancel(self) -> None:
         """End every wait under this deadline, because nobody needs the result any more."""
@@ -89,15 +96,19 @@ class Deadline:
         for callback in callbacks:
             callback()
 
-    @contextlib.contextmanager
-    def interrupting(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Call `callback` if the deadline is cancelled inside the block, or was before it."""
+    def call(self, callback: Callable[[], None]) -> None:
+        """Call `callback` if the deadline is cancelled, or now if it was before."""
         with self._lock:
             self._on_cancel.add(callback)
             cancelled = self._cancelled
+        if cancelled:
+            callback()
+
+    @contextlib.contextmanager
+    def interrupting(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Call `callback` if the deadline is cancelled inside the block, or was before it."""
         try:
-            if cancelled:
-                callback()
+            self.call(callback)
             yield
         finally:
             with self._lock:

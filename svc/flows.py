@@ -214,5 +214,8 @@ def _report(
 ) -> None:
     try:
         finished.put((race, index, job(race.lane)))
+    except ApiError as error:
+        # Its traceback would hold this frame, and this frame the queue and all that is in it.
+        finished.put((race, index, error.with_traceback(None)))
     except BaseException as error:  # noqa: BLE001 - passed on to the thread that waits
         finished.put((race, index, error))

@@ -10,6 +10,14 @@ REQUEST_ID = "x-request-id"
 # the monotonic clock.
 ARRIVED = "svc.arrived"
 
+# The key of the WSGI environment for a function that is given what to call when the caller closes
+# its side of the connection before it has its answer.
+LEAVING = "svc.leaving"
+
+# The status of a request whose caller did not wait for the answer, in the log and the metrics
+# alone: the one that nginx gives to it there.
+CALLER_LEFT = 499
+
 # The routes that only look at the server, which never wait for the requests of others.
 WATCHING = frozenset({"/health", "/ready", "/metrics"})
 

@@ -7,6 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate, takewhile
 from typing import Any
 
 import click
@@ -103,9 +104,8 @@ def _cut(cell: str, space: int) -> str:
     """The cell, or its start and an ellipsis, in so many columns of a terminal."""
     if width(cell) <= space:
         return cell
-    while width(cell) > space - 1:
-        cell = cell[:-1]
-    return f"{cell}…"
+    ends = accumulate(map(_columns, cell))
+    return f"{cell[: sum(1 for _ in takewhile(lambda end: end < space, ends))]}…"
 
 
 def width(text: str) -> int:

@@ -95,7 +95,8 @@ class Engine:
         try:
             decision = self._decide(setup, deadline, api_key, present)
         except MODELS_FAULT:
-            self._journal.add_failure(setup.project, outcome.named(setup.models))
+            if not deadline.cancelled:
+                self._journal.add_failure(setup.project, outcome.named(setup.models))
             raise
         stored = decision.redacted() if setup.strict else decision
         return replace(decision, id=(keep or self._journal.add)(stored))

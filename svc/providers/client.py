@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import logging
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -199,8 +200,20 @@ class Client:
                 failure = _failure(watch, None)
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
+                _free(error)
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
+
+
+def _free(error: BaseException | None) -> None:
+    """Let go of what an error's frames hold: the body that was sent, with its images.
+
+    Those of urllib3 hold the error too, and such a circle would stay until all objects are looked
+    through for some.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def _spend(body: bytes, deadline: Deadline | None) -> None:

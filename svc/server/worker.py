@@ -31,10 +31,11 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
-from svc.http import ARRIVED
+from svc.http import ARRIVED, LEAVING
 from svc.limits import STRANGERS_LOGGED
 from svc.logs import FIELDS, Sparingly
 from svc.server.balance import ConnectionBalancer
+from svc.server.departures import Departures
 from svc.server.descriptors import allow_connections
 from svc.server.early_responses import refusal, response
 from svc.server.forks import ORPHANED, end_with_master, unblock_stop_signals
@@ -92,6 +93,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._requests = 0
         self._no_files = False
         self._waiting = Waiting()
+        self._departures = Departures()
         self._lane = Lane(self.cfg.threads)
         self._malformed = Sparingly(STRANGERS_LOGGED)
         # Times on the monotonic clock before which something is not done again.
@@ -258,7 +260,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn, req = self._under_way[environ["gunicorn.socket"]]
         reader: CallerReader = conn.parser.unreader
         environ[ARRIVED] = reader.arrived
-        with reader.answering():
+        with reader.answering(), self._departures.awaited(conn.sock) as departure:
+            environ[LEAVING] = departure.call
             answer = application(environ, start_response)
             req.body.reader.expect_little()
             if not reader.take_rest(req.body):
@@ -294,6 +297,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             # This turn would have heard of a connection that waits.
             self._balancer.forget()
         self._end_lingering()
+        self._departures.look()
         self._find_files()
         self._find_threads()
 

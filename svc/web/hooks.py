@@ -14,7 +14,7 @@ from flask import Flask, Response, g, request
 
 from svc import limits
 from svc.deadline import Deadline
-from svc.http import ARRIVED, REQUEST_ID, SECURITY_HEADERS
+from svc.http import ARRIVED, CALLER_LEFT, LEAVING, REQUEST_ID, SECURITY_HEADERS
 from svc.logs import FIELDS, Sparingly
 from svc.metrics import Metrics
 from svc.phrases import visible
@@ -39,7 +39,9 @@ def register(
     in `g.decision`. This one is handed to `offer` once the answer has left, with its request, where
     the view leaves that in `g.asked`, and with where spans of what is done later go. All times
     count from the request's arrival, which a server that lets requests wait for a thread puts into
-    the environ; with other servers it is the present. Requests that were refused before anybody
+    the environ; with other servers it is the present. The same server tells when a caller has left:
+    then the deadline has passed, unless the request has an `Idempotency-Key`, whose repeat gets the
+    answer. Requests that were refused before anybody
     knew who asks are all counted, but only so many a minute by `clock` have a line in the log. What
     is done for a request goes into `traces`, where there are some.
     """
@@ -51,6 +53,8 @@ def register(
         now = time.monotonic()
         kept.arrived = environ.get(ARRIVED, now)
         kept.deadline = deadline = Deadline(kept.arrived + deadline_s - now)
+        if "HTTP_IDEMPOTENCY_KEY" not in environ and (call := environ.get(LEAVING)):
+            call(deadline.cancel)
         if traces is not None:
             deadline.trace = traces.of(environ.get("HTTP_TRACEPARENT", ""))
         sent = environ.get("HTTP_X_REQUEST_ID", "")
@@ -58,6 +62,8 @@ def register(
 
     def end(response: Response) -> Response:
         kept, status = g._get_current_object(), response.status_code
+        if kept.deadline.cancelled and status >= 500:
+            status = CALLER_LEFT
         response.headers[REQUEST_ID] = kept.request_id
         _secure(response)
         seconds = time.monotonic() - kept.arrived

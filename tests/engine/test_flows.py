@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from svc.deadline import Deadline
 from svc.errors import InternalError, ModelError, RateLimited, Timeout
 from svc.flows import FlowPool, Job
+from tests.store.holding import until
 
 
 @pytest.fixture
@@ -242,3 +245,26 @@ def test_a_race_whose_jobs_find_no_place_ends_with_its_deadline(flows: FlowPool)
     with pytest.raises(Timeout):
         flows.race([[held] * 20], anything, Deadline(0.3), "greedy")
     let_go.set()
+
+
+class Held:
+    """Something large that a job holds."""
+
+
+def test_what_a_loser_held_is_free_once_it_has_ended(flows: FlowPool) -> None:
+    held = Held()
+    left, ended = weakref.ref(held), threading.Event()
+
+    def losing(lane: Deadline, held: Held | None = held) -> str:
+        until_cut_off(ended)(lane)
+        raise Timeout(repr(held))
+
+    gc.disable()
+    try:
+        (heat,) = flows.race([[losing, giving("won")]], anything, Deadline(30))
+        assert heat.winner == (1, "won")
+        del held, losing, heat
+        # No collection of circles is needed for that.
+        until(lambda: left() is None)
+    finally:
+        gc.enable()

@@ -1,5 +1,6 @@
 """The client over real sockets: limits of time and size, connections, and what it sends."""
 
+import gc
 import gzip
 import logging
 import socket
@@ -695,3 +696,22 @@ def test_of_many_failures_within_a_minute_some_are_logged(caplog):
             with pytest.raises(ProviderError):
                 client.call(MODEL, CALL, LONG)
     assert len(caplog.messages) == limits.FAILURES_LOGGED
+
+
+@pytest.mark.parametrize("behaviour", [Raw(b""), Reset(), Silent()], ids=["cut", "reset", "late"])
+def test_a_call_that_failed_leaves_nothing_that_waits_for_a_collection(behaviour):
+    with scripted(always(behaviour)) as (_, client):
+        gc.collect()
+        gc.disable()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            for _ in range(2):
+                with pytest.raises(ProviderError):
+                    client.call(MODEL, CALL, SOON)
+            gc.collect()
+            left = [one for one in gc.garbage if type(one).__name__ in ("frame", "PreparedRequest")]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+        assert left == []

@@ -1,0 +1,66 @@
+"""Callers who leave before they have their answer."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from svc.server.departures import LOOK_S, Departures
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+Pair = tuple[socket.socket, socket.socket]
+
+
+def test_what_a_caller_wanted_is_stopped_once_it_has_left(pair: Pair) -> None:
+    ours, theirs = pair
+    clock, told = Clock(), list[str]()
+    departures = Departures(clock)
+    with departures.awaited(ours) as departure:
+        departure.call(lambda: told.append("stopped"))
+        # What it sends beside is the next request, and no farewell.
+        theirs.sendall(b"GET / HTTP/1.1")
+        departures.look()
+        assert told == []
+        theirs.shutdown(socket.SHUT_WR)
+        departures.look()
+        assert told == []
+        clock.now += LOOK_S
+        departures.look()
+        assert told == ["stopped"]
+        departure.call(lambda: told.append("at once"))
+        assert told == ["stopped", "at once"]
+
+
+def test_who_leaves_with_its_answer_stops_nothing(pair: Pair) -> None:
+    ours, theirs = pair
+    departures, told = Departures(Clock()), list[str]()
+    with departures.awaited(ours) as departure:
+        departure.call(lambda: told.append("stopped"))
+    theirs.close()
+    departures.look()
+    assert told == []
+
+
+def test_a_connection_that_was_closed_here_is_not_looked_at(pair: Pair) -> None:
+    ours, theirs = pair
+    departures = Departures(Clock())
+    with departures.awaited(ours):
+        ours.close()
+        theirs.close()
+        departures.look()
