@@ -67,7 +67,7 @@ function fileField(files, trouble) {
     });
     files.replaceChildren(...columnFields(chosenFiles));
   };
-  const title = "The texts: CSV or JSON lines; if they went through svc map, its output as well";
+  const title = "The texts: CSV, JSON lines or lines of text; if they went through svc map, its output as well";
   const input = el("input", { type: "file", multiple: true, accept: FILE_KINDS, change });
   const promise = "Read in this page only. No text of it is sent to the server.";
   return el("div", {}, field(title, input), el("p", { class: "note" }, promise));
@@ -90,6 +90,7 @@ async function chooseFiles(list) {
   if (more.length || others.length) {
     throw new FileTrouble("Choose one file with texts, and at most one that svc map wrote.");
   }
+  checkFit(table, mapped);
   return { table, mapped };
 }
 

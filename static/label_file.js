@@ -2,7 +2,14 @@
 // A file of the reviewer's, read in this page: its records, and their texts by what decisions are
 // called. Nothing of it is sent or stored anywhere.
 
-const DELIMITERS = [",", ";", "\t"];
+// What the end of a name says, as it does to `svc map`; otherwise the first line tells.
+const READERS = [
+  [/\.csv$/i, csvTable],
+  [/\.tsv$/i, (text, name) => csvTable(text, name, ["\t"])],
+  [/\.txt$/i, textTable],
+  [/\.(jsonl|ndjson|json)$/i, jsonTable],
+  [/^/, (text, name) => (isJsonLines(text) ? jsonTable(text, name) : csvTable(text, name))],
+];
 const NAME_COLUMNS = ["ref", "id", "reference", "decision_id", "ticket_id", "key"];
 const TEXT_COLUMNS = ["text", "state", "message", "body", "content", "description", "input"];
 const COLUMNS_FROM = 100; // records in which the columns of JSON lines are looked for
@@ -13,8 +20,8 @@ class FileTrouble extends Error {}
 /** A chosen file: its name, its columns, its records, and `cell`, which reads one of them. */
 async function readTable(file) {
   const text = await decoded(file);
-  const comma = /\.(csv|tsv)$/i.test(file.name) || !isJson(text.slice(0, lineEnd(text, 0)));
-  const table = comma ? csvTable(text, file.name) : jsonTable(text, file.name);
+  const [, read] = READERS.find(([end]) => end.test(file.name));
+  const table = read(text, file.name);
   if (!table.records.some((record) => record !== undefined)) {
     throw new FileTrouble(`${file.name} holds no records.`);
   }
@@ -31,9 +38,11 @@ async function decoded(file) {
   }
 }
 
-function isJson(text) {
+function isJsonLines(text) {
+  const [, line = ""] = text.match(/^\s*(.+)/) ?? [];
+  if (line.startsWith("{")) return true;
   try {
-    JSON.parse(text);
+    JSON.parse(line);
     return true;
   } catch {
     return false;
@@ -69,17 +78,24 @@ function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** CSV after RFC 4180, also with semicolons or tabs; the first record names the columns. */
-function csvTable(text, name) {
-  const [columns = [], ...records] = csvRecords(text, delimiterOf(text), name);
+/** A text in each line, which may end as in any system. */
+function textTable(text) {
+  const lines = text.replace(/(\r\n|\r|\n)$/, "").split(/\r\n|\r|\n/);
+  return { columns: [], records: lines.map((line) => (line.trim() ? line : undefined)) };
+}
+
+/** CSV after RFC 4180; the first record names the columns. */
+function csvTable(text, name, delimiters = [",", ";", "\t"]) {
+  const [columns = [], ...records] = csvRecords(text, delimiterOf(text, delimiters), name);
   return { columns, records, cell: (record, column) => record[columns.indexOf(column)] };
 }
 
 /** The delimiter that stands most often in the first line, outside of quotes. */
-function delimiterOf(text) {
-  const head = text.slice(0, lineEnd(text, 0)).replace(/"[^"]*"/g, "");
+function delimiterOf(text, delimiters) {
+  const [line] = text.match(/^[^\r\n]*/);
+  const head = line.split('"').filter((_, at) => at % 2 === 0).join("");
   const times = (delimiter) => head.split(delimiter).length;
-  return DELIMITERS.reduce((most, one) => (times(one) > times(most) ? one : most));
+  return delimiters.reduce((most, one) => (times(one) > times(most) ? one : most));
 }
 
 function csvRecords(text, delimiter, name) {
@@ -87,6 +103,10 @@ function csvRecords(text, delimiter, name) {
   const ending = new RegExp(`[${delimiter}\r\n]`, "g");
   let [at, record] = [0, []];
   while (at < text.length) {
+    if (!record.length && /[\r\n]/.test(text[at])) {
+      at += 1; // an empty line; an empty cell in quotes is a record
+      continue;
+    }
     const where = `${name}, record ${records.length + 1}`;
     const cell = text[at] === '"' ? quotedCell(text, at, where) : plainCell(text, at, ending);
     at = cell.end;
@@ -98,8 +118,8 @@ function csvRecords(text, delimiter, name) {
     } else if (at < text.length && !/[\r\n]/.test(text[at])) {
       throw new FileTrouble(`${where}: text follows a closing quote.`);
     }
-    at += text.startsWith("\r\n", at) ? 2 : 1;
-    if (record.length > 1 || record[0] !== "") records.push(record);
+    at += 1;
+    records.push(record);
     record = [];
   }
   return records;
@@ -125,6 +145,24 @@ function isMapped({ records }) {
   return isObject(first) && Number.isInteger(first.line) && ("id" in first || "error" in first);
 }
 
+/** What `svc map` wrote of records, each with its number. */
+function numbered(mapped) {
+  return mapped ? mapped.records.filter((one) => Number.isInteger(one?.line)) : [];
+}
+
+/** Throws `FileTrouble` where no decision can be told from the table and what `svc map` wrote. */
+function checkFit(table, mapped) {
+  if (!mapped && !table.columns.length) {
+    const what = "has no columns, and so no refs; choose what svc map wrote of it, too.";
+    throw new FileTrouble(`${table.name} ${what}`);
+  }
+  const last = numbered(mapped).reduce((most, { line }) => Math.max(most, line), 0);
+  if (last > table.records.length) {
+    const found = `${table.name} has ${table.records.length}: it was made from another file.`;
+    throw new FileTrouble(`${mapped.name} has an answer for record ${last}, and ${found}`);
+  }
+}
+
 /** The column that is probably meant, if there is one. */
 function likely(columns, names) {
   const lower = columns.map((column) => column.trim().toLowerCase());
@@ -144,9 +182,9 @@ function textsOf(table, mapped, naming, reading) {
     if (texts.has(name) && texts.get(name) !== text) unsure.add(name);
     texts.set(name, text);
   };
-  const numbered = mapped ? mapped.records.filter((one) => typeof one?.id === "string") : [];
-  for (const { line, id } of numbered) {
-    if (table.records[line - 1] !== undefined) add(id, table.records[line - 1]);
+  for (const { line, id } of numbered(mapped)) {
+    const record = table.records[line - 1];
+    if (typeof id === "string" && record !== undefined) add(id, record);
   }
   for (const record of naming ? table.records : []) {
     const value = record === undefined ? "" : (table.cell(record, naming) ?? "");

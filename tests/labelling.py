@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,24 @@ TEAM: dict[str, Any] = {
 }
 # The options in the order of their keys, then the escape option.
 NAMES = ("account", "billing", "technical", "none_of_these")
+# The texts of four records, of which the third is empty, in files as svc map reads them.
+NOTES = ("the first, of two", "the second; of two", "", "the fourth")
+_LINES = "\n" + "".join(json.dumps({"text": note}) + "\n" for note in NOTES)
+NOTE_FILES = (
+    ("notes.txt", "\r\n".join(NOTES)),
+    ("notes.tsv", "text\n" + "\n".join(f'"{note}"' for note in NOTES)),
+    ("one.csv", "\r\ntext\r\n\r\n" + "".join(f'"{note}"\r\n' for note in NOTES)),
+    ("blank.jsonl", _LINES),
+    ("blank", _LINES),
+)
+# Texts that do not go with what svc map made of two records, or not alone, and why.
+MADE_OF_TWO = '{"line":1,"id":"dec_1"}\n{"line":2,"id":"dec_2"}\n'
+UNFIT = (
+    ("torn.jsonl", '{"text": "a\n{"text": "b"}\n', "line 1: "),
+    ("torn", '{"text": "a\n{"text": "b"}\n', "line 1: "),
+    ("short.jsonl", '{"text": "a"}\n', "has an answer for record 2, and "),
+    ("alone.txt", "a\nb\n", "has no columns, and so no refs"),
+)
 # A word that stands in every text and nowhere else.
 MARK = "zebrafish"
 _PARTS = ("I was charged twice", 'My login fails; it says:\n"wrong, again"', "An error, a crash")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc.batch.agreement import Agreement, add_up, check_labels, compare
 from svc.batch.children import ChildLost, forked
-from svc.batch.forms import FORMATS, TEXT, Form, Record, format_of
+from svc.batch.forms import CSV, DELIMITERS, FORMATS, JSONL, TEXT, Form, Record, format_of
 from svc.batch.inputs import STANDARD, Input, InputLine, open_input
 from svc.batch.interruptions import Interruptions
 from svc.batch.outputs import RUN_SUFFIX, Appended, Output, open_output, open_rows
@@ -25,8 +25,11 @@ from svc.batch.texts import BrokenInput, Rows, check_encoding, lines_of
 from svc.batch.workers import Workers
 
 __all__ = [
+    "CSV",
+    "DELIMITERS",
     "FAILURES",
     "FORMATS",
+    "JSONL",
     "RUN_SUFFIX",
     "STANDARD",
     "TEXT",

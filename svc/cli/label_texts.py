@@ -8,15 +8,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from svc.batch import Rows, lines_of, open_input
+from svc.batch import CSV, DELIMITERS, JSONL, TEXT, Rows, format_of, lines_of, open_input
 from svc.errors import ApiError, SettingsError
 from svc.phrases import listed, reason
 
 # Columns that are taken where none is named, the likeliest first.
 NAME_COLUMNS = ("ref", "id", "reference", "decision_id", "ticket_id", "key")
 TEXT_COLUMNS = ("text", "state", "message", "body", "content", "description", "input")
-_DELIMITERS = (",", ";", "\t")
-_COMMA_SEPARATED = (".csv", ".tsv")
+# Ends of names that say JSON lines; those of other formats are known to `svc map`, too.
+_JSON_LINES = (".jsonl", ".ndjson", ".json")
 # The records in which the columns of JSON lines are looked for.
 _COLUMNS_FROM = 100
 
@@ -67,18 +67,40 @@ def read_texts(paths: Sequence[str], naming: str | None, reading: str | None) ->
     if len(others) != 1 or len(mapped) > 1:
         raise SettingsError("name one file with texts, and at most one that svc map wrote")
     (table,) = others
+    for answers in mapped:
+        _check_fits(answers, table)
+    if not (mapped or table.columns):
+        raise SettingsError(
+            f"{table.path!r} has no columns, and so no refs; name what svc map wrote of it, too"
+        )
     naming = _column(table, "--ref-column", naming, NAME_COLUMNS, needed=not mapped)
     reading = _column(table, "--text-column", reading, TEXT_COLUMNS, needed=False)
     return Texts((*_by_line(table, mapped, reading), *_by_name(table, naming, reading)))
 
 
+def _check_fits(answers: Table, table: Table) -> None:
+    """Raise `SettingsError` where `answers` were made from more records than `table` has."""
+    last = max((at for at, _ in _numbered(answers)), default=0)
+    if last > len(table.records):
+        raise SettingsError(
+            f"{answers.path!r} has an answer for record {last:,}, and {table.path!r} has "
+            f"{len(table.records):,}: it was made from another file"
+        )
+
+
+def _numbered(answers: Table) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What `svc map` wrote of each record, with the record's number."""
+    for answer in answers.records:
+        at = answer.get("line") if isinstance(answer, dict) else None
+        if isinstance(at, int):
+            yield at, answer
+
+
 def _by_line(table: Table, mapped: list[Table], reading: str | None) -> Iterator[tuple[str, str]]:
-    for answer in (one for answers in mapped for one in answers.records):
-        at, name = (answer.get("line"), answer.get("id")) if isinstance(answer, dict) else (0, "")
-        if not (isinstance(at, int) and isinstance(name, str)):
-            continue
-        if 1 <= at <= len(table.records) and table.records[at - 1] is not None:
-            yield name, _text(table.records[at - 1], reading)
+    for at, answer in (one for answers in mapped for one in _numbered(answers)):
+        name, record = answer.get("id"), table.records[at - 1] if at >= 1 else None
+        if isinstance(name, str) and record is not None:
+            yield name, _text(record, reading)
 
 
 def _by_name(table: Table, naming: str | None, reading: str | None) -> Iterator[tuple[str, str]]:
@@ -115,10 +137,11 @@ def _column(
 def _table(path: str) -> Table:
     """A file as a table. Raises `SettingsError`."""
     try:
-        if path.lower().endswith(_COMMA_SEPARATED) or not _is_json(_first_line(path)):
-            found = _comma_separated(path)
-        else:
+        form = _format(path)
+        if form == JSONL:
             found = _json_lines(path)
+        else:
+            found = _lines_of_text(path) if form == TEXT else _comma_separated(path, form)
     except UnicodeDecodeError:
         raise SettingsError(f"{path!r} is not UTF-8") from None
     except OSError as error:
@@ -128,9 +151,14 @@ def _table(path: str) -> Table:
     return found
 
 
-def _first_line(path: str) -> str:
+def _format(path: str) -> str:
+    """The format that a file's name says as it does to `svc map`, or else its first line."""
+    named = format_of(path)
+    if named != JSONL or path.lower().endswith(_JSON_LINES):
+        return named
     with open(path, encoding="utf-8-sig") as file:
-        return file.readline()
+        first = next((line for line in file if line.strip()), "")
+    return JSONL if first.lstrip().startswith("{") or _is_json(first) else CSV
 
 
 def _is_json(line: str) -> bool:
@@ -141,12 +169,18 @@ def _is_json(line: str) -> bool:
     return True
 
 
-def _comma_separated(path: str) -> Table:
-    """CSV after RFC 4180, also with semicolons or tabs; the first record names the columns."""
+def _comma_separated(path: str, form: str) -> Table:
+    """CSV after RFC 4180; the first record names the columns."""
     with open(path, "rb") as file:
-        rows = Rows(lines_of(file, "utf-8", repr(path)), _DELIMITERS, repr(path))
+        rows = Rows(lines_of(file, "utf-8", repr(path)), DELIMITERS[form], repr(path))
         records = [dict(zip(rows.columns, row, strict=False)) for _, row in rows]
     return Table(path, rows.columns, records)
+
+
+def _lines_of_text(path: str) -> Table:
+    with open(path, "rb") as file:
+        lines = [line.rstrip("\r\n") for line in lines_of(file, "utf-8", repr(path))]
+    return Table(path, [], [line if line.strip() else None for line in lines])
 
 
 def _json_lines(path: str) -> Table:

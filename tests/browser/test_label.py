@@ -15,7 +15,19 @@ from tests.browser.chromium import Browser
 from tests.browser.seeding import HOSTILE
 from tests.browser.test_reading import _COLOURS, _WIDE, TEXTS, contrast, network
 from tests.e2e.serving import Server
-from tests.labelling import MARK, NAMES, TEAM, Desk, seeded, spreadsheet, tickets
+from tests.labelling import (
+    MADE_OF_TWO,
+    MARK,
+    NAMES,
+    NOTE_FILES,
+    NOTES,
+    TEAM,
+    UNFIT,
+    Desk,
+    seeded,
+    spreadsheet,
+    tickets,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -47,6 +59,12 @@ _WATCH = """window.delays = [];
   }, true)"""
 _CLOSING = """const event = new Event("beforeunload", { cancelable: true });
   return !window.dispatchEvent(event)"""
+_TEXTS_BY_RECORD = """const [name, content] = arguments;
+  return readTable(new File([content], name)).then((table) => {
+    const records = table.records.map((_, at) => ({ line: at + 1, id: `dec_${at + 1}` }));
+    const { texts } = textsOf(table, { records }, "", table.columns[0]);
+    return records.map(({ id }) => texts.get(id) ?? null);
+  })"""
 _ELSEWHERE = """new BroadcastChannel("svc-labelled").postMessage(
   JSON.stringify([arguments[0], arguments[1]]))"""
 
@@ -234,6 +252,30 @@ def test_files_of_many_kinds_are_read(
     for key in "123":
         assert text(browser) == desk.texts[ref(browser)]
         say(browser, key)
+
+
+@pytest.mark.parametrize(("name", "content"), NOTE_FILES)
+def test_a_record_has_the_number_that_svc_map_gives_it(
+    browser: Browser, desk: Desk, name: str, content: str
+) -> None:
+    visit(browser, desk)
+    browser.wait("input[type=file]")
+    found = browser.run(_TEXTS_BY_RECORD, name, content)
+    assert tuple(text or "" for text in found[-len(NOTES) :]) == NOTES
+    # The empty first line of the files that are called blank is a record of its own.
+    assert len(found) == len(NOTES) + name.startswith("blank")
+
+
+@pytest.mark.parametrize(("name", "content", "message"), UNFIT)
+def test_texts_of_which_no_decision_can_be_told_are_refused(
+    browser: Browser, desk: Desk, tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    path, answers = tmp_path / name, tmp_path / "answers.jsonl"
+    path.write_text(content)
+    answers.write_text(MADE_OF_TWO)
+    visit(browser, desk)
+    choose(browser, path, *([] if name == "alone.txt" else [answers]))
+    browser.wait(".label-trouble", message)
 
 
 def mapped(desk: Desk, path: Path) -> Path:

@@ -18,9 +18,21 @@ from typing import Any, Self
 import pytest
 
 from svc.cli.label_texts import read_texts
+from svc.errors import SettingsError
 from tests.cli.processes import SVC, svc
 from tests.e2e.serving import ROOT, WAIT_S, Server, environment
-from tests.labelling import MARK, TEAM, Desk, seeded, spreadsheet, tickets
+from tests.labelling import (
+    MADE_OF_TWO,
+    MARK,
+    NOTE_FILES,
+    NOTES,
+    TEAM,
+    UNFIT,
+    Desk,
+    seeded,
+    spreadsheet,
+    tickets,
+)
 
 TICKETS = 6
 QUESTIONS = {
@@ -279,6 +291,34 @@ def test_lines_of_another_form_and_numbers_that_no_float_holds_are_no_trouble(
     texts = read_texts([str(states), str(answers)], None, None)
     assert texts.of({"id": "d1", "ref": None}) == '"1e999"'
     assert all(texts.of({"id": name, "ref": None}) is None for name in ("d2", "d3", "d4"))
+
+
+@pytest.mark.parametrize(("name", "content"), NOTE_FILES)
+def test_a_record_has_the_number_that_svc_map_gives_it(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    path, answers, questions = tmp_path / name, tmp_path / "a.jsonl", tmp_path / "q.json"
+    path.write_text(content, newline="")
+    questions.write_text(json.dumps({"team": TEAM}))
+    svc("map", "--demo", "-q", questions, "-o", answers, path)
+    lines = [json.loads(line) for line in answers.read_text().splitlines()]
+    rows = [{**line, "id": f"dec_{line['line']}"} for line in lines]
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    texts = read_texts([str(path), str(answers)], None, None)
+    before = len(rows) - len(NOTES)
+    for number, note in enumerate(NOTES, before + 1):
+        assert (texts.of({"id": f"dec_{number}", "ref": None}) or "") == note
+
+
+@pytest.mark.parametrize(("name", "content", "message"), UNFIT)
+def test_texts_of_which_no_decision_can_be_told_are_refused(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    path, answers = tmp_path / name, tmp_path / "answers.jsonl"
+    path.write_text(content)
+    answers.write_text(MADE_OF_TWO)
+    with pytest.raises(SettingsError, match=message):
+        read_texts([str(path)] if name == "alone.txt" else [str(path), str(answers)], None, None)
 
 
 def test_no_text_of_the_file_reaches_the_server(desk: Desk, file: Path) -> None:
