@@ -42,7 +42,7 @@ def visible_text(text: str, most: int) -> str:
 
 def project_name(text: str) -> str:
     """The name in Unicode's normal form C, in which it is stored. Raises `UnsoundName`."""
-    name = text if len(text) > PROJECT_CHARS else normal_form(text)
+    name = normal_form(text)
     if len(name) > PROJECT_CHARS:
         raise UnsoundName(f"must have at most {PROJECT_CHARS} characters and no control characters")
     if name.isascii() and name.isprintable():
@@ -57,8 +57,12 @@ def project_name(text: str) -> str:
 
 
 def normal_form(text: str) -> str:
-    """The text in Unicode's normal form C, which is one for letters that are drawn alike."""
-    return unicodedata.normalize("NFC", text)
+    """The name in Unicode's normal form C, which is one for letters that are drawn alike.
+
+    A text that is too long for a name stays as it is: to put its marks in order would take time that
+    grows with the square of their number.
+    """
+    return text if len(text) > PROJECT_CHARS else unicodedata.normalize("NFC", text)
 
 
 def _has_unseen(text: str) -> bool:

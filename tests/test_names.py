@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.names import UnsoundName, project_name, visible_text
+from svc.names import UnsoundName, normal_form, project_name, visible_text
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,12 @@ def test_letters_of_scripts_that_look_alike_are_not_mixed_in_a_word(name: str) -
 def test_a_long_name_is_refused_before_it_is_looked_at(name: str) -> None:
     with pytest.raises(UnsoundName, match="at most 200 characters"):
         project_name(name)
+
+
+def test_a_text_too_long_for_a_name_is_not_put_in_order() -> None:
+    marks = "a" + "\u0301\u0316" * 300_000
+    assert normal_form(marks) == marks
+    assert normal_form("a\u0301\u0316") != "a\u0301\u0316"
 
 
 @pytest.mark.parametrize("text", ["x", "x" * 9, "%", "a b", "sh\u043ep", "e\u0301"])

@@ -24,9 +24,10 @@ _TOO_SMALL = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w.]*\d)")
 _CONTEXT_LENGTH = re.compile(r"context (?:length|window|size)\D{0,30}(\d{3,8})", re.IGNORECASE)
+# Each number is tried from its first digit alone, so that a long run of them costs no more.
 _PROMPT_LENGTH = re.compile(
-    r"(\d+) (?:input tokens|in the messages|in your prompt|of text input|tokens in the)"
-    r"|(?:request has|prompt (?:contains|has)|messages resulted in) (?:at least )?(\d+)",
+    r"(?<!\d)(\d{1,8}) (?:input tokens|in the messages|in your prompt|of text input|tokens in the)"
+    r"|(?:request has|prompt (?:contains|has)|messages resulted in) (?:at least )?(\d{1,8})",
     re.IGNORECASE,
 )
 

@@ -56,8 +56,9 @@ _GONE_CODES = frozenset(
         "not_found_error",
     }
 )
+# Between a model and what is said of it stands no other model, so that each letter is read once.
 _GONE_WORDS = re.compile(
-    r"\bmodels?\b.{0,120}("
+    r"\bmodels?\b(?:(?!\bmodels?\b).){0,120}("
     r"not exist|n.t exist|not found|n.t found|not a valid|unknown|decommissioned|retired|"
     r"no longer|deprecated|not available|unavailable|not have access|n.t have access)"
     r"|not a valid model|(unknown|invalid|no such) model|access to (the |this )?model"

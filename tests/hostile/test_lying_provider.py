@@ -66,6 +66,22 @@ def test_no_call_reads_what_never_ends(name: str) -> None:
         assert time.thread_time() - before < 0.5
 
 
+@pytest.mark.parametrize(
+    "piece", ["1", "1 ", "model ", "response_format ", "context size ", "\\u0"]
+)
+def test_what_a_provider_says_of_a_failure_costs_little_to_understand(piece: str) -> None:
+    reply = Reply({"error": {"message": piece * (4_000 // len(piece))}}, 400)
+    with (
+        ScriptedProvider(always(reply)) as provider,
+        closing(Client({"p": Provider("p", provider.url, local=True)}, 1)) as client,
+    ):
+        before = time.thread_time()
+        for _ in range(16):
+            with pytest.raises(ProviderError):
+                client.call(MODEL, CALL, timeout_s=60.0)
+        assert time.thread_time() - before < PROCESSOR_S / 4
+
+
 def test_a_reply_of_many_small_chunks_is_still_read() -> None:
     body = json.dumps(completion("A")).encode() + b" " * 4_000
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\nx: y\r\n\r\n"
