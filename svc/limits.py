@@ -82,9 +82,8 @@ IMAGE_BYTES = 5 * 1024 * 1024
 # The top-level fields of a state whose influence on an answer can be explained.
 EXPLAIN_FIELDS = 12
 
-# The sets of questions that stay checked for the next request, and the most JSON of such a set.
-QUESTIONS_KEPT = 256
-QUESTIONS_KEPT_CHARS = 20_000
+# The bytes of what a process remembers of texts of one kind, such as checked sets of questions.
+REMEMBERED_BYTES = 12_000_000
 
 # The characters of stored exact questions that a request keeps while it reads decisions.
 WORDINGS_KEPT_CHARS = 5_000_000

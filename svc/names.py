@@ -59,8 +59,8 @@ def project_name(text: str) -> str:
 def normal_form(text: str) -> str:
     """The name in Unicode's normal form C, which is one for letters that are drawn alike.
 
-    A text that is too long for a name stays as it is: to put its marks in order would take time that
-    grows with the square of their number.
+    A text that is too long for a name stays as it is: to put its marks in order would take time
+    that grows with the square of their number.
     """
     return text if len(text) > PROJECT_CHARS else unicodedata.normalize("NFC", text)
 

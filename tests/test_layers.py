@@ -32,6 +32,7 @@ LEVELS = (
         "processors",
         "ratelimit",
         "records",
+        "remembering",
         "settings",
         "shapes",
         "shares",

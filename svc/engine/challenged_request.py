@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
-from svc import limits
 from svc.engine.plans import CHAIN, Plan
 from svc.jsontext import loads
 from svc.questions import Question
 from svc.records import Challenger
+from svc.remembering import Remembered
 from svc.schemas import DecisionRequest, load_questions
 
 
@@ -30,7 +29,7 @@ def challenged(request: DecisionRequest, challenger: Challenger) -> DecisionRequ
     return replace(request, questions={**request.questions, challenger.key: other})
 
 
-@lru_cache(maxsize=limits.QUESTIONS_KEPT)
+@Remembered
 def worded(wording: str) -> Question:
     """The question of a wording as it is stored. Raises `ApiError`."""
     return load_questions({"q": loads(wording.encode())})["q"]

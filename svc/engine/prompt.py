@@ -139,11 +139,9 @@ def key_parts(prompt_input: PromptInput) -> list[str]:
 class _Asking:
     """The part of a prompt that is the same for every state.
 
-    `questions` are kept so that no other object gets their identity. `text` holds the questions and
-    the form that the reply is to have.
+    `text` holds the questions and the form that the reply is to have.
     """
 
-    questions: tuple[Question, ...]
     text: str
     cue: str
     max_tokens: int
@@ -155,11 +153,11 @@ def _asking(
 ) -> _Asking:
     """The same part, made once for questions that come with one request after the other.
 
-    Questions that were checked before are the same objects, so their identity is enough to tell.
+    Questions that were checked before are the same objects, so that serials are enough to tell.
     """
     only_line = (only.question, only.position) if only else None
-    identities = tuple(map(id, prompt_input.questions))
-    key = (prompt_input.pin.name, way, backwards, only_line, prompt_input.think, identities)
+    serials = tuple(question.serial for question in prompt_input.questions)
+    key = (prompt_input.pin.name, way, backwards, only_line, prompt_input.think, serials)
     asking = _ASKINGS.get(key)
     if asking is None:
         asking = _make_asking(prompt_input, way, backwards, only)
@@ -178,7 +176,7 @@ def _make_asking(
     schema = _schema(prompt_input, backwards, bounded=way is Way.OBJECT) if verbal else None
     cue = "JSON:" if verbal else "Answer:" if len(lines) == 1 else "Answers:"
     text = _questions_and_reply(prompt_input, lines, backwards)
-    return _Asking(prompt_input.questions, text, cue, _max_tokens(prompt_input, way, lines), schema)
+    return _Asking(text, cue, _max_tokens(prompt_input, way, lines), schema)
 
 
 def member(index: int) -> str:

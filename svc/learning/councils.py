@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.questions import Question
+from svc.remembering import Remembered
 from svc.stats import FOLDS, Floats, Ints, OpinionPool, folds_of, opinions
 from svc.store import Members, TrainingData
 from svc.terms import TaskKind
@@ -26,7 +26,6 @@ _ROUNDING = 1e-6
 Council = tuple[str, ...]
 
 
-@lru_cache(maxsize=4_096)
 def in_effect(pools: str | None, models: Council) -> OpinionPool | None:
     """The pool of these models, with weights in the order in which they are given here."""
     found = _of(pools, models)
@@ -159,6 +158,11 @@ def _said(members: Members | None) -> Members:
     return members or {}
 
 
-@lru_cache(maxsize=4_096)
 def _kept(pools: str | None) -> list[JsonObject]:
-    return json.loads(pools) if pools else []
+    return _read(pools) if pools else []
+
+
+@Remembered
+def _read(pools: str) -> list[JsonObject]:
+    found: list[JsonObject] = json.loads(pools)
+    return found

@@ -9,15 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from svc.jsontext import JsonObject
+from svc.remembering import Remembered
 from svc.stats import Calibrator, Fitted, from_parameters
-
-# A longer text is read anew each time. Callers choose their models and so how many groups there
-# are: thousands of remembered texts of any length would fill the memory.
-REMEMBERED_CHARS = 20_000
 
 # Without any label.
 NO_FIT = Fitted(None, 0)
@@ -53,16 +49,10 @@ NOTHING_FITTED = Fits()
 
 def parsed(text: str | None) -> Fits:
     """The fits of a stored text."""
-    if text is None:
-        return NOTHING_FITTED
-    return _remembered(text) if len(text) <= REMEMBERED_CHARS else _read(text)
+    return NOTHING_FITTED if text is None else _read(text)
 
 
-@lru_cache(maxsize=4_096)
-def _remembered(text: str) -> Fits:
-    return _read(text)
-
-
+@Remembered
 def _read(text: str) -> Fits:
     kept = json.loads(text)
     if "kind" in kept:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 
-from svc import limits
 from svc.questions.choice import ESCAPE, ChoiceSchema
 from svc.questions.dependencies import UnsoundDependency, stages
 from svc.questions.kit import (
@@ -45,6 +43,7 @@ from svc.questions.noul import EVEN, Noul, NoulSchema
 from svc.questions.number import IntegerSchema, NumberSchema
 from svc.questions.score import ScoreSchema
 from svc.questions.text import Text, TextSchema
+from svc.remembering import Remembered
 
 TYPES: dict[str, QuestionSchema] = {}
 
@@ -69,17 +68,11 @@ register(IntegerSchema())
 
 def from_definition(definition: str) -> Question:
     """The exact question that a stored definition describes, its options in definition order."""
-    # A thousand of the longest would fill several hundred megabytes for good.
-    short = len(definition) <= limits.QUESTIONS_KEPT_CHARS
-    return _remembered(definition) if short else _parsed(definition)
+    return _remembered(definition)
 
 
-@lru_cache(maxsize=1_024)
+@Remembered
 def _remembered(definition: str) -> Question:
-    return _parsed(definition)
-
-
-def _parsed(definition: str) -> Question:
     exact = json.loads(definition)
     question: Question = TYPES[exact["type"]].load(exact)
     return question

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +27,7 @@ from svc.questions import (
     amount,
     stages,
 )
+from svc.remembering import Remembered
 from svc.schemas.images import Images
 from svc.schemas.loading import load, refuse_many_unknown
 from svc.schemas.messages import describe
@@ -182,8 +182,7 @@ class QuestionsField(Described[Mapping[str, Question]]):
             raise ValidationError("must be an object of question key to question")
         amount(len(value), (1, self.most), "questions")
         # Callers often ask the same questions about many states, so checked questions are kept.
-        text = questions_text(value)
-        return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _load_each(value)
+        return _remembered(questions_text(value))
 
 
 def questions_text(questions: Any) -> str:
@@ -206,7 +205,7 @@ def any_question() -> Named:
     return Named("Question", one_of_types(dict(TYPES), names))
 
 
-@lru_cache(maxsize=limits.QUESTIONS_KEPT)
+@Remembered
 def _remembered(text: str) -> Mapping[str, Question]:
     return MappingProxyType(_load_each(jsontext.loads(text.encode())))
 

@@ -41,7 +41,7 @@ OTHERS = "(others)"
 NAME_CHARS = 320
 ANSWERED_DAYS = 30
 
-# How many of the names that are known to be there a process remembers, about 300 bytes each.
+# How many of the names that are known to be there a process remembers, about 100 bytes each.
 REMEMBERED = 30_000
 
 # How many names a report tells apart, those with the most decisions.
@@ -127,18 +127,19 @@ class Names:
     """
 
     def __init__(self) -> None:
-        self._known: set[tuple[Any, ...]] = set()
+        # Hashes of rows: callers choose the names, which may be long.
+        self._known: set[int] = set()
 
     def of(
         self, connection: sqlite3.Connection, place: tuple[Any, ...], wanted: Iterable[str]
     ) -> list[str]:
         """For each wanted name itself, or `OTHERS` where the day has no room for it."""
         rows = [(*place, name) for name in wanted]
-        new = [row for row in rows if row not in self._known]
+        new = [row for row in rows if hash(row) not in self._known]
         if new:
             # Where a transaction is undone, its names stay known: a day may have a few more then.
-            self._known.update(_with_room(connection, place, new))
-        names = [row[-1] if row in self._known else OTHERS for row in rows]
+            self._known.update(map(hash, _with_room(connection, place, new)))
+        names = [row[-1] if hash(row) in self._known else OTHERS for row in rows]
         if len(self._known) > REMEMBERED:
             self._known.clear()
         return names

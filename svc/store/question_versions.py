@@ -130,17 +130,18 @@ class AskedTimes:
     """Notes when questions were asked last; the writer's thread alone uses it."""
 
     def __init__(self) -> None:
-        # When this process last noted a project's question. Where that transaction was undone, the
+        # When this process last noted a project's question, by the hash of both names, which may be
+        # long. Where that transaction was undone, and for one of two names with the same hash, the
         # next note comes a little later.
-        self._noted: dict[tuple[str, str], int] = {}
+        self._noted: dict[int, int] = {}
 
     def note(
         self, connection: sqlite3.Connection, places: Iterable[tuple[str, str]], now_ms: int
     ) -> None:
         """Note that these questions, each a project and a key, were asked now."""
         fresh = range(now_ms - NOTED_EVERY_MS, now_ms + 1)
-        due = [place for place in places if self._noted.get(place, -1) not in fresh]
+        due = [place for place in places if self._noted.get(hash(place), -1) not in fresh]
         if len(self._noted) > REMEMBERED:
             self._noted.clear()
-        self._noted.update(dict.fromkeys(due, now_ms))
+        self._noted.update(dict.fromkeys(map(hash, due), now_ms))
         connection.executemany(_NOTE, [(now_ms, *place, fresh[0], now_ms) for place in due])

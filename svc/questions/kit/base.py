@@ -13,11 +13,12 @@ draws the answer. A new type is one file with a `Question` and its schema, and t
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -107,6 +108,9 @@ class Unreadable(Exception):
     """A reply holds no usable answer to a question; it is never replaced by a guess."""
 
 
+_COUNT = itertools.count()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC):
     """One typed question; immutable, and equal to another with the same fields.
@@ -154,6 +158,9 @@ class Question(ABC):
     when: tuple[Condition, ...] = ()
     rules: tuple[Rule, ...] = ()
     depends_on: tuple[str, ...] = ()
+    # No other question of this process has the same, not even one with the same fields. Prompts
+    # that are kept go by it, so that they need not keep the question.
+    serial: int = field(init=False, repr=False, compare=False, default_factory=_COUNT.__next__)
     examples: tuple[Example, ...] = ()
 
     @cached_property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +11,7 @@ from marshmallow import INCLUDE, Schema, ValidationError, post_load
 from svc import jsontext, limits
 from svc.jsontext import JsonObject
 from svc.questions import Anything, Described, TextField, amount
+from svc.remembering import Remembered
 from svc.schemas import OneOf, questions_text
 from svc.shapes import mapping
 from svc.web.dialects.fields import Told, Whole, each
@@ -85,11 +85,10 @@ class MapField(Described[Mapping[str, JsonObject]]):
         if not isinstance(value, Mapping):
             raise ValidationError("must be an object of question key to question")
         amount(len(value), (1, limits.MAPPED_QUESTIONS), "questions")
-        text = questions_text(value)
-        return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _mapped(value)
+        return _remembered(questions_text(value))
 
 
-@lru_cache(maxsize=limits.QUESTIONS_KEPT)
+@Remembered
 def _remembered(text: str) -> Mapping[str, JsonObject]:
     return MappingProxyType(_mapped(jsontext.loads(text.encode())))
 

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, post_load
@@ -16,6 +15,7 @@ from svc import jsontext, limits
 from svc.jsontext import JsonObject
 from svc.questions import TYPES, Described, Question, TextField, WordsField, amount
 from svc.records import Answer, Source
+from svc.remembering import Remembered
 from svc.schemas import OneOf, check_size, questions_text, refuse_many_unknown
 from svc.shapes import array
 from svc.web.dialects.fields import Many, Passed, Told, Whole, each
@@ -286,11 +286,10 @@ class ListedField(Described[Listed]):
         if not isinstance(value, list):
             raise ValidationError("must be a list of questions")
         amount(len(value), (1, limits.LISTED_QUESTIONS), "questions")
-        text = questions_text(value)
-        return _remembered(text) if len(text) <= limits.QUESTIONS_KEPT_CHARS else _listed(value)
+        return _remembered(questions_text(value))
 
 
-@lru_cache(maxsize=limits.QUESTIONS_KEPT)
+@Remembered
 def _remembered(text: str) -> Listed:
     """Questions that were checked before are the same objects, by which their prompts are kept."""
     return _listed(jsontext.loads(text.encode()))
