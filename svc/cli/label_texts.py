@@ -10,6 +10,7 @@ from typing import Any
 
 from svc.batch import CSV, DELIMITERS, JSONL, TEXT, Rows, format_of, lines_of, open_input
 from svc.errors import ApiError, SettingsError
+from svc.jsontext import JsonObject
 from svc.phrases import listed, reason
 
 # Columns that are taken where none is named, the likeliest first.
@@ -88,7 +89,7 @@ def _check_fits(answers: Table, table: Table) -> None:
         )
 
 
-def _numbered(answers: Table) -> Iterator[tuple[int, dict[str, Any]]]:
+def _numbered(answers: Table) -> Iterator[tuple[int, JsonObject]]:
     """What `svc map` wrote of each record, with the record's number."""
     for answer in answers.records:
         at = answer.get("line") if isinstance(answer, dict) else None

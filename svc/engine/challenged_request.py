@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from svc.engine.plans import CHAIN, Plan
 from svc.jsontext import loads
+from svc.memo import Memo
 from svc.questions import Question
 from svc.records import Challenger
-from svc.remembering import Remembered
 from svc.schemas import DecisionRequest, load_questions
 
 
@@ -29,7 +29,7 @@ def challenged(request: DecisionRequest, challenger: Challenger) -> DecisionRequ
     return replace(request, questions={**request.questions, challenger.key: other})
 
 
-@Remembered
+@Memo
 def worded(wording: str) -> Question:
     """The question of a wording as it is stored. Raises `ApiError`."""
     return load_questions({"q": loads(wording.encode())})["q"]

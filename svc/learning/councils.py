@@ -14,8 +14,8 @@ import numpy as np
 
 from svc import limits
 from svc.jsontext import JsonObject
+from svc.memo import Memo
 from svc.questions import Question
-from svc.remembering import Remembered
 from svc.stats import FOLDS, Floats, Ints, OpinionPool, folds_of, opinions
 from svc.store import Members, TrainingData
 from svc.terms import TaskKind
@@ -162,7 +162,7 @@ def _kept(pools: str | None) -> list[JsonObject]:
     return _read(pools) if pools else []
 
 
-@Remembered
+@Memo
 def _read(pools: str) -> list[JsonObject]:
     found: list[JsonObject] = json.loads(pools)
     return found

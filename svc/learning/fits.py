@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svc.jsontext import JsonObject
-from svc.remembering import Remembered
+from svc.memo import Memo
 from svc.stats import Calibrator, Fitted, from_parameters
 
 # Without any label.
@@ -52,7 +52,7 @@ def parsed(text: str | None) -> Fits:
     return NOTHING_FITTED if text is None else _read(text)
 
 
-@Remembered
+@Memo
 def _read(text: str) -> Fits:
     kept = json.loads(text)
     if "kind" in kept:

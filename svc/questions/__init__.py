@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from svc.memo import Memo
 from svc.questions.choice import ESCAPE, ChoiceSchema
 from svc.questions.dependencies import UnsoundDependency, stages
 from svc.questions.kit import (
@@ -43,7 +44,6 @@ from svc.questions.noul import EVEN, Noul, NoulSchema
 from svc.questions.number import IntegerSchema, NumberSchema
 from svc.questions.score import ScoreSchema
 from svc.questions.text import Text, TextSchema
-from svc.remembering import Remembered
 
 TYPES: dict[str, QuestionSchema] = {}
 
@@ -71,7 +71,7 @@ def from_definition(definition: str) -> Question:
     return _remembered(definition)
 
 
-@Remembered
+@Memo
 def _remembered(definition: str) -> Question:
     exact = json.loads(definition)
     question: Question = TYPES[exact["type"]].load(exact)

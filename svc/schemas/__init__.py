@@ -20,7 +20,7 @@ from svc.schemas.decision import (
     check_size,
     load_decision,
     load_questions,
-    questions_text,
+    remembering,
     with_state,
 )
 from svc.schemas.feedback import (
@@ -110,9 +110,9 @@ __all__ = [
     "load_template",
     "model_plan",
     "parsed_row",
-    "questions_text",
     "redacted_answer",
     "refuse_many_unknown",
+    "remembering",
     "walk",
     "with_row",
     "with_state",

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from marshmallow import Schema, ValidationError, post_load, validates_schema
 
 from svc import jsontext, limits
 from svc.engine.plans import Plan
 from svc.errors import InvalidJson, InvalidRequest, UnknownMode
+from svc.memo import Memo
 from svc.names import UnsoundName, project_name
 from svc.phrases import quoted
 from svc.pins import LATEST, NEWEST, PINS
@@ -27,7 +28,6 @@ from svc.questions import (
     amount,
     stages,
 )
-from svc.remembering import Remembered
 from svc.schemas.images import Images
 from svc.schemas.loading import load, refuse_many_unknown
 from svc.schemas.messages import describe
@@ -35,6 +35,8 @@ from svc.schemas.plan import PlanField
 from svc.schemas.references import RefField, TagsField
 from svc.shapes import FLAG, NO_CONTROL, VISIBLE, Named, mapping, one_of, one_of_types
 from svc.terms import Mode, Privacy
+
+T = TypeVar("T")
 
 MODES = tuple(mode.value for mode in Mode)
 DEFAULT_PROJECT = "default"
@@ -182,7 +184,7 @@ class QuestionsField(Described[Mapping[str, Question]]):
             raise ValidationError("must be an object of question key to question")
         amount(len(value), (1, self.most), "questions")
         # Callers often ask the same questions about many states, so checked questions are kept.
-        return _remembered(questions_text(value))
+        return _checked(value)
 
 
 def questions_text(questions: Any) -> str:
@@ -205,9 +207,18 @@ def any_question() -> Named:
     return Named("Question", one_of_types(dict(TYPES), names))
 
 
-@Remembered
-def _remembered(text: str) -> Mapping[str, Question]:
-    return MappingProxyType(_load_each(jsontext.loads(text.encode())))
+def remembering(check: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Give what `check` makes of questions, or has made of the same ones before.
+
+    Raises `ValidationError`, also where they nest too deeply or are too long.
+    """
+    made = Memo(lambda text: check(jsontext.loads(text.encode())))
+    return lambda questions: made(questions_text(questions))
+
+
+@remembering
+def _checked(bodies: Mapping[str, Any]) -> Mapping[str, Question]:
+    return MappingProxyType(_load_each(bodies))
 
 
 def _load_each(bodies: Mapping[str, Any]) -> dict[str, Question]:

@@ -8,11 +8,10 @@ from typing import Any
 
 from marshmallow import INCLUDE, Schema, ValidationError, post_load
 
-from svc import jsontext, limits
+from svc import limits
 from svc.jsontext import JsonObject
 from svc.questions import Anything, Described, TextField, amount
-from svc.remembering import Remembered
-from svc.schemas import OneOf, questions_text
+from svc.schemas import OneOf, remembering
 from svc.shapes import mapping
 from svc.web.dialects.fields import Told, Whole, each
 from svc.web.dialects.google_parts import TEXT_PART, PartsField, text_and_images
@@ -85,14 +84,10 @@ class MapField(Described[Mapping[str, JsonObject]]):
         if not isinstance(value, Mapping):
             raise ValidationError("must be an object of question key to question")
         amount(len(value), (1, limits.MAPPED_QUESTIONS), "questions")
-        return _remembered(questions_text(value))
+        return _mapped(value)
 
 
-@Remembered
-def _remembered(text: str) -> Mapping[str, JsonObject]:
-    return MappingProxyType(_mapped(jsontext.loads(text.encode())))
-
-
-def _mapped(questions: Mapping[str, Any]) -> dict[str, JsonObject]:
+@remembering
+def _mapped(questions: Mapping[str, Any]) -> Mapping[str, JsonObject]:
     loaded = each(_QUESTION.deserialize, list(questions.values()), list(questions))
-    return dict(zip(questions, loaded, strict=True))
+    return MappingProxyType(dict(zip(questions, loaded, strict=True)))

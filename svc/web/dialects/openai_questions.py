@@ -15,8 +15,7 @@ from svc import jsontext, limits
 from svc.jsontext import JsonObject
 from svc.questions import TYPES, Described, Question, TextField, WordsField, amount
 from svc.records import Answer, Source
-from svc.remembering import Remembered
-from svc.schemas import OneOf, check_size, questions_text, refuse_many_unknown
+from svc.schemas import OneOf, check_size, refuse_many_unknown, remembering
 from svc.shapes import array
 from svc.web.dialects.fields import Many, Passed, Told, Whole, each
 from svc.web.dialects.pieces import (
@@ -286,16 +285,12 @@ class ListedField(Described[Listed]):
         if not isinstance(value, list):
             raise ValidationError("must be a list of questions")
         amount(len(value), (1, limits.LISTED_QUESTIONS), "questions")
-        return _remembered(questions_text(value))
+        return _listed(value)
 
 
-@Remembered
-def _remembered(text: str) -> Listed:
-    """Questions that were checked before are the same objects, by which their prompts are kept."""
-    return _listed(jsontext.loads(text.encode()))
-
-
+@remembering
 def _listed(bodies: Sequence[Any]) -> Listed:
+    """Questions that were checked before are the same objects, by which their prompts are kept."""
     posed = each(_POSED.deserialize, bodies)
     gallery = Gallery()
     questions = each(lambda one: _question(one, gallery), posed)

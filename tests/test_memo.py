@@ -2,35 +2,35 @@ from __future__ import annotations
 
 import threading
 
-from svc.remembering import CHAR_BYTES, ELEMENT_BYTES, Remembered
+from svc.memo import CHAR_BYTES, ELEMENT_BYTES, Memo
 
 MOST = 8 * 20 * CHAR_BYTES
 
 
 def test_the_same_text_gives_the_same_object() -> None:
-    remembered = Remembered(lambda text: [text], MOST)
-    assert remembered("a") is remembered("a")
-    assert remembered("a") == ["a"] and remembered("b") == ["b"]
+    memo = Memo(lambda text: [text], MOST)
+    assert memo("a") is memo("a")
+    assert memo("a") == ["a"] and memo("b") == ["b"]
 
 
 def test_the_texts_that_came_last_are_kept_as_many_as_there_is_room_for() -> None:
     made: list[str] = []
-    remembered = Remembered(lambda text: made.append(text), MOST)
+    memo = Memo(lambda text: made.append(text), MOST)
     for number in range(8):
-        remembered(f"{number:020}")
-    remembered(f"{0:020}")
-    remembered(f"{8:020}")
-    remembered(f"{0:020}")
+        memo(f"{number:020}")
+    memo(f"{0:020}")
+    memo(f"{8:020}")
+    memo(f"{0:020}")
     assert made == [f"{number:020}" for number in range(9)]
-    remembered(f"{1:020}")
+    memo(f"{1:020}")
     assert made[-1] == f"{1:020}"
 
 
 def test_a_text_that_fills_much_is_made_anew() -> None:
-    remembered = Remembered(lambda text: [text], MOST)
+    memo = Memo(lambda text: [text], MOST)
     long, crowded = "x" * 21, "," * (MOST // 8 // ELEMENT_BYTES + 1)
-    assert remembered(long) is not remembered(long)
-    assert remembered(crowded) is not remembered(crowded)
+    assert memo(long) is not memo(long)
+    assert memo(crowded) is not memo(crowded)
 
 
 def test_what_fails_is_tried_again() -> None:
@@ -42,11 +42,11 @@ def test_what_fails_is_tried_again() -> None:
             raise failure
         return text
 
-    remembered = Remembered(make, MOST)
+    memo = Memo(make, MOST)
     try:
-        remembered("a")
+        memo("a")
     except ValueError:
-        assert remembered("a") == "a"
+        assert memo("a") == "a"
 
 
 def test_threads_that_ask_at_once_get_one_object() -> None:
@@ -56,9 +56,9 @@ def test_threads_that_ask_at_once_get_one_object() -> None:
         both.wait(10)
         return [text]
 
-    remembered = Remembered(make, MOST)
+    memo = Memo(make, MOST)
     found: list[list[str]] = []
-    threads = [threading.Thread(target=lambda: found.append(remembered("a"))) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: found.append(memo("a"))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -20,7 +20,7 @@ ELEMENT_BYTES = 200
 _LARGEST = 1 / 8
 
 
-class Remembered(Generic[T]):
+class Memo(Generic[T]):
     """Makes a value of a text of JSON, or gives the one that was made when it came before.
 
     The texts that came last are kept, as many as fill `most` bytes. Callers choose them, so that a
