@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 FAILURES = 10
 # The most lines that are held back until it is known whether an outage began before them.
 HELD = 1_000
+# What a line of the output begins with; an answer cannot say this of itself.
+_OURS = ("line", "error")
 # The lowest status of an error that the line did not cause.
 _MODELS_FAULT = 429
 
@@ -84,7 +86,8 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
     """Answer one line; every failure is a result too. Raises `Pending` alone."""
     try:
         answered = answer(line.read())
-        data = _encoded(line, answered.fields)
+        fields = {name: answered.fields[name] for name in answered.fields if name not in _OURS}
+        data = _encoded(line, fields)
     except (QuotaSpent, RunEnds) as error:
         return Result(Kind.END, b"", str(error))
     except ApiError as error:

@@ -69,6 +69,13 @@ def test_a_line_is_its_number_and_the_response() -> None:
     assert (tally.lines, tally.errors, tally.cost_usd, tally.stopped) == (2, 0, 1.0, "")
 
 
+def test_an_answer_chooses_neither_its_number_nor_that_it_is_an_error() -> None:
+    theirs = LineAnswer({"line": 8, **ANSWER, "error": {"type": "x"}}, 0.5)
+    result = answer_line(lambda _record: theirs, InputLine(2, b"0"))
+    assert result.kind is Kind.ANSWERED
+    assert json.loads(result.data) == {"line": 2, **ANSWER}
+
+
 @pytest.mark.parametrize(
     "error", [FAILED, REFUSED, ModelUnavailable("m"), RateLimited("m", 1), Timeout("m")]
 )

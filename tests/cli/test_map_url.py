@@ -128,6 +128,22 @@ def test_a_rate_without_a_number_of_seconds_is_waited_for_too(files: Files, afte
     assert "40 lines, 0 errors" in ended.stderr
 
 
+def test_a_server_that_names_another_line_does_not_take_the_place_of_its_result(
+    files: Files,
+) -> None:
+    liar = Reply({"line": 8, "id": "dec_2", "answers": {"late": {"noul": 0.5}}, "error": {}})
+    refused = Reply({"error": {"type": "model_error", "message": "no"}}, 502)
+    outcomes = sequence(DECIDED, refused, DECIDED, refused, *[DECIDED] * 36, liar)
+    with ScriptedProvider(outcomes) as server:
+        options = ("--url", f"http://127.0.0.1:{server.port}", "--concurrency", "1")
+        assert "2 errors" in files.map(*options).stderr
+        assert "2 lines asked again, 0 errors" in files.map(*options, "--retry-failed").stderr
+        ids = {one["line"]: one["id"] for one in lines(files.output)}
+        assert ids == {number: "dec_2" if number in (2, 4) else "dec_1" for number in range(1, 41)}
+        assert "40 lines, 0 errors" in files.map(*options, "--restart").stderr
+        assert "40 lines (40 of them before)" in files.map(*options).stderr
+
+
 @pytest.mark.parametrize("cost", ["much", None, [1], 10**400, True])
 def test_a_cost_that_is_no_number_of_dollars_counts_as_none(files: Files, cost: Any) -> None:
     decided = Reply({"id": "dec_1", "cost_usd": cost, "answers": {}})
