@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol
 from svc.errors import SvcError
 
 # These are for the parent, which ends its children.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Work = Callable[[Any], Any]
 

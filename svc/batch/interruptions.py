@@ -7,11 +7,11 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruptions:
-    """A block in which the handlers of SIGINT and SIGTERM wait for the next `check`.
+    """A block in which the handlers of SIGINT, SIGTERM and SIGHUP wait for the next `check`.
 
     A handler that raises wherever the main thread happens to be could leave a lock taken or a
     line uncounted. The second signal does not wait, because its sender has waited enough.

@@ -2,7 +2,7 @@
 
 Beside `out.jsonl` stands `out.jsonl.run.json`, which says which run began it. Lines are appended
 whole, by one process at a time. An incomplete line after an interruption is cut off and written
-again.
+again. While lines are asked again, their new results stand in `out.jsonl.retried`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +24,9 @@ from svc.errors import SettingsError
 from svc.phrases import reason, visible
 
 RUN_SUFFIX = ".run.json"
+RETRIED_SUFFIX = ".retried"
+# How a file of new results begins; its first line also says of which run they are.
+RETRIED_HEAD = b'{"retried":"'
 _ANEW = "--restart starts again and overwrites it, another -o leaves it as it is"
 
 # What identifies the run of an output: its questions, input, model and so on.
@@ -149,6 +153,7 @@ def _resumed(path: str, fd: int, run: Run, restart: bool, count: Count) -> Appen
             # Before the record is written, so that lines never stand beside that of another run.
             os.ftruncate(fd, 0)
         if os.fstat(fd).st_size == 0:
+            _forget_retried(Path(path + RETRIED_SUFFIX))
             _write_record(record, run)
         else:
             _check_record(path, record, run)
@@ -158,6 +163,13 @@ def _resumed(path: str, fd: int, run: Run, restart: bool, count: Count) -> Appen
     except OSError as error:
         raise SettingsError(f"output {path!r}: {reason(error)}") from None
     return output
+
+
+def _forget_retried(kept: Path) -> None:
+    """Delete new results of the output that was here before."""
+    with suppress(FileNotFoundError), kept.open("rb") as file:
+        if file.read(len(RETRIED_HEAD)) == RETRIED_HEAD:
+            kept.unlink()
 
 
 def _write_record(record: Path, run: Run) -> None:
@@ -189,7 +201,7 @@ def _count(path: str, fd: int) -> tuple[int, int]:
     errors = lines = 0
     for lines, line in enumerate(_whole_lines(fd), 1):
         head = b'{"line":%d,' % lines
-        if not line.startswith(head) or not _is_object(line):
+        if not line.startswith(head) or not is_object(line):
             raise SettingsError(
                 f"output {path!r}: line {lines} is not the result of line {lines} of an "
                 f"input; {_ANEW}"
@@ -207,7 +219,7 @@ def _last_row(path: str, fd: int) -> tuple[int, int]:
     for place, line in enumerate(_whole_lines(fd), 1):
         found = _ROW.match(line)
         number = int(found[1]) if found else 0
-        if found is None or number <= last or not _is_object(line):
+        if found is None or number <= last or not is_object(line):
             raise SettingsError(
                 f"output {path!r}: line {place} is not the result of a further row; {_ANEW}"
             )
@@ -215,7 +227,7 @@ def _last_row(path: str, fd: int) -> tuple[int, int]:
     return last, errors
 
 
-def _is_object(line: bytes) -> bool:
+def is_object(line: bytes) -> bool:
     """Whether a line ends as an object does, with nothing in it that no JSON has.
 
     After a power failure a block of the file may be missing, or filled with zeros.

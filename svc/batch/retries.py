@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
-from svc import files
 from svc.batch.inputs import InputLine
-from svc.batch.outputs import Output, Run, open_output
+from svc.batch.outputs import (
+    RETRIED_HEAD,
+    RETRIED_SUFFIX,
+    RUN_SUFFIX,
+    Appended,
+    Output,
+    Run,
+    is_object,
+    open_output,
+)
 from svc.errors import SettingsError
 from svc.phrases import reason
 
-_NUMBER = re.compile(rb'\{"line":(\d+),')
+_NUMBER = re.compile(rb'\{"line":([0-9]{1,18}),')
 _ERROR = re.compile(rb'\{"line":\d+,"error":')
+_OWNER_ALONE = 0o600
+_NO_MORE = (0, b"")
 
 
 class Retried:
     """An earlier output in which new results take the place of error lines.
 
-    They are written into a file beside it, which replaces it when this is closed: what has no new
-    result by then keeps its error. `failures` of its `results` have one.
+    They are kept in a file beside it until this is closed: what has no new result by then keeps
+    its error. `failures` of its `results` have one.
     """
 
     resumable = True
@@ -32,70 +44,130 @@ class Retried:
         """`earlier` is the same output, opened; it is closed with this one. Raises `OSError`."""
         self.lines = self.errors = 0
         self.results, self.failures = earlier.lines, earlier.errors
-        self._earlier, self._path = earlier, Path(os.path.realpath(path))
-        self._old: BinaryIO = self._path.open("rb")
-        self._beside = files.new_beside(self._path)
-        self._new: BinaryIO = self._beside.open("wb")
-        self._at, self._sound = 0, True
+        self._earlier, self._path, self._kept = earlier, path, Path(path + RETRIED_SUFFIX)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(self._kept, flags, _OWNER_ALONE)
+        self._new = Appended(descriptor, f"output {path!r}")
+        self._new.write(_head(path))
 
     def failed(self, lines: Iterator[InputLine]) -> Iterator[InputLine]:
         """Those of the input's `lines` whose result is an error."""
-        with self._path.open("rb") as results:
+        with open(self._path, "rb") as results:
             for line, result in zip(lines, results, strict=False):
                 if _ERROR.match(result):
                     yield line
 
     def write(self, data: bytes) -> None:
-        """Write the new result of a line. Raises `SettingsError`."""
-        found = _NUMBER.match(data)
-        assert found is not None
-        try:
-            while self._at < int(found[1]) - 1:
-                self._new.write(self._next())
-            self._next()
-            self._new.write(data)
-        except OSError as error:
-            self._sound = False
-            raise self._failure(error) from None
+        """Keep the new result of a line. Raises `SettingsError`."""
+        self._new.write(data)
 
     def close(self) -> None:
-        """Put the new file in place of the old one, unless it could not be written."""
+        """Put the new results in their places. Raises `SettingsError`, and keeps them then."""
         try:
-            if self._sound and self._at:
-                self._finish()
-        except OSError as error:
-            raise self._failure(error) from None
-        finally:
             self._new.close()
-            self._old.close()
-            self._beside.unlink(missing_ok=True)
+            _take_over(self._path, self._kept)
+        except OSError as error:
+            raise SettingsError(f"output {self._path!r}: cannot write: {reason(error)}") from None
+        finally:
             self._earlier.close()
-
-    def _finish(self) -> None:
-        shutil.copyfileobj(self._old, self._new)
-        self._new.flush()
-        os.fsync(self._new.fileno())
-        shutil.copymode(self._path, self._beside)
-        self._beside.replace(self._path)
-
-    def _next(self) -> bytes:
-        self._at += 1
-        return self._old.readline()
-
-    def _failure(self, error: OSError) -> SettingsError:
-        return SettingsError(f"output {str(self._path)!r}: cannot write: {reason(error)}")
 
 
 def open_retried(path: str, run: Run, read: Sequence[os.stat_result] = ()) -> Retried:
     """The output of `run`, of which error lines are to be replaced.
 
-    Raises `SettingsError` where there is none, and as `open_output` does.
+    What a killed run has kept is put in its place first. Raises `SettingsError` where there is no
+    output, and as `open_output` does.
     """
     if not os.path.isfile(path):
         raise SettingsError(f"output {path!r}: there is no such file of an earlier run to retry")
+    try:
+        _take_up(path, run, read)
+        return _opened(path, run, read)
+    except OSError as error:
+        raise SettingsError(f"output {path!r}: {reason(error)}") from None
+
+
+def _take_up(path: str, run: Run, read: Sequence[os.stat_result]) -> None:
+    """Put what a killed run has kept in its place; the output is another file afterwards."""
+    kept = Path(path + RETRIED_SUFFIX)
+    if kept.exists():
+        with closing(open_output(path, run, False, read)):
+            _check(path, kept)
+            _take_over(path, kept)
+
+
+def _opened(path: str, run: Run, read: Sequence[os.stat_result]) -> Retried:
     earlier = open_output(path, run, False, read)
     try:
         return Retried(path, earlier)
-    except OSError as error:
+    except BaseException:
         earlier.close()
-        raise SettingsError(f"output {path!r}: {reason(error)}") from None
+        raise
+
+
+def _head(path: str) -> bytes:
+    """The first line of the file of new results, which names the run of this output."""
+    run = hashlib.sha256(Path(path + RUN_SUFFIX).read_bytes()).hexdigest()
+    return RETRIED_HEAD + f'{run}"}}\n'.encode()
+
+
+def _check(path: str, kept: Path) -> None:
+    """Raise `SettingsError` where a file of new results is not of this output."""
+    head = _head(path)
+    with kept.open("rb") as file:
+        first = file.readline(len(head))
+    # A killed process may have left a part of the line.
+    if not head.startswith(first):
+        raise SettingsError(
+            f"{str(kept)!r} does not hold results of this output; move it away, or delete it"
+        )
+
+
+def _take_over(path: str, kept: Path) -> None:
+    """Put kept results in their places in an output, and delete the file that kept them."""
+    with open(path, "rb") as old, kept.open("rb") as file:
+        results = _results(file)
+        first = next(results, None)
+        if first is not None:
+            _rewrite(Path(os.path.realpath(path)), _merged(old, chain([first], results)))
+    kept.unlink()
+
+
+def _results(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The kept results with the numbers of their lines, up to one that was not written whole."""
+    last = 0
+    next(lines, None)
+    for line in lines:
+        found = _NUMBER.match(line)
+        number = int(found[1]) if found and is_object(line) else 0
+        if number <= last:
+            return
+        last = number
+        yield number, line
+
+
+def _merged(old: Iterable[bytes], results: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:
+    """The lines of an output with new results in the places of error lines."""
+    number, result = next(results, _NO_MORE)
+    for place, line in enumerate(old, 1):
+        if place != number:
+            yield line
+            continue
+        yield result if _ERROR.match(line) else line
+        number, result = next(results, _NO_MORE)
+
+
+def _rewrite(path: Path, lines: Iterable[bytes]) -> None:
+    """Replace a file as a whole. A new one that a killed process has left is overwritten."""
+    new = path.with_name(f".{path.name}{RETRIED_SUFFIX}.new")
+    new.unlink(missing_ok=True)
+    new.touch(_OWNER_ALONE, exist_ok=False)
+    try:
+        with new.open("wb") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, new)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)

@@ -44,6 +44,9 @@ def run(
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
+    # Under nohup a run goes on when its terminal is closed.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
     try:
         status = _run(batch, answerer, finish, record)
     except KeyboardInterrupt as interrupt:

@@ -65,6 +65,9 @@ def command(
     SVC_DAILY_LIMIT is reached, which counts the calls of one run, and when the models answer none
     of ten lines in a row or none of the last lines. These lines are not written.
 
+    --retry-failed keeps its new results in FILE.retried until they are in their places, and goes on
+    after any interruption as well.
+
     The exit status is 0 when every line was answered, 1 when not, 2 for a wrong command line and
     130 after Ctrl-C. SVC_LOG_LEVEL=warning shows what providers said of failed calls.
 

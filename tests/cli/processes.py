@@ -58,7 +58,8 @@ def inside(*arguments: str | Path, stdin: str = "", **settings: str) -> Result:
     """`svc` to its end in this process, for what needs no process of its own."""
     clean: dict[str, str | None] = {name: None for name in os.environ if name.startswith("SVC_")}
     runner = CliRunner(env={**clean, **settings})
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = {number: signal.getsignal(number) for number in ending}
     root = logging.getLogger()
     logged, level = root.handlers[:], root.level
     try:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -231,7 +231,17 @@ def test_a_spent_quota_leaves_its_lines_to_a_rerun_and_no_half_answer(files: Fil
     assert all(line["debiased"] for line in lines(files.output))
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@contextlib.contextmanager
+def inherited(number: signal.Signals, handler: signal.Handlers) -> Iterator[None]:
+    """Processes that are started in this block begin with this handler of a signal."""
+    before = signal.signal(number, handler)
+    yield
+    signal.signal(number, before)
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_an_interruption_ends_at_once_and_cleanly(
     files: Files, number: signal.Signals, status: int
 ) -> None:
@@ -244,8 +254,9 @@ def test_an_interruption_ends_at_once_and_cleanly(
         return Silent()
 
     with ScriptedProvider(behave) as provider:
-        arguments = files.arguments("--model", MODEL, "--concurrency", "8")
-        process = started(*arguments, SVC_PROVIDER_OWN_URL=provider.url)
+        arguments = files.arguments("--model", MODEL, "--concurrency", "64")
+        with inherited(signal.SIGHUP, signal.SIG_DFL):
+            process = started(*arguments, SVC_PROVIDER_OWN_URL=provider.url)
         assert stuck.wait(WAIT_S)
         while not files.output.exists() or files.output.read_bytes().count(b"\n") < 5:
             assert process.poll() is None
@@ -341,7 +352,8 @@ def test_processes_share_the_rate_limit(files: Files) -> None:
         assert time.monotonic() - start > (250 - 200) / 20
 
 
-def test_ctrl_c_ends_a_run_that_waits_for_its_input(files: Files) -> None:
+def waiting_for_input(files: Files) -> tuple[subprocess.Popen[bytes], int]:
+    """A run that has answered one line and waits for another, and where this is to be written."""
     reading, writing = os.pipe()
     command = [*SVC, *map(str, files.arguments("--demo"))][:-1]
     process = subprocess.Popen(
@@ -355,10 +367,56 @@ def test_ctrl_c_ends_a_run_that_waits_for_its_input(files: Files) -> None:
     os.write(writing, b'"late"\n')
     while not files.output.exists() or not files.output.read_bytes().endswith(b"\n"):
         assert process.poll() is None
+    return process, writing
+
+
+def test_ctrl_c_ends_a_run_that_waits_for_its_input(files: Files) -> None:
+    process, writing = waiting_for_input(files)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=WAIT_S)
     os.close(writing)
     assert (process.returncode, b"Stopped after line 1: interrupted" in errors) == (130, True)
+
+
+def test_under_nohup_a_run_outlives_its_terminal(files: Files) -> None:
+    with inherited(signal.SIGHUP, signal.SIG_IGN):
+        process, writing = waiting_for_input(files)
+    process.send_signal(signal.SIGHUP)
+    os.write(writing, b'"late"\n')
+    os.close(writing)
+    _, errors = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, errors.startswith(b"2 lines, 0 errors")) == (0, True)
+
+
+def test_what_was_asked_again_before_kill_9_is_not_asked_a_third_time(files: Files) -> None:
+    failing = True
+
+    def behave(body: Json, n: int, headers: Any) -> Behaviour:
+        asked = json.dumps(body)
+        if not re.search(r"Parcel (1|2[0-8]) ", asked):
+            return YES
+        return REFUSAL if failing else Silent() if "Parcel 28 " in asked else YES
+
+    with ScriptedProvider(behave) as provider:
+        assert "10 errors" in files.map_by(provider, "--no-debias").stderr
+        failing = False
+        again = ("--no-debias", "--retry-failed", "--concurrency", "1")
+        arguments = files.arguments("--model", MODEL, *again)
+        process = started(*arguments, SVC_PROVIDER_OWN_URL=provider.url)
+        kept = files.folder / "out.jsonl.retried"
+        while not kept.exists() or b'{"line":28,' not in kept.read_bytes():
+            assert process.poll() is None
+        process.kill()
+        process.communicate()
+        assert sum("error" in line for line in lines(files.output)) == 10
+    with ScriptedProvider(always(YES)) as provider:
+        ended = files.map_by(provider, *again)
+        assert states_asked(provider) == {"28"}
+    assert ended.returncode == 0 and ended.stderr.startswith("1 lines asked again, 0 errors")
+    written = lines(files.output)
+    assert [line["line"] for line in written] == list(range(1, 41))
+    assert all("answers" in line for line in written)
+    assert not kept.exists()
 
 
 def test_two_at_once_do_not_write_the_same_output(files: Files) -> None:
