@@ -8,7 +8,7 @@ import click
 
 from svc.cli import report_options
 from svc.cli.remote import Remote, remote_options
-from svc.cli.tables import decimal, json_option, percent, table
+from svc.cli.tables import decimal, echo_lines, json_option, percent, table
 from svc.jsontext import JsonObject
 from svc.phrases import printable
 
@@ -37,7 +37,7 @@ def command(question: str, as_json: bool, remote: Remote) -> None:
     least so often, with 95% certainty.
     """
     answer = remote.get("/v1/calibration", {"question": question})
-    click.echo(answer.text if as_json else "\n".join(_lines(answer.value)))
+    echo_lines(answer.text if as_json else "\n".join(_lines(answer.value)))
 
 
 def _lines(report: JsonObject) -> Iterator[str]:

@@ -12,6 +12,7 @@ from svc.cli.completing import file_names
 from svc.cli.remote import Remote, remote_options
 from svc.cli.tables import echo_lines, json_option
 from svc.jsontext import JsonObject
+from svc.phrases import printable
 from svc.schemas import load_questions
 
 EXAMPLES = """\b
@@ -42,7 +43,8 @@ def command(file: BinaryIO, as_json: bool, remote: Remote) -> None:
         click.echo(
             "\n".join(answer_table(load_questions(body["questions"]), answer.value["answers"]))
         )
-        click.echo(f"\nid: {answer.value['id']}")
+        click.echo()
+        click.echo(printable(f"id: {answer.value['id']}"))
 
 
 def _body(file: BinaryIO) -> JsonObject:

@@ -8,7 +8,7 @@ import click
 
 from svc.cli import report_options
 from svc.cli.remote import Remote, remote_options
-from svc.cli.tables import decimal, json_option, table
+from svc.cli.tables import decimal, echo_lines, json_option, table
 from svc.jsontext import JsonObject
 from svc.phrases import printable
 
@@ -39,7 +39,7 @@ def command(question: str, weeks: int, as_json: bool, remote: Remote) -> None:
     years have one without cause.
     """
     answer = remote.get("/v1/drift", {"question": question, "weeks": weeks})
-    click.echo(answer.text if as_json else "\n".join(_lines(answer.value)))
+    echo_lines(answer.text if as_json else "\n".join(_lines(answer.value)))
 
 
 def _lines(report: JsonObject) -> Iterator[str]:

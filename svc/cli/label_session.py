@@ -83,7 +83,7 @@ class Session:
         item, sayable = turn.item, Sayable(self._desk.question)
         self._dim("─" * min(shutil.get_terminal_size().columns, 80))
         tags = "".join(f"  {printable(f'{name}: {value}')}" for name, value in item.tags.items())
-        self._dim(f"{printable(item.name)}{tags}   {self._progress()}")
+        self._dim(f"{printable(item.name)}{tags}   {printable(self._progress())}")
         for line in item.text.expandtabs().splitlines():
             self._say(printable(line))
         self._say("")

@@ -12,7 +12,7 @@ from svc.cli.completing import question_files
 from svc.cli.lint_text import counted, findings_text
 from svc.cli.notices import FAILED
 from svc.cli.question_files import read_named
-from svc.cli.tables import echo_json, table
+from svc.cli.tables import echo_json, echo_lines, table
 from svc.wording import FAULTS, Finding, lint
 
 EXAMPLES = """\b
@@ -50,7 +50,7 @@ def command(names: Sequence[str], as_json: bool, faults: bool) -> None:
     if not names:
         raise click.UsageError("Missing argument 'QUESTIONS...'.")
     found = {one.name: lint(one.questions) for one in map(read_named, names)}
-    click.echo(_json(found) if as_json else _text(found))
+    echo_lines(_json(found) if as_json else _text(found))
     if any(found.values()):
         raise click.exceptions.Exit(FAILED)
 

@@ -66,7 +66,12 @@ def on_a_terminal(*arguments: str) -> str:
     """What a command writes to a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [*SVC, *arguments], stdout=theirs, stderr=theirs, cwd=ROOT, env=environment()
+        [*SVC, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=ROOT,
+        env=environment(),
     ) as process:
         os.close(theirs)
         written = b""
@@ -86,6 +91,8 @@ def on_a_terminal(*arguments: str) -> str:
         (("export",), f'id,answer\r\n"dec_1","{OBEYED}"\r\n'),
         (("export", "--format", "jsonl"), '{"id":"dec_1","answer":"\u009b2J\u202e"}\n'),
         (("audit", "--json"), '{"entries":[{"answer":"\u009b2J\u202e"}]}'),
+        (("calibration", "--question", "k", "--json"), '{"reason":"\u009b2J\u202e"}'),
+        (("drift", "--question", "k", "--json"), '{"mix":{"\u009b2J\u202e":1}}'),
     ],
 )
 def test_a_terminal_obeys_nothing_that_a_model_wrote(
@@ -97,6 +104,37 @@ def test_a_terminal_obeys_nothing_that_a_model_wrote(
     assert "2J" in written and not set(written) & set("\x1b\x07\u009b\u202e")
     assert "\\u009b2J" in written
     assert piped.stdout.strip() == answer.replace("\r\n", "\n").strip()
+
+
+def test_a_terminal_obeys_no_id_of_a_decision(tmp_path: Path) -> None:
+    body = tmp_path / "body.json"
+    body.write_text(FILES["body.json"])
+    decided = {"id": f"dec_1{OBEYED}", "answers": {"late": {"noul": 0.9}}}
+    with Answers(Reply(decided)) as server:
+        written = on_a_terminal("decide", str(body), "--url", server.url)
+    assert "\n\nid: dec_1" in written and not set(written) & set("\x1b\x07\u009b\u202e")
+
+
+def test_a_terminal_obeys_no_progress_of_labels(tmp_path: Path) -> None:
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text(FILES["texts.jsonl"])
+    item = {"id": "dec_1", "question": "late", "ref": None, "tags": {}, "state_hash": "0" * 64}
+    progress = {"labels": 0, "thresholds": [{"labels_needed": 7, "target": OBEYED}]}
+    wording = {"type": "noul", "instructions": "?"}
+    page = Reply({"definition": wording, "items": [item], "progress": progress})
+    asked = ("label", str(texts), "--question", "late", "--reviewer", "ada")
+    with Answers(page) as server:
+        written = on_a_terminal(*asked, "--url", server.url)
+    assert "about 7 more until a promise at ?]0;x?" in written
+    assert not set(written) & set("\x07\u009b\u202e")
+
+
+def test_a_terminal_obeys_no_questions_that_lint_lists(tmp_path: Path) -> None:
+    wording = {"type": "noul", "instructions": "Is it late? Is it broken?"}
+    questions = tmp_path / "questions.json"
+    questions.write_text(json.dumps({"q\u202e": wording}))
+    written = on_a_terminal("lint", "--json", str(questions))
+    assert '"q\\u202e"' in written and "\u202e" not in written
 
 
 def test_pages_that_lead_on_to_themselves_end_a_command(tmp_path: Path) -> None:
