@@ -33,6 +33,7 @@ REMAINS = """\
 What remains, which this command cannot reach:
 - copies of the database: backups, snapshots of its disk, and what the disk itself keeps of files
 - logs of the server, of proxies and of whoever sent the requests: times, addresses, request ids
+- for 30 days the ids of rows that failed, in jobs that have ended, where these are not the ref
 - sums over time, which tell of no single decision, and calibrators
 - what model providers keep of their calls"""
 
@@ -50,6 +51,7 @@ _WORDS = {
     "review_items": "places in review queues",
     "job_rows": "answered rows of jobs",
     "waiting": "rows of jobs that wait",
+    "failed": "rows of jobs that failed",
     "repeats": "answers kept for repeats",
     "wordings": "wordings of questions that nobody else asked",
 }

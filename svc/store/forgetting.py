@@ -17,7 +17,7 @@ from svc.store import eras, ids, kept_answers, wordings
 from svc.store.database import Database
 from svc.store.erasing import TOGETHER, erase
 from svc.store.errors import SpoolLost
-from svc.store.jobs import Job, Jobs
+from svc.store.jobs import Job, JobRow, Jobs
 from svc.store.spool import Spool
 
 _FIND = (
@@ -48,8 +48,8 @@ class Subject:
 class Forgotten:
     """How much there is, or was, of a subject.
 
-    `waiting` counts rows of open jobs that have no answer yet, and `repeats` the answers that are
-    kept for repeated requests.
+    `waiting` counts rows of open jobs that have no answer yet, `failed` those of any job that have
+    an error, and `repeats` the answers that are kept for repeated requests.
     """
 
     decisions: int = 0
@@ -58,6 +58,7 @@ class Forgotten:
     review_items: int = 0
     job_rows: int = 0
     waiting: int = 0
+    failed: int = 0
     repeats: int = 0
     wordings: int = 0
 
@@ -73,11 +74,12 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The numbers of rows of a job, of which so many wait for an answer."""
+    """The numbers of rows of a job, of which so many wait for an answer, or failed."""
 
     job: Job
     numbers: list[int]
     waiting: int
+    failed: int
 
 
 class Forgetting:
@@ -99,18 +101,21 @@ class Forgetting:
 
     def count(self, subject: Subject) -> Forgotten:
         """How much there is. Raises `SpoolLost` and `StorageError`."""
-        waiting = sum(one.waiting for one in self._jobs_about(subject))
+        rows = list(self._jobs_about(subject))
+        waiting = sum(one.waiting for one in rows)
+        failed = sum(one.failed for one in rows) + len(self._failed_before(subject))
         found = self._find(subject, 0)
         named = {ids.text(one.id).encode() for one in found}
         counts = self._counts([one.seq for one in found])
-        return Forgotten(len(found), **counts, waiting=waiting, repeats=len(self._kept(named)))
+        repeats = len(self._kept(named))
+        return Forgotten(len(found), **counts, waiting=waiting, failed=failed, repeats=repeats)
 
     def forget(self, subject: Subject) -> Forgotten:
         """Delete it, in steps that others hardly notice; how much it was.
 
         Raises `SpoolLost` and `StorageError`.
         """
-        waiting = self._forget_waiting(subject)
+        waiting, failed = self._forget_rows(subject)
         self._strip_books()
         counts: Counter[str] = Counter()
         named: set[bytes] = set()
@@ -126,7 +131,8 @@ class Forgetting:
         repeats = self._forget_kept(named)
         with self._database.changing():
             dropped = wordings.drop_with_sums(self._database, asked)
-        return Forgotten(**counts, waiting=waiting, repeats=repeats, wordings=dropped)
+        of_jobs = {"waiting": waiting, "failed": failed}
+        return Forgotten(**counts, **of_jobs, repeats=repeats, wordings=dropped)
 
     def _find(self, subject: Subject, after: int) -> list[_Found]:
         place: tuple[object, ...] = (subject.project, after)
@@ -184,8 +190,13 @@ class Forgetting:
             if job.project == subject.project:
                 rows = self._rows(job, subject, hashes)
                 if rows:
-                    settled = self._jobs.settled(job)
-                    yield _Rows(job, rows, sum(not settled[number] for number in rows))
+                    settled, failed = self._jobs.settled(job), self._jobs.failed(job)
+                    waiting = sum(not settled[number] for number in rows)
+                    yield _Rows(job, rows, waiting, len(failed.intersection(rows)))
+
+    def _failed_before(self, subject: Subject) -> list[JobRow]:
+        """Rows that failed, of jobs that have ended: of these the caller's id alone is known."""
+        return [] if subject.ref is None else self._jobs.failed_as(subject.project, subject.ref)
 
     def _rows(self, job: Job, subject: Subject, hashes: set[str]) -> list[int]:
         found = list[int]()
@@ -214,14 +225,15 @@ class Forgetting:
         state = jsontext.as_text(row["state"])
         return hashlib.sha256(self._database.salt + state.encode()).hexdigest() in hashes
 
-    def _forget_waiting(self, subject: Subject) -> int:
+    def _forget_rows(self, subject: Subject) -> tuple[int, int]:
         """Settle the rows, so that none is asked, and take them out of the files.
 
-        Returns how many waited.
+        Returns how many waited, and how many had failed.
         """
-        count = 0
+        waiting = failed = 0
         for one in self._jobs_about(subject):
-            count += self._jobs.forget(one.job.seq, one.numbers)
+            waiting += self._jobs.forget(one.job.seq, one.numbers)
+            failed += one.failed
             # Once the rows are settled, so that who begins another folder does not ask them; and
             # before they leave the file, so that they are found again after a kill.
             self._spool.put_book_aside(one.job.id)
@@ -230,7 +242,9 @@ class Forgetting:
             else:
                 # These were its last ones.
                 self._spool.delete(one.job.id)
-        return count
+        before = self._failed_before(subject)
+        self._jobs.drop_failed(before)
+        return waiting, failed + len(before)
 
     def _strip_books(self) -> None:
         """Take out of folders for batches what tells of rows, where no open job needs it."""

@@ -5,12 +5,14 @@ The rows that are still to be asked wait in a spool beside the database, see `sp
 
 from __future__ import annotations
 
+import json
 import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from svc import limits
 from svc.records import Decision
@@ -143,7 +145,16 @@ WHERE seq = :job
 """
 _IS_OPEN = f"SELECT 1 FROM jobs WHERE seq = ? AND {_OPEN}"
 _SETTLED = "SELECT row FROM job_rows WHERE job = ?"
+_DROP_FAILED = (
+    "DELETE FROM job_rows WHERE job = ? AND row IN (SELECT value FROM json_each(?)) "
+    f"AND error IS NOT NULL RETURNING {JOB_ROW_SIZE}"
+)
 _FORGET = "INSERT OR IGNORE INTO job_rows (job, row, id, error) VALUES (?, ?, '', ?)"
+_FAILED = "SELECT row FROM job_rows WHERE job = ? AND error <> ?"
+_FAILED_AS = (
+    "SELECT job, row FROM jobs JOIN job_rows ON job = jobs.seq "
+    "WHERE project = ? AND ended_at IS NOT NULL AND job_rows.id = ? AND error IS NOT NULL"
+)
 _IS_SETTLED = "SELECT 1 FROM job_rows WHERE job = ? AND row = ?"
 # A seq after every other.
 _NEWEST = 2**63 - 1
@@ -250,18 +261,40 @@ class Jobs:
     def forget(self, seq: int, numbers: Sequence[int]) -> int:
         """Settle rows of the job in this row as deleted, so that they are never asked.
 
+        Those that have failed lose their ids and errors; those that have answers go with these.
         Returns how many were not settled before. Raises `StorageError`.
         """
 
         def write(connection: sqlite3.Connection) -> int:
+            failed = _drop_failed(connection, seq, numbers)
             rows = [(seq, number, DELETED_ROW) for number in numbers]
             count = connection.executemany(_FORGET, rows).rowcount
             (project,) = connection.execute(_PROJECT, (seq,)).fetchone()
             free(connection, project, -count * DELETED_ROW_BYTES)
-            _count(connection, self._now(), seq, failed=count)
-            return count
+            _count(connection, self._now(), seq, failed=count - failed)
+            return count - failed
 
         return self._database.write(write)
+
+    def failed(self, job: Job) -> set[int]:
+        """The numbers of a job's rows that failed and are not deleted. Raises `StorageError`."""
+        with self._database.read() as connection:
+            rows = connection.execute(_FAILED, (job.seq, DELETED_ROW))
+            return {number for (number,) in rows}
+
+    def failed_as(self, project: str, row_id: str) -> list[JobRow]:
+        """The rows with this id that failed, of the project's jobs that have ended.
+
+        Raises `StorageError`.
+        """
+        with self._database.read() as connection:
+            rows = connection.execute(_FAILED_AS, (project, row_id))
+            return [JobRow(job, number, row_id) for job, number in rows]
+
+    def drop_failed(self, rows: Iterable[JobRow]) -> None:
+        """Delete rows that failed. Raises `StorageError`."""
+        for row in rows:
+            self._database.write(partial(_drop_failed, job=row.job, numbers=[row.number]))
 
     def is_open(self, seq: int) -> bool:
         """Whether rows of the job in this row may still be asked. Raises `StorageError`."""
@@ -363,6 +396,16 @@ def answered(
         counts[row.job] = count + 1, cost_usd + decision.cost_usd
     for job, (count, cost_usd) in counts.items():
         _count(connection, now_ms, job, answered=count, cost_usd=cost_usd)
+
+
+def _drop_failed(connection: sqlite3.Connection, job: int, numbers: Sequence[int]) -> int:
+    """Delete those of a job's rows that failed, inside a transaction; how many."""
+    values = (job, json.dumps(list(numbers)))
+    sizes = [size for (size,) in connection.execute(_DROP_FAILED, values)]
+    if sizes:
+        (project,) = connection.execute(_PROJECT, (job,)).fetchone()
+        free(connection, project, sum(sizes))
+    return len(sizes)
 
 
 def _settle(connection: sqlite3.Connection, insertion: str, values: tuple[object, ...]) -> None:

@@ -12,7 +12,18 @@ import pytest
 from svc.bootstrap import Shared
 from svc.bulk.stripping import strip
 from svc.bulk.sweeping import sweep
-from svc.store import Forgetting, KeptAnswer, KeptAnswers, Retentions, Spool, Subject
+from svc.store import (
+    Forgetting,
+    Forgotten,
+    JobRow,
+    JobStatus,
+    KeptAnswer,
+    KeptAnswers,
+    ProjectSizes,
+    Retentions,
+    Spool,
+    Subject,
+)
 from svc.store.decisions import Decisions
 from tests.bulk.conftest import World
 from tests.bulk.test_runner import Gate, has_answered, opened, prompt
@@ -63,6 +74,35 @@ def test_a_state_is_found_in_rows_too(world: Make) -> None:
     assert forgetting(one).forget(asked).waiting == 1
     assert forgetting(one).count(asked).waiting == 0
     assert forgetting(one).count(Subject("other", states=("Cat 3.",))).waiting == 0
+
+
+def test_rows_that_failed_lose_their_ids_while_their_job_goes_on_and_after_it(world: Make) -> None:
+    one = world()
+    sizes = ProjectSizes(one.services.database)
+    sizes.set("shop", 1_000_000)
+    given = rows(3, subject=2)
+    going_on, ended = (one.submit(rows=given, project="shop") for _ in range(2))
+    for job_id, row_id in ((going_on, "r2"), (ended, "ann"), (ended, "r3")):
+        job = one.services.jobs.get(job_id)
+        number = 3 if row_id == "r3" else 2
+        one.services.jobs.fail(JobRow(job.seq, number, row_id), '{"type":"said of ann"}')
+    one.services.jobs.end(ended, JobStatus.CANCELLED)
+    subject = Subject("shop", ref="ann")
+    counted = forgetting(one).count(subject)
+    assert (counted.waiting, counted.failed) == (1, 2)
+    found = forgetting(one).forget(subject)
+    assert (found.waiting, found.failed) == (1, 2)
+    stored = one.services.database.rows("SELECT row, job_rows.id, error FROM job_rows")
+    assert [(row, own_id) for row, own_id, _ in stored] == [(2, ""), (3, ""), (3, "r3")]
+    assert ["ann" in error for _, _, error in stored] == [False, False, True]
+    assert one.services.jobs.get(going_on).failed == 2
+    (size,) = sizes.all()
+    sizes.set("shop", 1_000_000)
+    assert sizes.all() == [size]
+    assert forgetting(one).count(subject) == Forgotten()
+    with one.running():
+        job = one.ended(going_on)
+    assert (job["answered"], job["failed"]) == (1, 2)
 
 
 def test_answers_that_tell_of_it_are_found_also_where_they_are_compressed(world: Make) -> None:
