@@ -91,7 +91,7 @@ class ReviewDesk:
 
         Returns whether there were any.
         """
-        look = self._queue.look(wording, before_ms)
+        look = self._queue.look(wording, before_ms, now_ms)
         if look is None:
             return False
         entries = self._entries(look, question)

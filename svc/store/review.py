@@ -33,6 +33,14 @@ _TOGETHER = 1_000
 # The frontier when nothing waits: every chance is 1.
 _BEYOND = 1e9
 
+# A time that lies further ahead was noted while the machine's clock was ahead. That of a lease lies
+# ahead by the time of one, and processes that look at the clock one after the other write in
+# another order.
+MOST_AHEAD_MS = int(2 * limits.REVIEW_LEASE_S * 1000)
+
+# Whether a decision is in the hands of a reviewer.
+LENT = f"coalesce(leased_until, 0) BETWEEN :now + 1 AND :now + {MOST_AHEAD_MS}"
+
 _FRAME = "SELECT seen, looked_at FROM review_frames WHERE project = ? AND question_id = ?"
 _DEEPEST = "SELECT seq FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 _NEWEST = "SELECT seq FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1"
@@ -82,7 +90,7 @@ _SHOWN = (
     "WHERE item.project = :project AND question_id = :question_id "
 )
 _MINE = _SHOWN + (
-    "AND state = 1 AND reviewer = :reviewer AND leased_until > :now "
+    f"AND state = 1 AND reviewer = :reviewer AND {LENT} "
     "ORDER BY decision_seq, item.key LIMIT :limit"
 )
 _SKIPPED = (
@@ -94,7 +102,7 @@ _SKIPPED = (
 _AGAIN = (
     "SELECT decision_seq, key FROM review_items AS item "
     "WHERE project = :project AND question_id = :question_id AND state = 1 "
-    f"AND coalesce(leased_until, 0) <= :now AND NOT {_SKIPPED} ORDER BY random() LIMIT :limit"
+    f"AND NOT {LENT} AND NOT {_SKIPPED} ORDER BY random() LIMIT :limit"
 )
 _NEXT = (
     "SELECT decision_seq, key FROM review_items WHERE project = :project "
@@ -127,7 +135,10 @@ _GIVE_BACK = (
     "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND state = 1"
 )
 _COUNT = "SELECT count(*) FROM review_items WHERE project = ? AND question_id = ? AND state = ?"
-_LEASED = f"{_COUNT} AND leased_until > ?"
+_LEASED = (
+    "SELECT count(*) FROM review_items "
+    f"WHERE project = :project AND question_id = :question_id AND state = 1 AND {LENT}"
+)
 _LEVELS = "SELECT level, decisions FROM review_levels WHERE project = ? AND question_id = ?"
 _DRAWN = (
     "SELECT doubt, correct, review_chances.chance FROM labels JOIN review_chances "
@@ -232,15 +243,16 @@ class ReviewQueue:
         self._database = database
         self._most, self._depth, self._chars = most, depth, chars
 
-    def look(self, wording: Wording, before_ms: int) -> Look | None:
-        """The decisions that are new to the queue, None where it looked at `before_ms` or later.
+    def look(self, wording: Wording, before_ms: int, now_ms: int) -> Look | None:
+        """The decisions that are new to the queue, None where it looked from `before_ms` to now.
 
-        Raises `StorageError`.
+        A look of later was made while the clock was ahead, and does not count. Raises
+        `StorageError`.
         """
         project, question_id = wording
         with self._database.read() as connection:
             frame = connection.execute(_FRAME, wording).fetchone()
-            if frame is not None and frame["looked_at"] >= before_ms:
+            if frame is not None and before_ms <= frame["looked_at"] <= now_ms:
                 return None
             seen = 0 if frame is None else frame["seen"]
             newest = connection.execute(_NEWEST, (project,)).fetchone()
@@ -290,7 +302,8 @@ class ReviewQueue:
                 connection.execute(_COUNT, (*wording, state)).fetchone()[0]
                 for state in (WAITING, HANDED, LABELLED)
             )
-            (leased,) = connection.execute(_LEASED, (*wording, HANDED, now_ms)).fetchone()
+            values = {"project": wording[0], "question_id": wording[1], "now": now_ms}
+            (leased,) = connection.execute(_LEASED, values).fetchone()
         return QueueCounts(waiting, leased, handed - leased, labelled)
 
     def drawn(self, wording: Wording, most: int) -> Drawn:

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable
 
 from svc.store.database import Database
+from svc.store.review import LENT, MOST_AHEAD_MS
 
 # Decisions that came after the queue's last look wait too. One that somebody gave back does not:
 # else a question would be due until everybody has seen it.
-_DUE = """
+_DUE = f"""
 SELECT asked.key FROM asked JOIN review_frames USING (project, question_id)
 WHERE project = :project AND (
-    last_at > looked_at
+    looked_at NOT BETWEEN last_at AND :now + {MOST_AHEAD_MS}
     OR EXISTS (
         SELECT 1 FROM review_items AS item WHERE item.project = :project
         AND item.question_id = review_frames.question_id AND state = 0
@@ -20,7 +21,7 @@ WHERE project = :project AND (
     OR EXISTS (
         SELECT 1 FROM review_items AS item WHERE item.project = :project
         AND item.question_id = review_frames.question_id
-        AND state = 1 AND coalesce(leased_until, 0) <= :now
+        AND state = 1 AND NOT {LENT}
         AND NOT EXISTS (
             SELECT 1 FROM judgements WHERE judgements.decision_seq = item.decision_seq
             AND judgements.key = item.key AND label IS NULL

@@ -24,7 +24,7 @@ from svc.store import (
 from svc.store.decisions import Decisions
 from tests.store.records import asked, record
 
-NOW, LEASE = 1_000_000, 60_000
+NOW, LEASE, HOUR = 1_000_000_000, 60_000, 3_600_000
 SIZES = (0.5, 1.0)
 TOPIC = asked("topic", reading={"p": [0.7, 0.3]})
 
@@ -33,7 +33,8 @@ class Office:
     """Decisions of one question, which reviewers take and label."""
 
     def __init__(self, database: Database, most: int = 100) -> None:
-        self.decisions, self.labels = Decisions(database), Labels(database)
+        self.decisions = Decisions(database, lambda: self.now / 1000)
+        self.labels = Labels(database)
         self.queue, self.judgements = ReviewQueue(database, most), Judgements(database)
         self._versions = QuestionVersions(database)
         self.now = NOW
@@ -47,7 +48,7 @@ class Office:
     def decide(self, *priorities: float, level: int = 0) -> list[str]:
         """Decisions that enter the queue with these priorities, as their ids."""
         made = [self.decisions.add(record(TOPIC)) for _ in priorities]
-        look = self.queue.look(self.wording, self.now)
+        look = self.queue.look(self.wording, self.now, self.now)
         assert look is not None
         assert len(look.decisions) == len(made)
         entries = [
@@ -56,6 +57,12 @@ class Office:
         ]
         self.queue.enter(self.wording, look, entries, SIZES, 0)
         return made
+
+    def looks(self) -> None:
+        """The queue looks for decisions, and finds that it has them all."""
+        look = self.queue.look(self.wording, self.now, self.now)
+        assert look is not None
+        self.queue.enter(self.wording, look, [], SIZES, self.now)
 
     def take(self, reviewer: str, limit: int = 1) -> list[str]:
         return [one.id for one in self.items(reviewer, limit)]
@@ -268,7 +275,7 @@ def test_a_look_finds_so_many_decisions_and_reads_so_much_of_them(database: Data
     rows = [found.seq for one in made if (found := office.decisions.get(one))]
     length = len('{"topic":{"p":[0.7,0.3]},"again":{"p":[0.6,0.4]}}')
     for queue in (ReviewQueue(database, most=5), ReviewQueue(database, chars=3 * length - 1)):
-        look = queue.look(office.wording, NOW)
+        look = queue.look(office.wording, NOW, NOW)
         assert look is not None
         found = [(one.seq, one.key) for one in look.decisions]
         assert found == [(row, key) for row in rows[2:] for key in ("topic", "again")]
@@ -277,20 +284,42 @@ def test_a_look_finds_so_many_decisions_and_reads_so_much_of_them(database: Data
 
 def test_a_second_look_finds_what_is_new_alone(office: Office) -> None:
     office.decide(0.1)
-    look = office.queue.look(office.wording, NOW)
+    look = office.queue.look(office.wording, NOW, NOW)
     assert look is not None
     assert look.decisions == []
-    assert office.queue.look(office.wording, 0) is None
+    assert office.queue.look(office.wording, 0, NOW) is None
 
 
 def test_one_of_two_who_look_at_once_lets_the_decisions_in(office: Office) -> None:
     office.decisions.add(record(TOPIC))
-    looks = [office.queue.look(office.wording, NOW) for _ in range(2)]
+    looks = [office.queue.look(office.wording, NOW, NOW) for _ in range(2)]
     for look in looks:
         assert look is not None
         entries = [Entry(one.seq, one.key, 0, 0.7, 0.1) for one in look.decisions]
         office.queue.enter(office.wording, look, entries, SIZES, 0)
     assert office.queue.drawn(office.wording, 1).decisions == {0: 1, 1: 0}
+
+
+def test_a_clock_that_was_ahead_leaves_nothing_lent_or_unseen(office: Office) -> None:
+    office.now += 3 * HOUR
+    first = office.decide(0.1, 0.2)
+    office.looks()
+    assert office.take("ann", 2) == first
+    office.now -= 3 * HOUR
+    office.decisions.add(record(TOPIC))
+    look = office.queue.look(office.wording, office.now - LEASE, office.now)
+    assert look is not None and len(look.decisions) == 1
+    counts = office.queue.counts(office.wording, office.now)
+    assert (counts.leased, counts.returned) == (0, 2)
+    assert sorted(office.take("bob", 2)) == sorted(first)
+    assert office.queue.counts(office.wording, office.now).leased == 2
+
+
+def test_a_clock_that_steps_back_a_little_takes_nothing_out_of_hands(office: Office) -> None:
+    first, second = office.decide(0.1, 0.2)
+    assert office.take("ann") == [first]
+    office.now -= LEASE // 2
+    assert office.take("bob", 2) == [second]
 
 
 def test_many_reviewers_at_once_never_have_the_same_decision(office: Office) -> None:
@@ -306,7 +335,7 @@ def test_what_rules_answered_or_was_asked_in_other_words_is_not_handed_out(
     office.decisions.add(record(asked("topic", reading=None)))
     office.decisions.add(record(asked("other", "Who?")))
     made = office.decisions.add(record(TOPIC))
-    look = office.queue.look(office.wording, NOW)
+    look = office.queue.look(office.wording, NOW, NOW)
     assert look is not None
     found = office.decisions.get(made)
     assert found is not None

@@ -7,10 +7,7 @@ import pytest
 from svc.store.database import Database
 from svc.store.review_due import ReviewDue
 from tests.store.records import record
-from tests.store.test_review import LEASE, SIZES, TOPIC, Office
-
-# After every time that a decision notes.
-LATER = 2**45
+from tests.store.test_review import HOUR, LEASE, TOPIC, Office
 
 
 class Due(Office):
@@ -19,12 +16,6 @@ class Due(Office):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._due = ReviewDue(database, lambda: self.now / 1000)
-
-    def looks(self) -> None:
-        """The queue looks for decisions, and finds that it has them all."""
-        look = self.queue.look(self.wording, LATER)
-        assert look is not None
-        self.queue.enter(self.wording, look, [], SIZES, LATER)
 
     @property
     def questions(self) -> list[str]:
@@ -71,6 +62,20 @@ def test_what_somebody_gave_back_is_not_due(office: Due) -> None:
 def test_decisions_that_came_after_the_last_look_are_due(office: Due) -> None:
     office.decide(0.1)
     office.take("ann")
+    assert office.questions == ["topic"]
+    office.looks()
+    assert office.questions == []
+
+
+def test_decisions_that_came_after_a_clock_was_set_right_are_due(office: Due) -> None:
+    (one,) = office.decide(0.1)
+    office.now += 3 * HOUR
+    office.looks()
+    office.take("ann")
+    office.label(one)
+    assert office.questions == []
+    office.now -= 3 * HOUR
+    office.decisions.add(record(TOPIC))
     assert office.questions == ["topic"]
     office.looks()
     assert office.questions == []
