@@ -27,7 +27,14 @@ from svc.store.audit_pages import (
 )
 from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
-from svc.store.project_sizes import JOB_ROW_BYTES, ROW_BYTES, WORDING_ROW_BYTES, Room, full
+from svc.store.project_sizes import (
+    JOB_ROW_BYTES,
+    ROW_BYTES,
+    WORDING_ROW_BYTES,
+    Room,
+    asked_bytes,
+    full,
+)
 from svc.store.rows import insert
 
 __all__ = ["AuditEntry", "AuditPage", "Decisions", "Match", "StoredDecision", "StoredReading"]
@@ -224,9 +231,10 @@ class Decisions(AuditPages):
             row_id, row_bytes = None, ROW_BYTES
             if item.row is not None:
                 row_id, row_bytes = item.row.id, ROW_BYTES + JOB_ROW_BYTES
-            wordings = _brought(connection, decision) if room.is_bounded(decision.project) else []
-            row_bytes += WORDING_ROW_BYTES * len(wordings)
-            others = (item.images, item.tags, decision.ref, row_id, *wordings)
+            if room.is_bounded(decision.project):
+                row_bytes += _brought(connection, decision)
+            models = (decision.model, decision.provider_models)
+            others = (item.images, item.tags, decision.ref, row_id, *models)
             fits = room.takes(decision.project, *texts, *others, row_bytes=row_bytes)
             stored.append(ulid if fits else None)
             if not fits:
@@ -285,10 +293,15 @@ class Decisions(AuditPages):
                     self._contents.note(item.digest, seq, ulid)
 
 
-def _brought(connection: sqlite3.Connection, decision: Decision) -> list[str]:
-    """The wordings of the decision's questions that are not stored yet."""
+def _brought(connection: sqlite3.Connection, decision: Decision) -> int:
+    """The bytes of those wordings and keys of the decision's questions that are not stored yet."""
+    project, keys = decision.project, [question.key for question in decision.questions]
     exact = {question.digest: question.definition for question in decision.questions}
-    return question_versions.unstored(connection, exact)
+    wordings = question_versions.unstored(connection, exact)
+    new_keys = question_versions.unasked(connection, project, keys)
+    return sum(len(one.encode()) + WORDING_ROW_BYTES for one in wordings) + sum(
+        asked_bytes(project, key) for key in new_keys
+    )
 
 
 def _question_ids(connection: sqlite3.Connection, decision: Decision, recent: _Recent) -> list[int]:

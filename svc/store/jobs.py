@@ -21,7 +21,7 @@ from svc.store.database import Database
 from svc.store.errors import RowSettled, TooManyJobs, UnknownJob
 from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES, RowResult
 from svc.store.kept_answers import KeptAnswer, keep
-from svc.store.project_sizes import JOB_ROW_BYTES, JOB_ROW_SIZE, Room, free, full
+from svc.store.project_sizes import JOB_BYTES, JOB_ROW_BYTES, JOB_ROW_SIZE, Room, free, full
 
 # What the id of a job begins with, and how many random bytes follow.
 ID_PREFIX, ID_BYTES = "job_", 12
@@ -190,12 +190,14 @@ class Jobs:
     def add(self, job: Job, kept: KeptAnswer | None = None) -> None:
         """Store a job, and with it the answer for repeats of its request.
 
-        Raises `TooManyJobs` where its key, or all of them, have as many open ones as they may, and
-        `StorageError`.
+        Raises `TooManyJobs` where its key, or all of them, have as many open ones as they may,
+        `ProjectFull`, and `StorageError`.
         """
 
         def write(connection: sqlite3.Connection) -> None:
             self._check_room(connection, job.api_key)
+            if not Room(connection).takes(job.project, row_bytes=JOB_BYTES):
+                raise full(job.project)
             bounds = (job.created_at, job.expires_at, job.rows, job.budget_usd)
             values = (job.id, job.project, job.api_key, job.status.value, *bounds)
             connection.execute(_ADD, values)
@@ -349,6 +351,7 @@ class Jobs:
             free(connection, project, sum(size for _, size in rows))
         if len(rows) < ROWS_SWEPT:
             connection.execute(_DELETE, (seq,))
+            free(connection, project, JOB_BYTES)
 
     def _check_room(self, connection: sqlite3.Connection, key_id: str | None) -> None:
         of_all, of_key = connection.execute(_COUNT_OPEN, (key_id,)).fetchone()

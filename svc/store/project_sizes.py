@@ -1,7 +1,7 @@
 """How many bytes a project may fill, and how many it does.
 
-Its decisions count, the wordings of questions that they brought, what challengers answered to them,
-the rows of its jobs, and the answers that are kept for repeats.
+Its decisions count, the wordings and keys of questions that they brought, what challengers answered
+to them, its jobs with their rows, and the answers that are kept for repeats.
 
 Only projects with a limit are counted.
 """
@@ -17,11 +17,19 @@ from svc.phrases import quoted
 from svc.store.database import Database
 from svc.store.errors import ProjectFull
 
-# What a decision fills beside its answers, readings and images, with its places in indexes.
+# What a decision fills beside its texts and images, with its places in indexes.
 ROW_BYTES = 600
 
 # What a wording of a question fills beside itself, with its sums.
 WORDING_ROW_BYTES = 400
+
+# What a key of a question fills beside itself and the name of its project, and beside that a long
+# one, the end of which SQLite puts on a page of its own.
+ASKED_ROW_BYTES = 50
+_LONG_KEY_BYTES, _PAGE_BYTES = 980, 4_096
+
+# What a job fills beside its rows.
+JOB_BYTES = 300
 
 # What a row of a job fills beside the caller's id and the error, if it has one.
 JOB_ROW_BYTES = 50
@@ -36,9 +44,14 @@ KEPT_ROW_BYTES = 150
 DECISION_SIZE = (
     "length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) + coalesce(length(images), 0) "
     "+ coalesce(length(CAST(tags AS BLOB)), 0) + coalesce(length(CAST(ref AS BLOB)), 0) "
+    "+ length(CAST(model AS BLOB)) + coalesce(length(CAST(provider_models AS BLOB)), 0) "
     f"+ {ROW_BYTES}"
 )
 WORDING_SIZE = f"length(CAST(definition AS BLOB)) + {WORDING_ROW_BYTES}"
+_KEY_BYTES = "length(CAST(project || key AS BLOB))"
+ASKED_SIZE = (
+    f"{_KEY_BYTES} + iif({_KEY_BYTES} > {_LONG_KEY_BYTES}, {_PAGE_BYTES}, 0) + {ASKED_ROW_BYTES}"
+)
 JOB_ROW_SIZE = (
     "length(CAST(job_rows.id AS BLOB)) + coalesce(length(CAST(error AS BLOB)), 0) "
     f"+ {JOB_ROW_BYTES}"
@@ -60,7 +73,9 @@ _DROP = "DELETE FROM project_sizes WHERE project = ?"
 _SET = (
     "INSERT INTO project_sizes (project, max_bytes, bytes) SELECT :project, :most, "
     f"coalesce(sum({DECISION_SIZE}), 0) + (SELECT coalesce(sum({JOB_ROW_SIZE}), 0) "
-    "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) + (SELECT coalesce("
+    "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) "
+    f"+ (SELECT count(*) * {JOB_BYTES} FROM jobs WHERE project = :project) + (SELECT coalesce("
+    f"sum({ASKED_SIZE}), 0) FROM asked WHERE project = :project) + (SELECT coalesce("
     f"sum(coalesce(length(answer), 0) + {KEPT_ROW_BYTES}), 0) "
     "FROM kept_answers WHERE project = :project) + (SELECT coalesce("
     f"sum({WORDING_SIZE}), 0) FROM questions WHERE brought_by = :project) + (SELECT coalesce("
@@ -146,6 +161,12 @@ class Room:
         self._left[project] = left - size
         self._connection.execute(_ADD, (size, project))
         return True
+
+
+def asked_bytes(project: str, key: str) -> int:
+    """What the key of a question fills, as `ASKED_SIZE` has it."""
+    size = len(f"{project}{key}".encode())
+    return size + ASKED_ROW_BYTES + (_PAGE_BYTES if size > _LONG_KEY_BYTES else 0)
 
 
 def free(connection: sqlite3.Connection, project: str, size: int) -> None:

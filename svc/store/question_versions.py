@@ -15,6 +15,7 @@ _FIND = (
 )
 _NEW = "INSERT INTO questions (digest, definition, brought_by) VALUES (?, ?, ?)"
 _STORED = "SELECT 1 FROM questions WHERE digest = ?"
+_ASKED = "SELECT 1 FROM asked WHERE project = ? AND key = ?"
 _SET_LATEST = (
     "INSERT INTO asked (project, key, question_id) VALUES (?, ?, ?) "
     "ON CONFLICT DO UPDATE SET question_id = excluded.question_id"
@@ -124,6 +125,11 @@ def unstored(connection: sqlite3.Connection, exact: Mapping[bytes, str]) -> list
         for digest, definition in exact.items()
         if connection.execute(_STORED, (digest,)).fetchone() is None
     ]
+
+
+def unasked(connection: sqlite3.Connection, project: str, keys: Iterable[str]) -> list[str]:
+    """Those of the keys that no question of the project ever had, or that were deleted since."""
+    return [key for key in keys if connection.execute(_ASKED, (project, key)).fetchone() is None]
 
 
 class AskedTimes:

@@ -96,12 +96,14 @@ class Sweeping:
         )
 
     def wordings(self) -> int:
-        """Delete wordings of questions that nothing refers to; how many. Raises `StorageError`.
+        """Delete keys and wordings of questions that nothing refers to; how many wordings.
 
-        That may take looking through all decisions, so that it is done once an hour at most.
+        That may take looking through all decisions, so that it is done once an hour at most. Raises
+        `StorageError`.
         """
         now_ms = self._now_ms()
         if self._database.write(partial(wordings.is_due, now_ms)):
+            wordings.drop_keys(self._database, now_ms)
             return wordings.drop_unused(self._database)
         return 0
 

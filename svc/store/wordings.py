@@ -1,4 +1,4 @@
-"""Wordings of questions that nothing refers to any more."""
+"""Wordings and keys of questions that nothing refers to any more."""
 
 from __future__ import annotations
 
@@ -8,34 +8,56 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from svc.store.database import Database
+from svc.store.erasing import TOGETHER
 from svc.store.places import last_place
-from svc.store.project_sizes import WORDING_SIZE, free
+from svc.store.project_sizes import ASKED_SIZE, WORDING_SIZE, free
+from svc.store.question_versions import NOTED_EVERY_MS
 
-# The pause between two looks, in milliseconds.
+# The pause between two looks, in milliseconds, and how many keys one of them deletes at most.
 LOOK_EVERY_MS = 3_600_000
+KEYS_SWEPT = 10_000
 
 _LOOKED_AT = (
     "INSERT INTO meta (name, value) VALUES ('wordings_swept_at', :now) ON CONFLICT (name) "
     "DO UPDATE SET value = :now WHERE value NOT BETWEEN :now - :interval + 1 AND :now"
 )
-# Neither the newest of a question nor with sums, labels or challengers.
+# Sums, labels, places in the review queue, and challengers.
+_REFERRING = (
+    *("weeks", "learned", "labels", "judgements"),
+    *("review_frames", "review_rounds", "review_levels", "review_items", "challengers"),
+)
+# Neither the newest of a question nor with any of these.
 _UNUSED = "SELECT id FROM questions WHERE " + " AND ".join(
-    f"id NOT IN (SELECT question_id FROM {table})"
-    for table in (
-        *("asked", "weeks", "learned", "labels", "judgements"),
-        *("review_frames", "review_rounds", "review_levels", "review_items", "challengers"),
+    f"id NOT IN (SELECT question_id FROM {table})" for table in ("asked", *_REFERRING)
+)
+# Those that were asked last before all decisions of their project, so that none has them: where
+# nothing else of the project has the wording, or another key that was asked later has it.
+_NO_MORE_ASKED = (
+    "SELECT project, key, last_at FROM asked WHERE "
+    "last_at < coalesce((SELECT created_at FROM decisions WHERE decisions.project = asked.project "
+    "ORDER BY seq LIMIT 1), :now) - :noted_every AND ((project, question_id, last_at) NOT IN "
+    "(SELECT project, question_id, max(last_at) FROM asked GROUP BY project, question_id) OR "
+    + " AND ".join(
+        f"(project, question_id) NOT IN (SELECT project, question_id FROM {table})"
+        for table in _REFERRING
     )
+    + ") AND (project, key) NOT IN (SELECT project, key FROM challengers) LIMIT :most"
+)
+_DROP_KEY = (
+    "DELETE FROM asked WHERE project = ? AND key = ? AND last_at = ? "
+    f"RETURNING project, {ASKED_SIZE}"
 )
 _ASKED = "SELECT DISTINCT question_ids FROM decisions WHERE seq > ?"
 _CHALLENGED = "SELECT question_id FROM challengers"
 _COUNTED = "SELECT coalesce(sum(decisions), 0) FROM weeks WHERE question_id = ?"
 _OF_ROUNDS = "round IN (SELECT id FROM review_rounds WHERE question_id = ?)"
-_DROP = "DELETE FROM questions WHERE id = ?"
-_COUNTED_BY = f"SELECT brought_by, {WORDING_SIZE} FROM questions WHERE id = ?"
-_WITH_SUMS = ("review_rounds", "review_levels", "review_frames", "weeks", "learned", "asked")
+# What is counted is returned, with the project that counts it.
+_DROP = f"DELETE FROM questions WHERE id = ? RETURNING brought_by, {WORDING_SIZE}"
+_WITH_SUMS = ("review_rounds", "review_levels", "review_frames", "weeks", "learned")
 _DROP_SUMS = (
     f"DELETE FROM review_chances WHERE {_OF_ROUNDS}",
     *(f"DELETE FROM {table} WHERE question_id = ?" for table in _WITH_SUMS),
+    f"DELETE FROM asked WHERE question_id = ? RETURNING project, {ASKED_SIZE}",
 )
 
 
@@ -43,6 +65,15 @@ def is_due(now_ms: int, connection: sqlite3.Connection) -> bool:
     """Whether nobody has looked for so long; then this is a look."""
     values = {"now": now_ms, "interval": LOOK_EVERY_MS}
     return connection.execute(_LOOKED_AT, values).rowcount == 1
+
+
+def drop_keys(database: Database, now_ms: int, most: int = KEYS_SWEPT) -> None:
+    """Delete keys of questions that no decision has, so many at most. Raises `StorageError`."""
+    values = {"now": now_ms, "noted_every": NOTED_EVERY_MS, "most": most}
+    with database.read() as connection:
+        found = connection.execute(_NO_MORE_ASKED, values)
+        while some := found.fetchmany(TOGETHER):
+            database.write(partial(_drop_keys, [tuple(row) for row in some]))
 
 
 def drop_unused(database: Database) -> int:
@@ -86,8 +117,18 @@ def _drop(
     """Delete a wording unless a decision after the row `last` has it."""
     if question_id in _asked_since(connection, last):
         return 0
-    counted = connection.execute(_COUNTED_BY, (question_id,)).fetchall()
-    dropped = [connection.execute(one, (question_id,)).rowcount for one in statements][-1]
-    for project, size in counted:
+    return [_freed(connection, statement, (question_id,)) for statement in statements][-1]
+
+
+def _drop_keys(keys: Iterable[tuple[object, ...]], connection: sqlite3.Connection) -> None:
+    """Delete keys of projects unless they were asked since."""
+    for key in keys:
+        _freed(connection, _DROP_KEY, key)
+
+
+def _freed(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> int:
+    """Count what the statement returns no more in what projects fill; how many rows that are."""
+    freed = connection.execute(statement, values).fetchall()
+    for project, size in freed:
         free(connection, project, size)
-    return dropped
+    return len(freed)

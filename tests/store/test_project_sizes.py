@@ -7,7 +7,7 @@ import pytest
 from svc.store import ProjectFull
 from svc.store.database import Database
 from svc.store.decisions import Decisions
-from svc.store.project_sizes import WORDING_ROW_BYTES, ProjectSizes
+from svc.store.project_sizes import WORDING_ROW_BYTES, ProjectSizes, asked_bytes
 from tests.store.records import asked, record
 
 
@@ -23,12 +23,18 @@ def used(sizes: ProjectSizes) -> int:
     return one.bytes
 
 
+def file_bytes(database: Database) -> int:
+    (row,) = database.rows("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+    return int(row[0])
+
+
 def test_a_project_stores_no_more_than_it_may_and_others_go_on(database: Database) -> None:
     sizes, decisions = ProjectSizes(database), Decisions(database)
     decisions.add(record())
     sizes.set("default", 5_000)
     first = used(sizes)
     wording = WORDING_ROW_BYTES + len(record().questions[0].definition)
+    wording += asked_bytes("default", "topic")
     each = first - wording
     assert 600 < each < 1_000
     for count in range(2, 100):
@@ -70,6 +76,37 @@ def test_a_project_cannot_fill_the_disk_with_wordings(database: Database) -> Non
     decisions.add(record(asked("topic", "🙂" * 1_000), project="other"))
     decisions.add(record(asked("topic", "🙂" * 1_000)))
     assert used(sizes) - counted < 2_000
+
+
+@pytest.mark.parametrize("length", [10, 1_400, 9_000])
+def test_a_project_cannot_fill_the_disk_with_keys_of_one_wording(
+    database: Database, length: int
+) -> None:
+    sizes, decisions = ProjectSizes(database), Decisions(database)
+    sizes.set("default", 10**9)
+    decisions.add(record())
+    before, counted = file_bytes(database), used(sizes)
+    for number in range(100):
+        keys = [f"{number} {key} {'é' * length}" for key in range(20)]
+        decisions.add(record(*map(asked, keys), answers={}))
+    counted = used(sizes) - counted
+    assert 0.6 < (file_bytes(database) - before) / counted < 1.3
+    again = used(sizes)
+    sizes.set("default", 10**9)
+    assert used(sizes) == again
+
+
+def test_long_names_of_models_count(database: Database) -> None:
+    sizes, decisions = ProjectSizes(database), Decisions(database)
+    sizes.set("default", 10**9)
+    decisions.add(record())
+    before = used(sizes)
+    decisions.add(record(model="é" * 300, provider_models="m" * 400))
+    assert used(sizes) - before > 1_600
+    decisions.add(record(model="é" * 300, provider_models="m" * 400))
+    counted = used(sizes)
+    sizes.set("default", 10**9)
+    assert used(sizes) == counted
 
 
 def test_a_full_project_is_known_before_any_model_is_asked(database: Database) -> None:

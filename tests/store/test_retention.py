@@ -31,7 +31,7 @@ from svc.store import (
 )
 from svc.store.contents import LONG
 from svc.store.decisions import Decisions
-from svc.store.project_sizes import WORDING_ROW_BYTES
+from svc.store.project_sizes import JOB_BYTES, WORDING_ROW_BYTES, asked_bytes
 from tests.store.records import asked, record
 
 DAY_S = 86_400.0
@@ -226,8 +226,38 @@ def test_long_contents_stay_as_long_as_a_decision_refers_to_them(shop: Shop) -> 
     assert sizes.all() == [counted]
     shop.later(4)
     shop.sweep()
-    # The newest wording of a question stays.
-    assert sizes.all()[0].bytes == WORDING_ROW_BYTES + len(long.questions[0].definition)
+    # The newest wording of a question with sums stays.
+    wording = WORDING_ROW_BYTES + len(long.questions[0].definition)
+    assert sizes.all()[0].bytes == wording + asked_bytes("default", "topic")
+
+
+def test_keys_that_no_decision_has_go_and_a_wording_with_sums_keeps_the_last_of_its_own(
+    shop: Shop,
+) -> None:
+    sizes = ProjectSizes(shop.database)
+    sizes.set("default", 10**9)
+    by_rules = [asked(f"rule {number}", "By rules?", reading=None) for number in range(250)]
+    shop.decisions.add(record(*by_rules))
+    for key in ("old", "new"):
+        shop.clock.now += 1
+        shop.decisions.add(record(asked(key)))
+    shop.decisions.add(record(asked("elsewhere", "By rules?", reading=None), project="other"))
+    shop.later(4)
+    shop.sweep()
+    shop.decisions.add(record(by_rules[7]))
+    shop.decisions.add(record(asked("elsewhere", "By rules?", reading=None), project="other"))
+    shop.sweeping.wordings()
+    rows = shop.database.rows("SELECT key FROM asked ORDER BY key")
+    assert [key for (key,) in rows] == ["elsewhere", "new", "rule 7"]
+    (counted,) = sizes.all()
+    sizes.set("default", 10**9)
+    assert sizes.all() == [counted]
+    shop.later(4)
+    shop.sweep()
+    shop.later(1)
+    shop.sweeping.wordings()
+    rows = shop.database.rows("SELECT key FROM asked ORDER BY key")
+    assert [key for (key,) in rows] == ["elsewhere", "new"]
 
 
 def test_rows_of_an_open_job_stay_settled_and_those_of_an_ended_one_go(shop: Shop) -> None:
@@ -284,8 +314,8 @@ def test_what_is_deleted_counts_no_more_in_what_a_project_fills(shop: Shop) -> N
         pass
     shop.database.write(lambda connection: kept_answers.forget(connection, [b"place"]))
     check()
-    # The rows of the open job stay settled.
-    assert 0 < sizes.all()[0].bytes < 1_000
+    # The jobs and the settled rows of the open one stay, and the question, which has sums.
+    assert 2 * JOB_BYTES < sizes.all()[0].bytes < 1_600
 
 
 def test_an_answer_that_tells_of_a_deleted_decision_is_not_kept(shop: Shop) -> None:
@@ -330,8 +360,8 @@ def test_wordings_that_nothing_refers_to_go_once_an_hour(shop: Shop) -> None:
     assert shop.count("questions") == 2
     shop.later(4)
     shop.sweep()
-    assert shop.sweeping.wordings() == 1
-    assert QuestionVersions(shop.database).latest("default", "topic") is not None
+    assert shop.sweeping.wordings() == 2
+    assert QuestionVersions(shop.database).latest("default", "topic") is None
     assert shop.sweeping.wordings() == 0
 
 
