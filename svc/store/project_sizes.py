@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from svc.phrases import quoted
@@ -68,20 +68,35 @@ _FULL = "SELECT project FROM project_sizes WHERE bytes + ? > max_bytes"
 _LIMITED = "SELECT project, max_bytes - bytes FROM project_sizes"
 _ADD = "UPDATE project_sizes SET bytes = bytes + ? WHERE project = ?"
 _FREE = "UPDATE project_sizes SET bytes = max(0, bytes - ?) WHERE project = ?"
-_ALL = "SELECT project, max_bytes, bytes FROM project_sizes ORDER BY project"
+_ALL = "SELECT project, max_bytes, bytes FROM project_sizes WHERE max_bytes < ? ORDER BY project"
 _DROP = "DELETE FROM project_sizes WHERE project = ?"
+# Until its sum is known a project may fill what it likes, and what comes and goes is counted from
+# here, so that it never falls to 0.
+_COUNTING = 2**61
+_BEGIN = (
+    "INSERT INTO project_sizes (project, max_bytes, bytes) "
+    f"VALUES (?, {2 * _COUNTING}, {_COUNTING}) ON CONFLICT DO NOTHING"
+)
+# Of what, and how many bytes each.
+_COUNTED = {
+    "decisions": DECISION_SIZE,
+    "jobs JOIN job_rows ON job = jobs.seq": JOB_ROW_SIZE,
+    "jobs": f"{JOB_BYTES}",
+    "asked": ASKED_SIZE,
+    "kept_answers": f"coalesce(length(answer), 0) + {KEPT_ROW_BYTES}",
+    "challengers JOIN challenger_answers ON challenger = challengers.id": CHALLENGER_SIZE,
+}
+_SUM = " + ".join(
+    f"(SELECT coalesce(sum({size}), 0) FROM {table} WHERE project = :project)"
+    for table, size in _COUNTED.items()
+)
+_SEEN = (
+    f"SELECT max_bytes, bytes, {_SUM} + (SELECT coalesce(sum({WORDING_SIZE}), 0) FROM questions "
+    "WHERE brought_by = :project) AS sum FROM project_sizes WHERE project = :project"
+)
 _SET = (
-    "INSERT INTO project_sizes (project, max_bytes, bytes) SELECT :project, :most, "
-    f"coalesce(sum({DECISION_SIZE}), 0) + (SELECT coalesce(sum({JOB_ROW_SIZE}), 0) "
-    "FROM jobs JOIN job_rows ON job = jobs.seq WHERE jobs.project = :project) "
-    f"+ (SELECT count(*) * {JOB_BYTES} FROM jobs WHERE project = :project) + (SELECT coalesce("
-    f"sum({ASKED_SIZE}), 0) FROM asked WHERE project = :project) + (SELECT coalesce("
-    f"sum(coalesce(length(answer), 0) + {KEPT_ROW_BYTES}), 0) "
-    "FROM kept_answers WHERE project = :project) + (SELECT coalesce("
-    f"sum({WORDING_SIZE}), 0) FROM questions WHERE brought_by = :project) + (SELECT coalesce("
-    f"sum({CHALLENGER_SIZE}), 0) FROM challengers JOIN challenger_answers ON challenger = id "
-    "WHERE project = :project) FROM decisions WHERE project = :project "
-    "ON CONFLICT (project) DO UPDATE SET max_bytes = excluded.max_bytes, bytes = excluded.bytes"
+    "UPDATE project_sizes SET max_bytes = :most, bytes = max(0, bytes + :sum - :bytes) "
+    "WHERE project = :project AND max_bytes = :max_bytes"
 )
 
 
@@ -105,23 +120,39 @@ class ProjectSizes:
         self._due = 0.0
 
     def set(self, project: str, max_bytes: int | None) -> None:
-        """Bound what the project fills, None for no bound; all its decisions are read once.
+        """Bound what the project fills, None for no bound.
 
-        Raises `StorageError`.
+        All its decisions are read once, while others write. Raises `StorageError`.
         """
-        values = {"project": project, "most": max_bytes}
-
-        def write(connection: sqlite3.Connection) -> None:
-            if max_bytes is None:
-                connection.execute(_DROP, (project,))
-            else:
-                connection.execute(_SET, values)
-
-        self._database.write(write)
+        if max_bytes is None:
+            self._write(_DROP, (project,))
+            return
+        # Another command may set it meanwhile.
+        while not self._counted(project, max_bytes):
+            pass
 
     def all(self) -> list[ProjectSize]:
         """The projects that have a limit, by name. Raises `StorageError`."""
-        return [ProjectSize(*row) for row in self._database.rows(_ALL)]
+        return [ProjectSize(*row) for row in self._database.rows(_ALL, _COUNTING)]
+
+    def _counted(self, project: str, max_bytes: int) -> bool:
+        """Set the limit with what the project fills; False where somebody else did meanwhile.
+
+        From the first step on every process counts what comes and goes, so that the last one adds
+        what there was when it was looked for, less what was counted until then.
+        """
+        self._write(_BEGIN, (project,))
+        with self._database.read() as connection:
+            seen = connection.execute(_SEEN, {"project": project}).fetchone()
+        return seen is not None and self._write(
+            _SET, {**dict(seen), "project": project, "most": max_bytes}
+        )
+
+    def _write(self, statement: str, values: Mapping[str, object] | tuple[object, ...]) -> bool:
+        """Whether it changed a row."""
+        return self._database.write(
+            lambda connection: connection.execute(statement, values).rowcount == 1
+        )
 
     def check(self, project: str) -> None:
         """Raise `ProjectFull` where not even a short decision fits, as of the last second.

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import cast
+
 import pytest
 
 from svc.store import ProjectFull
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.erasing import erase
 from svc.store.project_sizes import WORDING_ROW_BYTES, ProjectSizes, asked_bytes
 from tests.store.records import asked, record
 
@@ -16,6 +22,31 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+class Busy:
+    """A database in which something happens before and after each look, and which notes writes."""
+
+    def __init__(self, database: Database, meanwhile: Callable[[], object]) -> None:
+        self._database, self._meanwhile = database, meanwhile
+        self.written: list[str] = []
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        self._meanwhile()
+        with self._database.read() as connection:
+            yield connection
+        self._meanwhile()
+
+    def write(self, fn: Callable[[sqlite3.Connection], object]) -> object:
+        def traced(connection: sqlite3.Connection) -> object:
+            connection.set_trace_callback(self.written.append)
+            try:
+                return fn(connection)
+            finally:
+                connection.set_trace_callback(None)
+
+        return self._database.write(traced)
 
 
 def used(sizes: ProjectSizes) -> int:
@@ -76,6 +107,42 @@ def test_a_project_cannot_fill_the_disk_with_wordings(database: Database) -> Non
     decisions.add(record(asked("topic", "🙂" * 1_000), project="other"))
     decisions.add(record(asked("topic", "🙂" * 1_000)))
     assert used(sizes) - counted < 2_000
+
+
+@pytest.mark.parametrize("limit", [None, 100_000])
+def test_what_there_is_is_summed_while_others_store_and_delete(
+    database: Database, limit: int | None
+) -> None:
+    sizes, decisions = ProjectSizes(database), Decisions(database)
+    for number in range(20):
+        decisions.add(record(ref="r" * number))
+    sizes.set("default", limit)
+
+    def meanwhile() -> None:
+        oldest = [row[0] for row in database.rows("SELECT seq FROM decisions ORDER BY seq LIMIT 5")]
+        database.write(lambda connection: erase(connection, oldest))
+        decisions.add(record(asked(f"new {oldest}"), ref="new"))
+
+    busy = Busy(database, meanwhile)
+    ProjectSizes(cast(Database, busy)).set("default", 10_000)
+    assert len(busy.written) >= 2
+    assert not any("decisions" in statement for statement in busy.written)
+    (counted,) = sizes.all()
+    assert counted.max_bytes == 10_000
+    sizes.set("default", 10_000)
+    assert sizes.all() == [counted]
+
+
+def test_of_two_commands_at_once_the_last_one_counts(database: Database) -> None:
+    sizes, decisions = ProjectSizes(database), Decisions(database)
+    decisions.add(record())
+    limits: list[int | None] = [5_000, None, 6_000]
+    busy = Busy(database, lambda: limits and sizes.set("default", limits.pop()))
+    ProjectSizes(cast(Database, busy)).set("default", 7_000)
+    (counted,) = sizes.all()
+    assert counted.max_bytes == 7_000 and 0 < counted.bytes < 2_000 and not limits
+    sizes.set("default", 7_000)
+    assert sizes.all() == [counted]
 
 
 @pytest.mark.parametrize("length", [10, 1_400, 9_000])
