@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
@@ -38,9 +38,6 @@ log = logging.getLogger(__name__)
 
 Outcome: TypeAlias = Completion | ProviderError | ApiError
 
-# Whether a call may be made once more; nobody knows whether the attempt before it is charged.
-PayAgain: TypeAlias = "Callable[[Call], bool]"
-
 # How many parameters of one call may be refused, one after the other, before it fails.
 PARAMETER_RETRIES = 4
 
@@ -59,6 +56,35 @@ class ChatClient(Protocol):
     ) -> Completion: ...
 
 
+class Bill(Protocol):
+    """Is told of each attempt at a call that is paid."""
+
+    def leaves(self, call: Call) -> None:
+        """An attempt is about to be made; how it ends is not told where nobody waits for that."""
+
+    def ended(self, call: Call, outcome: Outcome) -> None:
+        """What came of an attempt."""
+
+    def again(self, call: Call, failure: ProviderError) -> bool:
+        """Whether there is room for one more attempt after one that failed."""
+
+
+class Unpaid:
+    """The bill of calls that nothing pays."""
+
+    def leaves(self, call: Call) -> None:
+        pass
+
+    def ended(self, call: Call, outcome: Outcome) -> None:
+        pass
+
+    def again(self, call: Call, failure: ProviderError) -> bool:
+        return True
+
+
+UNPAID = Unpaid()
+
+
 class Calls(Protocol):
     """Carries out the calls of a flow."""
 
@@ -67,7 +93,7 @@ class Calls(Protocol):
         calls: Sequence[Call],
         deadline: Deadline,
         caller: str | None = None,
-        pay_again: PayAgain = lambda _call: True,
+        bill: Bill = UNPAID,
     ) -> list[Outcome]: ...
     def close(self) -> None: ...
 
@@ -94,6 +120,7 @@ class _PendingCall:
 
     call: Call
     caller: str | None = None
+    bill: Bill = UNPAID
     start_at: float = 0.0
     # Whether the next attempt stands in the caller's line, and whether the gate has let it through.
     joined: bool = False
@@ -101,7 +128,6 @@ class _PendingCall:
     # Whether it found no room when it was due.
     crowded: bool = False
     retries: int = 0
-    charged: int = 0
     corrections: Corrections = NO_CORRECTIONS
     correction_count: int = 0
     outcome: Outcome | None = None
@@ -134,18 +160,17 @@ class CallPool:
         calls: Sequence[Call],
         deadline: Deadline,
         caller: str | None = None,
-        pay_again: PayAgain = lambda _call: True,
+        bill: Bill = UNPAID,
     ) -> list[Outcome]:
         """Carry out `calls` at the same time; the outcome of each, in their order.
 
-        They take turns with those of other callers. `pay_again` is asked before a call is made once
-        more whose reply broke. Raises `Timeout` when the deadline passes first, `QuotaSpent` where
-        the gate does.
+        They take turns with those of other callers. Raises `Timeout` when the deadline passes
+        first, `QuotaSpent` and `StorageError` where the gate does.
         """
-        pending = [_PendingCall(call, caller) for call in calls]
+        pending = [_PendingCall(call, caller, bill) for call in calls]
         attempts: AttemptQueue = SimpleQueue()
         with deadline.interrupting(lambda: attempts.put(None)):
-            self._finish(pending, attempts, deadline, pay_again)
+            self._finish(pending, attempts, deadline)
         return [one.outcome for one in pending if one.outcome is not None]
 
     def close(self) -> None:
@@ -153,11 +178,7 @@ class CallPool:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _finish(
-        self,
-        pending: Sequence[_PendingCall],
-        attempts: AttemptQueue,
-        deadline: Deadline,
-        pay_again: PayAgain,
+        self, pending: Sequence[_PendingCall], attempts: AttemptQueue, deadline: Deadline
     ) -> None:
         """Start what is due and take outcomes in, until every call has one."""
         waiting = list(pending)
@@ -175,13 +196,15 @@ class CallPool:
                 # The deadline was cancelled, and the next check raises.
                 continue
             one, outcome = ended
-            charged = isinstance(outcome, ProviderError) and outcome.may_be_charged
-            again = isinstance(outcome, ProviderError) and self._again(one, outcome, deadline)
-            if again and (not charged or pay_again(one.call)):
+            one.bill.ended(one.call, outcome)
+            if (
+                isinstance(outcome, ProviderError)
+                and self._again(one, outcome, deadline)
+                and one.bill.again(one.call, outcome)
+            ):
                 waiting.append(one)
-                one.charged += charged
             else:
-                one.outcome = _after(one.charged, outcome)
+                one.outcome = outcome
 
     def _started(
         self, waiting: Sequence[_PendingCall], deadline: Deadline, attempts: AttemptQueue
@@ -217,6 +240,7 @@ class CallPool:
             pending.start_at = self._clock() + limits.ROOM_LOOK_S
             return False
         pending.admitted = pending.joined = False
+        pending.bill.leaves(pending.call)
         self._threads.submit(self._attempt, pending, deadline, attempts)
         return True
 
@@ -289,15 +313,6 @@ def _counted(pending: _PendingCall) -> int:
     """The bytes of a call, 0 where they are so few that they do not count."""
     size = pending.call.content.size
     return size if size >= limits.CALL_BYTES_UNCOUNTED else 0
-
-
-def _after(charged: int, outcome: Outcome) -> Outcome:
-    """The outcome of a call of which so many attempts before may be charged."""
-    if isinstance(outcome, Completion) and charged:
-        return replace(outcome, charged_before=charged)
-    if isinstance(outcome, ProviderError):
-        outcome.charged_before = charged
-    return outcome
 
 
 def _corrects(pending: _PendingCall, error: ParameterRefused) -> bool:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from svc.engine.calls import Call, Outcome, PayAgain
+from svc.engine.calls import Bill, Call, Outcome
 from svc.errors import InvalidRequest, SvcError
 from svc.phrases import quoted
-from svc.providers import Provider, Router, charged_usd, most_usd, price_before, price_variable
+from svc.providers import (
+    Provider,
+    ProviderError,
+    Router,
+    charged_usd,
+    most_usd,
+    price_before,
+    price_variable,
+)
 from svc.records import Model
-from svc.spending import Purse, Settle
+from svc.spending import Purse
 
 
 def check_prices(purse: Purse | None, router: Router, models: Iterable[Model]) -> None:
@@ -27,58 +35,55 @@ def check_prices(purse: Purse | None, router: Router, models: Iterable[Model]) -
 
 
 def paid(
-    run: Callable[[PayAgain], Sequence[Outcome]],
+    run: Callable[[Bill], Sequence[Outcome]],
     calls: Sequence[Call],
     purse: Purse,
     provider: Provider,
 ) -> Sequence[Outcome]:
-    """The outcomes of calls to one provider, which cost what they are charged.
+    """The outcomes of calls to one provider, of which each attempt that was made is charged.
 
-    Calls that were cut off count with what they may cost at most, and so do attempts whose replies
-    broke. Raises what `run` and `Purse.reserve` raise.
+    Those that were cut off count with what they may cost at most. Raises what `run` and
+    `Purse.reserve` raise.
     """
-    most = [_most_usd(provider, call) for call in calls]
-    dollars = math.fsum(most)
-    settle, further = purse.reserve(dollars), _FurtherAttempts(purse, provider)
+    bill = _Attempts(purse, provider)
+    settle = purse.reserve(math.fsum(map(bill.most_usd, calls)))
     try:
-        outcomes = run(further.pay)
-        charged = math.fsum(
-            charged_usd(provider, call.model.name, outcome, one)
-            for call, outcome, one in zip(calls, outcomes, most, strict=True)
-        )
-        dollars = charged - further.dollars
+        return run(bill)
     finally:
-        further.settle()
-        settle(dollars)
-    return outcomes
+        settle(bill.dollars)
 
 
-class _FurtherAttempts:
-    """Pays attempts at calls that were made before and whose replies broke."""
+class _Attempts:
+    """What the attempts at calls are charged, of which so many `dollars` are not settled yet."""
 
     def __init__(self, purse: Purse, provider: Provider) -> None:
         self._purse, self._provider = purse, provider
-        self._paid: list[tuple[Settle, float]] = []
+        self.dollars = 0.0
 
-    @property
-    def dollars(self) -> float:
-        return math.fsum(dollars for _, dollars in self._paid)
+    def most_usd(self, call: Call) -> float:
+        """What one attempt may cost at most."""
+        return most_usd(self._provider, call.model.name, call.content) or 0.0
 
-    def pay(self, call: Call) -> bool:
-        """Reserve what a call may cost once more; False where a budget has no room for that."""
-        dollars = _most_usd(self._provider, call)
+    def leaves(self, call: Call) -> None:
+        """Count an attempt with the most, until it is known what it costs."""
+        self.dollars += self.most_usd(call)
+
+    def ended(self, call: Call, outcome: Outcome) -> None:
+        most = self.most_usd(call)
+        self.dollars += charged_usd(self._provider, call.model.name, outcome, most) - most
+
+    def again(self, call: Call, failure: ProviderError) -> bool:
+        """Where an attempt may be charged, pay it at once, so that the next one has its room.
+
+        False where a budget has no room for both: the call then fails as that attempt did.
+        """
+        if not failure.may_be_charged:
+            return True
+        most = self.most_usd(call)
         try:
-            self._paid.append((self._purse.reserve(dollars), dollars))
+            settle = self._purse.reserve(most)
         except SvcError:
-            # The call fails with the reply that broke.
             return False
+        settle(most)
+        self.dollars -= most
         return True
-
-    def settle(self) -> None:
-        """Nobody knows what those before them cost, so that one of each is charged whole."""
-        for settle, dollars in self._paid:
-            settle(dollars)
-
-
-def _most_usd(provider: Provider, call: Call) -> float:
-    return most_usd(provider, call.model.name, call.content) or 0.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from svc.deadline import Deadline
-from svc.engine.calls import PARAMETER_RETRIES, Call, ChatClient, Outcome, PayAgain, corrected
+from svc.engine.calls import PARAMETER_RETRIES, UNPAID, Bill, Call, ChatClient, Outcome, corrected
 from svc.flows import each_of
 from svc.providers import NO_CORRECTIONS, ParameterRefused, ProviderError
 
@@ -26,7 +26,7 @@ class ReplayedCalls:
         calls: Sequence[Call],
         deadline: Deadline,
         caller: str | None = None,
-        pay_again: PayAgain = lambda _call: True,
+        bill: Bill = UNPAID,
     ) -> list[Outcome]:
         """The outcome of each call, in their order. Raises `Pending` where one has none yet."""
         return each_of([partial(self._outcome, call, deadline) for call in calls])

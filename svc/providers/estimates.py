@@ -45,19 +45,10 @@ def most_usd(provider: Provider, model_name: str, call: ChatCall | DecisionCall)
 def charged_usd(
     provider: Provider, model_name: str, outcome: Completion | Exception, most: float
 ) -> float:
-    """Dollars to count for a call: its cost, or what it costs at most where that is not known.
+    """Dollars to count for an attempt: its cost, or the `most` where that is not known.
 
-    Of an error it is not known where the model may have answered, and 0 otherwise. Each attempt
-    before this one that may be charged counts with the most.
+    Of an error it is not known where the model may have answered, and 0 otherwise.
     """
-    before = getattr(outcome, "charged_before", 0) * most
-    return before + _last_usd(provider, model_name, outcome, most)
-
-
-def _last_usd(
-    provider: Provider, model_name: str, outcome: Completion | Exception, most: float
-) -> float:
-    """The same for the last attempt alone."""
     if isinstance(outcome, Completion):
         told = (
             outcome.reported_cost is not None

@@ -57,8 +57,6 @@ class ProviderError(Exception):
         """`detail` is for the log; `retry_after` is in seconds, None where nothing was said."""
         super().__init__(detail)
         self.retry_after = retry_after
-        # How many attempts at the same call before this one may be charged.
-        self.charged_before = 0
 
     def as_api_error(self) -> ApiError:
         """The error for the caller, without a word of the provider's."""

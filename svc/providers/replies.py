@@ -83,8 +83,7 @@ class Completion:
     where the provider does not report it. `cut` says that the text ran into the output limit.
     `decided` is the answer of a decision server: for each question, the probability of each label
     by its position. `served_by` is what the provider calls its model, empty where it said nothing.
-    `details` say which of the tokens were cached or thought. `charged_before` counts attempts at
-    the same call before this one that may be charged.
+    `details` say which of the tokens were cached or thought.
     """
 
     text: str
@@ -96,7 +95,6 @@ class Completion:
     decided: tuple[Mapping[int, float], ...] = ()
     served_by: str = ""
     details: TokenDetails = NO_DETAILS
-    charged_before: int = 0
 
 
 def read_payload(reply: Reply, call: SentCall, now: float) -> Any:

@@ -23,7 +23,6 @@ from svc.errors import (
 from svc.providers.bodies import ChatCall
 from svc.providers.failures import (
     BadReply,
-    BrokenReply,
     CallTimedOut,
     Cut,
     FormatRefused,
@@ -170,14 +169,6 @@ def test_what_may_pass_is_tried_three_times_in_all(trouble: ProviderError) -> No
 def test_a_retry_that_succeeds_is_a_success() -> None:
     client = Scripted(m=[Throttled(), ServerTrouble(), DONE])
     assert outcomes(client, call()) == [DONE]
-
-
-def test_attempts_whose_replies_broke_are_told_with_the_outcome() -> None:
-    script: list[Completion | Exception] = [BrokenReply(), ServerTrouble(), DONE]
-    (outcome,) = outcomes(Scripted(m=script), call())
-    assert outcome == replace(DONE, charged_before=1)
-    (outcome,) = outcomes(Scripted(m=[BrokenReply()]), call())
-    assert isinstance(outcome, BrokenReply) and outcome.charged_before == 2
 
 
 @pytest.mark.parametrize(

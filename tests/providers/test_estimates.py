@@ -91,7 +91,6 @@ def test_the_variable_that_sets_a_price_has_the_providers_name() -> None:
         (PAID, Throttled(), 0.0),
         (PAID, ServerTrouble(), 0.0),
         (PAID, BrokenReply(), 1.0),
-        (PAID, Completion("a", input_tokens=100, output_tokens=10, charged_before=2), 2.0004),
     ],
 )
 def test_what_a_call_is_charged_is_its_cost_or_the_most_that_it_may_be(
