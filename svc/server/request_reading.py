@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import math
 import re
 import socket
 import threading
@@ -33,6 +34,11 @@ BODY_BYTES_PER_S = 1_000
 BODY_PIECES = 4_096
 PIECE_BYTES = 256
 
+# What may stand around the chunks of a body: their sizes and extensions, and the trailers. It is so
+# many bytes, and one more for each so many of the chunks themselves.
+FRAMING_BYTES = 65_536
+BYTES_PER_FRAMING = 16
+
 # What a thread still reads of a body once its request is answered: so many bytes at a time, at most
 # so many small chunks, and for so many seconds. A body that has not come by then has a slow caller.
 REST_READ_BYTES = 65_536
@@ -60,6 +66,8 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         self._began_at = self._last_due_at = 0.0
         self._due_at: float | None = None
         self._waits_for_body = self._body_is_cut = False
+        # How many more bytes may come around the chunks of this body.
+        self.framing_left = math.inf
         # On the clock; None while nothing is sent. The lock keeps it unchanged while `cut` acts.
         self._sending_since: float | None = None
         self._lock = threading.Lock()
@@ -98,7 +106,7 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
     def begin_body(self) -> None:
         """From now on it is a body that is read, and a response that is sent."""
         self._in_head = False
-        self._due_at = None
+        self._due_at, self.framing_left = None, math.inf
         self._last_due_at = self._clock() + limits.REQUEST_DEADLINE_S
         self._set_sending(True)
 
@@ -118,11 +126,14 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
     def chunk(self, size_hint: int | None = None) -> bytes:
         """The next bytes, b"" after the last; gunicorn's parser and body call it.
 
-        Raises `TimeoutError` when they do not come in time.
+        Raises `TimeoutError` when they do not come in time, and `OSError` when there is too much
+        around the chunks of a body.
         """
         if self._in_head:
             # The parser wants more than `take_head` let it judge by.
             raise NoMoreData() if self._ended else LimitRequestHeaders("the head is too long")
+        if self.framing_left < 0:
+            raise OSError(errno.EMSGSIZE, "the body has too much around its chunks")
         if self._due_at is None:
             self._began_at = self._clock()
             self._due_at = self._began_at + BODY_S
@@ -138,6 +149,8 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
         if self._body_is_cut:
             raise TimeoutError("the body takes too long, and others wait")
         self._due_at += len(data) / BODY_BYTES_PER_S
+        # What of it are chunks is added again when they are taken out.
+        self.framing_left -= len(data)
         return data
 
     def waited(self) -> float:
@@ -173,11 +186,12 @@ class CallerReader(SocketUnreader):  # type: ignore[misc]
 class BodyReader:
     """A body that reports malformed chunks as a broken connection, as the application expects."""
 
-    def __init__(self, reader: Any) -> None:
-        """`reader` is gunicorn's."""
-        self._reader = reader
+    def __init__(self, reader: Any, caller: CallerReader) -> None:
+        """`reader` is gunicorn's, which reads from the `caller`; its body has begun."""
+        self._reader, self._caller = reader, caller
         self._pieces_left = float(BODY_PIECES)
         if isinstance(reader, ChunkedReader):
+            caller.framing_left = FRAMING_BYTES
             reader.parser = self._bounded(reader.parser)
 
     def read(self, size: int) -> bytes:
@@ -198,4 +212,5 @@ class BodyReader:
             self._pieces_left -= max(0.0, 1 - len(piece) / PIECE_BYTES)
             if self._pieces_left < 0:
                 raise OSError(errno.EMSGSIZE, "the body comes in too many chunks")
+            self._caller.framing_left += len(piece) * (1 + 1 / BYTES_PER_FRAMING)
             yield piece

@@ -238,8 +238,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle_request(self, req: Any, conn: Any) -> bool:
         """In a thread: have the application answer; whether the connection can go on."""
         reader: CallerReader = conn.parser.unreader
-        req.body.reader = BodyReader(req.body.reader)
         reader.begin_body()
+        req.body.reader = BodyReader(req.body.reader, reader)
         reader.arrived = conn.arrived
         self._under_way[conn.sock] = (conn, req)
         try:

@@ -130,7 +130,9 @@ def _translated(error: HTTPException) -> ApiError:
     if isinstance(error, ClientDisconnected) and isinstance(error.__context__, TimeoutError):
         return RequestTimeout("the body did not come in time; send it faster, or try again later")
     if isinstance(error, ClientDisconnected) and _is_cut_small(error.__context__):
-        return TooLarge("the body comes in too many chunks; send larger ones")
+        return TooLarge(
+            "the body comes in too many chunks, or with too much around them; send larger ones"
+        )
     if isinstance(error, ClientDisconnected):
         return InvalidJson("the body ended before its announced length")
     if error.code is not None and 400 <= error.code < 500:

@@ -78,11 +78,21 @@ def test_a_chunked_body_over_the_limit_is_413(server: Server) -> None:
     assert "1 MB" in body["error"]["message"]
 
 
-def test_a_body_in_chunks_of_a_byte_ends_the_connection_soon(server: Server) -> None:
-    """Each chunk took 6 microseconds, and a body of 2 MB so came to 12 seconds."""
+@pytest.mark.parametrize(
+    "costly",
+    [
+        # Each took 6 microseconds, and a body of 2 MB so came to 12 seconds.
+        b"1\r\n \r\n" * 70_000,
+        # Each took 200 microseconds, and a body of 16 MB so came to 13 seconds.
+        (b'101;a="' + b"\\y" * 3_990 + b'"\r\n' + b" " * 257 + b"\r\n") * 500,
+        b"1\r\n \r\n0\r\n" + b"a: b\r\n" * 20_000,
+    ],
+    ids=["chunks of a byte", "extensions", "trailers"],
+)
+def test_a_body_in_costly_chunks_ends_the_connection_soon(server: Server, costly: bytes) -> None:
     rest = chunks(GOOD) + CHUNKED + b"\r\n" + chunks(GOOD)
     with connected(server) as sock:
-        sock.sendall(CHUNKED + b"\r\n" + b"1\r\n \r\n" * 70_000 + rest)
+        sock.sendall(CHUNKED + b"\r\n" + costly + rest)
         with read(sock) as response:
             assert response.status == 413
             assert "too many chunks" in json.load(response)["error"]["message"]

@@ -14,7 +14,13 @@ from gunicorn.http.message import Request
 
 from svc import limits
 from svc.server import request_reading
-from svc.server.request_reading import BODY_PIECES, REST_PIECES, BodyReader, CallerReader
+from svc.server.request_reading import (
+    BODY_PIECES,
+    FRAMING_BYTES,
+    REST_PIECES,
+    BodyReader,
+    CallerReader,
+)
 
 HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -221,6 +227,55 @@ def test_a_body_in_many_large_chunks_is_read_to_its_end(line: Line) -> None:
         assert len(body.read(256 * count)) == 256 * count
 
 
+@pytest.mark.parametrize(
+    ("around", "end"),
+    [
+        (b';a="' + b"\\y" * 3_000 + b'"', b"0\r\n\r\n"),
+        (b"", b"0\r\n" + b"a: b\r\n" * 20_000),
+        (b"", b"0\r\n" + b"a: " + b"b" * 200_000),
+    ],
+    ids=["extensions", "trailers", "one trailer"],
+)
+def test_a_body_with_much_around_its_chunks_is_not_read_to_its_end(
+    line: Line, around: bytes, end: bytes
+) -> None:
+    body, count = chunked(line), 100
+    taken = Counted(line.sock)
+    line.reader.sock = taken
+    with sending(line, b"100%s\r\n" % around + b"x" * 256 + b"\r\n", count, end):
+        with pytest.raises(OSError, match="too much around its chunks"):
+            while body.read(1_000):
+                pass
+    assert taken.bytes_read < 256 * count + 2 * FRAMING_BYTES
+
+
+def test_what_may_stand_around_chunks_grows_with_them(line: Line) -> None:
+    body, count = chunked(line), 2 * FRAMING_BYTES // 16
+    with sending(line, b"100;seen=yes\r\n" + b"x" * 256 + b"\r\n", count, b"0\r\n\r\n"):
+        assert len(body.read(256 * count)) == 256 * count
+
+
+def test_a_body_of_known_length_has_nothing_around_it(line: Line) -> None:
+    size = 4 * FRAMING_BYTES
+    line.caller.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % size)
+    body = begun(line)
+    with sending(line, b"x" * size):
+        assert len(body.read(size)) == size
+
+
+class Counted:
+    """A socket that counts what is read from it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock, self.bytes_read = sock, 0
+        self.settimeout = sock.settimeout
+
+    def recv(self, size: int) -> bytes:
+        found = self._sock.recv(size)
+        self.bytes_read += len(found)
+        return found
+
+
 @contextlib.contextmanager
 def sending(line: Line, data: bytes, times: int = 1, end: bytes = b"") -> Iterator[None]:
     """The caller sends it meanwhile; the reader may stop before all is sent."""
@@ -240,10 +295,14 @@ def sending(line: Line, data: bytes, times: int = 1, end: bytes = b"") -> Iterat
 
 def chunked(line: Line) -> BodyReader:
     line.caller.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+    return begun(line)
+
+
+def begun(line: Line) -> BodyReader:
     assert line.reader.take_head()
     request = Request(Config(), line.reader, ("127.0.0.1", 1))
     line.reader.begin_body()
-    return BodyReader(request.body.reader)
+    return BodyReader(request.body.reader, line.reader)
 
 
 def test_a_head_that_drips_is_looked_through_once(line: Line) -> None:
