@@ -63,7 +63,7 @@ SWITCH_S = 0.001
 OFFER_CHECK_S = 0.001
 
 # The seconds for a caller to close its side of a connection after us. One that still sends a body
-# which nobody reads any more has longer, and may send so many bytes of it.
+# which nobody reads any more has longer. Either may send so many bytes meanwhile.
 LINGER_S = 2.0
 UNWANTED_S = 10.0
 UNWANTED_BYTES = 64 * 1024 * 1024
@@ -187,8 +187,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Let a thread handle a connection of which there is something to read."""
         self._requests += 1
         conn.arrived = time.monotonic()
-        # How many bytes of its body may be thrown away once the request is answered.
-        conn.unwanted = 0
+        # Whether its body was still coming when the request was answered.
+        conn.still_sends = False
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> object:
@@ -268,7 +268,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 # A thread would wait for it as long as the caller likes. So the response's head
                 # says that the connection ends, and the polling thread drops what still comes.
                 req.force_close()
-                conn.unwanted = UNWANTED_BYTES
+                conn.still_sends = True
             return answer
 
     def finish_request(self, conn: Any, future: Future[object]) -> None:
@@ -363,27 +363,22 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
         RFC 9112, section 9.6.
         """
+        queue = self._discarding if conn.still_sends else self._lingering
+        wait_s = UNWANTED_S if conn.still_sends and self.alive else LINGER_S
+        conn.unwanted = UNWANTED_BYTES
         try:
             conn.sock.shutdown(socket.SHUT_WR)
-            if conn.unwanted:
-                wait_s = UNWANTED_S if self.alive else LINGER_S
-                self._wait(conn, self._discarding, wait_s, self._on_discarding_readable)
-            else:
-                self._wait(conn, self._lingering, LINGER_S, self._on_lingering_readable)
+            self._wait(conn, queue, wait_s, partial(self._on_unwanted, queue))
         except (OSError, ValueError):
             # The connection is closed already.
             self._drop(conn)
 
-    def _on_lingering_readable(self, conn: Any, client: socket.socket) -> None:
-        if _thrown_away(client) == 0:
-            self._lingering.remove(conn)
-            self._drop(conn)
-
-    def _on_discarding_readable(self, conn: Any, client: socket.socket) -> None:
+    def _on_unwanted(self, queue: deque[Any], conn: Any, client: socket.socket) -> None:
+        """More has come of what nobody reads any more, on a connection that waits in `queue`."""
         size = _thrown_away(client)
         conn.unwanted -= size or 0
         if size == 0 or conn.unwanted <= 0:
-            self._discarding.remove(conn)
+            queue.remove(conn)
             self._drop(conn)
 
     def _make_room(self) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from gunicorn.config import Config
 
 from svc.server.balance import OFFER_S, ConnectionBalancer
-from svc.server.worker import NO_FILES, Worker
+from svc.server.worker import NO_FILES, UNWANTED_BYTES, Worker
 
 
 class Listener:
@@ -195,19 +195,53 @@ class GivenUp:
         raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
 
-@pytest.mark.parametrize("unwanted", [0, 1_000])
-def test_a_connection_that_the_system_gives_up_ends_alone(worker: Worker, unwanted: int) -> None:
-    ours, peer = socket.socketpair()
+def ending(worker: Worker, sock: Any, still_sends: bool) -> list[bool]:
+    """Have the worker end its only connection; what is returned is no longer empty once it has."""
     closed: list[bool] = []
     conn = SimpleNamespace(
-        sock=GivenUp(ours), unwanted=unwanted, close=lambda: closed.append(True), timeout=0.0
+        sock=sock, still_sends=still_sends, close=lambda: closed.append(True), timeout=0.0
     )
-    worker.nr_conns, worker.sockets = 1, []
+    worker.nr_conns, worker.sockets, worker._requests = 1, [], 1
+    done: Future[object] = Future()
+    done.set_result(False)
+    worker.finish_request(conn, done)
+    return closed
+
+
+@pytest.mark.parametrize("still_sends", [False, True])
+def test_a_connection_that_the_system_gives_up_ends_alone(
+    worker: Worker, still_sends: bool
+) -> None:
+    ours, peer = socket.socketpair()
     with ours, peer:
-        done: Future[object] = Future()
-        done.set_result(False)
-        worker._requests = 1
-        worker.finish_request(conn, done)
+        closed = ending(worker, GivenUp(ours), still_sends)
         peer.sendall(b"x")
         turn(worker)
         assert closed == [True] and worker.nr_conns == 0
+
+
+class Flood:
+    """A connection whose caller sends without an end; it counts what is read."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock, self.bytes_read = sock, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def recv(self, size: int) -> bytes:
+        self.bytes_read += size
+        return bytes(size)
+
+
+@pytest.mark.parametrize("still_sends", [False, True])
+def test_a_connection_that_ends_is_read_up_to_a_limit(worker: Worker, still_sends: bool) -> None:
+    ours, peer = socket.socketpair()
+    with ours, peer:
+        flood = Flood(ours)
+        closed = ending(worker, flood, still_sends)
+        peer.sendall(b"x")
+        while not closed:
+            assert flood.bytes_read < UNWANTED_BYTES
+            turn(worker)
+        assert flood.bytes_read == UNWANTED_BYTES
