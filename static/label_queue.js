@@ -14,7 +14,7 @@ const nameOf = ({ id, question }) => JSON.stringify([id, question]);
 class LabelQueue {
   constructor(query, texts, signal, onchange) {
     Object.assign(this, { query, texts, signal, onchange });
-    this.ahead = []; // `{item, text}`
+    this.ahead = []; // `{item, text, definition}`: the wording that the server handed out with it
     this.known = new Set(); // names of what is ahead, was labelled, or was passed over
     this.strangers = []; // items of which the file has no text, where it has none at all
     this.absent = 0; // items that were passed over because the file has no text
@@ -28,7 +28,7 @@ class LabelQueue {
     signal.addEventListener("abort", () => this.others.close());
   }
 
-  /** The next `{item, text}`, if it is there. */
+  /** The next of those ahead, if there is one. */
   take() {
     const next = this.ahead.shift();
     this.refill();
@@ -66,7 +66,8 @@ class LabelQueue {
 
   /** Put those that the file has ahead; a file that has none of many is probably the wrong one. */
   sort(items) {
-    const found = items.map((item) => ({ item, text: this.textOf(item) }));
+    const { definition } = this.page;
+    const found = items.map((item) => ({ item, text: this.textOf(item), definition }));
     const here = found.filter(({ text }) => text !== undefined);
     const absent = found.filter(({ text }) => text === undefined).map(({ item }) => item);
     const wrong = !here.length && (!this.known.size || absent.length >= LOW);

@@ -7,7 +7,7 @@ class LabelSession {
   constructor(region, query, texts, unsure, signal, leave) {
     Object.assign(this, { signal, leave, unsure });
     this.queue = new LabelQueue(query, texts, signal, (name) => this.changed(name));
-    this.current = null; // `{item, text}`, with its label as `given` where it came back
+    this.current = null; // as the queue has it, with its label as `given` where it came back
     this.past = []; // those before, the latest last
     this.answer = null; // the part that takes the answer
     this.progress = el("p", { class: "label-progress", role: "status" });
@@ -97,8 +97,7 @@ class LabelSession {
   }
 
   drawItem() {
-    const { item, text, given } = this.current;
-    const { definition } = this.queue.page;
+    const { item, text, definition, given } = this.current;
     this.answer = answering(definition, given, (label) => this.say(label));
     const reading = el("div", {
       class: "label-text",
@@ -142,18 +141,17 @@ class LabelSession {
   }
 
   say(given) {
-    const { item, text } = this.current;
-    this.queue.label(item, given, () => this.reveal(item, given));
-    this.tell(item, given);
-    this.past.push({ item, text, given, seen: true });
+    const labelled = { ...this.current, given, seen: true };
+    this.queue.label(labelled.item, given, () => this.reveal(labelled));
+    this.tell(labelled);
+    this.past.push(labelled);
     this.next();
   }
 
   /** Pass on: give the item back, unless it was dealt with before. */
   skip() {
-    const { item, text, given, seen } = this.current;
-    if (!seen) this.queue.skip(item);
-    this.past.push({ item, text, given, seen: true });
+    if (!this.current.seen) this.queue.skip(this.current.item);
+    this.past.push({ ...this.current, seen: true });
     this.next();
   }
 
@@ -163,17 +161,18 @@ class LabelSession {
     this.show(this.past.pop());
   }
 
-  tell(item, given, more = "") {
-    const words = labelWords(this.queue.page.definition, given);
+  tell({ item, definition, given }, more = "") {
+    const words = labelWords(definition, given);
     this.last.replaceChildren(`${item.ref ?? item.id}: you said ${words}.${more}`);
     this.told = item;
   }
 
   /** Once the label is saved, what the model had answered. */
-  async reveal(item, given) {
+  async reveal(labelled) {
+    const { item } = labelled;
     const found = await getJson(`v1/decisions/${item.id}`, {}, this.signal).catch(() => null);
     const answer = found?.answers[item.question];
-    if (answer && this.told === item) this.tell(item, given, ` The model: ${inWords(answer)}.`);
+    if (answer && this.told === item) this.tell(labelled, ` The model: ${inWords(answer)}.`);
     this.drawProgress();
   }
 

@@ -30,10 +30,14 @@ _FAILED = 500
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A decision to label; `shown` is the model's answer, where it may be seen before."""
+    """A decision to label; `shown` is the model's answer, where it may be seen before.
+
+    `asked` is the question as the server worded it when it handed this out.
+    """
 
     id: str
     question: str
+    asked: Question
     name: str
     tags: dict[str, str]
     text: str
@@ -62,7 +66,6 @@ class Desk:
         self.labels = 0
         # Whether a label was sent of which nobody knows yet whether it is saved.
         self.on_its_way = False
-        self.question: Question
 
     def next(self) -> Item | None:
         """The next decision, None where none is left. Raises `SettingsError`, `ServerError`."""
@@ -100,18 +103,18 @@ class Desk:
         """Fetch more; whether there was any that is new."""
         query = urlencode({**self._query, "limit": AHEAD})
         page = self._ask("GET", f"/v1/review?{query}")
-        self.question = from_definition(jsontext.dumps(page["definition"]))
+        asked = from_definition(jsontext.dumps(page["definition"]))
         self.progress, self.labels = page["progress"], page["progress"]["labels"]
         new = [one for one in page["items"] if (one["id"], one["question"]) not in self._known]
         absent = [one for one in new if self._texts.of(one) is None]
         self._check(new, absent)
         self._known.update((one["id"], one["question"]) for one in new)
         for one in absent:
-            self._give_back(self._about(_item(one, "")))
+            self._give_back(self._about(_item(one, asked, "")))
         if absent:
             self._told(f"{len(absent)} not in the file: skipped, others may have them.")
         found = [(one, self._texts.of(one)) for one in new]
-        self._ahead += [_item(one, text) for one, text in found if text is not None]
+        self._ahead += [_item(one, asked, text) for one, text in found if text is not None]
         return bool(new)
 
     def _check(self, new: Sequence[JsonObject], absent: Sequence[JsonObject]) -> None:
@@ -150,9 +153,9 @@ class Desk:
             self._sleep(pause)
 
 
-def _item(one: JsonObject, text: str) -> Item:
+def _item(one: JsonObject, asked: Question, text: str) -> Item:
     name = one["ref"] or one["id"]
-    return Item(one["id"], one["question"], name, one["tags"], text, one.get("answer"))
+    return Item(one["id"], one["question"], asked, name, one["tags"], text, one.get("answer"))
 
 
 def _passing(answer: Answer) -> bool:

@@ -74,20 +74,20 @@ class Session:
         self._past.append(turn)
 
     def _tell(self, turn: Turn) -> None:
-        sayable = Sayable(self._desk.question)
+        sayable = Sayable(turn.item.asked)
         model = sayable.answered(self._desk.answer(turn.item))
         label = sayable.words(turn.label)
         self._dim(f"{printable(turn.item.name)}: you said {label}. The model: {model}.")
 
     def _show(self, turn: Turn) -> None:
-        item, sayable = turn.item, Sayable(self._desk.question)
+        item, sayable = turn.item, Sayable(turn.item.asked)
         self._dim("─" * min(shutil.get_terminal_size().columns, 80))
         tags = "".join(f"  {printable(f'{name}: {value}')}" for name, value in item.tags.items())
         self._dim(f"{printable(item.name)}{tags}   {printable(self._progress())}")
         for line in item.text.expandtabs().splitlines():
             self._say(printable(line))
         self._say("")
-        self._say(click.style(printable(self._desk.question.instructions), bold=True))
+        self._say(click.style(printable(item.asked.instructions), bold=True))
         for number, option in enumerate(sayable.options, 1):
             key = f"{number} {option.letter}".rstrip()
             self._say(
@@ -101,7 +101,7 @@ class Session:
 
     def _said(self, turn: Turn) -> Any:
         """A command, or a list with the label alone."""
-        sayable = Sayable(self._desk.question)
+        sayable = Sayable(turn.item.asked)
         if self._typed.single and sayable.by_key:
             return self._toggled(sayable, turn) if sayable.several else self._by_key(sayable)
         while True:

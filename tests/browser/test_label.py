@@ -174,6 +174,33 @@ def test_undo_replaces_a_label_and_skip_gives_an_item_back(
     browser.wait(".label-progress", "1 labelled")
 
 
+def test_each_item_is_labelled_in_the_wording_with_which_it_was_handed_out(
+    browser: Browser, desk: Desk, tmp_path: Path
+) -> None:
+    visit(browser, desk, "mood")
+    begin(browser, spreadsheet(tmp_path / "tickets.csv", {**desk.texts, "T-new": "A new text"}))
+    mood = QUESTIONS["mood"]
+    turned = {"mood": {**mood, "instructions": "How calm?", "levels": mood["levels"][::-1]}}
+    body = {"state": "A new text", "questions": turned, "project": desk.project, "ref": "T-new"}
+    assert desk.server.post(body).status_code == 200
+    labels = {say(browser, key_of(browser, "furious")): 2 for _ in range(20)}
+    saved(browser)
+    assert say(browser, key_of(browser, "furious")) == "T-new"
+    saved(browser)
+    assert desk.labels("mood") == {**labels, "T-new": 0}
+    browser.press("u")
+    browser.wait("h2", "How calm?")
+    browser.press("u")
+    browser.wait("h2", "How angry?")
+    assert browser.wait("[aria-pressed=true]").text.endswith("furious level 2")
+
+
+def key_of(browser: Browser, name: str) -> str:
+    """The digit of an option that is shown."""
+    names = [button.text for button in browser.all(".label-list strong")]
+    return str(names.index(name) + 1)
+
+
 @pytest.mark.parametrize(
     ("question", "keys", "truth"),
     [

@@ -161,6 +161,25 @@ def test_ctrl_c_says_how_many_were_saved_and_leaves_the_terminal_as_it_was(
         assert termios.tcgetattr(terminal.theirs) == usual
 
 
+def test_an_item_that_comes_back_is_labelled_in_the_wording_with_which_it_was_handed_out(
+    desk: Desk, tmp_path: Path
+) -> None:
+    file = spreadsheet(tmp_path / "tickets.csv", {**desk.texts, "T-new": "A new text"})
+    with Terminal(desk, "--question", "mood", file) as terminal:
+        terminal.until("q quit > ")
+        mood: Any = QUESTIONS["mood"]
+        turned = {"mood": {**mood, "instructions": "How calm?", "levels": mood["levels"][::-1]}}
+        body = {"state": "A new text", "questions": turned, "project": desk.project}
+        assert desk.server.post({**body, "ref": "T-new"}).status_code == 200
+        for _ in range(TICKETS):
+            terminal.type("3")
+            terminal.until("q quit > ")
+        terminal.type("u")
+        assert "How angry?" in terminal.until("You said: furious.")
+        terminal.type("q")
+        terminal.until(f"{TICKETS} labels saved.")
+
+
 def test_several_options_are_toggled_and_values_typed(desk: Desk, file: Path) -> None:
     with Terminal(desk, "--question", "topics", file) as terminal:
         topics = terminal.item()

@@ -96,3 +96,12 @@ def test_what_went_to_somebody_else_is_no_trouble() -> None:
     item = reviewing.next()
     assert item is not None
     reviewing.skip(item)
+
+
+def test_each_item_keeps_the_wording_with_which_it_was_handed_out() -> None:
+    anew = {**PAGE, "definition": {**NOUL, "instructions": "Is it in time?"}}
+    second = {**ITEM, "id": "dec_2"}
+    server = Scripted(given(PAGE), given({**anew, "items": [second]}))
+    reviewing = desk(server, [], [])
+    items = [reviewing.next(), reviewing.next()]
+    assert [one.asked.instructions for one in items if one] == ["Is it late?", "Is it in time?"]
