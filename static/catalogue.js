@@ -45,6 +45,15 @@ function wordingOf(project, key) {
   return questionEntries(project).find(({ question }) => question === key)?.wording ?? null;
 }
 
+/** The same for an entry of the audit log, where it was asked just so; null for any other wording. */
+function wordingAsked({ project, answers, wording_ids: asked }, key) {
+  const keys = Object.keys(answers);
+  // JavaScript puts names that are whole numbers first, so that nobody knows which of `asked` is whose.
+  if (keys.some((name) => /^\d+$/.test(name))) return null;
+  const newest = questionEntries(project).find(({ question }) => question === key);
+  return newest?.wording_id === asked[keys.indexOf(key)] ? newest.wording : null;
+}
+
 /** Another key may see other projects. */
 function forgetCatalogue() {
   projectList = null;

@@ -95,20 +95,20 @@ function nothingDecided(project, params) {
 }
 
 function decisionRow(entry, params) {
-  const { id, project, answers, ref } = entry;
+  const { id, ref } = entry;
   const link = address("decisions", { ...params, decision: id });
   return [
     el("time", { datetime: new Date(entry.created_at).toISOString() }, time(entry.created_at)),
     el("a", { class: "link", href: link }, ref ?? id),
-    summary(project, answers),
+    summary(entry),
     entry.model,
     entry.cached ? badge("cached") : milliseconds(entry.latency_ms),
     dollars(entry.cost_usd),
   ];
 }
 
-function summary(project, answers) {
-  const all = Object.entries(answers);
+function summary(entry) {
+  const all = Object.entries(entry.answers);
   const shown = all
     .slice(0, SUMMED_UP)
     .map(([key, answer]) =>
@@ -116,7 +116,7 @@ function summary(project, answers) {
         "li",
         {},
         el("span", { class: "note" }, key, ": "),
-        inWords(answer, wordingOf(project, key)),
+        inWords(answer, wordingAsked(entry, key)),
       ),
     );
   const more =

@@ -30,10 +30,7 @@ async function openDecision(id, linkTo) {
 
 async function decisionParts(id, linkTo, turning, signal) {
   const entry = await getJson(`v1/decisions/${encodeURIComponent(id)}`, {}, signal);
-  const [older] = await Promise.all([
-    olderThan(entry, signal),
-    knowQuestions(entry.project, signal),
-  ]);
+  const older = await olderThan(entry, signal);
   turning.replaceChildren(
     neighbour("Newer", newerThan(id), linkTo),
     neighbour("Older", older, linkTo),
@@ -42,7 +39,7 @@ async function decisionParts(id, linkTo, turning, signal) {
   return [
     facted(decisionFacts(entry)),
     ...Object.entries(entry.answers).map(([key, answer]) => {
-      const wording = wordingOf(entry.project, key);
+      const wording = entry.questions[key];
       const about = { id: entry.id, key, answer, wording, given: labels.get(key) };
       return answerPart(key, answer, wording, wasItRight(about, signal));
     }),
@@ -85,6 +82,8 @@ function decisionFacts(entry) {
     state_hash,
     images,
     answers,
+    questions,
+    wording_ids,
     labels,
     ref,
     tags,

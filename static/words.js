@@ -1,7 +1,7 @@
 "use strict";
 // The words of a question: what stands beside the keys and levels that an answer is made of.
 
-/** The wording of a question if it fits an answer to it: it may have been worded anew since. */
+/** The wording of a question if it fits an answer to it: a request may write it in other ways. */
 function fitting(wording, answer) {
   if (!wording) return null;
   const { display } = typeOf(answer);

@@ -99,7 +99,7 @@ def create_app(services: Services, deadline_s: float = limits.REQUEST_DEADLINE_S
     pages = Pages(services.decisions, services.versions)
     app.register_blueprint(audit.blueprint(pages))
     app.register_blueprint(export.blueprint(pages, services.labels))
-    app.register_blueprint(decisions.blueprint(services.decisions, services.labels))
+    app.register_blueprint(decisions.blueprint(decided, services.labels, services.versions))
     app.register_blueprint(projects.blueprint(Overview(services.database)))
     app.register_blueprint(lint.blueprint())
     app.register_blueprint(keys.blueprint(services.keys))

@@ -25,7 +25,7 @@ _PROJECTS = (
     "GROUP BY project HAVING sum(decisions) ORDER BY project LIMIT ?"
 )
 _QUESTIONS = (
-    "SELECT key, definition, (SELECT coalesce(sum(decisions), 0) FROM weeks "
+    "SELECT key, asked.question_id, definition, (SELECT coalesce(sum(decisions), 0) FROM weeks "
     "WHERE weeks.project = asked.project AND weeks.question_id = asked.question_id), "
     "coalesce(labels, 0), calibrator, last_at FROM asked "
     "JOIN questions ON questions.id = asked.question_id "
@@ -49,12 +49,13 @@ class ProjectOverview:
 class QuestionOverview:
     """What is stored of the newest wording of a question.
 
-    `definition` is its JSON, `decisions` counts the answers of models, and `calibrator` is the JSON
-    of those in effect. `last_at` is in unix milliseconds, a minute too early at most, and None
-    where it was not noted.
+    `question_id` is its row, `definition` its JSON, `decisions` counts the answers of models, and
+    `calibrator` is the JSON of those in effect. `last_at` is in unix milliseconds, a minute too
+    early at most, and None where it was not noted.
     """
 
     key: str
+    question_id: int
     definition: str
     decisions: int
     labels: int

@@ -39,6 +39,7 @@ _LABELLED = (
     "WHERE asked.project = ? AND labels >= ? ORDER BY labels DESC LIMIT ?"
 )
 _BY_DIGEST = "SELECT id, digest, definition FROM questions WHERE digest = ?"
+_DEFINITIONS = "SELECT id, definition FROM questions WHERE id IN (SELECT value FROM json_each(?))"
 _BY_ID = "SELECT id, digest, definition FROM questions WHERE id = ?"
 
 # How old the noted time of a question may be, so that not every decision writes it anew.
@@ -79,6 +80,13 @@ class QuestionVersions:
     def get(self, question_id: int) -> QuestionVersion | None:
         """The wording in this row. Raises `StorageError`."""
         return self._one(_BY_ID, question_id)
+
+    def definitions(self, question_ids: str) -> dict[int, str]:
+        """The JSON of the wordings in these rows, by row; `question_ids` is a JSON array of them.
+
+        Raises `StorageError`.
+        """
+        return dict(map(tuple, self._database.rows(_DEFINITIONS, question_ids)))
 
     def by_digest(self, digest: bytes) -> QuestionVersion | None:
         """The exact question with this SHA-256. Raises `StorageError`."""

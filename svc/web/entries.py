@@ -6,6 +6,9 @@ again took most of a page's time.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from svc import jsontext
 from svc.records import FACTS
 from svc.schemas import (
@@ -54,6 +57,11 @@ class AuditEntrySchema(DecidedSchema):
         mapping(any_stored_answer),
         "As returned, without extracted values under `privacy: strict`.",
     )
+    wording_ids = Shown(
+        array(COUNT),
+        "For each of `answers`, in their order, the number of the exact question that was asked; "
+        "`GET /v1/questions` has that of the newest wording.",
+    )
     images = Shown(array(SHA256), "Salted SHA-256 of each image as sent.", optional=True)
 
 
@@ -74,9 +82,13 @@ class GivenLabelSchema(ResponseSchema):
 
 
 class StoredDecisionSchema(AuditEntrySchema):
-    """A decision as it was stored, and its labels."""
+    """A decision as it was stored, its labels, and what was asked."""
 
     labels = Shown(array(GivenLabelSchema), "By question key, at most one each.")
+    questions = Shown(
+        mapping(OBJECT),
+        "By key, each question as it was asked, in the form of `wording` in `GET /v1/questions`.",
+    )
 
 
 def entry_text(entry: AuditEntry) -> str:
@@ -85,12 +97,24 @@ def entry_text(entry: AuditEntry) -> str:
     facts["state_hash"] = entry.facts.state_hash.hex()
     head = jsontext.dumps({"id": entry.id, "created_at": entry.created_at, **facts})
     images = "" if entry.images is None else f',"images":{entry.images}'
-    return f'{head[:-1]}{images},"tags":{entry.tags},"answers":{entry.answers}}}'
+    asked = f'"wording_ids":{entry.question_ids}'
+    return f'{head[:-1]}{images},{asked},"tags":{entry.tags},"answers":{entry.answers}}}'
 
 
 def with_labels(text: str, labels: list[GivenLabel]) -> str:
     """The JSON of an entry with its labels."""
     return f'{text[:-1]},"labels":[{",".join(map(_label, labels))}]}}'
+
+
+def with_questions(text: str, entry: AuditEntry, definitions: Mapping[int, str]) -> str:
+    """The JSON of an entry with what was asked; `definitions` are JSON, by their rows.
+
+    One may be missing: that of a decision which was erased meanwhile.
+    """
+    rows = zip(json.loads(entry.answers), json.loads(entry.question_ids), strict=True)
+    asked = ((key, definitions[row]) for key, row in rows if row in definitions)
+    questions = ",".join(f"{jsontext.dumps(key)}:{definition}" for key, definition in asked)
+    return f'{text[:-1]},"questions":{{{questions}}}}}'
 
 
 def _label(given: GivenLabel) -> str:

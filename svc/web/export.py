@@ -48,7 +48,8 @@ def blueprint(pages: Pages, labels: Labels) -> Blueprint:
     ) -> Response:
         """Export decisions with answers, confidences and labels, newest first, a page at a time.
 
-        JSON lines are decisions as `GET /v1/decisions/{{decision_id}}` shows them. CSV has a row
+        JSON lines are decisions as `GET /v1/decisions/{{decision_id}}` shows them, without
+        `questions`. CSV has a row
         for each answer, of `question` alone where one is given, with its head on the first page;
         what a spreadsheet would run has a `'` before it. A page ends with the decision before the
         one with which it had more than about 2 MB; `x-next-before` leads on, and is missing at the

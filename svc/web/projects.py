@@ -60,6 +60,9 @@ class QuestionOverviewSchema(ResponseSchema):
         "The exact question: `type`, `instructions`, and such as `options` with their descriptions "
         "or the words of the `levels`.",
     )
+    wording_id = Shown(
+        COUNT, "Its number: decisions with this one among their `wording_ids` were asked just so."
+    )
     decisions = Shown(COUNT, "Answers of models to this exact question in the project.")
     labels = Shown(COUNT, "Labels of this exact question in the project.")
     calibrator = Shown(nullable(TEXT), "The kind of calibrator in effect; null without any.")
@@ -131,6 +134,7 @@ def _question(one: QuestionOverview) -> JsonObject:
         "question": one.key,
         "type": wording["type"],
         "wording": wording,
+        "wording_id": one.question_id,
         "decisions": one.decisions,
         "labels": one.labels,
         "calibrator": calibrator_kind(one.calibrator),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,29 @@ def test_a_wrong_answer_is_put_right_in_words(browser: Browser, own: Server, dec
     given = labels(own, decision["id"])
     assert given.pop("refund") is not (decision["answers"]["refund"]["noul"] >= 0.5)
     assert given == {key: label for key, (_, label) in rights.items()} | {"amount": 49.5}
+
+
+def test_a_decision_is_shown_and_labelled_in_the_words_that_were_asked(
+    browser: Browser, own: Server
+) -> None:
+    mood = {"type": "score", "instructions": "How angry?", "levels": ["calm", "furious"]}
+    asked = {"late": NOUL, "mood": mood}
+    anew = {
+        "late": {**NOUL, "instructions": "Is it in time?"},
+        "mood": {**mood, "instructions": "How calm?", "levels": ["furious", "calm"]},
+    }
+    older, newer = (decide(own, "furious", one)["id"] for one in (asked, anew))
+    browser.open(own.url, "decisions")
+    browser.wait("td .link", older)
+    rows = dict(zip([newer, older], browser.texts("td .summary"), strict=True))
+    assert re.search(r"mood: (furious|calm), ", rows[newer])
+    assert re.search(r"mood: level \d of 0.1, mean ", rows[older])
+    browser.wait("td .link", older).click()
+    browser.wait(f"{part(browser, 'mood')} button", "No").click()
+    assert browser.texts("dialog.drawer .asked") == [NOUL["instructions"], "How angry?"]
+    browser.wait(f"{part(browser, 'mood')} .label-list button", "furious").click()
+    browser.wait(f"{part(browser, 'mood')} [role=status]", "Saved: furious")
+    assert labels(own, older) == {"mood": 1}
 
 
 def test_what_cannot_be_saved_is_said(browser: Browser, own: Server, decision: Any) -> None:

@@ -19,6 +19,8 @@ def test_the_most_recent_wording_of_a_key_is_found(database: Database) -> None:
     assert other is not None
     assert other.digest == first.digest
     assert wordings.get(other.question_id) == other
+    both = {other.question_id: first.definition, latest.question_id: second.definition}
+    assert wordings.definitions(f"[{other.question_id},{latest.question_id}]") == both
 
 
 def test_what_was_never_asked_has_no_wording(database: Database) -> None:

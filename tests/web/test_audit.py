@@ -35,6 +35,8 @@ def test_an_entry_has_every_field_and_the_answers_as_returned(labelled: Labelled
     (image,) = entry.pop("images")
     assert len(bytes.fromhex(image)) == 32
     assert entry.pop("created_at") > 1_700_000_000_000
+    (newest,) = labelled.get("/v1/questions")["questions"]
+    assert entry.pop("wording_ids") == [newest["wording_id"]]
     nothing = {"api_key": None, "provider_models": None, "ref": None, "tags": {}}
     assert entry == {"privacy": "standard", **nothing}
 

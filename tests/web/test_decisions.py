@@ -92,13 +92,27 @@ def test_a_decision_is_shown_with_its_labels(labelled: Labelled) -> None:
     decided = labelled.decide("cat=0.8", ref="r")
     shown = labelled.get(f"/v1/decisions/{decided['id']}")
     (entry,) = labelled.get("/v1/audit")["entries"]
-    assert shown == {**entry, "labels": []}
+    assert shown == {**entry, "labels": [], "questions": shown["questions"]}
     origin = {"sampled": "random", "chance": 0.25}
     given = {"decision_id": decided["id"], "question": "q", "label": "dog", **origin}
     assert labelled.client.post("/v1/feedback", json=given).status_code == 200
     (label,) = labelled.get(f"/v1/decisions/{decided['id']}")["labels"]
     assert label.pop("created_at") >= entry["created_at"]
     assert label == {"question": "q", "label": "dog", **origin}
+
+
+def test_a_decision_is_shown_with_its_questions_as_they_were_asked(labelled: Labelled) -> None:
+    calm = {"type": "score", "instructions": "How calm?", "levels": ["furious", "calm"]}
+    angry = {**calm, "instructions": "How angry?", "levels": ["calm", "furious"]}
+    asked = [{"7": angry, "a": calm}, {"7": calm, "a": angry}]
+    for questions in asked:
+        body = {"state": "x", "questions": questions}
+        assert labelled.client.post("/v1/decide", json=body).status_code == 200
+    entries = labelled.get("/v1/audit")["entries"][::-1]
+    shown = [labelled.get(f"/v1/decisions/{entry['id']}") for entry in entries]
+    assert [one["questions"] for one in shown] == asked
+    numbers = entries[0]["wording_ids"]
+    assert len({*numbers}) == 2 and entries[1]["wording_ids"] == numbers[::-1]
 
 
 @pytest.mark.parametrize("missing", ["nonsense", "dec_0000000000000000000000000A", "%2F", "dec_"])

@@ -99,7 +99,9 @@ def test_json_lines_are_decisions_as_they_are_shown_alone(labelled: Labelled) ->
     response = exported(labelled, "format=jsonl")
     assert response.mimetype == "application/x-ndjson"
     lines = [json.loads(line) for line in response.data.splitlines()]
-    assert lines == [labelled.get(f"/v1/decisions/{one['id']}") for one in (second, first)]
+    alone = [labelled.get(f"/v1/decisions/{one['id']}") for one in (second, first)]
+    assert [one.pop("questions").keys() for one in alone] == [{"q"}, {"q"}]
+    assert lines == alone
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

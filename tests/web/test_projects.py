@@ -53,6 +53,8 @@ def test_questions_are_told_in_their_newest_wording(labelled: Labelled) -> None:
     labelled.feedback(decided["id"], "cat")
     (entry,) = labelled.get("/v1/questions")["questions"]
     last_seen = entry.pop("last_seen")
+    newest, *_ = labelled.get("/v1/audit")["entries"]
+    assert [entry.pop("wording_id")] == newest["wording_ids"]
     assert entry == {
         "question": "q",
         "type": "choice",
