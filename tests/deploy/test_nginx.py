@@ -29,6 +29,8 @@ from tests.web.models import decision
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+# Bytes that fit into no buffer of nginx, and not into those of the sockets on the way.
+LONG = 15_000_000
 HOSTS = ("acme.example", "globex.example")
 
 
@@ -272,13 +274,13 @@ def test_no_version_is_told_and_the_request_id_comes_back_once(front: Front) -> 
     assert "," not in response.headers["x-request-id"]
 
 
-class Closing(socketserver.ThreadingTCPServer):
-    """An instance that answers every GET, and closes the connection of a POST."""
+class Upstream(socketserver.ThreadingTCPServer):
+    """An instance that deals with each connection as `handler` does."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Exchange)
+    def __init__(self, handler: type[socketserver.BaseRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        self.posts = 0
+        self.posts = self.came = 0
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
@@ -291,8 +293,10 @@ class Closing(socketserver.ThreadingTCPServer):
         self.server_close()
 
 
-class Exchange(socketserver.BaseRequestHandler):
-    server: Closing
+class Closing(socketserver.BaseRequestHandler):
+    """Answers every GET, and closes the connection of a POST."""
+
+    server: Upstream
 
     def handle(self) -> None:
         while data := self.request.recv(65_536):
@@ -304,7 +308,7 @@ class Exchange(socketserver.BaseRequestHandler):
 
 def test_a_decision_is_never_sent_twice(tmp_path: Path) -> None:
     certificate, port = write_certificate(tmp_path / "tls.pem"), free_port()
-    with Closing() as instance:
+    with Upstream(Closing) as instance:
         (tmp_path / "nginx.conf").write_text(
             configuration(tmp_path, port, each([instance, instance]))
         )
@@ -313,6 +317,41 @@ def test_a_decision_is_never_sent_twice(tmp_path: Path) -> None:
             assert front.ask(HOSTS[0], "GET", "/health").status_code == 200
             assert front.ask(HOSTS[0], "POST", "/v1/decide", json={}).status_code == 503
     assert instance.posts == 1
+
+
+class Echo(socketserver.BaseRequestHandler):
+    """Answers a request with its body, which ends with a line break."""
+
+    server: Upstream
+
+    def handle(self) -> None:
+        came = bytearray()
+        while not came.endswith(b"\n") or len(came) < LONG:
+            came += self.request.recv(65_536)
+            self.server.came = len(came)
+        body = came.partition(b"\r\n\r\n")[2]
+        self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def test_no_body_and_no_response_is_written_into_a_file(tmp_path: Path) -> None:
+    certificate, port = write_certificate(tmp_path / "tls.pem"), free_port()
+    body = b"state" * (LONG // 5) + b"\n"
+    with Upstream(Echo) as instance:
+        (tmp_path / "nginx.conf").write_text(configuration(tmp_path, port, each([instance] * 2)))
+        with running(tmp_path, port), Front(port, certificate, {}).connect() as caller:
+            # A caller that takes in little at a time.
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+            # Where nginx would make files now lies a file.
+            for folder in (tmp_path / "client_body", tmp_path / "proxy"):
+                folder.rmdir()
+                folder.touch()
+            head = b"POST /v1/decide HTTP/1.1\r\nHost: acme.example\r\nConnection: close\r\n"
+            sent = head + b"Content-Length: %d\r\n\r\n" % len(body)
+            caller.sendall(sent + body[:LONG])
+            until(lambda: instance.came >= LONG)
+            caller.sendall(body[LONG:])
+            answer = b"".join(iter(lambda: caller.recv(65_536), b""))
+    assert answer.endswith(body)
 
 
 @pytest.mark.parametrize("written_as", ["a name", "an address"])
