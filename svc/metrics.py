@@ -13,6 +13,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -75,6 +76,9 @@ _OF_BUDGETS = (
 # The scope, the subject and the period of a budget, its limit, and what is spent of it, in dollars.
 BudgetSeries = tuple[tuple[str, str, str], float, float]
 
+# Whether somebody may see the series that has these labels.
+Sees = Callable[[Mapping[str, str]], bool]
+
 # How many projects with their models have series of their own, and how many of these with a
 # question type. All beyond are counted together, so that callers cannot fill a Prometheus server.
 PROJECT_SERIES = 128
@@ -97,6 +101,19 @@ _STATUSES = _BUCKETS + len(BUCKETS) + 1
 _COLUMNS = _STATUSES + len(STATUSES)
 
 log = logging.getLogger(__name__)
+
+
+def everything(_labels: Mapping[str, str]) -> bool:
+    """What whoever may see all projects sees of the series."""
+    return True
+
+
+def is_of(project: str, key_id: str, labels: Mapping[str, str]) -> bool:
+    """Whether the series with these labels is a project's, its key's, or the whole server's."""
+    if "scope" in labels:
+        return labels["subject"] == (project if labels["scope"] == "project" else key_id)
+    # What is counted together with others is of many projects.
+    return "project" not in labels or (labels["project"] == project and labels["model"] != OTHERS)
 
 
 class Board:
@@ -150,11 +167,8 @@ class Metrics:
         self._backlog, self._models, self._dollars = backlog, models, dollars
         self._projects, self._types = board.projects.open(), board.types.open()
         self._lock = threading.Lock()
-        registry = CollectorRegistry(auto_describe=True)
-        registry.register(self)
-        self._exporter = PrometheusMetrics.for_app_factory(
-            path=None, export_defaults=False, registry=registry
-        )
+        self._registry = CollectorRegistry(auto_describe=True)
+        self._registry.register(self)
 
     def decided(self, seconds: float, decision: Decision) -> None:
         """Count a decision that took `seconds` from its request's arrival."""
@@ -182,9 +196,20 @@ class Metrics:
         with self._lock:
             self._row[_STATUSES + status - STATUSES.start] += 1
 
-    def render(self, accept: str | None = None, names: list[str] | None = None) -> tuple[str, str]:
-        """The text of the samples `names`, or of all, for an `Accept` header; and its type."""
-        text, content_type = self._exporter.generate_metrics(accept, names)
+    def render(
+        self,
+        accept: str | None = None,
+        names: list[str] | None = None,
+        sees: Sees = everything,
+    ) -> tuple[str, str]:
+        """The text of the samples `names`, or of all, for an `Accept` header; and its type.
+
+        It has the series that the caller `sees`.
+        """
+        exporter = PrometheusMetrics.for_app_factory(
+            path=None, export_defaults=False, registry=_Seen(self._registry, sees)
+        )
+        text, content_type = exporter.generate_metrics(accept, names)
         return str(text), str(content_type)
 
     def collect(self) -> Iterator[Metric]:
@@ -233,6 +258,21 @@ class Metrics:
         yield GaugeMetricFamily("svc_jobs_open", "Jobs that have not ended.", jobs)
         text = "Rows of open jobs that have neither a decision nor an error."
         yield GaugeMetricFamily("svc_job_rows_left", text, rows)
+
+
+class _Seen:
+    """The series of a registry that somebody may see; the exporter reads it as a registry."""
+
+    def __init__(self, registry: Any, sees: Sees) -> None:
+        self._registry, self._sees = registry, sees
+
+    def restricted_registry(self, names: Iterable[str]) -> _Seen:
+        return _Seen(self._registry.restricted_registry(names), self._sees)
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._registry.collect():
+            family.samples = [one for one in family.samples if self._sees(one.labels)]
+            yield family
 
 
 def _durations(sums: list[float]) -> Metric:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from functools import partial
+
+from flask import Blueprint, Response, g, request
 
 from svc import __version__
 from svc.jsontext import JsonObject
-from svc.metrics import Metrics
+from svc.metrics import Metrics, everything, is_of
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import TEXT
 from svc.web.decorators import fails, open_to_all, query, response
@@ -61,8 +63,14 @@ def blueprint(counted: Metrics, readiness: Readiness) -> Blueprint:
     @query(MetricsQuerySchema)
     @response(TEXT, media=PROMETHEUS)
     def metrics(names: list[str] | None) -> Response:
-        """Show what was counted since the server's start, in the Prometheus text format."""
-        text, content_type = counted.render(request.headers.get("Accept"), names)
+        """Show what was counted since the server's start, in the Prometheus text format.
+
+        A key that is for one project sees no series of other projects, and of budgets its own and
+        those of its project. What names no project is of the whole server.
+        """
+        only, accept = g.access.only, request.headers.get("Accept")
+        sees = everything if only is None else partial(is_of, only, g.access.key_id)
+        text, content_type = counted.render(accept, names, sees)
         return Response(text, content_type=content_type)
 
     return routes

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,12 @@ from svc.app import create_app
 from svc.bootstrap import build
 from svc.errors import NotReady
 from svc.settings import load
+from svc.store import NANO, Budget, Per, Scope
+from svc.store.keys import NewKey
+from svc.tallies import OTHERS
 from svc.web.readiness import Readiness
 from tests.scripted import Reply, ScriptedProvider, always, error
+from tests.store.records import record
 from tests.web.conftest import Start
 from tests.web.models import ANIMAL, decision, replying
 
@@ -120,3 +125,37 @@ def test_the_daily_quota_is_what_the_database_has_left_of_it(start: Start) -> No
         assert "svc_daily_quota_remaining 3.0" in scrape(client)
         assert client.post("/v1/decide", json=decision()).status_code == 200
         assert "svc_daily_quota_remaining 1.0" in scrape(client)
+
+
+def test_a_key_of_one_project_sees_no_series_of_another(start: Start) -> None:
+    app = start()
+    services, client = app.extensions["svc"], app.test_client()
+    whole, shop, other = (
+        services.keys.create(name, 600, project)
+        for name, project in (("whole", None), ("shop", "shop"), ("other", OTHERS))
+    )
+
+    def shown(key: NewKey, *names: str) -> set[str]:
+        """The lines of series, without how many responses there were before."""
+        headers = {"Authorization": f"Bearer {key.text}"}
+        text = client.get("/metrics", headers=headers, query_string={"name[]": names}).text
+        return {line for line in text.splitlines() if line[0] != "#" and "status=" not in line}
+
+    for project in ("shop", "bank", "p" * 1_000):
+        services.metrics.decided(0.1, record(project=project))
+    for scope, subject in (
+        *((Scope.PROJECT, "shop"), (Scope.PROJECT, "bank")),
+        *((Scope.KEY, shop.id), (Scope.KEY, whole.id)),
+    ):
+        services.budgets.set(Budget(scope, subject, Per.DAY, NANO))
+    own, every = shown(shop), shown(whole)
+    hidden = {line for line in every if re.search(f'"(bank|{whole.id}|other)"', line)}
+    assert own == every - hidden
+    for name in ('"shop"', f'"{shop.id}"'):
+        assert any(name in line for line in own)
+    for name in ('"bank"', f'"{whole.id}"', 'project="other"'):
+        assert any(name in line for line in hidden)
+    (line,) = shown(shop, "svc_project_decisions_total")
+    assert 'project="shop"' in line
+    # A project may have the name under which those without a series are counted together.
+    assert not any("project=" in line for line in shown(other))
