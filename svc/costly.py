@@ -21,6 +21,9 @@ PAUSE = 3.0
 # A key makes pauses for paced work as long as another key had such work so many seconds ago.
 SHARED_S = 10.0
 
+# Paced work that has begun goes on at once while its key's pauses come to so many seconds at most.
+LENIENCE_S = 0.15
+
 # For work that needs none.
 _NO_TURN = contextlib.nullcontext()
 
@@ -60,16 +63,34 @@ class Places:
 class _Paced:
     """A block of paced work; every request has one, and a generator would take twice as long."""
 
-    __slots__ = ("_began", "_deadline", "_key_id", "_work")
+    __slots__ = ("_began", "_booked_s", "_deadline", "_key_id", "_lock", "_work")
 
     def __init__(self, work: CostlyWork, key_id: str, deadline: Deadline) -> None:
         self._work, self._key_id, self._deadline = work, key_id, deadline
+        self._lock, self._booked_s = threading.Lock(), 0.0
 
     def __enter__(self) -> None:
         self._began = self._work.begin(self._key_id, self._deadline)
+        self._deadline.effort.pause_s = self._pause_s
 
     def __exit__(self, *_: object) -> None:
-        self._work.end(self._key_id, self._deadline, self._began)
+        self._book(self._work.processor() - self._began)
+
+    def _pause_s(self) -> float:
+        """Seconds for which the request's next call waits, after what its calls have taken."""
+        self._book(0.0)
+        return self._work.pause_s(self._key_id)
+
+    def _book(self, own_s: float) -> None:
+        """Have the key pause for what the request took since this was last done.
+
+        `own_s` are the seconds of its own thread, which are known at its end.
+        """
+        worked_s = own_s + self._deadline.effort.worked_s
+        with self._lock:
+            noticed_s = max(self._booked_s, worked_s - self._work.unnoticed_s)
+            new_s, self._booked_s = noticed_s - self._booked_s, noticed_s
+        self._work.book(self._key_id, new_s)
 
 
 class CostlyWork:
@@ -89,12 +110,13 @@ class CostlyWork:
         After its turn a key waits `pause` times what it took, but for the first `unnoticed_s`
         seconds of it. The others give seconds.
         """
-        self._small, self._pause, self._unnoticed_s = small, pause, unnoticed_s
-        self._processor, self._clock, self._sleep = processor, clock, sleep
+        self._small, self._pause, self.unnoticed_s = small, pause, unnoticed_s
+        self.processor, self._clock, self._sleep = processor, clock, sleep
         self._keys: dict[str | None, _Key] = {}
-        # Whose paced work began last, and when a key other than the one before it began some.
+        self._booking = threading.Lock()
+        # Whose paced work began last and when, and when such work of another key last began.
         self._latest: str | None = None
-        self._shared_at = -math.inf
+        self._latest_at = self._other_at = -math.inf
 
     def turn(
         self, key_id: str | None, size: int, deadline: Deadline
@@ -127,27 +149,36 @@ class CostlyWork:
         return _NO_TURN if key_id is None else _Paced(self, key_id, deadline)
 
     def begin(self, key_id: str, deadline: Deadline) -> float:
-        """Wait while the key has a pause; where the request's processor time begins, in seconds.
+        """Wait while the key has a pause; where the thread's processor time begins, in seconds.
 
         `Timeout` is raised where the pause lasts beyond the deadline.
         """
         now, key = self._clock(), self._keys.get(key_id)
         if key_id != self._latest:
-            self._latest, self._shared_at = key_id, now
+            self._latest, self._other_at = key_id, self._latest_at
+        self._latest_at = now
         if key is not None and key.rested_at > now:
             with self._turn(key_id, deadline):
                 pass
-        return self._worked_s(deadline)
+        return self.processor()
 
-    def end(self, key_id: str, deadline: Deadline, began: float) -> None:
-        """Have the key pause for what was noticed since `begin`, where others have work too."""
-        noticed_s = self._worked_s(deadline) - began - self._unnoticed_s
-        if noticed_s > 0 and self._clock() - self._shared_at < SHARED_S:
+    def book(self, key_id: str, noticed_s: float) -> None:
+        """Have the key pause for so much of its paced work, where others have such work too."""
+        if self._clock() - self._other_began_at(key_id) < SHARED_S:
             self._rest(key_id, noticed_s)
+
+    def pause_s(self, key_id: str) -> float:
+        """Seconds for which paced work that has begun waits before it goes on."""
+        key = self._keys.get(key_id)
+        return 0.0 if key is None else max(0.0, key.rested_at - self._clock() - LENIENCE_S)
+
+    def _other_began_at(self, key_id: str) -> float:
+        """When paced work of another key last began."""
+        return self._other_at if key_id == self._latest else self._latest_at
 
     def _worked_s(self, deadline: Deadline) -> float:
         """Seconds of a processor that this thread took, with what others took for the request."""
-        return self._processor() + deadline.effort.worked_s
+        return self.processor() + deadline.effort.worked_s
 
     @contextlib.contextmanager
     def _resting(
@@ -170,7 +201,7 @@ class CostlyWork:
             try:
                 yield
             finally:
-                self._rest(key_id, self._worked_s(deadline) - began - self._unnoticed_s)
+                self._rest(key_id, self._worked_s(deadline) - began - self.unnoticed_s)
 
     def _rest(self, key_id: str | None, noticed_s: float) -> None:
         """Make the key wait for what it took of the processor."""
@@ -178,4 +209,5 @@ class CostlyWork:
         if key_id is None or noticed_s <= 0:
             return
         key = self._keys.setdefault(key_id, _Key())
-        key.rested_at = max(key.rested_at, self._clock()) + self._pause * noticed_s
+        with self._booking:
+            key.rested_at = max(key.rested_at, self._clock()) + self._pause * noticed_s

@@ -122,7 +122,9 @@ class _PendingCall:
     caller: str | None = None
     bill: Bill = UNPAID
     start_at: float = 0.0
-    # Whether the next attempt stands in the caller's line, and whether the gate has let it through.
+    # Whether the next attempt has made its caller's pause, stands in the caller's line, and
+    # whether the gate has let it through.
+    paced: bool = False
     joined: bool = False
     admitted: bool = False
     # Whether it found no room when it was due.
@@ -221,7 +223,7 @@ class CallPool:
 
     def _start(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> bool:
         """Start a call that is due; False while it has to wait."""
-        if pending.start_at > self._clock():
+        if pending.start_at > self._clock() or not self._paced(pending, deadline):
             return False
         if not pending.admitted:
             try:
@@ -239,9 +241,18 @@ class CallPool:
         if pending.crowded:
             pending.start_at = self._clock() + limits.ROOM_LOOK_S
             return False
-        pending.admitted = pending.joined = False
+        pending.admitted = pending.joined = pending.paced = False
         pending.bill.leaves(pending.call)
         self._threads.submit(self._attempt, pending, deadline, attempts)
+        return True
+
+    def _paced(self, pending: _PendingCall, deadline: Deadline) -> bool:
+        """Whether the attempt may be made now; else it waits, once, for the pauses of its key."""
+        if not pending.paced:
+            pending.paced = True
+            pause_s = deadline.effort.pause_s()
+            pending.start_at = self._clock() + pause_s
+            return pause_s <= 0
         return True
 
     def _wait_s(self, pending: _PendingCall, deadline: Deadline) -> float:

@@ -505,6 +505,50 @@ def test_waits_for_rate_limits_are_told_and_other_pauses_are_not() -> None:
     assert told == [3.0, 2.0]
 
 
+# --- Pauses of the caller's key ---
+
+
+class Pauses:
+    """Gives the waits of a request's calls, the last again and again."""
+
+    def __init__(self, *waits_s: float) -> None:
+        self.waits_s, self.asked = list(waits_s), 0
+
+    def __call__(self) -> float:
+        self.asked += 1
+        return self.waits_s.pop(0) if len(self.waits_s) > 1 else self.waits_s[0]
+
+
+def test_each_attempt_waits_for_the_pauses_of_its_key_once() -> None:
+    client, pauses = Scripted(m=[ServerTrouble(), DONE]), Pauses(0.2, 0.1)
+    deadline = Deadline(30)
+    deadline.effort.pause_s = pauses
+    with pool(client) as calls:
+        begun = time.monotonic()
+        assert calls.run([call()], deadline) == [DONE]
+    first, second = client.times
+    assert first - begun >= 0.2
+    assert second - first >= 0.1
+    assert pauses.asked == 2
+
+
+def test_a_pause_beyond_the_deadline_ends_at_the_deadline() -> None:
+    deadline = Deadline(0.1)
+    deadline.effort.pause_s = Pauses(60.0)
+    client = Scripted(m=[DONE])
+    with pool(client) as calls, pytest.raises(Timeout):
+        calls.run([call()], deadline)
+    assert client.attempts == []
+
+
+def test_a_wait_for_a_rate_limit_begins_after_the_pause() -> None:
+    gate, deadline = TurnstileGate(0.0), Deadline(1e6, clock := Strides())
+    deadline.effort.pause_s = Pauses(0.0, 5.0)
+    with pool(Scripted(m=[ServerTrouble(), DONE]), gate, clock=clock) as calls:
+        assert calls.run([call()], deadline) == [DONE]
+    assert len(gate.asked) == 2
+
+
 # --- Large calls ---
 
 
