@@ -118,9 +118,8 @@ class Noticing:
         self._alarms.tell()
 
     def _review(self, project: str) -> _Found:
-        keys = self._due.questions(project)
-        data = {"questions": keys[:NAMED]}
-        return {AlarmPlace("review", "queue"): data} if keys else {}
+        keys = self._due.questions(project, NAMED)
+        return {AlarmPlace("review", "queue"): {"questions": keys}} if keys else {}
 
     def _look_for_promises(self, project: str) -> None:
         """Compute promises, unless labels, fits and what was told are those of the last look."""

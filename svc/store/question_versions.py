@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 
 _FIND = (
@@ -28,15 +29,17 @@ _LATEST = (
     "SELECT id, digest, definition FROM asked JOIN questions ON id = question_id "
     "WHERE project = ? AND key = ?"
 )
+# A key may be as long as a state, and these are read by the hundred.
 _RECENT = (
     "SELECT key, question_id FROM asked WHERE project = ? AND last_at >= ? "
-    "ORDER BY last_at DESC LIMIT ?"
+    f"AND length(key) <= {NAME_CHARS} ORDER BY last_at DESC LIMIT ?"
 )
 _LABELLED = (
     "SELECT key, asked.question_id, revision, tried, fitted_at FROM asked "
     "JOIN questions ON questions.id = asked.question_id "
     "JOIN learned ON learned.project = asked.project AND learned.digest = questions.digest "
-    "WHERE asked.project = ? AND labels >= ? ORDER BY labels DESC LIMIT ?"
+    "WHERE asked.project = ? AND labels >= ? "
+    f"AND length(key) <= {NAME_CHARS} ORDER BY labels DESC LIMIT ?"
 )
 _BY_DIGEST = "SELECT id, digest, definition FROM questions WHERE digest = ?"
 _DEFINITIONS = "SELECT id, definition FROM questions WHERE id IN (SELECT value FROM json_each(?))"
@@ -95,14 +98,15 @@ class QuestionVersions:
     def recent(self, project: str, since_ms: int, most: int) -> dict[str, int]:
         """The rows of a project's questions by key, of the `most` that were asked last.
 
-        They were asked at `since_ms` or later. Raises `StorageError`.
+        They were asked at `since_ms` or later, and none has a longer key than `NAME_CHARS`.
+        Raises `StorageError`.
         """
         return dict(map(tuple, self._database.rows(_RECENT, project, since_ms, most)))
 
     def labelled(self, project: str, labels: int, most: int) -> dict[str, LabelledQuestion]:
         """The `most` questions with the most labels by key, of those with so many at least.
 
-        Raises `StorageError`.
+        None has a longer key than `NAME_CHARS`. Raises `StorageError`.
         """
         rows = self._database.rows(_LABELLED, project, labels, most)
         return {key: LabelledQuestion(*rest) for key, *rest in rows}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 from svc.store.review import LENT, MOST_AHEAD_MS
 
@@ -12,7 +13,7 @@ from svc.store.review import LENT, MOST_AHEAD_MS
 # else a question would be due until everybody has seen it.
 _DUE = f"""
 SELECT asked.key FROM asked JOIN review_frames USING (project, question_id)
-WHERE project = :project AND (
+WHERE project = :project AND length(asked.key) <= {NAME_CHARS} AND (
     looked_at NOT BETWEEN last_at AND :now + {MOST_AHEAD_MS}
     OR EXISTS (
         SELECT 1 FROM review_items AS item WHERE item.project = :project
@@ -27,7 +28,7 @@ WHERE project = :project AND (
             AND judgements.key = item.key AND label IS NULL
         )
     )
-) ORDER BY asked.key
+) ORDER BY asked.key LIMIT :most
 """
 
 
@@ -38,8 +39,11 @@ class ReviewDue:
         """`clock` gives seconds since the epoch."""
         self._database, self._clock = database, clock
 
-    def questions(self, project: str) -> list[str]:
-        """The keys of questions that have something to review. Raises `StorageError`."""
-        values = {"project": project, "now": int(self._clock() * 1000)}
+    def questions(self, project: str, most: int) -> list[str]:
+        """The keys of questions that have something to review, the first `most` of them.
+
+        Those with longer keys than `NAME_CHARS` are left out. Raises `StorageError`.
+        """
+        values = {"project": project, "now": int(self._clock() * 1000), "most": most}
         with self._database.read() as connection:
             return [row[0] for row in connection.execute(_DUE, values)]

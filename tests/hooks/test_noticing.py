@@ -73,8 +73,8 @@ class Queue:
     def __init__(self) -> None:
         self.keys: list[str] = []
 
-    def questions(self, project: str) -> list[str]:
-        return self.keys
+    def questions(self, project: str, most: int) -> list[str]:
+        return self.keys[:most]
 
 
 class Watched:

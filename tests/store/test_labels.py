@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.errors import StorageError
@@ -30,15 +31,17 @@ class Book:
     def __init__(self, database: Database) -> None:
         self._decisions, self._wordings = Decisions(database), QuestionVersions(database)
 
-    def label(self, truth: int = 0, project: str = PROJECT, **fields: Any) -> NewLabel:
+    def label(
+        self, truth: int = 0, project: str = PROJECT, key: str = "topic", **fields: Any
+    ) -> NewLabel:
         """A label for a new decision."""
-        found = self._decisions.get(self._decisions.add(record(asked("topic"), project=project)))
+        found = self._decisions.get(self._decisions.add(record(asked(key), project=project)))
         assert found is not None
-        wording = self._wordings.get(found.readings["topic"].question_id)
+        wording = self._wordings.get(found.readings[key].question_id)
         assert wording is not None
         given: dict[str, Any] = {
             "decision_seq": found.seq,
-            "key": "topic",
+            "key": key,
             "project": project,
             "digest": wording.digest,
             "question_id": wording.question_id,
@@ -136,6 +139,14 @@ def test_labels_and_fits_alike_change_what_is_told_of_a_labelled_question(
     labels.keep((PROJECT, label.digest), 1, 2_000, "{}")
     assert versions.labelled(PROJECT, 1, 9)["topic"][1:] == (1, 1, 2_000)
     assert versions.labelled(PROJECT, 2, 9) == {}
+
+
+def test_questions_with_very_long_keys_are_not_among_those_with_the_most_labels(
+    database: Database, labels: Labels, book: Book
+) -> None:
+    long, longest = NAME_CHARS * "a", (NAME_CHARS + 1) * "b"
+    labels.add_all([book.label(key=key) for key in (long, longest)])
+    assert set(QuestionVersions(database).labelled(PROJECT, 1, 10)) == {long}
 
 
 def test_calibrators_that_have_not_seen_every_label_are_stale(labels: Labels, book: Book) -> None:

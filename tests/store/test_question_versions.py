@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 from svc.store.decisions import Decisions
 from svc.store.question_versions import QuestionVersions
@@ -41,3 +42,9 @@ def test_questions_are_found_by_when_they_were_asked_last(database: Database) ->
     assert latest is not None and found["topic"] == latest.question_id
     assert len(wordings.recent("default", 0, 10)) == 3
     assert len(wordings.recent("default", 0, 2)) == 2
+
+
+def test_questions_with_very_long_keys_are_not_among_those_asked_last(database: Database) -> None:
+    long, longest = NAME_CHARS * "a", (NAME_CHARS + 1) * "b"
+    Decisions(database).add(record(asked(long), asked(longest)))
+    assert set(QuestionVersions(database).recent("default", 0, 10)) == {long}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
 from svc.store.review_due import ReviewDue
-from tests.store.records import record
+from tests.store.records import asked, record
 from tests.store.test_review import HOUR, LEASE, TOPIC, Office
 
 
@@ -19,7 +20,10 @@ class Due(Office):
 
     @property
     def questions(self) -> list[str]:
-        return self._due.questions("default")
+        return self.first_questions(20)
+
+    def first_questions(self, most: int) -> list[str]:
+        return self._due.questions("default", most)
 
 
 @pytest.fixture
@@ -79,3 +83,12 @@ def test_decisions_that_came_after_a_clock_was_set_right_are_due(office: Due) ->
     assert office.questions == ["topic"]
     office.looks()
     assert office.questions == []
+
+
+def test_so_many_questions_are_found_and_none_with_a_very_long_key(office: Due) -> None:
+    office.decide(0.1)
+    office.looks()
+    for key in ("b", "c", (NAME_CHARS + 1) * "a", NAME_CHARS * "d"):
+        office.decisions.add(record(asked(key)))
+    assert office.questions == ["b", "c", NAME_CHARS * "d", "topic"]
+    assert office.first_questions(2) == ["b", "c"]
