@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from svc.batch.agreement import Agreement, add_up, check_labels, compare
+from svc.batch.ahead import Ahead, ahead_of
+from svc.batch.beside import RUN_SUFFIX
 from svc.batch.children import ChildLost, forked
 from svc.batch.forms import CSV, DELIMITERS, FORMATS, JSONL, TEXT, Form, Record, format_of
 from svc.batch.inputs import STANDARD, Input, InputLine, open_input
 from svc.batch.interruptions import Interruptions
-from svc.batch.outputs import RUN_SUFFIX, Appended, Output, open_output, open_rows
+from svc.batch.outputs import Appended, Output, open_output, open_rows
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.retries import Retried, open_retried
 from svc.batch.run import (
@@ -34,6 +36,7 @@ __all__ = [
     "STANDARD",
     "TEXT",
     "Agreement",
+    "Ahead",
     "AnswerLine",
     "Appended",
     "BrokenInput",
@@ -54,6 +57,7 @@ __all__ = [
     "Tally",
     "Workers",
     "add_up",
+    "ahead_of",
     "answer_line",
     "check_encoding",
     "check_labels",

@@ -2,7 +2,7 @@
 
 Beside `out.jsonl` stands `out.jsonl.run.json`, which says which run began it. Lines are appended
 whole, by one process at a time. An incomplete line after an interruption is cut off and written
-again. While lines are asked again, their new results stand in `out.jsonl.retried`.
+again. What is kept of results that have no place in it yet stands in further files (`beside.py`).
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from svc import files, jsontext
+from svc.batch import beside
+from svc.batch.beside import RUN_SUFFIX, is_object
 from svc.batch.inputs import STANDARD
 from svc.errors import SettingsError
 from svc.phrases import reason, visible
 
-RUN_SUFFIX = ".run.json"
-RETRIED_SUFFIX = ".retried"
-# How a file of new results begins; its first line also says of which run they are.
-RETRIED_HEAD = b'{"retried":"'
 _ANEW = "--restart starts again and overwrites it, another -o leaves it as it is"
 
 # What identifies the run of an output: its questions, input, model and so on.
@@ -153,7 +150,7 @@ def _resumed(path: str, fd: int, run: Run, restart: bool, count: Count) -> Appen
             # Before the record is written, so that lines never stand beside that of another run.
             os.ftruncate(fd, 0)
         if os.fstat(fd).st_size == 0:
-            _forget_retried(Path(path + RETRIED_SUFFIX))
+            beside.forget(path)
             _write_record(record, run)
         else:
             _check_record(path, record, run)
@@ -163,13 +160,6 @@ def _resumed(path: str, fd: int, run: Run, restart: bool, count: Count) -> Appen
     except OSError as error:
         raise SettingsError(f"output {path!r}: {reason(error)}") from None
     return output
-
-
-def _forget_retried(kept: Path) -> None:
-    """Delete new results of the output that was here before."""
-    with suppress(FileNotFoundError), kept.open("rb") as file:
-        if file.read(len(RETRIED_HEAD)) == RETRIED_HEAD:
-            kept.unlink()
 
 
 def _write_record(record: Path, run: Run) -> None:
@@ -225,14 +215,6 @@ def _last_row(path: str, fd: int) -> tuple[int, int]:
             )
         last, errors = number, errors + (found[2] == b"error")
     return last, errors
-
-
-def is_object(line: bytes) -> bool:
-    """Whether a line ends as an object does, with nothing in it that no JSON has.
-
-    After a power failure a block of the file may be missing, or filled with zeros.
-    """
-    return line.endswith(b"}\n") and b"\0" not in line
 
 
 def _whole_lines(fd: int) -> Iterator[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -11,23 +10,14 @@ from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
+from svc.batch import beside
+from svc.batch.beside import OWNER_ALONE, RETRIED_SUFFIX
 from svc.batch.inputs import InputLine
-from svc.batch.outputs import (
-    RETRIED_HEAD,
-    RETRIED_SUFFIX,
-    RUN_SUFFIX,
-    Appended,
-    Output,
-    Run,
-    is_object,
-    open_output,
-)
+from svc.batch.outputs import Appended, Output, Run, open_output
 from svc.errors import SettingsError
 from svc.phrases import reason
 
-_NUMBER = re.compile(rb'\{"line":([0-9]{1,18}),')
 _ERROR = re.compile(rb'\{"line":\d+,"error":')
-_OWNER_ALONE = 0o600
 _NO_MORE = (0, b"")
 
 
@@ -46,9 +36,9 @@ class Retried:
         self.results, self.failures = earlier.lines, earlier.errors
         self._earlier, self._path, self._kept = earlier, path, Path(path + RETRIED_SUFFIX)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        descriptor = os.open(self._kept, flags, _OWNER_ALONE)
+        descriptor = os.open(self._kept, flags, OWNER_ALONE)
         self._new = Appended(descriptor, f"output {path!r}")
-        self._new.write(_head(path))
+        self._new.write(beside.head(path, RETRIED_SUFFIX))
 
     def failed(self, lines: Iterator[InputLine]) -> Iterator[InputLine]:
         """Those of the input's `lines` whose result is an error."""
@@ -92,7 +82,7 @@ def _take_up(path: str, run: Run, read: Sequence[os.stat_result]) -> None:
     kept = Path(path + RETRIED_SUFFIX)
     if kept.exists():
         with closing(open_output(path, run, False, read)):
-            _check(path, kept)
+            beside.check(path, RETRIED_SUFFIX)
             _take_over(path, kept)
 
 
@@ -103,24 +93,6 @@ def _opened(path: str, run: Run, read: Sequence[os.stat_result]) -> Retried:
     except BaseException:
         earlier.close()
         raise
-
-
-def _head(path: str) -> bytes:
-    """The first line of the file of new results, which names the run of this output."""
-    run = hashlib.sha256(Path(path + RUN_SUFFIX).read_bytes()).hexdigest()
-    return RETRIED_HEAD + f'{run}"}}\n'.encode()
-
-
-def _check(path: str, kept: Path) -> None:
-    """Raise `SettingsError` where a file of new results is not of this output."""
-    head = _head(path)
-    with kept.open("rb") as file:
-        first = file.readline(len(head))
-    # A killed process may have left a part of the line.
-    if not head.startswith(first):
-        raise SettingsError(
-            f"{str(kept)!r} does not hold results of this output; move it away, or delete it"
-        )
 
 
 def _take_over(path: str, kept: Path) -> None:
@@ -138,8 +110,7 @@ def _results(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
     last = 0
     next(lines, None)
     for line in lines:
-        found = _NUMBER.match(line)
-        number = int(found[1]) if found and is_object(line) else 0
+        number = beside.number_of(line)
         if number <= last:
             return
         last = number
@@ -161,7 +132,7 @@ def _rewrite(path: Path, lines: Iterable[bytes]) -> None:
     """Replace a file as a whole. A new one that a killed process has left is overwritten."""
     new = path.with_name(f".{path.name}{RETRIED_SUFFIX}.new")
     new.unlink(missing_ok=True)
-    new.touch(_OWNER_ALONE, exist_ok=False)
+    new.touch(OWNER_ALONE, exist_ok=False)
     try:
         with new.open("wb") as file:
             file.writelines(lines)

@@ -71,11 +71,12 @@ class Tally:
     """The counts of a run; `lines` and `errors` include those of earlier runs in the output.
 
     `unanswered` are the error lines of this run for which no model answered, and `stopped` says
-    why it ended before its input did.
+    why it ended before its input did. `last` is the number of the line written last.
     """
 
     lines: int
     errors: int
+    last: int = 0
     unanswered: int = 0
     cost_usd: float = 0.0
     stopped: str = ""
@@ -98,7 +99,7 @@ def answer_line(answer: AnswerLine, line: InputLine) -> Result:
         # A failure of one line must not end the run.
         log.exception("line %d failed in an unforeseen way", line.number)
         return _error_line(line, InternalError("svc itself failed at this line, not a model"))
-    return Result(Kind.ANSWERED, data, cost_usd=answered.cost_usd)
+    return Result(Kind.ANSWERED, data, line=line.number, cost_usd=answered.cost_usd)
 
 
 def write_all(
@@ -149,6 +150,7 @@ def _flush(output: Output, tally: Tally) -> None:
     for result in tally.held:
         output.write(result.data)
         tally.lines += 1
+        tally.last = result.line
         tally.errors += result.kind is not Kind.ANSWERED
         tally.unanswered += result.kind is Kind.FAILED
         tally.cost_usd += result.cost_usd

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ ResultT = TypeVar("ResultT")
 AHEAD = 16
 # The length of one wait. A signal that came just before a wait is handled only after it.
 LOOK_S = 0.5
+# Results that have waited for an earlier one for so long are kept.
+LATE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,23 @@ class Workers(Generic[ItemT, ResultT]):
         threads: int,
         cut: Callable[[], None],
         idle: Callable[[], None] = lambda: None,
+        keep: Callable[[ResultT], None] = lambda _result: None,
+        clear: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`cut` makes every `work` under way end soon; `idle` is called while no result comes."""
+        """`cut` makes every `work` under way end soon; `idle` is called while no result comes.
+
+        `keep` is told of results that wait for an earlier one which is late, or have not been
+        given when the block ends, and `clear` once all of those have been given. `clock` gives
+        seconds.
+        """
         self._items, self._work, self._cut, self._idle = items, work, cut, idle
+        self._keep, self._clear, self._clock = keep, clear, clock
+        # Results that wait for an earlier one, the places of those that are kept, how many were
+        # given, and when the last.
+        self._early: dict[int, ResultT | _Raised] = {}
+        self._kept: set[int] = set()
+        self._given, self._given_at = 0, clock()
         # Held while an item is taken.
         self._lock = threading.Lock()
         self._taken = 0
@@ -76,20 +93,40 @@ class Workers(Generic[ItemT, ResultT]):
 
     def __iter__(self) -> Iterator[ResultT]:
         """The results, each as soon as it and all before it are there. Raises errors of `work`."""
-        early: dict[int, ResultT | _Raised] = {}
-        given = 0
-        while not (self._ended and given == self._taken):
+        while not (self._ended and self._given == self._taken):
             arrival = self._arrival()
             self._interruptions.check()
             if arrival is not None:
-                early[arrival[0]] = arrival[1]
-            while given in early:
-                result = early.pop(given)
-                given += 1
-                self._room.release()
-                if isinstance(result, _Raised):
-                    raise result.error
-                yield result
+                self._early[arrival[0]] = arrival[1]
+            held = bool(self._kept)
+            yield from self._in_order()
+            if held and not self._kept:
+                self._clear()
+            self._keep_late()
+
+    def _in_order(self) -> Iterator[ResultT]:
+        """The results that wait for none any more."""
+        while self._given in self._early:
+            result = self._early.pop(self._given)
+            self._kept.discard(self._given)
+            self._given += 1
+            self._given_at = self._clock()
+            self._room.release()
+            if isinstance(result, _Raised):
+                raise result.error
+            yield result
+
+    def _keep_late(self) -> None:
+        """Keep what waits, where the result that it waits for is late."""
+        if self._clock() - self._given_at > LATE_S:
+            self._keep_early()
+
+    def _keep_early(self) -> None:
+        for place in sorted(self._early.keys() - self._kept):
+            result = self._early[place]
+            if not isinstance(result, _Raised):
+                self._keep(result)
+                self._kept.add(place)
 
     def _finish(self) -> None:
         self._ended = True
@@ -99,12 +136,18 @@ class Workers(Generic[ItemT, ResultT]):
         if not self._reading:
             for thread in self._threads:
                 thread.join()
+        with suppress(Empty):
+            while True:
+                if arrival := self._done.get_nowait():
+                    self._early[arrival[0]] = arrival[1]
+        self._keep_early()
 
     def _arrival(self) -> tuple[int, ResultT | _Raised] | None:
         while True:
             with suppress(Empty):
                 return self._done.get(timeout=LOOK_S)
             self._idle()
+            self._keep_late()
 
     def _run(self) -> None:
         while True:

@@ -12,11 +12,13 @@ from typing import Any, NoReturn
 import click
 
 from svc.batch import (
+    Ahead,
     BrokenInput,
     ChildLost,
     Output,
     Progress,
     Tally,
+    ahead_of,
     duration,
     open_input,
     rate_text,
@@ -73,16 +75,18 @@ def _run(
         answering = stack.enter_context(settled.start())
         output = output_of(batch, questions, source, {**settled.identity, **record})
         stack.enter_context(closing(output))
-        status = _go(work_of(batch, source, output), output, answering, settled.at_once)
+        ahead = ahead_of(batch.output, output.resumable, batch.retry_failed)
+        work = work_of(batch, source, output)
+        status = _go(work, output, answering, settled.at_once, ahead)
     # An interrupted run has a higher status.
     if status <= FAILED:
         finish(settled.request)
     return status
 
 
-def _go(work: Work, output: Output, answering: LineWork, threads: int) -> int:
+def _go(work: Work, output: Output, answering: LineWork, threads: int, ahead: Ahead) -> int:
     """Write all lines; the exit status."""
-    tally, status = Tally(output.lines, output.errors), 0
+    tally, status = Tally(output.lines, output.errors, output.lines), 0
     drawn = sys.stderr.isatty() and (output.resumable or not sys.stdout.isatty())
     progress = Progress(
         sys.stderr,
@@ -94,7 +98,7 @@ def _go(work: Work, output: Output, answering: LineWork, threads: int) -> int:
         steady=answering.steady,
     )
     try:
-        with answering.over(work.lines, threads, progress) as results:
+        with answering.over(work.lines, threads, progress, ahead) as results:
             write_all(results, output, progress, tally, answering.outage)
     except KeyboardInterrupt as interrupt:
         tally.stopped, status = "interrupted", _status(interrupt)
@@ -102,20 +106,22 @@ def _go(work: Work, output: Output, answering: LineWork, threads: int) -> int:
         tally.stopped = error.message
     finally:
         progress.end()
+        ahead.end(tally.last)
     changed = not tally.stopped and work.total not in (None, tally.lines)
     if changed:
         notice(
             f"The input changed during the run: it had {work.total:,} lines at first, "
             f"{tally.lines:,} at the end."
         )
-    _summarise(work, output, progress, tally)
+    _summarise(work, output, progress, tally, ahead)
     return status or (FAILED if tally.stopped or tally.errors or changed else 0)
 
 
-def _summarise(work: Work, output: Output, progress: Progress, tally: Tally) -> None:
+def _summarise(work: Work, output: Output, progress: Progress, tally: Tally, ahead: Ahead) -> None:
     new, seconds = tally.lines - output.lines, progress.seconds
     before = f" ({output.lines:,} of them before)" if output.lines else ""
-    cost = f"${tally.cost_usd:.4f}{' in this run' if output.lines else ''}"
+    kept, cost_usd = ahead.beyond(tally.last)
+    cost = f"${tally.cost_usd + cost_usd:.4f}{' in this run' if output.lines else ''}"
     words = [f"{tally.lines:,} {work.unit}{before}", f"{tally.errors:,} errors", cost]
     words += [duration(seconds), rate_text(new / max(seconds, 1e-9))]
     if tally.unanswered and output.resumable:
@@ -126,6 +132,9 @@ def _summarise(work: Work, output: Output, progress: Progress, tally: Tally) -> 
     if tally.stopped:
         again = "; the same command continues from there" if output.resumable else ""
         notice(f"Stopped after {_done(work, tally)}: {tally.stopped}{again}.")
+    if kept:
+        fate = "are kept for it" if output.resumable else "are lost"
+        notice(f"{kept:,} lines behind it were answered, and {fate}.")
     notice(", ".join(words))
 
 

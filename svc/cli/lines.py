@@ -12,6 +12,7 @@ from typing import Protocol
 from svc import inprocess
 from svc.batch import (
     FAILURES,
+    Ahead,
     AnswerLine,
     InputLine,
     Progress,
@@ -48,9 +49,12 @@ class LineWork(Protocol):
     def steady(self) -> bool: ...
 
     def over(
-        self, lines: Iterator[InputLine], at_once: int, progress: Progress
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead
     ) -> AbstractContextManager[Iterable[Result]]:
-        """The results of the lines, in their order, `at_once` of which are under way."""
+        """The results of the lines, in their order, `at_once` of which are under way.
+
+        Those that are there before earlier ones are kept in `ahead`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,11 @@ class ThreadedWork:
     steady: bool = True
 
     def over(
-        self, lines: Iterator[InputLine], at_once: int, progress: Progress
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead
     ) -> AbstractContextManager[Iterable[Result]]:
-        return Workers(lines, self.work, at_once, self.cut, progress.refresh)
+        work = partial(ahead.work, self.work)
+        keeping = (ahead.keep, ahead.clear)
+        return Workers(lines, work, at_once, self.cut, progress.refresh, *keeping)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from svc import inprocess
 from svc.batch import (
     RUN_SUFFIX,
+    Ahead,
     AnswerLine,
     InputLine,
     Interruptions,
@@ -64,9 +65,9 @@ class RoundWork:
 
     @contextmanager
     def over(
-        self, lines: Iterator[InputLine], at_once: int, progress: Progress
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead
     ) -> Iterator[Iterable[Result]]:
-        """The results of the lines, in their order."""
+        """The results of the lines, in their order; what is ahead is in the book."""
         self._book = book = self._opened()
         if book.known is None:
             lines = self._learn(book, lines)

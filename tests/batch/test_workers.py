@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from svc.batch.workers import AHEAD, Workers
+from svc.batch.workers import AHEAD, LATE_S, Workers
 
 WAIT_S = 10.0  # seconds, only ever reached by a failing test
 
@@ -120,3 +120,57 @@ def test_while_no_result_comes_the_caller_is_told() -> None:
 
     with Workers(iter([1]), work, 1, lambda: None, told.set) as results:
         assert list(results) == [1]
+
+
+class Ticking:
+    """A clock that goes on by as much as is said whenever it is read."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def held_up(kept: list[int], cleared: list[bool], clock: Ticking) -> Workers[int, int]:
+    """Work on four items, the second of which is done once two later results were kept."""
+    late = threading.Event()
+
+    def work(number: int) -> int:
+        if number == 1:
+            assert late.wait(WAIT_S)
+        return number
+
+    def keep(number: int) -> None:
+        kept.append(number)
+        if len(kept) == 2:
+            late.set()
+
+    def clear() -> None:
+        cleared.append(True)
+
+    return Workers(iter(range(4)), work, 2, late.set, keep=keep, clear=clear, clock=clock)
+
+
+def test_results_that_wait_for_a_late_one_are_kept_once_until_they_are_given() -> None:
+    kept, cleared = list[int](), list[bool]()
+    with held_up(kept, cleared, Ticking(LATE_S)) as results:
+        assert list(results) == [0, 1, 2, 3]
+    assert kept == [2, 3]
+    assert cleared == [True]
+
+
+def test_results_that_were_not_given_are_kept_when_the_work_ends() -> None:
+    kept, cleared = list[int](), list[bool]()
+    with held_up(kept, cleared, Ticking(0.0)) as results:
+        assert next(iter(results)) == 0
+    assert 0 not in kept
+    assert cleared == []
+
+
+def test_results_that_come_in_time_are_not_kept() -> None:
+    kept: list[int] = []
+    with Workers(iter(range(50)), int, 4, nothing, keep=kept.append, clock=Ticking(0.0)) as results:
+        assert list(results) == list(range(50))
+    assert kept == []

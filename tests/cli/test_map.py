@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import pty
@@ -417,6 +418,48 @@ def test_what_was_asked_again_before_kill_9_is_not_asked_a_third_time(files: Fil
     assert [line["line"] for line in written] == list(range(1, 41))
     assert all("answers" in line for line in written)
     assert not kept.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("concurrency", ["8", "64"])
+def test_what_was_answered_behind_a_slow_line_is_not_asked_again(
+    files: Files, number: signal.Signals, concurrency: str
+) -> None:
+    def behave(body: Json, n: int, headers: Any) -> Behaviour:
+        return Silent() if "Parcel 3 " in json.dumps(body) else YES
+
+    options = ("--no-debias", "--concurrency", concurrency)
+    ahead = files.folder / "out.jsonl.ahead"
+    with ScriptedProvider(behave) as provider:
+        arguments = files.arguments("--model", MODEL, *options)
+        process = started(*arguments, SVC_PROVIDER_OWN_URL=provider.url)
+        while not ahead.exists() or ahead.read_bytes().count(b"\n") < 37:
+            assert process.poll() is None
+        os.killpg(process.pid, number)
+        _, errors = process.communicate(timeout=WAIT_S)
+    told = b"36 lines behind it were answered, and are kept for it.\n3 lines, 0 errors"
+    assert (told in errors) == (number == signal.SIGTERM)
+    with ScriptedProvider(always(YES)) as provider:
+        ended = files.map_by(provider, *options)
+        assert states_asked(provider) == {"3"}
+    assert ended.returncode == 0
+    assert [line["line"] for line in lines(files.output)] == list(range(1, 41))
+    assert not ahead.exists()
+
+
+def test_a_run_that_starts_again_takes_nothing_from_the_one_before(files: Files) -> None:
+    assert files.map("--demo", "--limit", "2").returncode == 0
+    ahead, digest = files.folder / "out.jsonl.ahead", hashlib.sha256()
+    digest.update((files.folder / "out.jsonl.run.json").read_bytes())
+    kept = {"line": 3, "answers": "of the run before"}
+    line = json.dumps(kept, separators=(",", ":"))
+    ahead.write_text(f'{{"ahead":"{digest.hexdigest()}"}}\n{line}\n')
+    content = ahead.read_bytes()
+    assert files.map("--demo", "--limit", "3").returncode == 0
+    assert lines(files.output)[2] == kept
+    ahead.write_bytes(content)
+    assert files.map("--demo", "--limit", "3", "--restart").returncode == 0
+    assert lines(files.output)[2] != kept
 
 
 def test_two_at_once_do_not_write_the_same_output(files: Files) -> None:
