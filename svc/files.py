@@ -12,8 +12,10 @@ import secrets
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from svc import jsontext
 
@@ -58,14 +60,22 @@ def replace(path: Path, text: str) -> None:
     A symbolic link stays one, and the file it leads to keeps its mode. A device or a pipe, which is
     not a regular file, is written to directly.
     """
-    data = text.encode("utf-8", "replace")
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "replace"))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """As `replace`, with what the block writes to the file that it gets. Raises `OSError`."""
     if _special(path):
-        path.write_bytes(data)
+        with path.open("wb") as file:
+            yield file
         return
     target = _target(path)
     new = new_beside(target)
     try:
-        new.write_bytes(data)
+        with new.open("wb") as file:
+            yield file
         if target.exists():
             shutil.copymode(target, new)
         new.replace(target)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from svc.errors import InvalidJson
-from svc.files import check_writable, make_private, new_beside, read_json, replace
+from svc.files import check_writable, make_private, new_beside, read_json, replace, replacing
 
 
 def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
@@ -19,6 +19,19 @@ def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> Non
     assert path.read_text("utf-8") == "new ü\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_stays_as_it_was_when_what_replaces_it_is_not_finished(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="half"), replacing(path) as file:
+        file.write(b"new")
+        raise ValueError("half")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    with replacing(path) as file:
+        file.write(b"new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_new_file_has_the_mode_that_new_files_have(tmp_path: Path) -> None:

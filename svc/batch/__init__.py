@@ -9,7 +9,7 @@ from svc.batch.children import ChildLost, forked
 from svc.batch.forms import CSV, DELIMITERS, FORMATS, JSONL, TEXT, Form, Record, format_of
 from svc.batch.inputs import STANDARD, Input, InputLine, open_input
 from svc.batch.interruptions import Interruptions
-from svc.batch.outputs import Appended, Output, open_output, open_rows
+from svc.batch.outputs import Appended, Output, check_rows, open_output, open_rows
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.retries import Retried, open_retried
 from svc.batch.run import (
@@ -61,6 +61,7 @@ __all__ = [
     "answer_line",
     "check_encoding",
     "check_labels",
+    "check_rows",
     "compare",
     "duration",
     "forked",

@@ -60,6 +60,24 @@ def open_rows(path: str, run: Run, restart: bool) -> Output:
     return open_output(path, run, restart, count=_last_row)
 
 
+def check_rows(path: str, run: Run, restart: bool) -> None:
+    """Raise `SettingsError` where `open_rows` would refuse an output of `run`; changes nothing.
+
+    What is not known of the run yet can be missing in `run`.
+    """
+    if path == STANDARD:
+        return
+    try:
+        begun = os.path.isfile(path) and os.path.getsize(path) > 0
+        if restart or not begun:
+            files.check_writable(Path(path))
+            return
+    except OSError as error:
+        raise SettingsError(f"output {path!r}: {reason(error)}") from None
+    began = _began(path, Path(path + RUN_SUFFIX), run)
+    _compare(path, {name: began.get(name) for name in run}, run)
+
+
 def open_output(
     path: str,
     run: Run,
@@ -153,7 +171,7 @@ def _resumed(path: str, fd: int, run: Run, restart: bool, count: Count) -> Appen
             beside.forget(path)
             _write_record(record, run)
         else:
-            _check_record(path, record, run)
+            _compare(path, _began(path, record, run), run)
             output.lines, output.errors = count(path, fd)
     except BlockingIOError:
         raise SettingsError(f"output {path!r}: another process is writing it") from None
@@ -166,8 +184,8 @@ def _write_record(record: Path, run: Run) -> None:
     files.replace(record, json.dumps(run, indent=2, ensure_ascii=False) + "\n")
 
 
-def _check_record(path: str, record: Path, run: Run) -> None:
-    """Raise `SettingsError` unless the same run began the output."""
+def _began(path: str, record: Path, run: Run) -> Run:
+    """The run that began the output. Raises `SettingsError` where its record is of no use."""
     try:
         began = json.loads(record.read_text("utf-8"))
     except FileNotFoundError:
@@ -180,6 +198,11 @@ def _check_record(path: str, record: Path, run: Run) -> None:
     began = began if isinstance(began, dict) else {}
     # Older records have no command.
     began.setdefault("command", run.get("command"))
+    return began
+
+
+def _compare(path: str, began: Run, run: Run) -> None:
+    """Raise `SettingsError` unless the same run began the output."""
     other = [name for name in {**run, **began} if began.get(name) != run.get(name)]
     if other:
         names = " and ".join(map(visible, other))

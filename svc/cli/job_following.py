@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from svc.batch import Progress
 from svc.cli.asking import Unanswered
-from svc.cli.job_results import end, fetch
+from svc.cli.job_results import check_output, end, fetch
 from svc.cli.job_text import handed_in, next_lines, summary
-from svc.cli.jobs import Handed, Job, JobServer
+from svc.cli.jobs import Job, JobServer
 from svc.cli.notices import notice
 from svc.cli.server_lines import PATIENCE_S
 
@@ -54,6 +54,8 @@ def wait(server: JobServer, job: Job, output: str | None, restart: bool, url: st
     """Follow a job to its end, write its results, and exit with a status that tells of them."""
     try:
         notice(job.id)
+        if output is not None:
+            check_output(output, restart, job.id)
         job = follow(server, job)
         if output is not None:
             fetch(server, job.id, output, restart)
@@ -67,9 +69,13 @@ def wait(server: JobServer, job: Job, output: str | None, restart: bool, url: st
     end(job)
 
 
-def tell_handed(handed: Handed) -> None:
-    """Say that a job was taken in, now or before."""
+def hand_in(server: JobServer, body: bytes, output: str | None, restart: bool) -> Job:
+    """Hand in a job, unless its results cannot go to `output`, and say so. Raises `SvcError`."""
+    if output is not None:
+        check_output(output, restart)
+    handed = server.submit(body)
     notice(handed_in(handed.job, handed.before))
+    return handed.job
 
 
 def tell_next(job: Job, url: str) -> None:

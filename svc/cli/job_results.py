@@ -6,13 +6,15 @@ from contextlib import closing
 
 import click
 
-from svc.batch import open_rows
+from svc.batch import check_rows, open_rows
 from svc.cli.job_options import output_option, restart_option
 from svc.cli.job_text import summary
 from svc.cli.jobs import Job, JobServer, check_id
 from svc.cli.notices import FAILED, notice
 from svc.cli.remote import Remote, address_options
 from svc.errors import SvcError
+
+_RUN = {"command": "batch results"}
 
 
 @click.command("results", epilog="Example: svc batch results JOB -o answers.jsonl")
@@ -45,13 +47,17 @@ def results(job_id: str, output: str, restart: bool, remote: Remote) -> None:
     end(job)
 
 
+def check_output(path: str, restart: bool, job_id: str | None = None) -> None:
+    """Raise `SettingsError` where the results of a job, which may be one to come, cannot go."""
+    check_rows(path, _RUN if job_id is None else {**_RUN, "job": job_id}, restart)
+
+
 def fetch(server: JobServer, job_id: str, path: str, restart: bool) -> int:
     """Write the results of a job, behind those that the file has already; the number of both.
 
     Raises `SvcError`.
     """
-    run = {"command": "batch results", "job": job_id}
-    with closing(open_rows(path, run, restart)) as output:
+    with closing(open_rows(path, {**_RUN, "job": job_id}, restart)) as output:
         rows = output.lines
         for page in server.results(job_id, rows):
             output.write(page.encode())

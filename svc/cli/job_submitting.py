@@ -96,10 +96,9 @@ def submit(
         click.echo("\n".join(job_forecast.lines(body, remote)))
         return
     with closing(JobServer(remote)) as server:
-        handed = server.submit(body)
-        job_following.tell_handed(handed)
+        job = job_following.hand_in(server, body, output, restart)
         if wait:
-            job_following.wait(server, handed.job, output, restart, remote.url)
+            job_following.wait(server, job, output, restart, remote.url)
             return
-        click.echo(handed.job.id)
-        job_following.tell_next(handed.job, remote.url)
+        click.echo(job.id)
+        job_following.tell_next(job, remote.url)

@@ -302,6 +302,50 @@ def test_waiting_bears_a_server_at_a_limit_and_says_what_the_job_waits_for(
     assert "done: 2 of 2 rows, 1 of them with an error, $0.5000, 1 min 0 s" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (None, "exists already, and there is no 'o.run.json' beside it"),
+        ({"command": "map", "questions": "q"}, "belongs to a run with a different command"),
+    ],
+)
+def test_a_file_that_cannot_take_the_results_is_told_before_the_job_is_handed_in(
+    questions: Path, texts: Path, tmp_path: Path, record: Any, words: str
+) -> None:
+    output = tmp_path / "o"
+    output.write_text("mine\n")
+    if record is not None:
+        Path(f"{output}.run.json").write_text(json.dumps(record))
+    replies = (Reply(DONE, 202), Reply("".join(LINES)))
+    with Answers(*replies) as answers:
+        given = ("-q", questions, texts, "--wait", "--url", answers.url)
+        refused = inside("batch", "submit", *given, "-o", output)
+        assert (refused.exit_code, answers.asked) == (1, [])
+        nowhere = inside("batch", "submit", *given, "-o", tmp_path / "none" / "o")
+        assert (nowhere.exit_code, answers.asked) == (1, [])
+        assert output.read_text() == "mine\n"
+        assert inside("batch", "submit", *given, "-o", output, "--restart").exit_code == 0
+    assert words in refused.stderr and "no such file or directory" in nowhere.stderr
+    assert output.read_text() == "".join(LINES)
+
+
+def test_a_file_of_another_job_is_told_before_the_new_one_is_waited_for(
+    questions: Path, texts: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "o"
+    with Answers(Reply(DONE), Reply("".join(LINES)), Reply(DONE)) as answers:
+        assert inside("batch", "results", ID, "-o", output, "--url", answers.url).exit_code == 0
+    other = {"id": f"{ID[:-1]}8"}
+    with Answers(Reply({**JOB, **other}, 202), Reply({**DONE, **other})) as answers:
+        given = ("-q", questions, texts, "--wait", "-o", output, "--url", answers.url)
+        refused = inside("batch", "submit", *given)
+        assert len(answers.asked) == 1
+    assert refused.exit_code == 1
+    assert f"{ID[:-1]}8" in refused.stderr
+    assert "belongs to a run with a different job" in refused.stderr
+    assert output.read_text() == "".join(LINES)
+
+
 def test_results_of_a_job_that_runs_are_those_so_far(tmp_path: Path) -> None:
     running = Reply({**JOB, "status": "running", "answered": 1})
     page = Reply(LINES[0], 200, {"x-next-after": "1"})

@@ -13,8 +13,10 @@ import requests
 
 from svc.cli.label_files import Line, read
 from svc.questions import TYPES
+from tests.cli.answers import Answers
 from tests.cli.processes import svc
 from tests.e2e.serving import WAIT_S, Server
+from tests.scripted import Reply
 
 QUEUE = {"type": "choice", "instructions": "Which?", "options": {"true": "", "billing": ""}}
 QUESTIONS: dict[str, Any] = {
@@ -126,6 +128,29 @@ def test_an_export_is_filtered_and_goes_to_standard_output(server: Server) -> No
     ended = svc("export", *query, "--format", "jsonl", "--url", server.url)
     (line,) = ended.stdout.splitlines()
     assert json.loads(line)["ref"] == "ticket 1"
+
+
+def test_an_export_that_fails_half_way_leaves_an_older_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("id,ref\r\nolder,1\r\n")
+    page = Reply("id,ref\r\ndec_2,2\r\n", headers={"X-Next-Before": "dec_2"})
+    failed = Reply({"error": {"type": "internal_error", "message": "no"}}, 500)
+    with Answers(page, failed, page, Reply("dec_1,1\r\n")) as server:
+        given = ("export", "--url", server.url, "-o", path)
+        ended = svc(*given)
+        assert ended.returncode == 1 and "the server answered 500: no" in ended.stderr
+        assert path.read_bytes() == b"id,ref\r\nolder,1\r\n"
+        assert svc(*given).returncode == 0
+    assert path.read_bytes() == b"id,ref\r\ndec_2,2\r\ndec_1,1\r\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_export_to_where_no_file_can_be_is_refused_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
+    ended = svc("export", "--url", "http://127.0.0.1:1", "-o", tmp_path / "none" / "out.csv")
+    assert ended.returncode == 1
+    assert "out.csv': no such file or directory" in ended.stderr
 
 
 @pytest.mark.parametrize("command", [("export",), ("feedback", "README.md")])
