@@ -70,9 +70,12 @@ class _Framed(io.BufferedReader):
         super().__init__(pieces)
         self._pieces = pieces
         self._lines = self._line_bytes = 0
+        # Whether the bytes ended within the last line, or where one should have been.
+        self.cut = False
 
     def readline(self, size: int | None = -1, /) -> bytes:
         line = super().readline(size)
+        self.cut = not line.endswith(b"\n")
         self._lines += 1
         self._line_bytes += len(line)
         more = self._pieces.more
@@ -91,7 +94,14 @@ class BoundedResponse(http.client.HTTPResponse):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         pieces = _Pieces(self.fp.detach(), self.most_bytes, self.least_piece)
-        self.fp = _Framed(pieces)
+        self.fp = self._framed = _Framed(pieces)
+
+    def begin(self) -> None:
+        """Read the head. Raises `RemoteDisconnected` where the connection ends within it."""
+        super().begin()
+        if self._framed.cut:
+            # The standard library takes this for the end of the head, and of the body with it.
+            raise http.client.RemoteDisconnected("the connection ended within the head")
 
 
 class LongResponse(BoundedResponse):

@@ -230,7 +230,13 @@ def test_a_decision_whose_answer_was_lost_is_made_once(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble", [error(502, "model_error"), error(503, "not_ready"), Raw(b""), Reply("<html>", 500)]
+    "trouble",
+    [
+        error(502, "model_error"),
+        error(503, "not_ready"),
+        Reply("<html>", 500),
+        *(Raw(DECIDED.wire()[:size]) for size in (0, 10, 17, 30, 60, len(DECIDED.wire()) - 1)),
+    ],
 )
 def test_what_may_pass_is_tried_again_with_growing_pauses(trouble: Behaviour) -> None:
     with ScriptedProvider(sequence(trouble, trouble, trouble, DECIDED)) as server:
