@@ -9,7 +9,16 @@ from svc.batch.children import ChildLost, forked
 from svc.batch.forms import CSV, DELIMITERS, FORMATS, JSONL, TEXT, Form, Record, format_of
 from svc.batch.inputs import STANDARD, Input, InputLine, open_input
 from svc.batch.interruptions import Interruptions
-from svc.batch.outputs import Appended, Output, check_rows, open_output, open_rows
+from svc.batch.outputs import (
+    RUN_ID,
+    Appended,
+    Output,
+    check_rows,
+    new_run_id,
+    open_output,
+    open_rows,
+    run_id,
+)
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.retries import Retried, open_retried
 from svc.batch.run import (
@@ -32,6 +41,7 @@ __all__ = [
     "FAILURES",
     "FORMATS",
     "JSONL",
+    "RUN_ID",
     "RUN_SUFFIX",
     "STANDARD",
     "TEXT",
@@ -67,10 +77,12 @@ __all__ = [
     "forked",
     "format_of",
     "lines_of",
+    "new_run_id",
     "open_input",
     "open_output",
     "open_retried",
     "open_rows",
     "rate_text",
+    "run_id",
     "write_all",
 ]

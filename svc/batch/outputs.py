@@ -11,8 +11,10 @@ import fcntl
 import json
 import os
 import re
+import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,9 +26,12 @@ from svc.batch.inputs import STANDARD
 from svc.errors import SettingsError
 from svc.phrases import reason, visible
 
+# The member of a run's record that is random.
+RUN_ID = "id"
 _ANEW = "--restart starts again and overwrites it, another -o leaves it as it is"
 
-# What identifies the run of an output: its questions, input, model and so on.
+# What identifies the run of an output: its questions, input, model and so on. It may have a random
+# id, which is another one when the output begins anew.
 Run = Mapping[str, Any]
 # Says how far the output of this path and descriptor is, and how many errors it has.
 Count = Callable[[str, int], tuple[int, int]]
@@ -201,9 +206,22 @@ def _began(path: str, record: Path, run: Run) -> Run:
     return began
 
 
+def run_id(path: str) -> str:
+    """The random id of the run that began an output, a new one where its record has none."""
+    with suppress(SettingsError):
+        if found := _began(path, Path(path + RUN_SUFFIX), {}).get(RUN_ID):
+            return str(found)
+    return new_run_id()
+
+
+def new_run_id() -> str:
+    return secrets.token_hex(16)
+
+
 def _compare(path: str, began: Run, run: Run) -> None:
     """Raise `SettingsError` unless the same run began the output."""
-    other = [name for name in {**run, **began} if began.get(name) != run.get(name)]
+    every = {**run, **began}.keys() - {RUN_ID}
+    other = sorted(name for name in every if began.get(name) != run.get(name))
     if other:
         names = " and ".join(map(visible, other))
         raise SettingsError(f"output {path!r} belongs to a run with a different {names}; {_ANEW}")

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from svc import jsontext
-from svc.batch import Input, InputLine, Output, Retried, open_output, open_retried
+from svc.batch import (
+    Input,
+    InputLine,
+    Output,
+    Retried,
+    new_run_id,
+    open_output,
+    open_retried,
+    run_id,
+)
 from svc.cli.batch_options import Batch
 from svc.errors import SettingsError
 from svc.jsontext import JsonObject
@@ -35,17 +44,22 @@ def output_of(
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The lines to answer, and how many results there are in the end, where that is known."""
+    """The lines to answer, and how many results there are in the end, where that is known.
+
+    `run` is a random id of all runs that write this output.
+    """
 
     lines: Iterator[InputLine]
     total: int | None
+    run: str
     unit: str = "lines"
 
 
 def work_of(batch: Batch, source: Input, output: Output) -> Work:
     """The lines of this run. Raises `SettingsError` where there are more results than lines."""
+    run = run_id(batch.output) if output.resumable else new_run_id()
     if isinstance(output, Retried):
-        return Work(output.failed(source.lines), output.failures, "lines asked again")
+        return Work(output.failed(source.lines), output.failures, run, "lines asked again")
     there = sum(1 for _ in itertools.islice(source.lines, output.lines))
     if there < output.lines:
         raise SettingsError(
@@ -53,7 +67,7 @@ def work_of(batch: Batch, source: Input, output: Output) -> Work:
             "again"
         )
     if batch.limit is None:
-        return Work(source.lines, source.total)
+        return Work(source.lines, source.total, run)
     lines = itertools.islice(source.lines, max(0, batch.limit - output.lines))
     total = None if source.total is None else min(source.total, max(batch.limit, output.lines))
-    return Work(lines, total)
+    return Work(lines, total, run)

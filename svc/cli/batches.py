@@ -98,7 +98,7 @@ def _go(work: Work, output: Output, answering: LineWork, threads: int, ahead: Ah
         steady=answering.steady,
     )
     try:
-        with answering.over(work.lines, threads, progress, ahead) as results:
+        with answering.over(work.lines, threads, progress, ahead, work.run) as results:
             write_all(results, output, progress, tally, answering.outage)
     except KeyboardInterrupt as interrupt:
         tally.stopped, status = "interrupted", _status(interrupt)

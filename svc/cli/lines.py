@@ -49,11 +49,12 @@ class LineWork(Protocol):
     def steady(self) -> bool: ...
 
     def over(
-        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead, run: str
     ) -> AbstractContextManager[Iterable[Result]]:
         """The results of the lines, in their order, `at_once` of which are under way.
 
-        Those that are there before earlier ones are kept in `ahead`.
+        Those that are there before earlier ones are kept in `ahead`. `run` is a random id of all
+        runs that write this output.
         """
 
 
@@ -71,11 +72,22 @@ class ThreadedWork:
     steady: bool = True
 
     def over(
-        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead, _run: str
     ) -> AbstractContextManager[Iterable[Result]]:
-        work = partial(ahead.work, self.work)
-        keeping = (ahead.keep, ahead.clear)
-        return Workers(lines, work, at_once, self.cut, progress.refresh, *keeping)
+        return in_threads(lines, self.work, at_once, self.cut, progress, ahead)
+
+
+def in_threads(
+    lines: Iterator[InputLine],
+    work: Callable[[InputLine], Result],
+    at_once: int,
+    cut: Callable[[], None],
+    progress: Progress,
+    ahead: Ahead,
+) -> Workers[InputLine, Result]:
+    """Work on lines in `at_once` threads, which `cut` ends; what is early is kept in `ahead`."""
+    ahead_or_work = partial(ahead.work, work)
+    return Workers(lines, ahead_or_work, at_once, cut, progress.refresh, ahead.keep, ahead.clear)
 
 
 @dataclass(frozen=True, slots=True)

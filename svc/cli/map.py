@@ -74,7 +74,8 @@ def command(
 
     With --url a running server answers the lines, with its models, keys and calibrators, and keeps
     each decision: it can be labelled by its id. Rates of the key and of providers are waited for,
-    and so is a server that is being started again, for a minute. The result is the same.
+    and so is a server that is being started again, for a minute. The result is the same. A line
+    whose answer did not come is sent again under its Idempotency-Key, and decided once.
 
     With --budget-db the calls count against the budgets in dollars that svc budget has set for the
     project there, beside those of a server that runs on it; the run stops when one is spent.

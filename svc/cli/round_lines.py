@@ -65,7 +65,7 @@ class RoundWork:
 
     @contextmanager
     def over(
-        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress, _ahead: Ahead, _run: str
     ) -> Iterator[Iterable[Result]]:
         """The results of the lines, in their order; what is ahead is in the book."""
         self._book = book = self._opened()

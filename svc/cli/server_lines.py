@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from typing import Any
 
 import click
 
 from svc import jsontext
-from svc.batch import STANDARD, InputLine, LineAnswer, Record, Result, RunEnds, answer_line
+from svc.batch import (
+    FAILURES,
+    RUN_ID,
+    STANDARD,
+    Ahead,
+    InputLine,
+    LineAnswer,
+    Progress,
+    Record,
+    Result,
+    RunEnds,
+    answer_line,
+    new_run_id,
+)
 from svc.cli.batch_options import Batch
 from svc.cli.dry_run import forecast
-from svc.cli.lines import Answerer, Answering, InProcessAnswerer, Settled, ThreadedWork
+from svc.cli.lines import Answerer, Answering, InProcessAnswerer, LineWork, Settled, in_threads
 from svc.cli.plans import ModelOptions
 from svc.cli.provider_batches import ProviderBatchAnswerer
 from svc.cli.remote import Remote
@@ -39,6 +53,9 @@ LONGEST_WAIT_S = 120.0
 # What is wrong with every line: the key, its project, or the name of the server.
 _WRONG_FOR_ALL = (401, 403, 404, 405, 421)
 _LIMITED = 429
+_INVALID = 422
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
 
 # What a decision costs at most; more is no cost.
 _MOST_USD = 1e6
@@ -91,7 +108,7 @@ class ServerAnswerer:
     def settle(self, questions: JsonObject, at_once: int) -> Settled:
         self._look()
         request = load_decision({**self._fields, "questions": questions, "state": {}})
-        identity = {"url": self._url, **self._fields}
+        identity = {"url": self._url, RUN_ID: new_run_id(), **self._fields}
         # The state of each line stands before this.
         rest = jsontext.dumps({"questions": questions, **self._fields})[1:]
         start = partial(self._start, rest, at_once)
@@ -114,14 +131,16 @@ class ServerAnswerer:
                 raise SettingsError(str(error)) from None
 
     @contextmanager
-    def _start(self, rest: str, at_once: int) -> Iterator[ThreadedWork]:
+    def _start(self, rest: str, at_once: int) -> Iterator[LineWork]:
         with closing(self._server(at_once)) as server:
-            lines = _Lines(server, rest)
-            yield ThreadedWork(lines.work, lines.cut, lines.waiting)
+            yield _Lines(server, rest)
 
 
 class _Lines:
     """Answers lines by any number of threads."""
+
+    outage: int | None = FAILURES
+    steady = True
 
     def __init__(
         self, server: Server, rest: str, clock: Callable[[], float] = time.monotonic
@@ -133,25 +152,34 @@ class _Lines:
     def waiting(self) -> float:
         return max(0.0, self._limited_until - self._clock())
 
-    def work(self, line: InputLine) -> Result:
-        return answer_line(self._answer, line)
+    def over(
+        self, lines: Iterator[InputLine], at_once: int, progress: Progress, ahead: Ahead, run: str
+    ) -> AbstractContextManager[Iterable[Result]]:
+        return in_threads(lines, partial(self.work, run), at_once, self.cut, progress, ahead)
+
+    def work(self, run: str, line: InputLine) -> Result:
+        return answer_line(partial(self._answer, run, line.number), line)
 
     def cut(self) -> None:
         self._cut.set()
         self._server.cut()
 
-    def _answer(self, record: Record) -> LineAnswer:
+    def _answer(self, run: str, number: int, record: Record) -> LineAnswer:
         ref = "" if record.ref is None else f'"ref":{jsontext.dumps(record.ref)},'
         text = f'{{"state":{jsontext.dumps(record.value)},{ref}{self._rest}'
         body = text.encode("utf-8", "replace")
+        headers = {IDEMPOTENCY_KEY: _key(run, number, body)}
         patient_until = self._clock() + PATIENCE_S
         while not self._cut.is_set():
             try:
-                answer = self._server.ask("POST", "/v1/decide", body)
+                answer = self._server.ask("POST", "/v1/decide", body, headers=headers)
             except Unreachable as error:
                 if self._clock() > patient_until:
                     raise ServerError(503, "unreachable", str(error)) from None
                 self._cut.wait(PAUSE_S)
+                continue
+            if headers and _is_not_kept(answer):
+                headers = {}
                 continue
             if answer.status != _LIMITED:
                 return _answered(answer)
@@ -160,6 +188,18 @@ class _Lines:
             self._cut.wait(wait_s)
             patient_until = self._clock() + PATIENCE_S
         raise RunEnds("the run was ended")
+
+
+def _key(run: str, number: int, body: bytes) -> str:
+    """What tells a line of an output from all others, so that it is decided once."""
+    return hashlib.sha256(b"%s %d %s" % (run.encode(), number, body)).hexdigest()
+
+
+def _is_not_kept(answer: Answer) -> bool:
+    """Whether the line was decided before, and the server has not kept the answer."""
+    if answer.status != _INVALID or answer.error is None:
+        return False
+    return answer.error[1].startswith(f"{IDEMPOTENCY_KEY}: ")
 
 
 def _wait_s(answer: Answer) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -11,11 +12,11 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.cli.processes import lines, started
+from tests.cli.processes import lines, started, svc
 from tests.cli.test_map import Files
 from tests.e2e.serving import WAIT_S, Server
 from tests.e2e.test_access import make_key
-from tests.scripted import Reply, ScriptedProvider, Silent, always, sequence
+from tests.scripted import Reply, Reset, ScriptedProvider, Silent, always, sequence
 
 DECIDED = Reply({"id": "dec_1", "cost_usd": 0.25, "answers": {"late": {"noul": 1.0}}})
 LIMITED = {"error": {"type": "rate_limited", "message": "too many requests"}}
@@ -117,6 +118,70 @@ def test_ctrl_c_ends_it_at_once_while_the_server_is_silent(files: Files) -> None
             _, told = running.communicate(timeout=WAIT_S)
     assert running.returncode == 130
     assert b"Stopped after line 0: interrupted" in told
+
+
+def keys(server: ScriptedProvider) -> dict[str, list[str | None]]:
+    """The Idempotency-Keys of the requests about each state, in their order."""
+    found: dict[str, list[str | None]] = {}
+    for request in server.requests:
+        if request.method == "POST":
+            state = request.body["state"]
+            found.setdefault(state, []).append(request.headers.get("idempotency-key"))
+    return found
+
+
+def test_a_line_whose_answer_is_lost_is_sent_again_with_its_own_key(files: Files) -> None:
+    failed = Reply({"error": {"type": "model_error", "message": "no"}}, 502)
+    with ScriptedProvider(sequence(Reset(), Reset(), DECIDED, failed, DECIDED)) as server:
+        options = ("--url", f"http://127.0.0.1:{server.port}", "--concurrency", "1")
+        assert "1 errors" in files.map(*options).stderr
+        first = keys(server)
+        files.output.write_bytes(b"".join(files.output.read_bytes().splitlines(True)[:30]))
+        for more in ("--retry-failed", "--limit=40", "--restart"):
+            assert files.map(*options, more).returncode == 0
+        every = keys(server)
+    assert [len(first[f"Parcel {number} is late."]) for number in range(3)] == [3, 1, 1]
+    of_lines = {state: set(used) for state, used in first.items()}
+    assert all(len(used) == 1 for used in of_lines.values())
+    assert len(set.union(*of_lines.values())) == 40
+    again = {state: used[len(first[state]) :] for state, used in every.items()}
+    for state, (*continued, anew) in again.items():
+        assert set(continued) <= of_lines[state] and anew not in of_lines[state]
+    assert [len(again[f"Parcel {number} is late."]) for number in (0, 1, 30, 39)] == [1, 2, 2, 2]
+
+
+def test_equal_lines_are_decided_each_by_itself(files: Files) -> None:
+    files.write(["Parcel 1 is late."] * 3)
+    with ScriptedProvider(always(DECIDED)) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        assert files.map("--url", url).returncode == 0
+        for _ in range(2):
+            assert svc(*files.arguments("--url", url), "-o", "-").returncode == 0
+        (used,) = keys(server).values()
+    assert len(set(used)) == 9
+
+
+def test_a_line_that_was_decided_and_whose_answer_is_not_kept_is_decided_again(
+    files: Files,
+) -> None:
+    gone = "Idempotency-Key: the request was answered before, as dec_1, which has been deleted"
+    refused = Reply({"error": {"type": "invalid_request", "message": gone}}, 422)
+    with ScriptedProvider(sequence(refused, DECIDED)) as server:
+        ended = files.map("--url", f"http://127.0.0.1:{server.port}", "--concurrency", "1")
+        first, second = keys(server)["Parcel 0 is late."]
+    assert ended.returncode == 0, ended.stderr
+    assert first is not None and second is None
+
+
+def test_a_decision_whose_answer_is_lost_is_made_once(files: Files, tmp_path: Path) -> None:
+    with Server(tmp_path / "svc.db", "--demo") as server:
+        assert files.map("--url", server.url, "--limit", "9").returncode == 0
+        # As a killed run leaves it, to which the last answers did not come.
+        files.output.write_bytes(b"".join(files.output.read_bytes().splitlines(True)[:5]))
+        assert files.map("--url", server.url).returncode == 0
+        stored = svc("export", "--url", server.url, "--format", "jsonl").stdout.splitlines()
+    assert {json.loads(one)["id"] for one in stored} == {one["id"] for one in lines(files.output)}
+    assert len(stored) == 40
 
 
 @pytest.mark.parametrize("after", ["Sun, 22 Nov 2026 10:00:00 GMT", "nan", "-5", ""])
