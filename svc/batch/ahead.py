@@ -112,7 +112,7 @@ class AheadFile(Ahead):
     def _open(self) -> int:
         """The file, made where it is not there."""
         if self._fd is None:
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             fd = os.open(self._path + self._suffix, flags, beside.OWNER_ALONE)
             try:
                 self._begin = self._looked_through(fd)

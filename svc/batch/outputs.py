@@ -97,6 +97,7 @@ def open_output(
     input files, which `read` identifies.
     """
     name = "standard output" if path == STANDARD else f"output {path!r}"
+    anew = restart or not os.path.exists(path)
     fd = os.dup(1) if path == STANDARD else _opened(path)
     try:
         status = os.fstat(fd)
@@ -105,7 +106,7 @@ def open_output(
             raise SettingsError(f"{name} is also read from; name another file")
         if path == STANDARD or not regular:
             return Terminal(fd, name) if os.isatty(fd) else Stream(fd, name)
-        return _resumed(path, fd, run, restart, count or _count)
+        return _resumed(path, fd, run, anew, count or _count)
     except BaseException:
         os.close(fd)
         raise
@@ -164,25 +165,33 @@ def _opened(path: str) -> int:
         raise SettingsError(f"output {path!r}: {reason(error)}") from None
 
 
-def _resumed(path: str, fd: int, run: Run, restart: bool, count: Count) -> Appended:
+def _resumed(path: str, fd: int, run: Run, anew: bool, count: Count) -> Appended:
     output = Appended(fd, f"output {path!r}", resumable=True)
     record = Path(path + RUN_SUFFIX)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if restart:
+        if anew:
             # Before the record is written, so that lines never stand beside that of another run.
             os.ftruncate(fd, 0)
-        if os.fstat(fd).st_size == 0:
-            beside.forget(path)
-            _write_record(record, run)
-        else:
+        if os.fstat(fd).st_size or (not anew and _is_of(path, record, run)):
             _compare(path, _began(path, record, run), run)
             output.lines, output.errors = count(path, fd)
+        else:
+            beside.forget(path)
+            _write_record(record, run)
     except BlockingIOError:
         raise SettingsError(f"output {path!r}: another process is writing it") from None
     except OSError as error:
         raise SettingsError(f"output {path!r}: {reason(error)}") from None
     return output
+
+
+def _is_of(path: str, record: Path, run: Run) -> bool:
+    """Whether the same run began an output that has no line yet."""
+    with suppress(SettingsError):
+        _compare(path, _began(path, record, run), run)
+        return True
+    return False
 
 
 def _write_record(record: Path, run: Run) -> None:

@@ -421,33 +421,36 @@ def test_what_was_asked_again_before_kill_9_is_not_asked_a_third_time(files: Fil
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("concurrency", ["8", "64"])
+@pytest.mark.parametrize(("concurrency", "slow"), [("8", 3), ("64", 3), ("8", 0)])
 def test_what_was_answered_behind_a_slow_line_is_not_asked_again(
-    files: Files, number: signal.Signals, concurrency: str
+    files: Files, number: signal.Signals, concurrency: str, slow: int
 ) -> None:
     def behave(body: Json, n: int, headers: Any) -> Behaviour:
-        return Silent() if "Parcel 3 " in json.dumps(body) else YES
+        return Silent() if f"Parcel {slow} " in json.dumps(body) else YES
 
     options = ("--no-debias", "--concurrency", concurrency)
     ahead = files.folder / "out.jsonl.ahead"
     with ScriptedProvider(behave) as provider:
         arguments = files.arguments("--model", MODEL, *options)
         process = started(*arguments, SVC_PROVIDER_OWN_URL=provider.url)
-        while not ahead.exists() or ahead.read_bytes().count(b"\n") < 37:
+        while not ahead.exists() or ahead.read_bytes().count(b"\n") < 40 - slow:
             assert process.poll() is None
         os.killpg(process.pid, number)
         _, errors = process.communicate(timeout=WAIT_S)
-    told = b"36 lines behind it were answered, and are kept for it.\n3 lines, 0 errors"
-    assert (told in errors) == (number == signal.SIGTERM)
+    told = f"{39 - slow} lines behind it were answered, and are kept for it.\n{slow} lines, 0"
+    assert (told.encode() in errors) == (number == signal.SIGTERM)
     with ScriptedProvider(always(YES)) as provider:
         ended = files.map_by(provider, *options)
-        assert states_asked(provider) == {"3"}
+        assert states_asked(provider) == {str(slow)}
     assert ended.returncode == 0
     assert [line["line"] for line in lines(files.output)] == list(range(1, 41))
     assert not ahead.exists()
 
 
-def test_a_run_that_starts_again_takes_nothing_from_the_one_before(files: Files) -> None:
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_run_that_starts_again_takes_nothing_from_the_one_before(
+    files: Files, deleted: bool
+) -> None:
     assert files.map("--demo", "--limit", "2").returncode == 0
     ahead, digest = files.folder / "out.jsonl.ahead", hashlib.sha256()
     digest.update((files.folder / "out.jsonl.run.json").read_bytes())
@@ -458,7 +461,10 @@ def test_a_run_that_starts_again_takes_nothing_from_the_one_before(files: Files)
     assert files.map("--demo", "--limit", "3").returncode == 0
     assert lines(files.output)[2] == kept
     ahead.write_bytes(content)
-    assert files.map("--demo", "--limit", "3", "--restart").returncode == 0
+    if deleted:
+        files.output.unlink()
+    again = [] if deleted else ["--restart"]
+    assert files.map("--demo", "--limit", "3", *again).returncode == 0
     assert lines(files.output)[2] != kept
 
 
