@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 # How many names of a list a message shows.
@@ -34,6 +35,12 @@ def listed(names: Sequence[str]) -> str:
     """The first of some names, each of them quoted."""
     first = [quoted(name) for name in names[:NAMES]]
     return ", ".join(first) + (", …" if len(names) > NAMES else "")
+
+
+def address(url: str) -> str:
+    """The URL without what may be a secret: all before its last "@", its query and its fragment."""
+    before, _, rest = url.rpartition("@")
+    return ("…@" if before else "") + re.split("[?#]", rest, maxsplit=1)[0]
 
 
 def reason(error: OSError) -> str:
