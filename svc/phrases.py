@@ -45,4 +45,5 @@ def address(url: str) -> str:
 
 def reason(error: OSError) -> str:
     """The system's reason for an error, in lower case like the project's own messages."""
-    return (error.strerror or type(error).__name__).lower()
+    unnamed = "timed out" if isinstance(error, TimeoutError) else "the system did not say why"
+    return (error.strerror or unnamed).lower()

@@ -25,7 +25,8 @@ def test_of_many_names_the_first_ones_are_listed() -> None:
 
 def test_a_systems_reason_is_in_lower_case() -> None:
     assert reason(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == "no space left on device"
-    assert reason(TimeoutError()) == "timeouterror"
+    assert reason(TimeoutError("timed out")) == "timed out"
+    assert reason(ConnectionResetError()) == "the system did not say why"
 
 
 def test_a_url_is_shown_without_what_may_be_a_secret() -> None:
