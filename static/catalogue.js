@@ -62,7 +62,8 @@ function forgetCatalogue() {
 }
 
 function suggest(list, values) {
-  list.replaceChildren(...values.map((value) => el("option", { value })));
+  const label = (value) => (visible(value) === value ? null : visible(value));
+  list.replaceChildren(...values.map((value) => el("option", { value, label: label(value) })));
 }
 
 /** The question that was asked last. */

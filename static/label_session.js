@@ -163,7 +163,7 @@ class LabelSession {
 
   tell({ item, definition, given }, more = "") {
     const words = labelWords(definition, given);
-    this.last.replaceChildren(`${item.ref ?? item.id}: you said ${words}.${more}`);
+    this.last.replaceChildren(visible(`${item.ref ?? item.id}: you said ${words}.${more}`));
     this.told = item;
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 # How many names of a list a message shows.
@@ -36,6 +37,13 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(first) + (", …" if len(names) > NAMES else "")
 
 
+def address(url: str) -> str:
+    """The URL without what may be a secret: all before its last "@", its query and its fragment."""
+    before, _, rest = url.rpartition("@")
+    return ("…@" if before else "") + re.split("[?#]", rest, maxsplit=1)[0]
+
+
 def reason(error: OSError) -> str:
     """The system's reason for an error, in lower case like the project's own messages."""
-    return (error.strerror or type(error).__name__).lower()
+    unnamed = "timed out" if isinstance(error, TimeoutError) else "the system did not say why"
+    return (error.strerror or unnamed).lower()

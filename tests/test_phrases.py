@@ -3,7 +3,7 @@ from __future__ import annotations
 import errno
 import os
 
-from svc.phrases import NAMES, listed, quoted, reason
+from svc.phrases import NAMES, address, listed, quoted, reason
 
 
 def test_a_name_is_quoted_and_a_long_one_is_cut() -> None:
@@ -25,4 +25,11 @@ def test_of_many_names_the_first_ones_are_listed() -> None:
 
 def test_a_systems_reason_is_in_lower_case() -> None:
     assert reason(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == "no space left on device"
-    assert reason(TimeoutError()) == "timeouterror"
+    assert reason(TimeoutError("timed out")) == "timed out"
+    assert reason(ConnectionResetError()) == "the system did not say why"
+
+
+def test_a_url_is_shown_without_what_may_be_a_secret() -> None:
+    assert address("https://shop.example/svc") == "https://shop.example/svc"
+    assert address("http://ann:hun@ter2@shop.example/svc") == "…@shop.example/svc"
+    assert address("http://shop.example/?token=a#b") == "http://shop.example/"

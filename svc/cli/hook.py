@@ -8,10 +8,10 @@ from dataclasses import asdict
 import click
 
 from svc import hooks
-from svc.addresses import is_local_host
 from svc.cli import database
 from svc.cli.groups import Suggesting
 from svc.cli.notices import notice
+from svc.cli.secret_input import read_secret
 from svc.cli.tables import echo_json, json_option, moment, table
 from svc.errors import SettingsError
 from svc.store import MASTER_KEY, Hook, HookKind, Hooks, OpenedHook, TooManyHooks
@@ -25,6 +25,7 @@ EXAMPLES = """\b
 Examples:
   svc hook add https://example.com/svc --project shop
   svc hook add https://example.com/svc --project shop --event drift --event promise.broken
+  svc hook add - --project shop < url.txt
   svc hook list
   svc hook enable ID
   svc hook remove ID
@@ -58,8 +59,13 @@ def command() -> None:
 )
 @database.option
 def add(url: str, project: str, kinds: tuple[str, ...], allow_private: bool, db: str) -> None:
-    """Add a hook and print the secret that signs, which is possible only now."""
+    """Add a hook and print the secret that signs, which is possible only now.
+
+    With - as URL it is read from standard input: other users of this machine see the arguments of a
+    command in its list of processes.
+    """
     project = database.checked_project("--project", project)
+    url = _read_url() if url == "-" else url
     try:
         target = hooks.parsed(url)
         if not allow_private:
@@ -76,7 +82,7 @@ def add(url: str, project: str, kinds: tuple[str, ...], allow_private: bool, db:
             raise SettingsError(f"{error.message}; `svc hook list` shows them") from None
     click.echo(f"id:     {hook_id}\nsecret: {opened_hook.secret}")
     notice("Save the secret now: it is not shown again.")
-    if target.scheme == "http" and not is_local_host(target.authority):
+    if target.readable:
         notice("Over http:// everybody on the way can read what is sent; they cannot change it.")
 
 
@@ -111,6 +117,13 @@ def remove(hook_id: str, db: str) -> None:
     with database.opened(db) as opened:
         _require(Hooks(opened).remove(hook_id), hook_id)
     click.echo(f"{hook_id} is removed")
+
+
+def _read_url() -> str:
+    url = read_secret("URL")
+    if not url:
+        raise SettingsError("standard input has no URL")
+    return url
 
 
 def _require(known: bool, hook_id: str) -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
 from svc.cli import database
 from svc.cli.groups import Suggesting
+from svc.cli.secret_input import SECRET_CHARS, read_secret
 from svc.errors import SettingsError
 from svc.names import normal_form
 from svc.store import MASTER_KEY, ProjectKeys
-
-# The most characters of a key.
-KEY_CHARS = 4_096
-
 
 EXAMPLES = """\b
 Examples:
@@ -62,19 +58,10 @@ def remove(project: str, db: str) -> None:
 
 
 def _read_key() -> str:
-    """The key: typed on a terminal without being shown, or the content of a pipe."""
-    if sys.stdin is None:
-        # The starting process closed it.
-        text = ""
-    elif sys.stdin.isatty():
-        text = str(click.prompt("Aggregator key", hide_input=True, err=True))
-    else:
-        # The longest key, and the line break that it may end with.
-        text = sys.stdin.buffer.read(KEY_CHARS + 2).decode("ascii", "replace")
-    key = text.strip()
-    if not 0 < len(key) <= KEY_CHARS or not all("!" <= char <= "~" for char in key):
+    key = read_secret("Aggregator key")
+    if not 0 < len(key) <= SECRET_CHARS or not all("!" <= char <= "~" for char in key):
         raise SettingsError(
-            f"standard input has no key; allowed: one line of 1 to {KEY_CHARS:,} visible ASCII "
+            f"standard input has no key; allowed: one line of 1 to {SECRET_CHARS:,} visible ASCII "
             "characters"
         )
     return key

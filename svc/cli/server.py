@@ -12,6 +12,7 @@ import click
 from svc import jsontext, limits
 from svc.addresses import is_local_host
 from svc.errors import InvalidJson, SettingsError
+from svc.phrases import address
 from svc.providers import TooLong, Transport, Watchdog, trusted
 from svc.settings import Settings
 
@@ -136,5 +137,8 @@ def _checked(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or parts.query or parts.fragment or parts.username is not None:
-        raise SettingsError(f"--url is {url[:200]!r}; allowed: http://host:port or https://host")
+        raise SettingsError(
+            f"--url is {address(url)[:200]!r}; allowed: http://host:port or https://host, without "
+            "a user, a password, a query and a fragment"
+        )
     return url.rstrip("/")

@@ -18,6 +18,7 @@ from urllib3.response import BaseHTTPResponse
 
 from svc.client.errors import NoAnswer
 from svc.joined import Joined
+from svc.phrases import address
 from svc.wire import LongResponse, TooLong
 
 # A machine that is there takes a connection sooner, also under load.
@@ -163,7 +164,9 @@ def _answering(url: str) -> Iterator[None]:
     try:
         yield
     except (HTTPError, OSError, ValueError, TooLong) as error:
-        raise NoAnswer(f"no answer from {url} ({type(error).__name__})") from error
+        # The message of a malformed URL quotes it, and may hold its password.
+        cause = None if isinstance(error, ValueError) else error
+        raise NoAnswer(f"no answer from {address(url)} ({type(error).__name__})") from cause
 
 
 def _keep(request: requests.PreparedRequest) -> requests.PreparedRequest:

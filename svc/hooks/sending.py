@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, RemoteDisconnected
 
 from svc import limits
 from svc.hooks.targets import Resolve, Target, addresses, resolved
@@ -120,6 +120,8 @@ def _why(error: Exception) -> str:
         return f"its certificate is not valid ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
         return "it does not speak TLS as it should"
+    if isinstance(error, RemoteDisconnected):
+        return "it closed the connection without an answer"
     if isinstance(error, OSError):
         return f"it cannot be reached ({reason(error)})"
     return "its answer is no HTTP"

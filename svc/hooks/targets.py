@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from svc import limits
-from svc.addresses import is_public
+from svc.addresses import is_local_host, is_public
 from svc.errors import SvcError
 
 _PORTS = {"http": 80, "https": 443}
@@ -45,6 +45,11 @@ class Target:
     def place(self) -> str:
         """What may be shown of it."""
         return f"{self.scheme}://{self.authority}"
+
+    @property
+    def readable(self) -> bool:
+        """Whether others on the way to it can read what is sent."""
+        return self.scheme == "http" and not is_local_host(self.authority)
 
 
 def parsed(url: str) -> Target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -86,10 +87,19 @@ class Forgetting:
     """Finds and deletes what is stored of a subject."""
 
     def __init__(
-        self, database: Database, jobs: Jobs, spool: Spool, strip: Callable[[Path], None]
+        self,
+        database: Database,
+        jobs: Jobs,
+        spool: Spool,
+        strip: Callable[[Path], None],
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        """`strip` deletes the calls and replies in a job's folder for batches."""
+        """`strip` deletes the calls and replies in a job's folder for batches.
+
+        `clock` gives seconds since the epoch.
+        """
         self._database, self._jobs, self._spool, self._strip = database, jobs, spool, strip
+        self._clock = clock
 
     def begin(self) -> None:
         """Have no process give an answer again that it remembers from before.
@@ -131,6 +141,8 @@ class Forgetting:
         repeats = self._forget_kept(named)
         with self._database.changing():
             dropped = wordings.drop_with_sums(self._database, asked)
+        # Where no project has a retention, nobody else looks for them.
+        wordings.drop_keys(self._database, int(self._clock() * 1000))
         of_jobs = {"waiting": waiting, "failed": failed}
         return Forgotten(**counts, **of_jobs, repeats=repeats, wordings=dropped)
 

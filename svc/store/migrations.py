@@ -465,6 +465,8 @@ def _version(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mi
     (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION_ID and (application or version or objects):
         raise _refused(path, "it is a SQLite database of another program")
+    if version < 0:
+        raise _refused(path, f"it has schema version {version}, which no release ever made")
     if version > newest:
         raise _refused(
             path,

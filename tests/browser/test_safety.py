@@ -9,7 +9,7 @@ from selenium.common.exceptions import JavascriptException
 from selenium.webdriver.common.by import By
 
 from tests.browser.chromium import Browser
-from tests.browser.seeding import HOSTILE
+from tests.browser.seeding import HOSTILE, decide
 from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
@@ -18,6 +18,8 @@ VIEWS = ("overview", "decisions", "jobs", "label", "calibration", "drift", "keys
 ELSEWHERE = "http://127.0.0.1:9/"  # another origin, where nobody listens
 _SHOWN = """return document.querySelector('main').innerText
   + [...document.querySelectorAll('input')].map((field) => field.value)"""
+_CHOICES = """return [...document.querySelectorAll('[name=question] option')]
+  .map((choice) => [choice.value, choice.text])"""
 _FETCH = "return fetch(arguments[0]).then(() => 'answered', () => 'refused')"
 _MARKUP = """try { document.body.insertAdjacentHTML('beforeend', '<b id="made"></b>') }
   catch (error) { return error.name }"""
@@ -47,6 +49,32 @@ def test_an_option_that_is_markup_is_shown_as_text(browser: Browser, server: Ser
     assert drawer.find_elements(By.TAG_NAME, "img") == []
     assert "broken" not in browser.title
     browser.shoot("drawer-markup")
+
+
+def test_characters_of_a_name_that_are_not_seen_are_shown_by_their_codes(
+    browser: Browser, server: Server
+) -> None:
+    names = {"team": "team", "team\u202e": "team⟨U+202E⟩", "team\U000e0041": "team⟨U+E0041⟩"}
+    options = {
+        "\x9bpay\u200d\u2066": "",
+        "\ue000\u200bno\u00ad": "",
+        "👩\u200d🚀 क्\u200dष": "",
+    }
+    asked = {"type": "choice", "instructions": "?", "options": options, "escape": False}
+    decide(server, "x", dict.fromkeys(names, asked), project="unseen")
+    browser.open(server.url, "drift?project=unseen")
+    browser.settled()
+    choices = browser.run(_CHOICES)
+    assert {(name, f"{shown} (choice)") for name, shown in names.items()} <= set(
+        map(tuple, choices)
+    )
+    browser.open(server.url, "decisions?project=unseen")
+    browser.wait(".link").click()
+    browser.wait("dialog.drawer .answer")
+    text = browser.wait("dialog.drawer").text
+    for shown in ("team⟨U+202E⟩", "⟨U+009B⟩pay⟨U+200D⟩⟨U+2066⟩", "⟨U+E000⟩⟨U+200B⟩no⟨U+00AD⟩"):
+        assert shown in text
+    assert "👩\u200d🚀 क्\u200dष" in text
 
 
 def test_an_answer_that_is_markup_is_shown_as_text(browser: Browser, server: Server) -> None:

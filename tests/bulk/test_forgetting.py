@@ -27,7 +27,7 @@ from svc.store import (
 from svc.store.decisions import Decisions
 from tests.bulk.conftest import World
 from tests.bulk.test_runner import Gate, has_answered, opened, prompt
-from tests.store.records import record
+from tests.store.records import asked, record
 
 Make = Callable[..., World]
 DAY_S = 86_400.0
@@ -151,6 +151,19 @@ def test_a_row_under_way_is_not_stored(world: Make, caplog: pytest.LogCaptureFix
     assert [entry["ref"] for entry in page["entries"]] == ["crm-1"]
     # It is no fault that an operator could mend.
     assert "the database refused" not in caplog.text
+
+
+def test_keys_of_questions_go_with_the_last_decision_that_has_them(world: Make) -> None:
+    one = world(opened())
+    database = one.services.database
+    before = Decisions(database, lambda: time.time() - DAY_S)
+    for key, ref in (("hers", "ann"), ("his", "bob")):
+        before.add(record(asked(key, "By rules?", reading=None), project="shop", ref=ref))
+    one.services.decisions.add(record(asked("new", "By rules?", reading=None), project="shop"))
+    forgetting(one).forget(Subject("shop", ref="ann"))
+    assert {key for (key,) in database.rows("SELECT key FROM asked")} == {"hers", "his", "new"}
+    forgetting(one).forget(Subject("shop", ref="bob"))
+    assert [key for (key,) in database.rows("SELECT key FROM asked")] == ["new"]
 
 
 def test_a_sweep_deletes_what_is_too_old_and_ends(world: Make) -> None:

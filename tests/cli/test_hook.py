@@ -12,15 +12,15 @@ from click.testing import CliRunner, Result
 
 from svc import limits
 from svc.cli.main import main
-from svc.store import Database, HookEvents
+from svc.store import Database, HookEvents, Hooks
 
 KEYED = {"SVC_MASTER_KEY": "correct horse"}
 OWN = "http://127.0.0.1:9/hooks/rosebud?token=rosebud"
 
 
-def svc(db: Path, *arguments: str, **environment: str | None) -> Result:
+def svc(db: Path, *arguments: str, stdin: str = "", **environment: str | None) -> Result:
     runner = CliRunner(env={**KEYED, **environment})
-    return runner.invoke(main, ["hook", *arguments, "--db", str(db)])
+    return runner.invoke(main, ["hook", *arguments, "--db", str(db)], input=stdin)
 
 
 def added(db: Path, *arguments: str) -> str:
@@ -39,6 +39,35 @@ def test_a_hook_is_added_shown_and_removed(tmp_path: Path) -> None:
     assert svc(db, "remove", hook_id).stdout == f"{hook_id} is removed\n"
     assert svc(db, "remove", hook_id).exit_code == 1
     assert hook_id not in svc(db, "list").stdout
+
+
+@pytest.mark.parametrize("stdin", [OWN, f" {OWN} \r\n"])
+def test_the_url_is_read_from_standard_input_which_no_list_of_processes_shows(
+    tmp_path: Path, stdin: str
+) -> None:
+    db = tmp_path / "svc.db"
+    said = svc(db, "add", "-", "--project", "shop", "--allow-private", stdin=stdin)
+    assert said.exit_code == 0, said.stderr
+    assert "rosebud" not in said.output
+    with closing(Database.open(db)) as database:
+        hook = Hooks(database, KEYED["SVC_MASTER_KEY"]).opened(1)
+    assert hook is not None and hook.url == OWN
+
+
+@pytest.mark.parametrize(
+    ("stdin", "why"),
+    [
+        ("", "standard input has no URL"),
+        ("http://10.0.0.1/rosebud\nhttp://10.0.0.1/", "characters that none may have"),
+        ("http://10.0.0.1/rosebud-é", "characters that none may have"),
+        (OWN + limits.HOOK_URL_CHARS * "a", "allowed: 2,048"),
+    ],
+)
+def test_standard_input_without_one_url_adds_no_hook(tmp_path: Path, stdin: str, why: str) -> None:
+    db = tmp_path / "svc.db"
+    said = svc(db, "add", "-", "--project", "shop", "--allow-private", stdin=stdin)
+    assert said.exit_code == 1 and why in said.stderr
+    assert "rosebud" not in said.output and not db.exists()
 
 
 def test_a_disabled_hook_is_enabled_with_its_id_and_secret(tmp_path: Path) -> None:

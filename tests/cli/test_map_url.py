@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from svc.cli.server import Server as Asked
+from svc.errors import SettingsError
 from tests.cli.processes import lines, started, svc
 from tests.cli.test_map import Files
 from tests.e2e.serving import WAIT_S, Server
@@ -262,6 +264,21 @@ def test_a_url_of_another_form_is_refused(files: Files) -> None:
     ended = files.map("--url", "shop.example")
     assert ended.returncode == 1
     assert "--url is 'shop.example'; allowed: http://host:port" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://ann:hunter2@shop.example",
+        "http://ann:a/b#hunter2@shop.example",
+        "ann:hunter2@shop.example",
+        "https://shop.example?token=hunter2",
+    ],
+)
+def test_a_refused_url_is_shown_without_its_secrets(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"--url is '.*shop\.example'; allowed") as refused:
+        Asked(url)
+    assert "hunter2" not in str(refused.value)
 
 
 def wait_for_lines(path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from svc.cli.main import main
-from svc.cli.project_key import KEY_CHARS
+from svc.cli.secret_input import SECRET_CHARS
 from svc.store.database import Database
 from svc.store.project_keys import MASTER_KEY, ProjectKeys
 from tests.e2e.serving import ROOT, environment
@@ -76,7 +76,7 @@ def test_a_master_key_that_is_not_the_servers_is_refused(db: Path) -> None:
 
 @pytest.mark.parametrize(
     "stdin",
-    ["", "\n", "two words", f"{KEY}\nmore", "kéy", b"\xff\xfe", "k\x00", "x" * (KEY_CHARS + 3)],
+    ["", "\n", "two words", f"{KEY}\nmore", "kéy", b"\xff\xfe", "k\x00", "x" * (SECRET_CHARS + 3)],
 )
 def test_what_is_no_key_is_refused(db: Path, stdin: str | bytes) -> None:
     assert "has no key" in error(svc("set", "shop", "--db", db, stdin=stdin))
@@ -84,8 +84,8 @@ def test_what_is_no_key_is_refused(db: Path, stdin: str | bytes) -> None:
 
 
 def test_the_longest_key_is_taken_with_its_line_break(db: Path) -> None:
-    svc("set", "shop", "--db", db, stdin="x" * KEY_CHARS + "\r\n")
-    assert stored(db, "shop") == "x" * KEY_CHARS
+    svc("set", "shop", "--db", db, stdin="x" * SECRET_CHARS + "\r\n")
+    assert stored(db, "shop") == "x" * SECRET_CHARS
 
 
 @pytest.mark.parametrize("project", ["", " a", "a\nb", "x" * 201])

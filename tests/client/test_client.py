@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -340,6 +341,14 @@ def test_interim_answers_without_an_end_are_no_answer() -> None:
         client, _ = asked(server, retries=0)
         with pytest.raises(NoAnswer, match="TooLong"):
             client.decide("x", q=REFUND)
+
+
+@pytest.mark.parametrize("port", [1, 99_999])
+def test_that_nobody_answers_is_told_without_the_password_of_the_url(port: int) -> None:
+    with Client(f"http://ann:hunter2@127.0.0.1:{port}", retries=0) as client:
+        with pytest.raises(NoAnswer, match=rf"no answer from …@127\.0\.0\.1:{port}") as failed:
+            client.decide("x", q=REFUND)
+    assert "hunter2" not in "".join(traceback.format_exception(failed.value))
 
 
 @pytest.mark.parametrize("key", ["a\r\nX-Other: b", "\u2028"])

@@ -112,6 +112,14 @@ def test_redirects_are_not_followed(status: int) -> None:
         assert elsewhere.journal == []
 
 
+def test_a_receiver_that_reads_all_and_closes_is_said_to_have_given_no_answer() -> None:
+    with (
+        Receiver(writing()) as receiver,
+        pytest.raises(Undelivered, match=r"^it closed the connection without an answer"),
+    ):
+        post(receiver.url, Sender(seconds=SLACK))
+
+
 def test_nobody_listens() -> None:
     with Receiver() as receiver:
         url = receiver.url

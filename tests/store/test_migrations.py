@@ -97,6 +97,16 @@ def test_a_newer_file_is_refused_and_untouched(path):
     assert path.read_bytes() == before
 
 
+def test_a_file_with_a_version_below_zero_is_refused_and_untouched(path):
+    """It would be taken for a place from the end of the list of migrations."""
+    Database.open(path, migrations=shipped()[:-1]).close()
+    make(path, "PRAGMA user_version = -1;")
+    before = path.read_bytes()
+    message = refused(path)
+    assert str(path) in message and "schema version -1, which no release ever made" in message
+    assert path.read_bytes() == before
+
+
 FIRST_TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE calls (day TEXT PRIMARY KEY, spent INTEGER NOT NULL) WITHOUT ROWID;
