@@ -7,9 +7,11 @@ the place of an older one. Needs the standard library alone; the server goes on 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import sqlite3
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 PATIENCE_S = 60  # seconds for a writer of the moment
@@ -22,19 +24,36 @@ def back_up(database: Path, copy: Path) -> None:
     """
     part = copy.with_name(copy.name + ".part")
     _check(database, copy, part)
-    part.unlink(missing_ok=True)
-    try:
-        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)) as held:
+    with _held(part) as held:
+        try:
             _copy(database, part)
-            os.fsync(held.fileno())
-        part.replace(copy)
-    finally:
-        part.unlink(missing_ok=True)
+            os.fsync(held)
+            part.replace(copy)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
     folder = os.open(copy.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextlib.contextmanager
+def _held(part: Path) -> Iterator[int]:
+    """The file that is to become the copy, empty and locked against other backups to this place."""
+    held = os.open(part, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The backup that had it until now has made it the copy, or deleted it.
+        if not (part.exists() and os.path.samestat(part.stat(), os.fstat(held))):
+            raise BlockingIOError
+        os.ftruncate(held, 0)
+        yield held
+    except BlockingIOError:
+        raise OSError(f"another backup writes {part}") from None
+    finally:
+        os.close(held)
 
 
 def _check(database: Path, copy: Path, part: Path) -> None:

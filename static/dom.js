@@ -24,17 +24,22 @@ function fill(node, attributes, children) {
   return node;
 }
 
-// Controls, marks of direction, tags, private use: nothing is drawn for them, or what stands beside
-// them is drawn in another order. Joiners are left where they shape what stands before them.
-const UNSEEN =
-  /(?![\t\n\r\u0600-\u0605\u06dd\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}]|(?<=[\0-\u024f])[\u200c\u200d]/gu;
+// Joiners and selectors of variants, which shape the letter or the emoji before them, but no Latin,
+// Greek or Cyrillic one.
+const SHAPING = "\\u180b-\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
+// Controls, marks of direction, tags, fillers, private use: nothing is drawn for them, or what
+// stands beside them is drawn in another order.
+const HIDDEN = `(?![\\t\\n\\r\\u0600-\\u0605\\u06dd${SHAPING}])[\\p{Cc}\\p{Cf}\\p{Cn}\\p{Co}\\p{DI}]`;
+const UNSEEN = new RegExp(`${HIDDEN}|(?<=[\\p{sc=Latn}\\p{sc=Grek}\\p{sc=Cyrl}])[${SHAPING}]+`, "gu");
 
 /** The text with a code in place of each character that is not seen: two names may differ in it. */
 function visible(text) {
-  return text.replace(UNSEEN, (character) => {
-    const code = character.codePointAt(0).toString(16).toUpperCase();
-    return `⟨U+${code.padStart(4, "0")}⟩`;
-  });
+  return text.replace(UNSEEN, (characters) => [...characters].map(codeOf).join(""));
+}
+
+function codeOf(character) {
+  const code = character.codePointAt(0).toString(16).toUpperCase();
+  return `⟨U+${code.padStart(4, "0")}⟩`;
 }
 
 function isThere(value) {

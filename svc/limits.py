@@ -145,7 +145,7 @@ BATCH_LINES = 50_000
 BATCH_BYTES = 200_000_000
 
 # The largest file of results that is read of a batch: so many bytes, or so many for each call.
-BATCH_OUTPUT_BYTES = 64 * 1024 * 1024
+BATCH_OUTPUT_BYTES = 16 * 1024 * 1024
 BATCH_REPLY_BYTES = 64 * 1024
 
 # The lines of a file of results: so many for each call, and so many more.

@@ -68,6 +68,8 @@ _UNCLEAR = (ServerTrouble, CallTimedOut, BadReply)
 # The HTTP statuses there are.
 _STATUSES = range(100, 600)
 
+_ANSWERED = 200
+
 # With this no JSON begins.
 _NO_JSON = b"}"
 
@@ -412,5 +414,9 @@ def _result(line: bytes) -> tuple[str, int, bytes] | None:
     status = response.get("status_code") if isinstance(response, dict) else None
     if not isinstance(response, dict) or not isinstance(status, int) or status not in _STATUSES:
         return call, NO_STATUS, b"{}"
-    body = json.dumps(response.get("body"), separators=(",", ":"))
-    return call, status, body.encode()
+    text = json.dumps(response.get("body"), separators=(",", ":"), ensure_ascii=False)
+    # A half of a pair that stands alone is no UTF-8, and is written as the escape that it came as.
+    body = text.encode("utf-8", "backslashreplace")
+    most = len(line) if status == _ANSWERED else limits.BATCH_REPLY_BYTES
+    # What was written shorter than Python writes it, such as many numbers of 1e15, is no reply.
+    return (call, status, body) if len(body) <= most else (call, NO_STATUS, b"{}")

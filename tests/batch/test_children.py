@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,12 @@ def ending(threads: int) -> Iterator[Worker]:
 
 def children() -> set[int]:
     """The children of this process that it has not waited for."""
-    lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    return {int(child) for one in lists for child in one.read_text().split()}
+    found: set[int] = set()
+    for one in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+        # A thread may end meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found |= set(map(int, one.read_text().split()))
+    return found
 
 
 @pytest.fixture(autouse=True)

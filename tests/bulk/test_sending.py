@@ -177,6 +177,18 @@ def test_a_line_that_is_too_long_is_no_result_and_its_rest_is_none(file: BatchFi
     assert replies(file) == {CALLS[0]: (0, {}), CALLS[1]: (0, {}), CALLS[2]: (200, {})}
 
 
+def test_a_result_takes_no_more_room_than_it_came_with(file: BatchFile) -> None:
+    texts = {"a": "Grüße 😀", "half": "\ud83d"}
+    swollen = result(CALLS[1]).replace(b"{}", b"[" + b",".join([b"1e15"] * 100) + b"]")
+    failed = result(CALLS[2], 500, error="x" * limits.BATCH_REPLY_BYTES)
+    came = json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+    kept = came.encode("utf-8", "backslashreplace")
+    whole = result(CALLS[0]).replace(b"{}", kept)
+    assert run(file, Api(output=(whole, swollen, failed)), Clock()).over
+    assert replies(file) == {CALLS[0]: (200, texts), CALLS[1]: (0, {}), CALLS[2]: (0, {})}
+    assert kept in file.replies.read_bytes()
+
+
 def test_a_process_that_ends_at_any_instant_creates_no_batch_twice(
     file: BatchFile, tmp_path: Path
 ) -> None:

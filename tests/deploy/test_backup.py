@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import sqlite3
 import stat
 import subprocess
@@ -126,6 +127,24 @@ def test_a_copy_of_what_is_damaged_takes_no_ones_place(tmp_path: Path) -> None:
     ended = back_up(db, copy)
     assert ended.returncode == 1 and "damaged" in ended.stderr
     assert copy.read_text() == "the last one"
+
+
+def test_of_two_backups_to_one_place_the_second_is_refused(tmp_path: Path) -> None:
+    db, copy, part = tmp_path / "svc.db", tmp_path / "copy.db", tmp_path / "copy.db.part"
+    sqlite3.connect(db).close()
+    copy.write_text("the last one")
+    with part.open("w") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        first.write("what the first one has written")
+        first.flush()
+        ended = back_up(db, copy)
+        assert ended.returncode == 1 and "another backup writes" in ended.stderr
+        assert part.read_text() == "what the first one has written"
+        assert copy.read_text() == "the last one"
+    # As a backup that was killed leaves it.
+    assert back_up(db, copy).returncode == 0
+    assert not part.exists()
+    sqlite3.connect(copy).execute("PRAGMA schema_version").fetchone()
 
 
 def test_a_wrong_use_is_told_the_right_one() -> None:
