@@ -17,7 +17,10 @@ from svc.phrases import reason
 
 
 class Ahead:
-    """What results ahead of others cost, for an output that no later run can continue."""
+    """What results ahead of others cost, where no later run could use them."""
+
+    # Whether the next run finds what this one has kept.
+    lasts = False
 
     def __init__(self) -> None:
         """None is there yet."""
@@ -54,6 +57,8 @@ class AheadFile(Ahead):
 
     The file is made when the first is kept. Where there is no room for one, it is not kept.
     """
+
+    lasts = True
 
     def __init__(self, path: str, suffix: str) -> None:
         """The file stands beside the output at `path`, which is opened and locked.
@@ -142,10 +147,11 @@ class AheadFile(Ahead):
         return end
 
 
-def ahead_of(path: str, resumable: bool, retried: bool) -> Ahead:
+def ahead_of(path: str, lasts: bool, retried: bool) -> Ahead:
     """What is kept of an opened output; lines that are `retried` have a file of their own.
 
-    Raises `SettingsError` as `AheadFile` does.
+    It `lasts` where the next run has the same lines for sure. Raises `SettingsError` as
+    `AheadFile` does.
     """
     suffix = beside.RETRIED_AHEAD_SUFFIX if retried else beside.AHEAD_SUFFIX
-    return AheadFile(path, suffix) if resumable else Ahead()
+    return AheadFile(path, suffix) if lasts else Ahead()

@@ -75,7 +75,9 @@ def _run(
         answering = stack.enter_context(settled.start())
         output = output_of(batch, questions, source, {**settled.identity, **record})
         stack.enter_context(closing(output))
-        ahead = ahead_of(batch.output, output.resumable, batch.retry_failed)
+        # Of another input only the first line is compared with that of the run before.
+        whole = source.total is not None
+        ahead = ahead_of(batch.output, output.resumable and whole, batch.retry_failed)
         work = work_of(batch, source, output)
         status = _go(work, output, answering, settled.at_once, ahead)
     # An interrupted run has a higher status.
@@ -133,7 +135,7 @@ def _summarise(work: Work, output: Output, progress: Progress, tally: Tally, ahe
         again = "; the same command continues from there" if output.resumable else ""
         notice(f"Stopped after {_done(work, tally)}: {tally.stopped}{again}.")
     if kept:
-        fate = "are kept for it" if output.resumable else "are lost"
+        fate = "are kept for it" if ahead.lasts else "are lost"
         notice(f"{kept:,} lines behind it were answered, and {fate}.")
     notice(", ".join(words))
 

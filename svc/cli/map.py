@@ -60,7 +60,7 @@ def command(
       {"line": 2, "error": {"type": "invalid_json", "message": "..."}}
 
     After any interruption the same command continues behind the last line written, and takes what
-    was answered behind a slow line from FILE.ahead. It refuses
+    was answered behind a slow line from FILE.ahead, unless INPUT is a pipe. It refuses
     another input, model or questions than those that the output was begun with, which
     FILE.run.json records; of input from a pipe only the first line is compared. The run stops when
     SVC_DAILY_LIMIT is reached, which counts the calls of one run, and when the models answer none

@@ -33,7 +33,7 @@ def data(number: int) -> bytes:
 
 
 def opened(path: str) -> Ahead:
-    return ahead_of(path, resumable=True, retried=False)
+    return ahead_of(path, lasts=True, retried=False)
 
 
 def found(ahead: Ahead, *numbers: int) -> list[bytes]:
@@ -120,7 +120,7 @@ def test_another_file_of_that_name_is_refused_and_stays(path: str, content: byte
 
 def test_lines_that_are_asked_again_have_a_file_of_their_own(path: str) -> None:
     kept(path, 5)
-    again = ahead_of(path, resumable=True, retried=True)
+    again = ahead_of(path, lasts=True, retried=True)
     assert found(again, 5) == [b""]
     again.keep(result(2))
     again.end(0)

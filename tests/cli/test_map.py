@@ -447,25 +447,37 @@ def test_what_was_answered_behind_a_slow_line_is_not_asked_again(
     assert not ahead.exists()
 
 
+def kept_before(files: Files) -> Path:
+    """What a run has left of line 3, which is behind a slow one."""
+    digest = hashlib.sha256((files.folder / "out.jsonl.run.json").read_bytes()).hexdigest()
+    ahead = files.folder / "out.jsonl.ahead"
+    ahead.write_text(f'{{"ahead":"{digest}"}}\n{{"line":3,"answers":"of the run before"}}\n')
+    return ahead
+
+
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_run_that_starts_again_takes_nothing_from_the_one_before(
     files: Files, deleted: bool
 ) -> None:
     assert files.map("--demo", "--limit", "2").returncode == 0
-    ahead, digest = files.folder / "out.jsonl.ahead", hashlib.sha256()
-    digest.update((files.folder / "out.jsonl.run.json").read_bytes())
-    kept = {"line": 3, "answers": "of the run before"}
-    line = json.dumps(kept, separators=(",", ":"))
-    ahead.write_text(f'{{"ahead":"{digest.hexdigest()}"}}\n{line}\n')
-    content = ahead.read_bytes()
+    content = kept_before(files).read_bytes()
     assert files.map("--demo", "--limit", "3").returncode == 0
-    assert lines(files.output)[2] == kept
-    ahead.write_bytes(content)
+    assert lines(files.output)[2]["answers"] == "of the run before"
+    kept_before(files).write_bytes(content)
     if deleted:
         files.output.unlink()
     again = [] if deleted else ["--restart"]
     assert files.map("--demo", "--limit", "3", *again).returncode == 0
-    assert lines(files.output)[2] != kept
+    assert lines(files.output)[2]["answers"] != "of the run before"
+
+
+def test_lines_from_a_pipe_get_no_answers_that_were_kept(files: Files) -> None:
+    arguments = [*files.arguments("--demo")[:-1], "-"]
+    piped = f'head -3 "{files.folder}/in.jsonl" | "$@"'
+    assert shell(piped, *arguments, "--limit", "2").returncode == 0
+    kept_before(files)
+    assert shell(piped, *arguments).returncode == 0
+    assert lines(files.output)[2]["answers"] != "of the run before"
 
 
 def test_two_at_once_do_not_write_the_same_output(files: Files) -> None:
