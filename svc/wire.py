@@ -95,13 +95,21 @@ class BoundedResponse(http.client.HTTPResponse):
         super().__init__(*args, **kwargs)
         pieces = _Pieces(self.fp.detach(), self.most_bytes, self.least_piece)
         self.fp = self._framed = _Framed(pieces)
+        self._is_cut = False
 
     def begin(self) -> None:
-        """Read the head. Raises `RemoteDisconnected` where the connection ends within it."""
+        """Read the head."""
         super().begin()
-        if self._framed.cut:
-            # The standard library takes this for the end of the head, and of the body with it.
-            raise http.client.RemoteDisconnected("the connection ended within the head")
+        self._is_cut = self._framed.cut
+
+    def read(self, amt: int | None = None) -> bytes:
+        """Some of the body. Raises `IncompleteRead` where the connection ended within the head.
+
+        The standard library takes that for the end of the head, and of the body with it.
+        """
+        if self._is_cut:
+            raise http.client.IncompleteRead(b"")
+        return super().read(amt)
 
 
 class LongResponse(BoundedResponse):

@@ -18,6 +18,7 @@ from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import (
     BadReply,
+    BrokenReply,
     CallTimedOut,
     Cancelled,
     Cut,
@@ -250,6 +251,22 @@ def test_a_broken_connection_may_be_tried_again(behaviour):
         with pytest.raises(ServerTrouble) as raised:
             client.call(MODEL, CALL, LONG)
     assert raised.value.retry
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
+        Raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"),
+        Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0"),
+        Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX"),
+        Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX"),
+    ],
+)
+def test_a_connection_that_breaks_within_a_good_reply_may_be_charged(behaviour):
+    with scripted(always(behaviour)) as (_, client):
+        with pytest.raises(BrokenReply):
+            client.call(MODEL, CALL, LONG)
 
 
 def test_a_refused_connection_may_be_tried_again():
