@@ -117,7 +117,8 @@ class AheadFile(Ahead):
     def _open(self) -> int:
         """The file, made where it is not there."""
         if self._fd is None:
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            flags |= os.O_NOFOLLOW | os.O_NONBLOCK
             fd = os.open(self._path + self._suffix, flags, beside.OWNER_ALONE)
             try:
                 self._begin = self._looked_through(fd)
@@ -135,8 +136,7 @@ class AheadFile(Ahead):
         with open(fd, "rb", closefd=False) as file:
             if file.readline(len(head)) != head:
                 os.ftruncate(fd, 0)
-                os.write(fd, head)
-                return len(head)
+                return os.write(fd, head)
             end = len(head)
             for line in file:
                 number = beside.number_of(line)

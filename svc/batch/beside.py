@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from contextlib import suppress
 from pathlib import Path
 
 from svc.errors import SettingsError
@@ -32,9 +32,11 @@ def head(path: str, suffix: str) -> bytes:
 
 def check(path: str, suffix: str) -> None:
     """Raise `SettingsError` where such a file is not of the output at `path`, and `OSError`."""
-    expected = head(path, suffix)
-    with open(path + suffix, "rb") as file:
-        first = file.readline(len(expected))
+    expected, first = head(path, suffix), b"\n"
+    # Of a pipe nothing is read, which could take for ever.
+    if os.path.isfile(path + suffix):
+        with open(path + suffix, "rb") as file:
+            first = file.readline(len(expected))
     # A killed process may have left a part of the line.
     if not expected.startswith(first):
         raise SettingsError(
@@ -46,7 +48,9 @@ def forget(path: str) -> None:
     """Delete such files of an output that was here before."""
     for suffix in _SUFFIXES:
         kept, beginning = Path(path + suffix), _beginning(suffix)
-        with suppress(FileNotFoundError), kept.open("rb") as file:
+        if not kept.is_file():
+            continue
+        with kept.open("rb") as file:
             if file.read(len(beginning)) == beginning:
                 kept.unlink()
 

@@ -66,7 +66,11 @@ _USUAL_CODES = frozenset(
 )
 
 # Echoes are often JSON inside JSON.
-_ESCAPE = re.compile(r"\\+(u[0-9a-fA-F]{4}|[nrtbf\"'/])")
+_ESCAPE = re.compile(r"\\{1,16}(u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|[nrtbf\"'/])")
+# Bytes of UTF-8 as Python and URLs write them.
+_BYTES = re.compile(r"(?:(?:%|\\{1,16}x)[0-9a-fA-F]{2})+")
+# So often HTML may stand in HTML.
+_HTML_TIMES = 4
 
 # Names and values of the chat-completions API itself: they are nobody's data, and an operator
 # needs them to see what a provider refuses.
@@ -125,7 +129,7 @@ class Redactor:
         sent = self._sent()
         if sent is None or not self._may(MESSAGE_WORK * len(sent), len(sent), LEFT_BY_MESSAGES):
             return UNREAD
-        plain = _normal(html.unescape(_ESCAPE.sub(_unescaped, words[: 4 * MESSAGE_CHARS])))
+        plain = _normal(_unmasked(words[: 4 * MESSAGE_CHARS]))
         line = " ".join(_ENCODED.sub(REMOVED, plain).split())
         line = printable(line[:MESSAGE_CHARS])
         # Every second piece is a known word, which stays.
@@ -198,6 +202,19 @@ def log_line(status: int, facts: Mapping[str, str], message: str) -> str:
     """`429 code=... type=...: message`, without what is empty."""
     named = "".join(f" {name}={value}" for name, value in facts.items() if value)
     return f"{status}{named}" + (f": {message}" if message else "")
+
+
+def _unmasked(words: str) -> str:
+    """The words without the escapes of JSON, Python, URLs and HTML."""
+    plain = _BYTES.sub(_decoded, _ESCAPE.sub(_unescaped, words))
+    for _ in range(_HTML_TIMES):
+        plain = html.unescape(plain)
+    return plain
+
+
+def _decoded(escapes: re.Match[str]) -> str:
+    digits = re.sub(r"%|\\+x", "", escapes[0])
+    return bytes.fromhex(digits).decode("utf-8", "replace")
 
 
 def _unescaped(escape: re.Match[str]) -> str:

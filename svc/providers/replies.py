@@ -106,7 +106,7 @@ def read_payload(reply: Reply, call: SentCall, now: float) -> Any:
     _check_error(reply, payload, call, now)
     error = _first_choice(payload).get("error")
     if error:
-        raise _inner(read_inner_error({"error": error}), reply, payload, call, now)
+        raise _meant(read_inner_error({"error": error}), reply, payload, call, now)
     return payload
 
 
@@ -195,19 +195,19 @@ def _decode(body: bytes) -> Any:
 
 
 def _check_error(reply: Reply, payload: Any, call: SentCall, now: float) -> None:
-    if not 200 <= reply.status < 300:
-        raise failure(read_error(reply.status, payload), reply.headers, call, now)
     first = payload[0] if isinstance(payload, list) and payload else payload
+    if not 200 <= reply.status < 300:
+        raise _meant(read_error(reply.status, payload), reply, first, call, now)
     if isinstance(first, dict) and first.get("error"):
-        raise _inner(read_inner_error(first), reply, first, call, now)
+        raise _meant(read_inner_error(first), reply, first, call, now)
 
 
-def _inner(
-    error: ErrorText, reply: Reply, payload: Mapping[str, Any], call: SentCall, now: float
+def _meant(
+    error: ErrorText, reply: Reply, payload: Any, call: SentCall, now: float
 ) -> ProviderError:
-    """What an error in a good reply means; one with usage beside it may be charged."""
+    """What an error in a reply means; one with usage beside it may be charged."""
     meant = failure(error, reply.headers, call, now)
-    meant.may_be_charged |= bool(payload.get("usage"))
+    meant.may_be_charged |= isinstance(payload, dict) and bool(payload.get("usage"))
     return meant
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from svc.batch import beside
 from svc.batch.ahead import Ahead, ahead_of
 from svc.batch.inputs import InputLine
 from svc.batch.run import Kind, Result
@@ -116,6 +118,20 @@ def test_another_file_of_that_name_is_refused_and_stays(path: str, content: byte
     with pytest.raises(SettingsError, match="does not hold results of this output"):
         opened(path)
     assert file.read_bytes() == content
+
+
+def test_a_pipe_of_that_name_is_refused_and_not_waited_for(path: str) -> None:
+    os.mkfifo(path + ".ahead")
+    with pytest.raises(SettingsError, match="does not hold results of this output"):
+        opened(path)
+    beside.forget(path)
+    assert os.path.exists(path + ".ahead")
+
+
+def test_a_link_of_that_name_is_not_followed(path: str, tmp_path: Path) -> None:
+    os.symlink(tmp_path / "elsewhere", path + ".ahead")
+    kept(path, 5)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_lines_that_are_asked_again_have_a_file_of_their_own(path: str) -> None:

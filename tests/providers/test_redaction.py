@@ -41,6 +41,11 @@ def test_words_that_were_not_sent_stay():
         ("e\u0301te\u0301", "invalid: \u00e9t\u00e9"),
         ("ΣΟΦΟΣ, İzmir", "invalid: σοφος İZMİR"),
         ("my \uff30\uff29\uff2e is 77", "invalid: PIN 77"),
+        ("my PIN is 77", "invalid: %50%49%4e+%37%37"),
+        ("密码是猫", "无效 %E5%AF%86%e7%a0%81"),
+        ("密码是猫", "无效 b'\\xe5\\xaf\\x86\\xe7\\xa0\\x81'"),
+        ("my PIN is 77", "invalid: \\U00000050\\U00000049N \\\\x37\\\\x37"),
+        ("my PIN is 77", "invalid: &amp;amp;#80;&amp;#x49;N &#55;7"),
     ],
 )
 def test_what_stands_in_the_prompt_is_taken_out(prompt, words):
@@ -78,6 +83,14 @@ def test_text_in_parts_schemas_and_the_key_count_as_sent():
 def test_an_echoed_image_is_taken_out_whatever_it_is():
     left = redactor("x").message("invalid image data:image/png;base64," + "iVBORw0KGgo" * 50)
     assert "iVBOR" not in left
+
+
+@pytest.mark.parametrize(
+    "words", ["100% of it", "%gg \\x1 \\U00110000 &zz;", "\\xff%80 is no UTF-8"]
+)
+def test_what_is_no_escape_is_left_or_shown_as_unknown(words):
+    left = redactor("other").message(words)
+    assert left in (words, "\ufffd\ufffd is no UTF-8")
 
 
 def test_the_message_is_one_printable_line_of_bounded_length():

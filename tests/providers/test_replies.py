@@ -189,13 +189,14 @@ def test_a_filtered_answer_is_a_refusal_that_may_be_charged():
 
 
 @pytest.mark.parametrize("usage", [None, {"prompt_tokens": 5, "completion_tokens": 1}])
-def test_an_error_in_a_good_reply_may_be_charged_where_usage_stands_beside_it(usage):
+def test_an_error_may_be_charged_where_usage_stands_beside_it(usage):
     whole = {**completion("A"), "usage": usage}
     fault = {"error": {"message": "x", "code": 502}}
     inner = {**whole, "choices": [{**whole["choices"][0], **fault}]}
-    for body in ({**whole, **fault}, inner):
+    bodies = [({**whole, **fault}, status) for status in (200, 400, 429, 500, 503)]
+    for body, status in (*bodies, ([{**whole, **fault}], 500), (inner, 200)):
         with pytest.raises(ProviderError) as raised:
-            ask(body)
+            ask(body, status)
         assert raised.value.may_be_charged is bool(usage)
 
 
