@@ -12,7 +12,7 @@ from collections.abc import Callable
 from svc import limits
 from svc.sharing import ProcessLock, is_running
 
-# The keys that are told apart. Any beyond share the last column, and are not limited.
+# The keys that are told apart. Of any beyond each process counts its own requests alone.
 KEYS = 4_096
 
 # The processes that have a row of their own. Any beyond share the last.
@@ -61,14 +61,10 @@ class Turns:
             own, column = self._own_row(), self._column(key_id)
             # It is counted first, so that of two processes at the same time not both go on.
             self._rows[own + column] += 1
-            allowed = limits.KEY_CONCURRENCY if most is None else most
-            if column < KEYS and self._sum(column) > allowed:
-                running = self._running()
-                if most is None:
-                    allowed *= len(running)
-                if sum(self._rows[row + column] for row in running) > allowed:
-                    self._rows[own + column] -= 1
-                    raise AllTaken(allowed, self._wait_s(key_id))
+            passed = self._passed(key_id, column, most)
+            if passed is not None:
+                self._rows[own + column] -= 1
+                raise AllTaken(passed, self._wait_s(key_id))
             self._next += 1
             self._began.setdefault(key_id, {})[self._next] = self._clock()
             return self._next
@@ -83,6 +79,18 @@ class Turns:
     def close(self) -> None:
         """Release it in this process."""
         self._processes.close()
+
+    def _passed(self, key_id: str, column: int, most: int | None) -> int | None:
+        """The bound that the key's requests pass, this one counted; None where they pass none."""
+        allowed = limits.KEY_CONCURRENCY if most is None else most
+        if column == KEYS:
+            return allowed if len(self._began.get(key_id, ())) >= allowed else None
+        if self._sum(column) <= allowed:
+            return None
+        running = self._running()
+        if most is None:
+            allowed *= len(running)
+        return allowed if sum(self._rows[row + column] for row in running) > allowed else None
 
     def _wait_s(self, key_id: str) -> float:
         """Until the request that began first is expected to end.

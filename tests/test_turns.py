@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc import limits
-from svc.turns import AllTaken, Turns
+from svc.turns import KEYS, AllTaken, Turns
 from tests.test_sharing import run
 
 
@@ -43,6 +43,17 @@ def test_a_key_has_as_many_requests_at_a_time_as_it_may_and_others_have_theirs(
     refused(turns, "a", 2)
 
 
+def test_keys_beyond_those_that_are_told_apart_have_their_bound_too(turns: Turns) -> None:
+    for number in range(KEYS):
+        turns.give_back(str(number), turns.take(str(number), 1))
+    first, _ = turns.take("a", 2), turns.take("a", 2)
+    assert refused(turns, "a", 2).most == 2
+    turns.take("b", 1)
+    turns.give_back("a", first)
+    turns.take("a", 2)
+    refused(turns, "a", 2)
+
+
 def test_the_default_is_a_quarter_of_the_threads(turns: Turns) -> None:
     for _ in range(limits.REQUEST_THREADS // 4):
         turns.take("a", None)
@@ -66,7 +77,7 @@ def test_who_is_refused_hears_when_the_oldest_request_will_have_ended(
 
 def test_requests_of_other_processes_count_until_these_end() -> None:
     script = """
-from svc.turns import AllTaken, Turns
+from svc.turns import KEYS, AllTaken, Turns
 turns, (read, write) = Turns(), os.pipe()
 
 def hold():
