@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from contextlib import closing
 
 from svc import jsontext, limits
@@ -33,6 +34,14 @@ def body_of_input(
     load_decision({**of_decision, "state": {}})
     with closing(open_input(source, form)) as opened:
         return job_body(shared, opened, limit)
+
+
+def check_apart(output: str, *inputs: str) -> None:
+    """Raise `SettingsError` where the results of a job would overwrite what they are about."""
+    # A recipe is no file, and standard input has no name.
+    there = filter(os.path.exists, inputs if os.path.exists(output) else ())
+    if any(os.path.samefile(output, one) for one in there):
+        raise SettingsError(f"output {output!r} is also read from; name another file")
 
 
 def job_body(shared: JsonObject, source: Input, limit: int | None) -> bytes:

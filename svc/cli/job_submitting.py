@@ -16,7 +16,7 @@ from svc.cli.batch_options import (
     limit_option,
     questions_option,
 )
-from svc.cli.job_body import body_of_input
+from svc.cli.job_body import body_of_input, check_apart
 from svc.cli.job_options import (
     budget_option,
     expires_option,
@@ -91,6 +91,8 @@ def submit(
     own = {"batch": batch, "budget_usd": budget_usd, "expires_after_hours": expires_after}
     of_job = {name: value for name, value in own.items() if value is not None}
     given = {**fields, **of_project, **of_job}
+    if output:
+        check_apart(output, questions, source)
     body = body_of_input(questions, given, source, form, limit)
     if dry_run:
         click.echo("\n".join(job_forecast.lines(body, remote)))

@@ -329,6 +329,17 @@ def test_a_file_that_cannot_take_the_results_is_told_before_the_job_is_handed_in
     assert output.read_text() == "".join(LINES)
 
 
+def test_results_do_not_overwrite_what_they_are_about(questions: Path, texts: Path) -> None:
+    before = questions.read_bytes(), texts.read_bytes()
+    with Answers() as answers:
+        given = ("-q", questions, texts, "--wait", "--url", answers.url, "--restart", "-o")
+        for output in (questions, texts):
+            refused = inside("batch", "submit", *given, output)
+            assert refused.exit_code == 1 and "is also read from" in refused.stderr
+        assert answers.asked == []
+    assert (questions.read_bytes(), texts.read_bytes()) == before
+
+
 def test_a_file_of_another_job_is_told_before_the_new_one_is_waited_for(
     questions: Path, texts: Path, tmp_path: Path
 ) -> None:
