@@ -32,19 +32,11 @@ def refused(turns: Turns, key_id: str, most: int | None) -> AllTaken:
     return error.value
 
 
+@pytest.mark.parametrize("before", [0, KEYS], ids=["told apart", "beyond those"])
 def test_a_key_has_as_many_requests_at_a_time_as_it_may_and_others_have_theirs(
-    turns: Turns,
+    turns: Turns, before: int
 ) -> None:
-    first, _ = turns.take("a", 2), turns.take("a", 2)
-    assert refused(turns, "a", 2).most == 2
-    turns.take("b", 1)
-    turns.give_back("a", first)
-    turns.take("a", 2)
-    refused(turns, "a", 2)
-
-
-def test_keys_beyond_those_that_are_told_apart_have_their_bound_too(turns: Turns) -> None:
-    for number in range(KEYS):
+    for number in range(before):
         turns.give_back(str(number), turns.take(str(number), 1))
     first, _ = turns.take("a", 2), turns.take("a", 2)
     assert refused(turns, "a", 2).most == 2
