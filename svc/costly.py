@@ -24,6 +24,9 @@ SHARED_S = 10.0
 # Paced work that has begun goes on at once while its key's pauses come to so many seconds at most.
 LENIENCE_S = 0.15
 
+# The seconds between two looks of who waits for a turn at whether it is still wanted.
+LOOK_S = 0.5
+
 # For work that needs none.
 _NO_TURN = contextlib.nullcontext()
 
@@ -36,10 +39,13 @@ class _Key:
 
 
 @contextlib.contextmanager
-def _held(lock: threading.Lock | threading.Semaphore, deadline: Deadline) -> Iterator[None]:
+def held(lock: threading.Lock | threading.Semaphore, deadline: Deadline) -> Iterator[None]:
     """Hold it in the block. Raises `Timeout` where it is not free before the deadline."""
-    if not lock.acquire(timeout=max(0.0, deadline.left())):
-        raise Timeout("the request exceeded its deadline")
+    left_s = deadline.left()
+    while not lock.acquire(timeout=max(0.0, min(LOOK_S, left_s))):
+        left_s = min(left_s - LOOK_S, deadline.left())
+        if left_s <= 0:
+            raise Timeout("the request exceeded its deadline")
     try:
         yield
     finally:
@@ -56,7 +62,7 @@ class Places:
     @contextlib.contextmanager
     def place(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
         """Have one in the block. Raises `Timeout` where none is free before the deadline."""
-        with _held(self._keys.setdefault(key_id, threading.Semaphore(self._each)), deadline):
+        with held(self._keys.setdefault(key_id, threading.Semaphore(self._each)), deadline):
             yield
 
 
@@ -101,14 +107,14 @@ class CostlyWork:
         small: int,
         processor: Callable[[], float] = time.thread_time,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[Deadline, float], None] = Deadline.pause,
         pause: float = PAUSE,
         unnoticed_s: float = 0.0,
     ) -> None:
         """Work of at most the size `small` costs too little to wait.
 
         After its turn a key waits `pause` times what it took, but for the first `unnoticed_s`
-        seconds of it. The others give seconds.
+        seconds of it. The others give seconds, and wait some while a deadline is not cancelled.
         """
         self._small, self._pause, self.unnoticed_s = small, pause, unnoticed_s
         self.processor, self._clock, self._sleep = processor, clock, sleep
@@ -194,8 +200,8 @@ class CostlyWork:
     def _turn(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
         # In one step: two threads never get two turns of one key.
         key = self._keys.setdefault(key_id, _Key())
-        with _held(key.turn, deadline):
-            self._sleep(max(0.0, min(key.rested_at - self._clock(), deadline.left())))
+        with held(key.turn, deadline):
+            self._sleep(deadline, max(0.0, min(key.rested_at - self._clock(), deadline.left())))
             deadline.check()
             began = self._worked_s(deadline)
             try:

@@ -84,6 +84,12 @@ class Deadline:
         if self.left() <= 0:
             raise Timeout("the request exceeded its deadline")
 
+    def pause(self, seconds: float) -> None:
+        """Wait so long, or until the deadline is cancelled."""
+        cancelled = threading.Event()
+        with self.interrupting(cancelled.set):
+            cancelled.wait(seconds)
+
     def branch(self) -> Deadline:
         """A deadline at the same time that can be cancelled on its own, and is with this one."""
         made = Deadline(self.left(), self._clock, self.effort, self.trace)

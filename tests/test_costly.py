@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import threading
+import time
 
 import pytest
 
@@ -26,7 +29,7 @@ class Machine:
     def deadline(self, within_s: float = 60.0) -> Deadline:
         return Deadline(within_s, lambda: self.now)
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, _: Deadline, seconds: float) -> None:
         self.pauses.append(seconds)
         self.now += seconds
 
@@ -87,6 +90,23 @@ def test_a_pause_never_lasts_beyond_the_deadline(machine: Machine) -> None:
         machine.do("one", within_s=0.3)
     assert machine.pauses[-1] == pytest.approx(0.3)
     machine.do("one")
+
+
+@pytest.mark.parametrize("resting", [True, False])
+def test_who_waits_for_a_turn_or_in_a_pause_hears_that_nobody_wants_it_any_more(
+    resting: bool,
+) -> None:
+    work = CostlyWork(SMALL, itertools.count().__next__, pause=1_000.0)
+    deadline = Deadline(60.0)
+    with contextlib.ExitStack() as turn:
+        turn.enter_context(work.turn("one", LARGE, Deadline(60.0)))
+        if resting:
+            turn.close()
+        threading.Timer(0.05, deadline.cancel).start()
+        began = time.monotonic()
+        with pytest.raises(Timeout), work.turn("one", LARGE, deadline):
+            pass
+    assert time.monotonic() - began < 30.0
 
 
 def test_work_that_fails_gives_its_turn_back(machine: Machine) -> None:

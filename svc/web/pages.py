@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from flask import g
 
 from svc import limits
-from svc.costly import CostlyWork
-from svc.errors import NotFound, Timeout
+from svc.costly import CostlyWork, held
+from svc.errors import NotFound
 from svc.store import QuestionVersions, UnknownDecision
 from svc.store.decisions import AuditPage, Decisions
 from svc.web.decorators import UNNOTICED_S
@@ -50,20 +50,10 @@ class Pages:
         Raises `NotFound`, `Timeout` and `StorageError`.
         """
         bounds = (limit, before, limits.PAGE_BYTES)
-        with self._turns.turn(g.access.key_id, 1, g.deadline), self._place():
+        with self._turns.turn(g.access.key_id, 1, g.deadline), held(self._making, g.deadline):
             try:
                 matches = filters.matching(self.versions)
                 page = self._decisions.page(project, *bounds, filters.wanted, matches)
             except UnknownDecision as error:
                 raise NotFound(f"before: {error.message}") from None
             yield page
-
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        """One of the places of those that make pages. Raises `Timeout`."""
-        if not self._making.acquire(timeout=max(0.0, g.deadline.left())):
-            raise Timeout("the request exceeded its deadline")
-        try:
-            yield
-        finally:
-            self._making.release()

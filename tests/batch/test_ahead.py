@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,7 @@ from svc.batch.ahead import Ahead, ahead_of
 from svc.batch.inputs import InputLine
 from svc.batch.run import Kind, Result
 from svc.errors import SettingsError
+from tests.full_disk import largest_file
 
 
 @pytest.fixture
@@ -145,17 +143,6 @@ def test_lines_that_are_asked_again_have_a_file_of_their_own(path: str) -> None:
 
 def test_only_its_owner_reads_it(path: str) -> None:
     assert kept(path, 5).stat().st_mode & 0o777 == 0o600
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """Files cannot become larger than so many bytes in the block, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_what_has_no_room_on_the_disk_is_not_kept_and_spoils_nothing(path: str) -> None:

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import errno
-import resource
 import subprocess
 import sys
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 
@@ -12,6 +11,7 @@ from svc.store import Spool, SpoolLost, StorageError
 from svc.store import spool as spools
 from svc.store.database import Database
 from svc.store.errors import WriteTimedOut
+from tests.full_disk import largest_file
 
 JOB = "job_a"
 TEXT = "The secret state of a row."
@@ -38,16 +38,6 @@ def read(spool, wanted=lambda numbers: True):
             first, texts = block
             found.update(enumerate(texts, first))
     return file, found
-
-
-@contextmanager
-def file_limit(most_bytes):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_rows_are_read_in_order_a_block_at_a_time(spool):
@@ -148,7 +138,7 @@ def test_a_file_that_is_gone_is_said_to_be(spool):
 def test_a_full_disk_leaves_no_file(spool):
     write(spool, rows_of(1), "job_b")
     with (
-        file_limit(100_000),
+        largest_file(100_000),
         pytest.raises(StorageError, match="could not be written beside the database"),
     ):
         write(spool, rows_of(2_000, "x" * 1_000))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from svc.store import (
     ProjectSizes,
     StorageError,
 )
+from tests.full_disk import largest_file
 from tests.store.records import record
 from tests.web.conftest import Start
 from tests.web.models import ANIMAL, decision
@@ -243,19 +242,9 @@ def test_a_server_that_is_killed_after_it_took_a_job_knows_its_repeat(app: Flask
     assert first.get_json() == again.get_json()
 
 
-@contextmanager
-def full_disk(most_bytes: int) -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_full_disk_leaves_no_part_of_a_job(app: Flask, client: FlaskClient) -> None:
     submitted(client)
-    with full_disk(500_000):
+    with largest_file(500_000):
         answer = submitted(client, rows_of(5, state="x" * 149_000))
     assert_error(answer, 500, "internal_error")
     assert len(spooled(app)) == 1

@@ -127,7 +127,13 @@ def test_after_a_page_that_took_long_its_key_waits() -> None:
 
     used: list[float] = []
     pauses: list[float] = []
-    turns = CostlyWork(0, lambda: sum(used), lambda: 0.0, pauses.append, unnoticed_s=UNNOTICED_S)
+    turns = CostlyWork(
+        0,
+        lambda: sum(used),
+        lambda: 0.0,
+        lambda _, seconds: pauses.append(seconds),
+        unnoticed_s=UNNOTICED_S,
+    )
     pages = Pages(cast(Decisions, Long()), cast(QuestionVersions, None), turns)
     with Flask(__name__).test_request_context():
         for key in ("one", "other", "one"):
