@@ -67,10 +67,12 @@ _USUAL_CODES = frozenset(
 
 # Echoes are often JSON inside JSON.
 _ESCAPE = re.compile(r"\\{1,16}(u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|[nrtbf\"'/])")
-# Bytes of UTF-8 as Python and URLs write them.
-_BYTES = re.compile(r"(?:(?:%|\\{1,16}x)[0-9a-fA-F]{2})+")
-# So often HTML may stand in HTML.
-_HTML_TIMES = 4
+# Bytes of UTF-8 as Python and URLs write them, in base 16 or 8.
+_BYTE = r"(?:%|\\{1,16}x)([0-9a-fA-F]{2})|\\{1,16}([0-3]?[0-7]{2})"
+_BYTES = re.compile(f"(?:{_BYTE})+")
+_EACH_BYTE = re.compile(_BYTE)
+# So often escapes may stand in escapes.
+_ESCAPED_TIMES = 4
 
 # Names and values of the chat-completions API itself: they are nobody's data, and an operator
 # needs them to see what a provider refuses.
@@ -206,15 +208,16 @@ def log_line(status: int, facts: Mapping[str, str], message: str) -> str:
 
 def _unmasked(words: str) -> str:
     """The words without the escapes of JSON, Python, URLs and HTML."""
-    plain = _BYTES.sub(_decoded, _ESCAPE.sub(_unescaped, words))
-    for _ in range(_HTML_TIMES):
-        plain = html.unescape(plain)
-    return plain
+    for _ in range(_ESCAPED_TIMES):
+        words = html.unescape(_BYTES.sub(_decoded, _ESCAPE.sub(_unescaped, words)))
+    return words
 
 
 def _decoded(escapes: re.Match[str]) -> str:
-    digits = re.sub(r"%|\\+x", "", escapes[0])
-    return bytes.fromhex(digits).decode("utf-8", "replace")
+    found = _EACH_BYTE.findall(escapes[0])
+    return bytes(int(of_16 or of_8, 16 if of_16 else 8) for of_16, of_8 in found).decode(
+        "utf-8", "replace"
+    )
 
 
 def _unescaped(escape: re.Match[str]) -> str:

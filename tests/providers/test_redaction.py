@@ -46,6 +46,8 @@ def test_words_that_were_not_sent_stay():
         ("密码是猫", "无效 b'\\xe5\\xaf\\x86\\xe7\\xa0\\x81'"),
         ("my PIN is 77", "invalid: \\U00000050\\U00000049N \\\\x37\\\\x37"),
         ("my PIN is 77", "invalid: &amp;amp;#80;&amp;#x49;N &#55;7"),
+        ("my PIN is 77", "invalid: \\120\\111\\116 \\67\\\\067"),
+        ("my PIN is 77", "invalid: %2550%2549N &#37;37&amp;#92;u0037"),
     ],
 )
 def test_what_stands_in_the_prompt_is_taken_out(prompt, words):
