@@ -14,8 +14,10 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 
 # Networks that older releases of Python call global: protocol assignments, which hold the metadata
-# service of one cloud (RFC 6890), relays of 6to4 (RFC 7526), and documentation (RFC 9637).
+# service of one cloud (RFC 6890), relays of 6to4 (RFC 7526), and documentation (RFC 9637). And the
+# one address of the internet at which a cloud serves its machines from inside (Azure's WireServer).
 _SPECIAL = (
+    ipaddress.ip_network("168.63.129.16/32"),
     ipaddress.ip_network("192.0.0.0/24"),
     ipaddress.ip_network("192.88.99.0/24"),
     ipaddress.ip_network("3fff::/20"),

@@ -387,13 +387,16 @@ def _readable(batch: BatchFile, api: BatchClient) -> Sending | None:
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The lines in pieces of a file; one that is too long for a reply is none any more."""
-    rest = b""
+    line = bytearray()
     for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from lines
-        if len(rest) > limits.REPLY_BYTES:
-            rest = _NO_JSON
-    yield rest
+        first, *others = piece.split(b"\n")
+        line += first
+        for other in others:
+            yield bytes(line)
+            line = bytearray(other)
+        if len(line) > limits.REPLY_BYTES:
+            line = bytearray(_NO_JSON)
+    yield bytes(line)
 
 
 def _read(path: Path) -> JsonObject:

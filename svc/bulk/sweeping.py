@@ -1,4 +1,4 @@
-"""The process that deletes decisions which are older than their projects keep them."""
+"""The process that deletes decisions and kept answers that are older than they may be."""
 
 from __future__ import annotations
 
@@ -34,20 +34,18 @@ def sweep(settings: Settings, shared: Shared, stop: threading.Event) -> None:
     """
     database = Database.open(settings.db, turn=shared.write_lock, served=shared.file)
     try:
-        projects = [one.project for one in Retentions(database).all()]
-        if projects:
-            with Spool(database, settings.db, settings.master_key).sweeping() as alone:
-                if alone:
-                    _sweep(database, projects, stop)
+        with Spool(database, settings.db, settings.master_key).sweeping() as alone:
+            if alone:
+                _sweep(database, stop)
     finally:
         database.close()
 
 
-def _sweep(database: Database, projects: list[str], stop: threading.Event) -> None:
+def _sweep(database: Database, stop: threading.Event) -> None:
     sweeping = Sweeping(database)
-    for project in projects:
-        _repeat(partial(sweeping.decisions, project), database, stop)
-        _repeat(partial(sweeping.job_rows, project), database, stop)
+    for kept in Retentions(database).all():
+        _repeat(partial(sweeping.decisions, kept.project), database, stop)
+        _repeat(partial(sweeping.job_rows, kept.project), database, stop)
     _repeat(sweeping.kept_answers, database, stop)
     if not stop.is_set():
         sweeping.wordings()

@@ -30,6 +30,10 @@ CHUNK_BYTES = 256 * 1024
 # packed nothing for as long as an exchange may take.
 _PACKED_BEYOND = 256 * 1024
 
+# A packed body may have so many parts, and one more for each so many bytes that come out of it,
+# because each takes time.
+_PARTS, _PART_BYTES = 1_000, 4_096
+
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 
 # Connections that are kept open.
@@ -174,9 +178,10 @@ class _Unpacking:
     def __init__(self) -> None:
         self._part = zlib.decompressobj(zlib.MAX_WBITS | 32)
         self._is_first = True
+        self._parts_left = float(_PARTS)
 
     def pieces(self, packed: bytes) -> Iterator[bytes]:
-        """What is in the next bytes. Raises `Encoded`."""
+        """What is in the next bytes. Raises `Encoded`, and `TooLong` for too many parts."""
         while packed:
             try:
                 piece = self._part.decompress(packed, CHUNK_BYTES)
@@ -189,5 +194,9 @@ class _Unpacking:
             if self._part.eof:
                 packed = self._part.unused_data
                 self._part, self._is_first = zlib.decompressobj(zlib.MAX_WBITS | 32), False
+                self._parts_left -= 1
+            self._parts_left += len(piece) / _PART_BYTES
+            if self._parts_left < 0:
+                raise TooLong
             if piece:
                 yield piece

@@ -74,14 +74,15 @@ _SIZES_OF_CHALLENGERS = (
 _DELETE_DECISIONS = f"DELETE FROM decisions WHERE seq {_THESE}"
 
 
-def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = REFERRERS) -> int:
-    """Delete the decisions in these rows, at most `TOGETHER`, inside a transaction; how many.
+def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = REFERRERS) -> bool:
+    """Delete the decisions in these rows, at most `TOGETHER`, inside a transaction.
 
-    None yet where more than `referrers` others refer to them for what they say.
+    False, and none is deleted yet, where more than `referrers` others refer to them for what they
+    say: then it is to be called again. Rows that are not there any more do not matter.
     """
     these = json.dumps(list(seqs))
     if not _pass_on(connection, these, referrers):
-        return 0
+        return False
     note_last(connection)
     for count, project, digest in connection.execute(_LABELS, (these,)).fetchall():
         connection.execute(_FEWER, (count, project, digest))
@@ -90,7 +91,8 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
         free(connection, project, -DELETED_ROW_BYTES)
     for statement in _DELETE:
         connection.execute(statement, (these,))
-    return connection.execute(_DELETE_DECISIONS, (these,)).rowcount
+    connection.execute(_DELETE_DECISIONS, (these,))
+    return True
 
 
 def _free(connection: sqlite3.Connection, these: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -21,9 +22,8 @@ from svc.store.errors import SpoolLost
 from svc.store.jobs import Job, JobRow, Jobs
 from svc.store.spool import Spool
 
-_FIND = (
-    "SELECT seq, id, question_ids FROM decisions WHERE project = ? AND seq > ? AND {} ORDER BY seq"
-)
+_FIND = "SELECT seq, id FROM decisions WHERE project = ? AND seq > ? AND {} ORDER BY seq"
+_ASKED = "SELECT question_ids FROM decisions WHERE seq IN (SELECT value FROM json_each(?))"
 _OF_REF = "ref = ?"
 _OF_STATE = "lower(hex(state_hash)) IN (SELECT value FROM json_each(?))"
 _TABLES = ("labels", "judgements", "review_items", "job_rows")
@@ -66,11 +66,10 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A decision: its row, its id, and the rows of its questions."""
+    """A decision: its row, and its id."""
 
     seq: int
     id: bytes
-    question_ids: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +128,20 @@ class Forgetting:
         self._strip_books()
         counts: Counter[str] = Counter()
         named: set[bytes] = set()
-        asked: Counter[int] = Counter()
-        last = 0
+        last = repeats = 0
         # What comes meanwhile is found by another look.
         while found := self._find(subject, last):
+            these = {ids.text(one.id).encode() for one in found}
+            # Before the decisions are deleted, so that they are found again after a kill.
+            repeats += self._forget_kept(these)
             for begin in range(0, len(found), TOGETHER):
                 self._erase(found[begin : begin + TOGETHER], counts)
-            named |= {ids.text(one.id).encode() for one in found}
-            asked.update(row for one in found for row in json.loads(one.question_ids))
+            named |= these
             last = found[-1].seq
-        repeats = self._forget_kept(named)
+        # Those that were kept meanwhile.
+        repeats += self._forget_kept(named)
         with self._database.changing():
-            dropped = wordings.drop_with_sums(self._database, asked)
-        # Where no project has a retention, nobody else looks for them.
+            dropped = wordings.drop_with_sums(self._database)
         wordings.drop_keys(self._database, int(self._clock() * 1000))
         of_jobs = {"waiting": waiting, "failed": failed}
         return Forgotten(**counts, **of_jobs, repeats=repeats, wordings=dropped)
@@ -173,7 +173,7 @@ class Forgetting:
         counts["decisions"] += len(seqs)
         # Others may have to be changed first, which takes several steps.
         with self._database.changing():
-            while not self._database.write(lambda connection: erase(connection, seqs)):
+            while not self._database.write(partial(_erase, seqs)):
                 pass
 
     def _kept(self, named: set[bytes]) -> list[bytes]:
@@ -264,6 +264,18 @@ class Forgetting:
         names = set(self._spool.books())
         for name in names - {job.id for job in self._jobs.open()}:
             self._strip(self._spool.book(name))
+
+
+def _erase(seqs: Sequence[int], connection: sqlite3.Connection) -> bool:
+    """Delete those decisions that are still there, if that is done in one step; whether it is.
+
+    It is noted how many answers there were to each wording.
+    """
+    asked = connection.execute(_ASKED, (json.dumps(seqs),)).fetchall()
+    if not erase(connection, seqs):
+        return False
+    wordings.note_deleted(connection, Counter(row for (ids,) in asked for row in json.loads(ids)))
+    return True
 
 
 def _without(gone: Set[int], number: int, text: str) -> str:

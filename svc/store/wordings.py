@@ -48,6 +48,14 @@ _DROP_KEY = (
     f"RETURNING project, {ASKED_SIZE}"
 )
 _ASKED = "SELECT DISTINCT question_ids FROM decisions WHERE seq > ?"
+# How many answers to a wording were deleted by whom has not looked yet whether others have it.
+_OWED = "forgotten_wording:"
+_OWE = (
+    f"INSERT INTO meta (name, value) VALUES ('{_OWED}' || ?, ?) "
+    "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value"
+)
+_ALL_OWED = f"SELECT name, value FROM meta WHERE name GLOB '{_OWED}*'"
+_SETTLE = "DELETE FROM meta WHERE name = ? AND value = ?"
 _CHALLENGED = "SELECT question_id FROM challengers"
 _COUNTED = "SELECT coalesce(sum(decisions), 0) FROM weeks WHERE question_id = ?"
 _OF_ROUNDS = "round IN (SELECT id FROM review_rounds WHERE question_id = ?)"
@@ -85,19 +93,32 @@ def drop_unused(database: Database) -> int:
     return sum(database.write(partial(_drop, one, last, (_DROP,))) for one in unused)
 
 
-def drop_with_sums(database: Database, answers: Mapping[int, int]) -> int:
+def note_deleted(connection: sqlite3.Connection, answers: Mapping[int, int]) -> None:
+    """Note how many answers of models to each wording are deleted in this transaction.
+
+    `drop_with_sums` looks at them later, also where this process ends before.
+    """
+    connection.executemany(_OWE, answers.items())
+
+
+def drop_with_sums(database: Database) -> int:
     """Delete those that only deleted decisions had, with their sums; how many.
 
-    `answers` has how many answers of models to each wording were deleted just now. Where the sums
-    count more, they are of others too, and stay. Raises `StorageError`.
+    Of each it is noted how many answers were deleted. Where the sums count more, they are of others
+    too, and stay. Raises `StorageError`.
     """
     with database.read() as connection:
+        owed = connection.execute(_ALL_OWED).fetchall()
+        answers = {int(name.removeprefix(_OWED)): count for name, count in owed}
         last, _ = last_place(connection)
         gone = answers.keys() - (_asked_since(connection, 0) if answers else set())
         gone -= {question_id for (question_id,) in connection.execute(_CHALLENGED)}
         alone = [one for one in gone if _counted(connection, one) <= answers[one]]
     drops = (*_DROP_SUMS, _DROP)
-    return sum(database.write(partial(_drop, one, last, drops)) for one in alone)
+    dropped = sum(database.write(partial(_drop, one, last, drops)) for one in alone)
+    for begin in range(0, len(owed), TOGETHER):
+        database.write(partial(_settle, owed[begin : begin + TOGETHER]))
+    return dropped
 
 
 def _counted(connection: sqlite3.Connection, question_id: int) -> int:
@@ -118,6 +139,11 @@ def _drop(
     if question_id in _asked_since(connection, last):
         return 0
     return [_freed(connection, statement, (question_id,)) for statement in statements][-1]
+
+
+def _settle(owed: Iterable[tuple[str, int]], connection: sqlite3.Connection) -> None:
+    """Forget what was noted, unless more was noted since."""
+    connection.executemany(_SETTLE, owed)
 
 
 def _drop_keys(keys: Iterable[tuple[object, ...]], connection: sqlite3.Connection) -> None:

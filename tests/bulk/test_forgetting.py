@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, suppress
+from typing import cast
 
 import pytest
 
@@ -13,6 +15,7 @@ from svc.bootstrap import Shared
 from svc.bulk.stripping import strip
 from svc.bulk.sweeping import sweep
 from svc.store import (
+    Database,
     Forgetting,
     Forgotten,
     JobRow,
@@ -37,6 +40,38 @@ def forgetting(one: World) -> Forgetting:
     services = one.services
     spool = Spool(services.database, one.settings.db, one.settings.master_key)
     return Forgetting(services.database, services.jobs, spool, strip)
+
+
+class Cut(Exception):
+    """The process ends."""
+
+
+class CutDatabase:
+    """A database for so many writes; before each larger change of it something happens."""
+
+    def __init__(self, database: Database, writes: int, happens: Callable[[], object]) -> None:
+        self._database, self._writes, self._happens = database, writes, happens
+
+    def write(self, change: Callable[..., object]) -> object:
+        if not self._writes:
+            raise Cut
+        self._writes -= 1
+        return self._database.write(change)
+
+    def changing(self) -> AbstractContextManager[None]:
+        self._happens()
+        return self._database.changing()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._database, name)
+
+
+def cut(one: World, writes: int, happens: Callable[[], object] = lambda: None) -> Forgetting:
+    """One that ends after so many writes."""
+    services = one.services
+    spool = Spool(services.database, one.settings.db, one.settings.master_key)
+    database = cast(Database, CutDatabase(services.database, writes, happens))
+    return Forgetting(database, services.jobs, spool, strip)
 
 
 def rows(count: int, subject: int) -> list[dict[str, object]]:
@@ -119,6 +154,47 @@ def test_answers_that_tell_of_it_are_found_also_where_they_are_compressed(world:
     assert [one is not None and one.is_forgotten for one in found.values()] == [True, True, False]
 
 
+def test_who_ends_at_any_instant_leaves_nothing_that_the_next_run_does_not_find(
+    world: Make,
+) -> None:
+    one = world(opened())
+    database, whole = one.services.database, False
+    kept = KeptAnswers(database)
+    (meta,) = database.rows("SELECT count(*) FROM meta")
+    for writes in itertools.count():
+        subject, place = Subject("shop", ref=f"ann-{writes}"), b"place %d" % writes
+        of_ann = record(asked("topic", f"Is it Ann {writes}?"), project="shop", ref=subject.ref)
+        for _ in range(3):
+            decided = one.services.decisions.add(of_ann)
+        kept.keep(KeptAnswer(place, b"sent", f'{{"id":"{decided}"}}'.encode()))
+        one.services.decisions.add(record(asked("topic", "Is it he?"), project="shop"))
+        with suppress(Cut):
+            cut(one, writes).forget(subject)
+            whole = True
+        forgetting(one).forget(subject)
+        assert forgetting(one).count(subject) == Forgotten()
+        found = kept.find(place)
+        assert found is not None and found.is_forgotten
+        wordings = [row[0] for row in database.rows("SELECT definition FROM questions")]
+        assert len(wordings) == 1 and "Is it he?" in wordings[0]
+        if whole:
+            break
+    assert writes > 3
+    # That rows were deleted is noted, and when keys were looked for.
+    (after,) = database.rows("SELECT count(*) FROM meta WHERE name NOT IN ('last_deleted')")
+    assert after == meta
+
+
+def test_two_who_forget_the_same_at_once_both_end(world: Make) -> None:
+    one = world(opened())
+    for _ in range(3):
+        one.services.decisions.add(record(project="shop", ref="ann"))
+    subject = Subject("shop", ref="ann")
+    other = forgetting(one)
+    assert cut(one, 50, lambda: other.forget(subject)).forget(subject).decisions == 3
+    assert forgetting(one).count(subject) == Forgotten()
+
+
 def test_a_job_that_runs_goes_on_without_them(world: Make) -> None:
     gate = Gate()
     one = world(gate)
@@ -184,6 +260,17 @@ def test_a_sweep_deletes_what_is_too_old_and_ends(world: Make) -> None:
     sweep(one.settings, Shared(), threading.Event())
     (entry,) = one.services.decisions.page("default", 1_000).entries
     assert entry.id == young
+
+
+def test_a_sweep_deletes_what_repeats_get_no_more_though_no_project_has_a_retention(
+    world: Make,
+) -> None:
+    one = world(opened())
+    database = one.services.database
+    before = KeptAnswers(database, lambda: time.time() - 2 * DAY_S)
+    before.keep(KeptAnswer(b"place", b"sent", b"{}"))
+    sweep(one.settings, Shared(), threading.Event())
+    assert database.rows("SELECT place FROM kept_answers") == []
 
 
 def test_a_sweep_stops_when_it_is_told_to(world: Make) -> None:

@@ -350,7 +350,7 @@ def test_a_file_of_results_is_as_long_as_its_calls_allow() -> None:
     assert downloaded(in_chunks(body, 100_000), calls_of=2_000) == body
 
 
-@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("parts", [1, 3, 1_000])
 def test_a_packed_file_of_results_is_unpacked_whole(parts: int) -> None:
     body = b'{"custom_id":"1"}\n' * 50_000
     size = len(body) // parts
@@ -379,6 +379,7 @@ ENDING = b"Content-Length: 2\r\n\r\n{}"
 NOTHING = {
     "packed nothing": Reply(packed_nothing(2_000_000), headers=GZIP),
     "packed parts of nothing": Reply(gzip.compress(b"") * 100_000, headers=GZIP),
+    "packed parts of little": Reply(gzip.compress(b"x" * 64) * 20_000, headers=GZIP),
     "long trailers": Raw(CHUNKED + b"0\r\n" + LONG_HEAD * 5_000 + b"\r\n"),
     "long interim answers": Raw(
         (b"HTTP/1.1 100 Continue\r\n" + LONG_HEAD * 60 + b"\r\n") * 80 + OK + ENDING
