@@ -84,16 +84,17 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def make_private(folder: Path) -> None:
+def make_private(folder: Path, owner: int | None = None) -> None:
     """Make a folder that nobody but its owner may use; one that is there becomes like that.
 
-    Raises `OSError`, also where there is a symbolic link or a folder of somebody else.
+    Raises `OSError`, also where there is a symbolic link or a folder of somebody else than this
+    process's user or the user `owner`.
     """
     folder.mkdir(mode=_OWNERS_ALONE, exist_ok=True)
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found = os.fstat(opened)
-        if found.st_uid != os.geteuid():
+        if found.st_uid not in (os.geteuid(), owner):
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
         if stat.S_IMODE(found.st_mode) != _OWNERS_ALONE:
             os.fchmod(opened, _OWNERS_ALONE)

@@ -59,6 +59,9 @@ _PART = ".part"
 # whoever restores a backup, nothing may be deleted that the right one needs.
 _OWNER = "database"
 
+# The user who may use the files of all others.
+_ROOT = 0
+
 log = logging.getLogger(__name__)
 
 
@@ -71,7 +74,7 @@ class Spool:
         The bytes of calls that jobs keep in their books are taken from `room`.
         """
         self.folder = Path(f"{path}.spool")
-        self._database = database
+        self._database, self._path = database, path
         self._sealer = None if master_key is None else Sealer(master_key)
         self.room = Shares(limits.WAITING_CALLS_BYTES)
 
@@ -239,12 +242,16 @@ class Spool:
     @contextlib.contextmanager
     def _alone(self, name: str) -> Iterator[bool]:
         try:
-            make_private(self.folder)
+            make_private(self.folder, self._owner().st_uid)
             file = (self.folder / name).open("ab")
         except OSError as error:
             raise StorageError(f"the spool cannot be used ({error.strerror})") from error
         with file:
             yield _try_lock(file)
+
+    def _owner(self) -> os.stat_result:
+        """Whose the database is: the server's user, while root may run commands."""
+        return os.stat(self._path)
 
     def _salt(self) -> bytes:
         rows = self._database.rows(GET_SALT, _SALT)
@@ -264,14 +271,17 @@ class Spool:
 
     @contextlib.contextmanager
     def _new(self, path: Path) -> Iterator[BinaryIO]:
-        """A new file, locked."""
-        make_private(self.folder)
-        with contextlib.suppress(FileExistsError), (self.folder / _OWNER).open("x") as owner:
-            owner.write(self._name())
+        """A new file, locked; it belongs to the owner of the database."""
+        owner = self._owner()
+        make_private(self.folder, owner.st_uid)
+        with contextlib.suppress(FileExistsError), (self.folder / _OWNER).open("x") as whose:
+            whose.write(self._name())
         while True:
             made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with open(made, "wb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
+                if os.geteuid() == _ROOT:
+                    os.fchown(made, owner.st_uid, owner.st_gid)
                 if _is_there(path, file):
                     yield file
                     return

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from contextlib import closing
@@ -133,6 +134,21 @@ def test_a_file_that_is_gone_is_said_to_be(spool):
     spool.delete(JOB)
     with pytest.raises(SpoolLost, match="gone"):
         spool.opened(JOB)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_root_writes_files_for_the_user_of_the_server(spool, path):
+    write(spool, rows_of(5))
+    for one in (path, spool.folder, spool.folder / JOB):
+        os.chown(one, 12_345, 12_345)
+    spool.replace(JOB, lambda number, text: "{}" if number == 2 else text)
+    found = (spool.folder / JOB).stat()
+    assert (found.st_uid, found.st_gid) == (12_345, 12_345)
+    _, rows = read(spool)
+    assert rows[2] == "{}" and rows[3] == rows_of(5)[2]
+    os.chown(spool.folder, 12_346, -1)
+    with pytest.raises(StorageError, match="cannot be written"):
+        spool.replace(JOB, lambda _, text: text)
 
 
 def test_a_full_disk_leaves_no_file(spool):
