@@ -7,7 +7,7 @@ cannot wait for each other in a circle, whatever the load.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -16,6 +16,7 @@ from svc import limits
 from svc.deadline import Deadline
 from svc.errors import ENDING, ApiError, Pending, Timeout
 from svc.shares import Shares
+from svc.threads import Threads
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -56,7 +57,7 @@ class FlowPool:
     """Bounded threads for the flows of every request."""
 
     def __init__(self, threads: int) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-flow")
+        self._threads = Threads(threads, "svc-flow")
         self._places = Shares(threads)
 
     def run(

@@ -146,8 +146,10 @@ class _Watch:
         with self._lock:
             self._waiting[lock] = self._waiting.get(lock, 0) + 1
             if not self._runs:
-                self._runs = True
-                threading.Thread(target=self._run, name="lock-watch", daemon=True).start()
+                # Where the system allows no further thread, who waits next tries anew.
+                with contextlib.suppress(RuntimeError):
+                    threading.Thread(target=self._run, name="lock-watch", daemon=True).start()
+                    self._runs = True
         try:
             yield
         finally:

@@ -39,6 +39,7 @@ LEVELS = (
         "sharing",
         "tallies",
         "terms",
+        "threads",
         "tracing",
         "turns",
         "usage",

@@ -10,7 +10,6 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
@@ -33,6 +32,7 @@ from svc.providers import (
 )
 from svc.records import Model
 from svc.shares import Shares
+from svc.threads import Threads
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ class CallPool:
         self._client, self._gate, self._clock, self._jitter = client, gate, clock, jitter
         self._paused = paused
         self._places, self._bytes = Shares(threads), Shares(limits.CALLS_BYTES)
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="svc-call")
+        self._threads = Threads(threads, "svc-call")
 
     def run(
         self,

@@ -143,8 +143,9 @@ class Challenges:
             self._lock.notify()
             if len(self._threads) < self._most_threads and not self._closed.is_set():
                 name = f"svc-challenger-{len(self._threads)}"
-                self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
-                self._threads[-1].start()
+                thread = threading.Thread(target=self._run, name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
 
     def _has_room(self, task: Task) -> bool:
         """Take a place in the queue and room for its bytes, where its project may have both."""

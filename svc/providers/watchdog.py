@@ -135,10 +135,12 @@ class Watchdog:
     def _add(self, watch: Watch) -> None:
         with self._lock:
             watch.cancelled = self._closed
-            self._watches.add(watch)
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="calls", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="calls", daemon=True)
+                thread.start()
+                # Only now, since the system may allow no further thread; the next call tries anew.
+                self._thread = thread
+            self._watches.add(watch)
             if watch.at < self._wakes_at:
                 self._changed.notify()
 

@@ -23,7 +23,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any
@@ -43,6 +43,7 @@ from svc.server.lane import RESERVED_THREADS, Lane, watches
 from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket, Waiting
 from svc.sharing import WorkerLoads
+from svc.threads import Threads
 
 log = logging.getLogger(__name__)
 
@@ -106,9 +107,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         sys.setswitchinterval(SWITCH_S)
         super().init_process()
 
-    def get_thread_pool(self) -> ThreadPoolExecutor:
-        """The threads of the lane and the reserved ones."""
-        return ThreadPoolExecutor(self.cfg.threads + RESERVED_THREADS)
+    def get_thread_pool(self) -> Threads:
+        """The threads of the lane and the reserved ones, which are there from the start.
+
+        So the server can still be watched where the system allows no further thread.
+        """
+        threads = self.cfg.threads + RESERVED_THREADS
+        return Threads(threads, "svc-request", begun=threads)
 
     def init_signals(self) -> None:
         """Listen to signals, let those through that came before, and end when the master does.

@@ -215,8 +215,9 @@ class Slices:
 
     def _start_looking(self) -> None:
         if self._looker is None and not self._closed.is_set():
-            self._looker = threading.Thread(target=self._look, name="svc-budgets", daemon=True)
-            self._looker.start()
+            looker = threading.Thread(target=self._look, name="svc-budgets", daemon=True)
+            looker.start()
+            self._looker = looker
 
     def _look(self) -> None:
         while not self._closed.wait(self._look_every_s):
