@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from svc.logs import Sparingly
@@ -17,20 +16,14 @@ class Threads(ThreadPoolExecutor):
     The one it is made from has queued the work by then, and raises an error all the same.
     """
 
-    def __init__(self, most: int, name: str = "", begun: int = 1) -> None:
-        """At most `most` threads, of which the first `begun` are started now, if the system does.
+    def __init__(self, most: int, name: str) -> None:
+        """At most `most` threads, the first of which is there from the start.
 
-        Raises `RuntimeError` where it starts none.
+        Raises `RuntimeError` where the system does not allow it.
         """
         super().__init__(most, thread_name_prefix=name)
         self._told = Sparingly(1)
-        # None of them is idle while it waits, so that each submission starts another.
-        go = threading.Event()
-        try:
-            for _ in range(begun):
-                self.submit(go.wait)
-        finally:
-            go.set()
+        self.submit(_nothing)
 
     def _adjust_thread_count(self) -> None:
         try:
@@ -43,3 +36,7 @@ class Threads(ThreadPoolExecutor):
                     "the system allows no further thread: work waits for the %d that there are",
                     len(self._threads),
                 )
+
+
+def _nothing() -> None:
+    """The work of a thread that is to be there."""

@@ -108,12 +108,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         super().init_process()
 
     def get_thread_pool(self) -> Threads:
-        """The threads of the lane and the reserved ones, which are there from the start.
-
-        So the server can still be watched where the system allows no further thread.
-        """
-        threads = self.cfg.threads + RESERVED_THREADS
-        return Threads(threads, "svc-request", begun=threads)
+        """The threads of the lane and the reserved ones."""
+        return Threads(self.cfg.threads + RESERVED_THREADS, "svc-request")
 
     def init_signals(self) -> None:
         """Listen to signals, let those through that came before, and end when the master does.
