@@ -1,4 +1,4 @@
-"""What the columns of answers hold, and whether an answer can stand in them."""
+"""What the columns of answers hold, and answers as they stand in them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ class BadRow(Exception):
     """A row that cannot be sent or held; the message says why, without what is in the row."""
 
 
+def held(fields: Mapping[str, Kind], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values as columns of these fields hold them, which every engine takes; None for no value.
+
+    Raises `BadRow` for what no column holds.
+    """
+    return {
+        name: None if values.get(name) is None else _held(name, kind, values[name])
+        for name, kind in fields.items()
+    }
+
+
 def answer_of(question: Question, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """An answer as its column holds it; None for a question that was skipped.
 
@@ -45,15 +56,23 @@ def answer_of(question: Question, fields: Mapping[str, Any]) -> Mapping[str, Any
     """
     if fields.get("skipped"):
         return None
-    answer = {name: fields.get(name) for name in FIELDS[question.type]}
-    if "abstain" in answer:
-        answer["abstain"] = bool(answer["abstain"])
-    for name, kind in FIELDS[question.type].items():
-        if answer[name] is not None and not _is_of(kind, answer[name]):
-            raise BadRow(f"unknown: {name} of an answer is of another type than the service has")
-    if question.type == Integer.type and (answer["value"] or 0) not in _INTEGERS:
-        raise BadRow("too_large: a whole number was found that a column of 64 bits cannot hold")
-    return answer
+    answer = held(FIELDS[question.type], fields)
+    if "abstain" not in answer:
+        return answer
+    return {**answer, "abstain": bool(answer["abstain"])}
+
+
+def kept_answer(question: Question, kept: Any) -> Mapping[str, Any] | None:
+    """What was kept of an answer as its column holds it; None for a question that was skipped.
+
+    Raises `BadRow` for what has other fields, or values that no column holds.
+    """
+    if kept is None:
+        return None
+    columns = FIELDS[question.type]
+    if not isinstance(kept, dict) or kept.keys() != columns.keys():
+        raise BadRow("what was kept is no answer of this type")
+    return held(columns, kept)
 
 
 def plain(text: str) -> str:
@@ -61,37 +80,39 @@ def plain(text: str) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def has_fields(answer: Any, fields: Mapping[str, Kind]) -> bool:
-    """Whether what was kept of an answer has these fields and no others."""
-    return isinstance(answer, dict) and answer.keys() == fields.keys()
+def _held(name: str, kind: Kind, value: Any) -> Any:
+    try:
+        return _as(kind, value)
+    except (OverflowError, TypeError):
+        why = f"unknown: {name} of an answer is of another type than the service has"
+        raise BadRow(why) from None
 
 
-def _is_of(kind: Kind, value: Any) -> bool:
-    """Whether a value that is not null can stand in a column of a kind."""
-    match kind:
-        case "text":
-            return _is_text(value)
-        case "flag":
-            return isinstance(value, bool)
-        case "integer":
-            return isinstance(value, int)
-        case "number":
-            return _is_number(value)
-        case "texts":
-            return isinstance(value, list) and all(map(_is_text, value))
-        case "numbers":
-            return isinstance(value, list) and all(map(_is_number, value))
-        case "numbers by text":
-            return isinstance(value, dict) and all(
-                _is_text(key) and _is_number(one) for key, one in value.items()
-            )
+def _as(kind: Kind, value: Any) -> Any:
+    """A value that is not null as a column of a kind holds it.
 
-
-def _is_text(value: Any) -> bool:
-    """Whether it is a text that UTF-8 can hold."""
-    return isinstance(value, str) and value == plain(value)
-
-
-def _is_number(value: Any) -> bool:
-    """Whether it is a number that 64 bits can hold."""
-    return isinstance(value, float) or (isinstance(value, int) and value in _INTEGERS)
+    Raises `BadRow`, `TypeError`, and `OverflowError` for a number that no double comes near.
+    """
+    match kind, value:
+        case "flag", bool():
+            return value
+        case _, bool():
+            # To Python it is a whole number, to the engines not.
+            raise TypeError
+        case "text", str() if value == plain(value):
+            return value
+        case "number", int() | float():
+            # Arrow refuses whole numbers that are not exactly a double.
+            return float(value)
+        case "integer", int() if value in _INTEGERS:
+            return value
+        case "integer", int():
+            why = "a whole number was found that a column of 64 bits cannot hold"
+            raise BadRow(f"too_large: {why}")
+        case "texts", list():
+            return [_as("text", one) for one in value]
+        case "numbers", list():
+            return [_as("number", one) for one in value]
+        case "numbers by text", dict():
+            return {_as("text", key): _as("number", one) for key, one in value.items()}
+    raise TypeError

@@ -26,7 +26,8 @@ from svc.bulk.columns import (
     OF_ROWS,
     BadRow,
     answer_of,
-    has_fields,
+    held,
+    kept_answer,
     plain,
 )
 from svc.bulk.services import Secret, Services, addresses, keys
@@ -182,8 +183,8 @@ class Rows:
         if isinstance(request, BadRow):
             return self._failed(str(request))
         key, state = request
-        if key in kept and self._is_answer(kept[key]):
-            return dict(kept[key])
+        if key in kept and (found := self._found(kept[key])) is not None:
+            return found
         asked = self._asked
         try:
             decision = self._services.decide(key, state, asked.questions, asked.options)
@@ -198,12 +199,18 @@ class Rows:
             self._checkpoint.keep(key, answer)
         return answer
 
-    def _is_answer(self, kept: Mapping[str, Any]) -> bool:
-        """Whether what was found in the checkpoint has the columns of an answer."""
-        return kept.keys() == self._columns and all(
-            kept[key] is None or has_fields(kept[key], FIELDS[question.type])
-            for key, question in self._asked.questions.items()
-        )
+    def _found(self, kept: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """What was found in the checkpoint as the columns hold it; None where it is no answer."""
+        if kept.keys() != self._columns:
+            return None
+        try:
+            answers = {
+                key: kept_answer(question, kept[key])
+                for key, question in self._asked.questions.items()
+            }
+            return {**answers, **held(OF_ROWS, kept)}
+        except BadRow:
+            return None
 
     def _answered(self, decision: Decision) -> Mapping[str, Any]:
         answers = {

@@ -197,7 +197,15 @@ def test_an_answer_of_every_type_has_the_fields_of_its_column(question: Any, ans
         (YesNo("?"), {"noul": "0.5"}),
         (YesNo("?"), {"noul": 0.5, "calibrated": 1}),
         (Multi("?", {"a": "", "b": ""}), {"selected": {"a": 1}}),
+        (Score("?", ["x", "y"]), {"score": 1.0, "probabilities": [0.5, True]}),
+        (Multi("?", {"a": "", "b": ""}), {"selected": ["\ud800"]}),
+        (Multi("?", {"a": "", "b": ""}), {"selected": [], "probabilities": {"a": False}}),
+        (YesNo("?"), {"noul": True}),
+        (Text("?"), {"value": "a", "abstain": "false"}),
+        (Number("?"), {"value": True}),
+        (Number("?"), {"value": 10**400}),
         (Integer("?"), {"value": 1.5}),
+        (Integer("?"), {"value": True}),
         (Text("?"), {"value": ["x"]}),
     ],
 )
@@ -220,6 +228,56 @@ def test_a_whole_number_that_no_column_holds_is_an_error_value() -> None:
     fake = Fake(answer={"value": 2**63, "confidence": 1.0})
     (row,) = decided(texts("a"), fake, questions={"q": Integer("q")})
     assert row[ERROR].startswith("too_large: ")
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "answer", "held"),
+    [
+        (Number("?"), "value", {"value": 2**53 + 1}, 2.0**53),
+        (Number("?"), "value", {"value": 10**20}, 1e20),
+        (
+            Score("?", ["x", "y"]),
+            "probabilities",
+            {"probabilities": [2**53 + 1, 0]},
+            [2.0**53, 0.0],
+        ),
+        (Choice("?", ["a"]), "probabilities", {"probabilities": {"a": 2**53 + 1}}, {"a": 2.0**53}),
+        (Integer("?"), "value", {"value": 2**53 + 1}, 2**53 + 1),
+    ],
+)
+def test_numbers_are_of_their_columns_type_also_from_a_checkpoint(
+    tmp_path: Path, question: Any, name: str, answer: Any, held: Any
+) -> None:
+    fake = Fake(answer=answer)
+    rows = decided(texts("a"), fake, questions={"q": question}, checkpoint=tmp_path)
+    # As a version of before wrote it: with the numbers of the service.
+    ((key, _),), (path,) = fake.asked, tmp_path.iterdir()
+    before = {**rows[0], "q": {**rows[0]["q"], **answer}}
+    path.write_text(f"{key} {json.dumps(before)}\n")
+    again = decided(texts("a"), fake, questions={"q": question}, checkpoint=tmp_path)
+    assert [repr(row["q"][name]) for row in (*rows, *again)] == [repr(held)] * 2
+    assert len(fake.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"late": {"noul": True}},
+        {"late": {"set": ["\ud800"]}},
+        {"late": {"calibrated": 1}},
+        {"decision_id": 5},
+        {"cost_usd": "0.1"},
+        {"error": "\ud800"},
+    ],
+)
+def test_what_no_column_holds_in_a_checkpoint_is_asked(tmp_path: Path, answer: Any) -> None:
+    first, second = Fake(), Fake()
+    (before,) = decided(texts("a"), first, checkpoint=tmp_path)
+    ((key, _),), (path,) = first.asked, tmp_path.iterdir()
+    late = {**before["late"], **answer.get("late", {})}
+    path.write_text(f"{key} {json.dumps({**before, **answer, 'late': late})}\n")
+    assert decided(texts("a"), second, checkpoint=tmp_path) == [before]
+    assert len(second.asked) == 1
 
 
 @pytest.mark.parametrize(

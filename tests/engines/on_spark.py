@@ -18,6 +18,8 @@ from tests.engines.playing import Found, play
 QUESTION = {"cats": YesNo("Is it about cats?")}
 LABELS = {"billing": "money, invoices, refunds", "tech": "faults, crashes"}
 BIG = 2**60 + 1
+# Its number is none that a column of doubles holds exactly.
+NO_DOUBLE = f"The invoice number is {2**53 + 1}."
 EVERY_TYPE: dict[str, Question] = {
     "choice": Choice("Which team?", LABELS, coverage=0.9),
     "score": Score("How angry?", ["calm", "cross", "furious"]),
@@ -123,7 +125,8 @@ def kinds(files: str, url: str) -> Found:
 def schemas(files: str, url: str) -> Found:
     """The schema of good rows, bad ones, and none; columns that nobody asks about stay."""
     with started(files) as session:
-        rows = [(n, None if n < 3 else "A cat.", BIG if n % 2 else None) for n in range(6)]
+        states = [None, None, None, NO_DOUBLE, "A cat.", "A cat."]
+        rows = [(n, text, BIG if n % 2 else None) for n, text in enumerate(states)]
         frame = session.createDataFrame(rows, "id long, text string, big long")
         options: dict[str, Any] = {"state": "text", "row_id": "id", "url": url}
         decided = decide(frame, EVERY_TYPE, **options)
