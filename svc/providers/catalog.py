@@ -247,9 +247,12 @@ def how_to_configure(name: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Whether the URL's host is this machine by its name or address, without asking a resolver."""
+    """Whether the URL's host is this machine by its name or address, without asking a resolver.
+
+    Names below localhost are not: a resolver may be told to lead them to other machines.
+    """
     host = (urlsplit(url).hostname or "").rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
+    if host == "localhost":
         return True
     try:
         address = ipaddress.ip_address(host)

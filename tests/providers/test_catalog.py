@@ -177,7 +177,6 @@ def test_a_key_that_no_header_can_carry_stops_the_start_without_being_shown():
         "http://localhost/v1",
         "http://LOCALHOST:80",
         "http://localhost.:80",
-        "http://a.localhost",
         "http://127.0.0.1:11434/v1",
         "https://127.9.9.9",
         "http://[::1]:8000/v1",
@@ -191,6 +190,7 @@ def test_these_urls_are_on_this_machine(url):
     "url",
     [
         "http://localhost.example",
+        "http://model.localhost:8000/v1",
         "http://notlocalhost",
         "http://127.0.0.1.example",
         "http://10.0.0.1",
