@@ -13,6 +13,10 @@ from functools import lru_cache
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 
+# The bits 32 to 63 of an address whose last 32 are one of IPv4, whichever one bit of them is (RFC
+# 5214, section 6.1).
+_ISATAP, _NOT_UNIVERSAL = 0x0000_5EFE, 0xFDFF_FFFF
+
 # Networks that older releases of Python call global: protocol assignments, which hold the metadata
 # service of one cloud (RFC 6890), relays of 6to4 (RFC 7526), and documentation (RFC 9637). And the
 # one address of the internet at which a cloud serves its machines from inside (Azure's WireServer).
@@ -75,7 +79,7 @@ def is_public(address: str, own: Callable[[str], bool] = is_own) -> bool:
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     """The IPv4 address that an IPv6 address stands for, None where it does for none."""
-    if address in _NAT64:
+    if address in _NAT64 or int(address) >> 32 & _NOT_UNIVERSAL == _ISATAP:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour
 

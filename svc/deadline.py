@@ -15,15 +15,17 @@ from svc.tracing import Trace
 class Effort:
     """How much may still be read for a request, counted by all of its calls together.
 
-    `worked_s` are the seconds of a processor that other threads than its own took for it, and
-    `pause_s` gives the seconds for which its next call has to wait because of what it took.
+    `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
+    that other threads than its own took for it, and `pause_s` gives the seconds for which its next
+    call has to wait because of what it took.
     """
 
-    __slots__ = ("_left", "_lock", "pause_s", "worked_s")
+    __slots__ = ("_left", "_lock", "caller", "pause_s", "worked_s")
 
     def __init__(self, left: int) -> None:
         self._left = left
         self._lock = threading.Lock()
+        self.caller: str | None = None
         self.worked_s = 0.0
         self.pause_s: Callable[[], float] = lambda: 0.0
 

@@ -137,8 +137,16 @@ REPLIES_PARTS = 500_000
 REPLY_BYTES_A_PART = 32
 REPLY_PARTS_ALWAYS_READ = 4_096
 
-# The alternatives that are requested at each position of a reply.
+# The bytes of long replies that a process holds until they are read, each with as many as a reply
+# may have.
+LONG_REPLIES_BYTES = 128 * 1024 * 1024
+
+# The alternatives that are requested at each position of a reply, and those that are read.
 TOP_LOGPROBS = 20
+MOST_LOGPROBS = 4 * TOP_LOGPROBS
+
+# The tokens of a reply that are looked at, beyond twice as many as were allowed.
+TOKENS_BEYOND = 256
 
 # What a provider's Batch API takes in one batch: lines, and bytes of their file.
 BATCH_LINES = 50_000

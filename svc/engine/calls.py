@@ -170,6 +170,7 @@ class CallPool:
         first, `QuotaSpent` and `StorageError` where the gate does.
         """
         pending = [_PendingCall(call, caller, bill) for call in calls]
+        deadline.effort.caller = caller
         attempts: AttemptQueue = SimpleQueue()
         with deadline.interrupting(lambda: attempts.put(None)):
             self._finish(pending, attempts, deadline)

@@ -21,4 +21,4 @@ class Chat(Protocol[ChatCall]):
         return build_body(provider, name, call, traits)
 
     def read(self, payload: Any, call: ChatCall) -> Completion:
-        return read_chat(payload, call.logprobs)
+        return read_chat(payload, call.logprobs, call.max_tokens)

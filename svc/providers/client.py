@@ -13,8 +13,7 @@ import requests
 import urllib3.exceptions
 
 from svc import limits
-from svc.deadline import Deadline, Effort
-from svc.jsontext import separators
+from svc.deadline import Deadline
 from svc.logs import Sparingly
 from svc.phrases import visible
 from svc.providers.bodies import ChatCall
@@ -29,6 +28,7 @@ from svc.providers.failures import (
     Refused,
     ServerTrouble,
 )
+from svc.providers.long_replies import TOO_MUCH, ComingReply, LongReplies
 from svc.providers.prices import cost_usd
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
@@ -49,9 +49,6 @@ _EMPTY_CALL = ChatCall(messages=(), max_tokens=0)
 
 # What providers say of a file may hold any part of it, so that no word of theirs is logged.
 UNTOLD_CALL = ChatCall(messages=(), max_tokens=0, deny_data_collection=True)
-
-# Why a reply is not read that may be well.
-_TOO_MUCH = "the replies to this request hold more than is read for one"
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +76,7 @@ class Client:
         self._allowance, self._failures = Allowance(), Sparingly(limits.FAILURES_LOGGED)
         secure = any(provider.url.startswith("https:") for provider in catalog.values())
         tls = trusted() if secure else None
+        self._long = LongReplies()
         self._transports = {
             name: Transport(provider.url, pool_size, tls, provider.local)
             for name, provider in catalog.items()
@@ -105,6 +103,7 @@ class Client:
         provider = self._catalog[model.provider]
         protocol = PROTOCOLS[provider.kind]
         key = key if key is not None and provider.aggregator else provider.key
+        deadline = deadline or Deadline(timeout_s)
         try:
             traits = self.traits.of(model.id)
             if corrections is not NO_CORRECTIONS:
@@ -113,12 +112,14 @@ class Client:
             sent = SentCall(body, Redactor(call, key, self._allowance), provider.aggregator)
             data = encoded(body, call.images)
             limit = min(timeout_s, provider.timeout_s)
-            reply = self._asked(model, protocol.path, key, data, limit, deadline, headers)
-            _spend(reply.body, deadline)
-            payload = read_payload(reply, sent, self._now())
-            if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
-                self.traits.learn(model.id, corrections.lasting)
-            return protocol.read(payload, call)
+            with self._long.coming(deadline) as coming:
+                asked = ("POST", protocol.path, key, data, limit, deadline, coming, headers)
+                reply = self._exchange(provider, *asked)
+                with self._long.reading(reply.body, deadline):
+                    payload = read_payload(reply, sent, self._now())
+                    if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
+                        self.traits.learn(model.id, corrections.lasting)
+                    return protocol.read(payload, call)
         except ProviderError as error:
             self._tell("%s: %s: %s", visible(model.id), type(error).__name__, error)
             raise
@@ -137,9 +138,12 @@ class Client:
             {}, Redactor(_EMPTY_CALL, provider.key, self._allowance), provider.aggregator
         )
         try:
-            reply = self._exchange(provider, "GET", "/models", provider.key, None, timeout_s)
-            _spend(reply.body, None)
-            return read_models(reply, sent, self._now())
+            deadline = Deadline(timeout_s)
+            with self._long.coming(deadline) as coming:
+                asked = ("GET", "/models", provider.key, None, timeout_s, deadline, coming)
+                reply = self._exchange(provider, *asked)
+                with self._long.reading(reply.body, deadline):
+                    return read_models(reply, sent, self._now())
         except ProviderError as error:
             self._tell("models of %s: %s: %s", provider.name, type(error).__name__, error)
             raise
@@ -161,20 +165,6 @@ class Client:
         for transport in self._transports.values():
             transport.close()
 
-    def _asked(
-        self,
-        model: Model,
-        path: str,
-        key: str | None,
-        data: Body,
-        timeout_s: float,
-        deadline: Deadline | None,
-        headers: Mapping[str, str],
-    ) -> Reply:
-        """The provider's reply to a body."""
-        provider = self._catalog[model.provider]
-        return self._exchange(provider, "POST", path, key, data, timeout_s, deadline, headers)
-
     def _exchange(
         self,
         provider: Provider,
@@ -183,7 +173,8 @@ class Client:
         key: str | None,
         body: Body | None,
         timeout_s: float,
-        deadline: Deadline | None = None,
+        deadline: Deadline,
+        coming: ComingReply,
         headers: Mapping[str, str] = _NO_MORE,
     ) -> Reply:
         if timeout_s <= 0:
@@ -193,7 +184,7 @@ class Client:
             try:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
-                take = partial(_take, _effort(deadline))
+                take = partial(coming.take, lambda: not watch.ended)
                 reply = transport.send(method, path, key, body, timeout_s, headers, take)
                 if not watch.ended:
                     return reply
@@ -214,23 +205,6 @@ def _free(error: BaseException | None) -> None:
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__context__
-
-
-def _spend(body: bytes, deadline: Deadline | None) -> None:
-    """Take the work of reading a reply from what the request has. Raises `BadReply`."""
-    parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
-    if parts > limits.REPLY_PARTS_ALWAYS_READ and not _effort(deadline).take(parts):
-        raise BadReply(_TOO_MUCH)
-
-
-def _effort(deadline: Deadline | None) -> Effort:
-    """What may still be read for a request."""
-    return deadline.effort if deadline else Effort(limits.REPLIES_PARTS)
-
-
-def _take(effort: Effort, size: int) -> bool:
-    """Take the bytes of a long reply, which are held until it is whole and can be read."""
-    return effort.take(size // limits.REPLY_BYTES_A_PART)
 
 
 def _failure(watch: Watch, error: Exception | None) -> ProviderError:
@@ -260,7 +234,7 @@ def broken(error: Exception | None) -> ProviderError:
     if isinstance(error, TooLong):
         return BadReply("the reply is too long")
     if isinstance(error, TooMuch):
-        return BadReply(_TOO_MUCH)
+        return BadReply(TOO_MUCH)
     if isinstance(error, Encoded):
         return BadReply("the reply could not be decompressed")
     if "CERTIFICATE_VERIFY_FAILED" in str(error):

@@ -110,8 +110,10 @@ def read_payload(reply: Reply, call: SentCall, now: float) -> Any:
     return payload
 
 
-def read_chat(payload: Any, logprobs: bool) -> Completion:
+def read_chat(payload: Any, logprobs: bool, most_tokens: int) -> Completion:
     """The completion in a chat reply's decoded body; `logprobs` says that they were requested.
+
+    It was allowed `most_tokens`; what a server sends far beyond that is not looked at.
 
     Raises a `ProviderError` for everything else.
     """
@@ -119,7 +121,7 @@ def read_chat(payload: Any, logprobs: bool) -> Completion:
     if not choice:
         raise BadReply("200: no completion in the reply")
     text = _content(choice)
-    tokens = _tokens(choice.get("logprobs")) if logprobs else None
+    tokens = _tokens(choice.get("logprobs"), most_tokens) if logprobs else None
     usage = payload.get("usage")
     input_tokens, output_tokens = read_usage(usage, "prompt_tokens", "completion_tokens")
     cost = _dollars(usage.get("cost")) if isinstance(usage, dict) else None
@@ -242,11 +244,12 @@ def _clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _tokens(logprobs: Any) -> tuple[Token, ...]:
+def _tokens(logprobs: Any, most_tokens: int) -> tuple[Token, ...]:
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(content, list) or not content:
         raise UnusableLogprobs("200: no log-probabilities in the reply")
-    tokens = tuple(_token(item) for item in content)
+    read = content[: 2 * most_tokens + limits.TOKENS_BEYOND]
+    tokens = tuple([_token(item) for item in read])
     if not tokens[0].tells and not any(token.tells for token in tokens):
         raise UnusableLogprobs("200: log-probabilities that say nothing")
     return tokens
@@ -259,7 +262,7 @@ def _token(item: Any) -> Token:
         raise UnusableLogprobs(
             "200: log-probabilities that are placeholders or have no alternatives"
         )
-    pairs = [_pair(alternative) for alternative in listed]
+    pairs = [_pair(alternative) for alternative in listed[: limits.MOST_LOGPROBS]]
     if sum([math.exp(value) for _, value in pairs]) > 1 + _SUM_SLACK:
         raise UnusableLogprobs("200: log-probabilities that sum to more than 1")
     return Token(text, logprob, tuple([pair for pair in pairs if pair[1] > PLACEHOLDER]))

@@ -286,7 +286,7 @@ class Transport:
                     raise
                 raise ReplyBroke from error
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-        return Reply(response.status_code, response.headers, unpacked(data, encoding))
+        return Reply(response.status_code, response.headers, unpacked(data, encoding, take))
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -316,10 +316,11 @@ def _read(raw: Any, take: Callable[[int], bool]) -> bytes:
     return b"".join(chunks)
 
 
-def unpacked(data: bytes, encoding: str) -> bytes:
+def unpacked(data: bytes, encoding: str, take: Callable[[int], bool] = lambda _size: True) -> bytes:
     """A reply unpacked, never beyond the cap however well it was packed.
 
-    Raises `Encoded`, and `TooLong` where it has more.
+    What makes it a long one is unpacked where `take` says of those bytes that it may be. Raises
+    `Encoded`, `TooLong` where it has more than the cap, and `TooMuch`.
     """
     if encoding in ("identity", "") or not data:
         return data
@@ -327,10 +328,17 @@ def unpacked(data: bytes, encoding: str) -> bytes:
         raise Encoded
     # This accepts gzip and zlib, as the data says.
     window = zlib.MAX_WBITS | 32
+    unpacking = zlib.decompressobj(window)
     try:
-        unpacked = zlib.decompressobj(window).decompress(data, limits.REPLY_BYTES + 1)
+        first = unpacking.decompress(data, REPLY_BYTES_ALWAYS_READ)
+        if len(first) < REPLY_BYTES_ALWAYS_READ:
+            return first
+        # How long it becomes shows only as it is unpacked.
+        if not take(0):
+            raise TooMuch
+        rest = unpacking.decompress(unpacking.unconsumed_tail, limits.REPLY_BYTES)
     except zlib.error as error:
         raise Encoded from error
-    if len(unpacked) > limits.REPLY_BYTES:
+    if len(first) + len(rest) > limits.REPLY_BYTES:
         raise TooLong
-    return unpacked
+    return first + rest

@@ -124,7 +124,7 @@ def asked(logprobs: bool) -> SentCall:
 
 def completed(found: Reply, logprobs: bool) -> Completion:
     """The completion in a reply; raises a `ProviderError` for any other."""
-    return read_chat(read_payload(found, asked(logprobs), NOW), logprobs)
+    return read_chat(read_payload(found, asked(logprobs), NOW), logprobs, 100)
 
 
 def reply(status: int, headers: dict[str, str], body: bytes) -> Reply:

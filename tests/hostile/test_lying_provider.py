@@ -53,6 +53,25 @@ def test_a_decision_about_a_lying_provider_costs_little(
     assert response.status_code == 502
 
 
+@pytest.mark.parametrize(
+    ("kind", "line", "lines"), [("noul", "{}: yes\n", 64), ("multi", "yes\n", 64 * 20)]
+)
+def test_one_token_for_all_lines_with_many_alternatives_costs_little(
+    start: Start, kind: str, line: str, lines: int
+) -> None:
+    question = {**QUESTIONS["many"]["q"], "type": kind}
+    if kind == "noul":
+        question.pop("options")
+    text = "".join(line.format(number) for number in range(1, lines + 1))
+    others = {f"{n:x}": 1e-9 for n in range(20_000)}
+    reply = Reply(completion(text, [{text: 0.6, "yes": 0.3, **others}]))
+    client: FlaskClient = start(lambda body, n, headers: reply).test_client()
+    asked = {"state": {"a": 1}, "questions": {f"q{n}": question for n in range(64)}}
+    before = time.process_time()
+    client.post("/v1/decide", json={**asked, "mode": "logprobs"})
+    assert time.process_time() - before < 2 * PROCESSOR_S
+
+
 @pytest.mark.parametrize("name", UNENDING)
 def test_no_call_reads_what_never_ends(name: str) -> None:
     with (

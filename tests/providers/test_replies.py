@@ -8,6 +8,7 @@ import pytest
 import requests
 import responses
 
+from svc import limits
 from svc.errors import ModelError, ModelUnavailable, NoAnswer, RateLimited
 from svc.providers.bodies import JSON_OBJECT, ChatCall
 from svc.providers.catalog import Provider
@@ -988,11 +989,18 @@ def test_no_value_anywhere_makes_reading_raise_anything_but_a_call_error():
                 body = json.dumps(_replaced(template, path, value)).encode()
                 for status in (200, 400, 404, 429, 500):
                     try:
-                        read_chat(read_payload(Reply(status, {}, body), asked, NOW), True)
+                        read_chat(read_payload(Reply(status, {}, body), asked, NOW), True, 100)
                     except ProviderError as failure:
                         assert str(failure)
                     read += 1
     assert read > 1_000
+
+
+def test_no_more_alternatives_and_tokens_are_read_than_an_honest_server_sends():
+    token = {"A": 0.9, **{f"t{n}": 1e-9 for n in range(1_000)}}
+    read = read_chat(completion("A" * 1_000, [token] * 1_000), True, most_tokens=10)
+    assert len(read.tokens) == 20 + limits.TOKENS_BEYOND
+    assert {len(one.alternatives) for one in read.tokens} == {limits.MOST_LOGPROBS}
 
 
 def _paths(value, path=()):

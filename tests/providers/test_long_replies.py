@@ -1,0 +1,107 @@
+"""Long replies wait for room, and are read one after the other."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from svc import limits
+from svc.deadline import Deadline, Effort
+from svc.providers.failures import BadReply, CallTimedOut
+from svc.providers.long_replies import TOO_MUCH, LongReplies
+from svc.providers.transport import REPLY_BYTES_ALWAYS_READ, TooMuch, unpacked
+
+LONG = b"[" + b"1," * limits.REPLY_PARTS_ALWAYS_READ + b"1]"
+SHORT = b'{"a": 1}'
+
+
+def deadline(caller: str | None = "one", seconds: float = 60.0) -> Deadline:
+    made = Deadline(seconds)
+    made.effort.caller = caller
+    return made
+
+
+def test_long_replies_are_read_one_after_the_other_and_short_ones_at_once() -> None:
+    long = LongReplies()
+    with long.reading(LONG, deadline()):
+        for other in ("one", "other", None):
+            with long.reading(SHORT, deadline(other)):
+                pass
+            with pytest.raises(CallTimedOut), long.reading(LONG, deadline(other, 0.05)):
+                pass
+    with long.reading(LONG, deadline("other")):
+        pass
+
+
+def test_who_waits_to_read_hears_that_nobody_wants_it_any_more() -> None:
+    long, left = LongReplies(), deadline("other")
+    with long.reading(LONG, deadline()):
+        threading.Timer(0.05, left.cancel).start()
+        with pytest.raises(CallTimedOut), long.reading(LONG, left):
+            pass
+
+
+def test_what_a_request_may_read_bounds_it_too() -> None:
+    asked = Deadline(60.0, effort=Effort(limits.REPLY_PARTS_ALWAYS_READ))
+    with pytest.raises(BadReply, match=TOO_MUCH), LongReplies().reading(LONG, asked):
+        pass
+
+
+def test_a_long_reply_waits_for_room_while_it_comes_in() -> None:
+    long = LongReplies(room_bytes=2 * limits.REPLY_BYTES)
+    with ExitStack() as there:
+        first, second = (there.enter_context(long.coming(deadline(name))) for name in ("one", None))
+        assert first.take(lambda: True, 100) and second.take(lambda: True, 100)
+        # It has the room for all that a reply may hold, once.
+        assert first.take(lambda: True, 100)
+        with long.coming(deadline("c", 0.05)) as late:
+            assert not late.take(lambda: True, 100)
+        with long.coming(deadline("c")) as unwanted:
+            assert not unwanted.take(lambda: False, 100)
+        with long.coming(deadline("c")) as waiting:
+            looks = iter([True, True])
+            assert not waiting.take(lambda: next(looks, False), 100)
+            there.close()
+            assert waiting.take(lambda: True, 100)
+
+
+def test_one_caller_leaves_room_to_others() -> None:
+    long = LongReplies(room_bytes=8 * limits.REPLY_BYTES)
+    with ExitStack() as there:
+        for _ in range(4):
+            assert there.enter_context(long.coming(deadline())).take(lambda: True, 1)
+        fifth = there.enter_context(long.coming(deadline("one", 0.05)))
+        assert not fifth.take(lambda: True, 1)
+        assert there.enter_context(long.coming(deadline("other"))).take(lambda: True, 1)
+
+
+@pytest.mark.parametrize("size", [REPLY_BYTES_ALWAYS_READ - 1, REPLY_BYTES_ALWAYS_READ + 1])
+def test_what_becomes_long_as_it_is_unpacked_waits_for_room(size: int) -> None:
+    asked: list[int] = []
+
+    def take(more: int) -> bool:
+        asked.append(more)
+        return True
+
+    assert unpacked(gzip.compress(b"x" * size), "gzip", take) == b"x" * size
+    assert bool(asked) == (size >= REPLY_BYTES_ALWAYS_READ)
+    if asked:
+        with pytest.raises(TooMuch):
+            unpacked(gzip.compress(b"x" * size), "gzip", lambda _: False)
+
+
+def test_after_one_that_took_long_its_caller_waits_and_others_do_not() -> None:
+    long, began = LongReplies(), time.monotonic()
+    with long.reading(LONG, deadline()):
+        until = time.thread_time() + 0.1
+        while time.thread_time() < until:
+            pass
+    with long.reading(LONG, deadline("other")):
+        pass
+    with pytest.raises(CallTimedOut), long.reading(LONG, deadline("one", 0.05)):
+        pass
+    assert time.monotonic() - began < 30.0
