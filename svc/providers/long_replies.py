@@ -10,6 +10,8 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Self
 
 from svc import limits
 from svc.costly import CostlyWork, held
@@ -18,6 +20,9 @@ from svc.errors import Timeout
 from svc.jsontext import separators
 from svc.providers.failures import BadReply, CallTimedOut
 from svc.shares import Shares
+
+# For replies that need no turn.
+_AT_ONCE = contextlib.nullcontext()
 
 # Why a reply is not read that may be well.
 TOO_MUCH = "the replies to this request hold more than is read for one"
@@ -34,26 +39,22 @@ class LongReplies:
         self._turns = CostlyWork(limits.REPLY_PARTS_ALWAYS_READ, unnoticed_s=UNNOTICED_S)
         self._lock = threading.Lock()
 
-    @contextlib.contextmanager
-    def coming(self, deadline: Deadline) -> Iterator[ComingReply]:
+    def coming(self, deadline: Deadline) -> ComingReply:
         """A reply that may become long, until the end of the block; `deadline` is its request's."""
-        reply = ComingReply(self._room, deadline)
-        try:
-            yield reply
-        finally:
-            reply.end()
+        return ComingReply(self._room, deadline)
 
-    @contextlib.contextmanager
-    def reading(self, body: bytes, deadline: Deadline) -> Iterator[None]:
+    def reading(self, body: bytes, deadline: Deadline) -> AbstractContextManager[None]:
         """Inside the block a whole reply is read, after its work was taken from its request's.
 
         Long ones are read one after the other, so that no more than one is in memory as objects.
         Callers take turns, with pauses. Raises `BadReply` and `CallTimedOut`.
         """
         parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
-        if parts <= limits.REPLY_PARTS_ALWAYS_READ:
-            yield
-            return
+        is_long = parts > limits.REPLY_PARTS_ALWAYS_READ
+        return self._turn(parts, deadline) if is_long else _AT_ONCE
+
+    @contextlib.contextmanager
+    def _turn(self, parts: int, deadline: Deadline) -> Iterator[None]:
         effort = deadline.effort
         if not effort.take(parts):
             raise BadReply(TOO_MUCH)
@@ -67,12 +68,13 @@ class LongReplies:
 
 
 class ComingReply:
-    """One reply on its way."""
+    """One reply on its way; every call has one, and a generator would take twice as long."""
 
-    __slots__ = ("_deadline", "_has_room", "_room")
+    __slots__ = ("_caller", "_deadline", "_has_room", "_room")
 
     def __init__(self, room: Shares, deadline: Deadline) -> None:
         self._room, self._deadline, self._has_room = room, deadline, False
+        self._caller = deadline.effort.caller
 
     def take(self, is_wanted: Callable[[], bool], size: int) -> bool:
         """Whether so many bytes more may be held of it, which is long.
@@ -80,16 +82,18 @@ class ComingReply:
         Waits for room, as much as any reply may need, as long as `is_wanted`; until then the
         provider has to wait with the rest.
         """
-        effort = self._deadline.effort
         while not self._has_room:
             if not is_wanted() or self._deadline.left() <= 0:
                 return False
-            self._has_room = self._room.take(effort.caller, limits.REPLY_BYTES)
+            self._has_room = self._room.take(self._caller, limits.REPLY_BYTES)
             if not self._has_room:
                 time.sleep(limits.ROOM_LOOK_S)
-        return effort.take(size // limits.REPLY_BYTES_A_PART)
+        return self._deadline.effort.take(size // limits.REPLY_BYTES_A_PART)
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Give the room back."""
         if self._has_room:
-            self._room.give_back(self._deadline.effort.caller, limits.REPLY_BYTES)
+            self._room.give_back(self._caller, limits.REPLY_BYTES)
