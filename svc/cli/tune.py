@@ -176,5 +176,7 @@ def _finish(found: Found, eval_set: EvalSet, out: str, as_json: bool) -> None:
     try:
         files.replace(Path(out), f"{text}\n")
     except OSError as error:
+        # It was paid for.
+        click.echo(f"What was to be written:\n{text}", err=True)
         raise SettingsError(f"--out {out!r}: {reason(error)}") from None
     click.echo("\n".join(["", *verdict(found, out)]), err=as_json)

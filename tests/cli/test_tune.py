@@ -282,6 +282,15 @@ def test_a_file_behind_a_link_is_replaced_where_it_is(tuning: Tuning) -> None:
     assert tuning.out.is_symlink() and (tuning.folder / "elsewhere.json").is_file()
 
 
+def test_a_winner_that_cannot_be_written_is_printed(tuning: Tuning) -> None:
+    ended = svc("tune", "--dir", tuning.folder, "--out", "/dev/full", "--demo", "--yes", "team")
+    assert ended.returncode == 1
+    *_, told, fields, error = ended.stderr.splitlines()
+    assert told == "What was to be written:"
+    assert json.loads(fields).keys() == {"model", "mode", "debias", "questions"}
+    assert error == "Error: --out '/dev/full': no space left on device"
+
+
 def test_a_spent_quota_ends_it(tuning: Tuning) -> None:
     with ScriptedProvider(always(YES)) as provider:
         settings = {"SVC_PROVIDER_URL": provider.url, "SVC_DAILY_LIMIT": "20"}
