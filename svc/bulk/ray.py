@@ -106,7 +106,23 @@ def _survey(asked: Asking, batch: pa.Table) -> pa.Table:
 
 def _read(asked: Asking, batch: pa.Table) -> dict[str, list[Any]]:
     """The values of the columns that are read."""
-    return {name: batch.column(name).to_pylist() for name in asked.read}
+    return {name: _values(batch.column(name)) for name in asked.read}
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; Arrow's own for one that Python cannot read, which is no JSON."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        # Texts that are no UTF-8, which Arrow does not look at, or dates after the year 9999.
+        return [_value(one) for one in column]
+
+
+def _value(one: pa.Scalar) -> Any:
+    try:
+        return one.as_py()
+    except (OverflowError, ValueError):
+        return one
 
 
 class DecidingActor:

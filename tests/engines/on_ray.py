@@ -95,6 +95,20 @@ def kinds(files: str, url: str) -> Found:
         return summary(decided.take_all())
 
 
+def unreadable(files: str, url: str) -> Found:
+    """Texts of which one is no UTF-8, and dates of which one is after the year 9999."""
+    columns = {
+        "text": pa.array([b"It is about cats.", b"\xff"]).view(pa.string()),
+        "date": pa.array([0, 2**30], pa.int32()).cast(pa.date32()),
+    }
+    table = pa.table({"id": [1, 2], **columns})
+    found = {}
+    for name in columns:
+        actor = DecidingActor(asking(QUESTION, state=name, row_id="id", url=url))
+        found[name] = actor(table).column("error").to_pylist()
+    return found
+
+
 def schemas(files: str, url: str) -> Found:
     """The schemas of all blocks, of good rows, bad ones, and of rows that a filter took away."""
     with started(files):
@@ -209,6 +223,7 @@ if __name__ == "__main__":
             "run": run,
             "poisoned": poisoned,
             "kinds": kinds,
+            "unreadable": unreadable,
             "schemas": schemas,
             "checkpointed": checkpointed,
             "page": page,

@@ -101,6 +101,14 @@ def test_values_that_cannot_be_sent_are_error_values(folder: Path, demo: Server)
     assert said == dict.fromkeys(["0", "1", "2", "6"], "invalid_row: state")
 
 
+def test_what_python_cannot_read_is_an_error_value(folder: Path, demo: Server) -> None:
+    found = on_ray("unreadable", folder, url=demo.url)
+    assert found["text"][0] is None
+    assert all(
+        error.startswith("invalid_row: state") for error in [found["text"][1], *found["date"]]
+    )
+
+
 def test_the_schema_is_the_same_for_good_and_bad_rows_and_for_none(
     folder: Path, demo: Server
 ) -> None:
