@@ -29,26 +29,30 @@ LOG_MOVED_EVERY = 10
 def sweep(settings: Settings, shared: Shared, stop: threading.Event) -> None:
     """Delete what is too old now, until nothing is or it is to stop.
 
-    Of several processes, also of several servers, one does so, and the others have nothing to do.
+    Of several processes, also of several servers, one does so, and the others have nothing to do;
+    each deletes kept answers.
     Raises `SettingsError` and `StorageError`.
     """
     database = Database.open(settings.db, turn=shared.write_lock, served=shared.file)
     try:
-        with Spool(database, settings.db, settings.master_key).sweeping() as alone:
-            if alone:
-                _sweep(database, stop)
+        sweeping = Sweeping(database)
+        if projects := [one.project for one in Retentions(database).all()]:
+            with Spool(database, settings.db, settings.master_key).sweeping() as alone:
+                if alone:
+                    _sweep(sweeping, database, projects, stop)
+        _repeat(sweeping.kept_answers, database, stop)
+        if not stop.is_set():
+            sweeping.wordings()
     finally:
         database.close()
 
 
-def _sweep(database: Database, stop: threading.Event) -> None:
-    sweeping = Sweeping(database)
-    for kept in Retentions(database).all():
-        _repeat(partial(sweeping.decisions, kept.project), database, stop)
-        _repeat(partial(sweeping.job_rows, kept.project), database, stop)
-    _repeat(sweeping.kept_answers, database, stop)
-    if not stop.is_set():
-        sweeping.wordings()
+def _sweep(
+    sweeping: Sweeping, database: Database, projects: list[str], stop: threading.Event
+) -> None:
+    for project in projects:
+        _repeat(partial(sweeping.decisions, project), database, stop)
+        _repeat(partial(sweeping.job_rows, project), database, stop)
 
 
 def _repeat(step: Callable[[int], bool], database: Database, stop: threading.Event) -> None:
