@@ -113,8 +113,8 @@ class Client:
             data = encoded(body, call.images)
             limit = min(timeout_s, provider.timeout_s)
             with self._long.coming(deadline) as coming:
-                asked = ("POST", protocol.path, key, data, limit, deadline, coming, headers)
-                reply = self._exchange(provider, *asked)
+                asked = (protocol.path, key, data, limit, deadline, coming, headers)
+                reply = self._asked(model, *asked)
                 with self._long.reading(reply.body, deadline):
                     payload = read_payload(reply, sent, self._now())
                     if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
@@ -164,6 +164,21 @@ class Client:
         self._watchdog.close()
         for transport in self._transports.values():
             transport.close()
+
+    def _asked(
+        self,
+        model: Model,
+        path: str,
+        key: str | None,
+        data: Body,
+        timeout_s: float,
+        deadline: Deadline,
+        coming: ComingReply,
+        headers: Mapping[str, str],
+    ) -> Reply:
+        """The provider's reply to a body."""
+        asked = ("POST", path, key, data, timeout_s, deadline, coming, headers)
+        return self._exchange(self._catalog[model.provider], *asked)
 
     def _exchange(
         self,

@@ -10,6 +10,7 @@ from svc.deadline import Deadline
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.encoded import Body
+from svc.providers.long_replies import ComingReply
 from svc.providers.replies import Reply
 from svc.providers.traits import UNKNOWN, TraitMemory, Traits, model_of
 from svc.records import Model
@@ -50,6 +51,8 @@ class ReplayClient(Client):
         """`known` are the traits of models by their ids."""
         prices = {name: provider.batched() for name, provider in catalog.items()}
         super().__init__(MappingProxyType(prices), 1, traits=KnownTraits(known))
+        # Without any, nothing that is done here can reach a provider.
+        self._transports = {}
         self._replies = replies
 
     def _asked(
@@ -59,7 +62,8 @@ class ReplayClient(Client):
         key: str | None,
         data: Body,
         timeout_s: float,
-        deadline: Deadline | None,
+        deadline: Deadline,
+        coming: ComingReply,
         headers: Mapping[str, str],
     ) -> Reply:
         return self._replies.reply(model, data if isinstance(data, bytes) else b"".join(data))
