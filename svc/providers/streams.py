@@ -12,7 +12,6 @@ from requests.utils import get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from svc import limits
 from svc.errors import SvcError
 from svc.providers.client import broken
 from svc.providers.failures import CallTimedOut, ProviderError
@@ -29,6 +28,9 @@ CHUNK_BYTES = 256 * 1024
 # A packed body is hardly longer than what is in it, but for so many bytes. Else a server could send
 # packed nothing for as long as an exchange may take.
 _PACKED_BEYOND = 256 * 1024
+
+# So much is read of a refusal; one that is longer is no JSON then, and has no words.
+_REFUSAL_BYTES = 64 * 1024
 
 # A packed body may have so many parts, and one more for each so many bytes that come out of it,
 # because each takes time.
@@ -134,8 +136,8 @@ class Streams:
             ) as response:
                 encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
                 if response.status_code >= 300:
-                    sent = response.raw.read(limits.REPLY_BYTES, decode_content=False)
-                    data = unpacked(sent, encoding)
+                    sent = response.raw.read(_REFUSAL_BYTES, decode_content=False)
+                    data = unpacked(sent, encoding)[:_REFUSAL_BYTES]
                     raise refusal(Reply(response.status_code, response.headers, data))
                 yield from _unpacked(_chunks(response.raw), encoding)
         except (ProviderError, SvcError):

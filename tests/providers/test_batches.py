@@ -291,6 +291,21 @@ def test_a_reply_of_too_many_parts_is_not_parsed() -> None:
         client.close()
 
 
+@pytest.mark.parametrize("packed", [True, False])
+def test_of_a_long_refusal_little_is_read(packed: bool) -> None:
+    body = b'{"error":{"p":[' + b",".join([b"[]"] * 1_300_000) + b'],"message":"no"}}'
+    reply = Reply(gzip.compress(body), 503, headers=GZIP) if packed else Reply(body, 503)
+    with (
+        ScriptedProvider(always(reply)) as provider,
+        closing(client_of(provider.url)) as client,
+    ):
+        before = time.thread_time()
+        for _ in range(8):
+            with pytest.raises(ServerTrouble):
+                client.find("x")
+        assert time.thread_time() - before < 0.5
+
+
 def test_a_long_reply_is_followed_by_a_pause() -> None:
     pauses: list[float] = []
     pages = iter([Reply({"data": []}), Reply({"data": [], "more": [0] * 490_000})])
