@@ -33,8 +33,9 @@ _LIST_BYTES = 8 * 1024 * 1024
 
 # A reply fills ten times its bytes while it is read, and many jobs look after batches at once. So
 # one is read after the other, and after one that took over so many seconds of a processor comes a
-# pause of so many times what it took.
+# pause of so many times what it took, in which replies of other providers are read.
 _READING = threading.Lock()
+_TURNS: dict[str, threading.Lock] = {}
 _SHORT_S, REST = 0.02, 9
 
 # What paths are made of besides ids; they begin with nothing.
@@ -168,10 +169,11 @@ class BatchClient:
             data += piece
             if len(data) > most:
                 raise BadReply("the reply is too long")
-        with _READING:
+        with _TURNS.setdefault(self._name, threading.Lock()):
             began = time.thread_time()
             try:
-                return read(parsed(bytes(data or b"null")))
+                with _READING:
+                    return read(parsed(bytes(data or b"null")))
             finally:
                 took_s = time.thread_time() - began
                 if took_s > _SHORT_S:

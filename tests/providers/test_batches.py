@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 import time
 import zlib
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import responses
 
-from svc.providers import BatchClient, BatchTerms, Provider, ProviderError, State
+from svc.providers import BatchClient, BatchTerms, Provider, ProviderError, RemoteBatch, State
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, MistralBatches, OpenAIBatches
 from svc.providers.batches import LISTED
 from svc.providers.failures import BadReply, CallTimedOut, Gone, KeyRefused, Refused, ServerTrouble
@@ -289,6 +290,25 @@ def test_a_reply_of_too_many_parts_is_not_parsed() -> None:
         with pytest.raises(BadReply, match="too many members"):
             client.find("x")
         client.close()
+
+
+def test_in_the_pause_after_a_long_reply_those_of_other_providers_are_read() -> None:
+    with (
+        ScriptedProvider(always(Reply({"data": [], "more": [0] * 490_000}))) as long,
+        ScriptedProvider(always(Reply({"data": []}))) as short,
+        closing(client_of(short.url)) as other,
+    ):
+        read: list[RemoteBatch | None] = []
+        lying = Provider("lying", long.url, local=True, batch=BatchTerms())
+        looking = threading.Thread(target=lambda: read.append(other.find("x")))
+
+        def pause(_: float) -> None:
+            looking.start()
+            looking.join(30)
+
+        with closing(BatchClient(lying, sleep=pause)) as client:
+            client.find("x")
+        assert read == [None]
 
 
 @pytest.mark.parametrize("packed", [True, False])
