@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from svc.engine.label_reading import without_thought
@@ -71,10 +72,12 @@ def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bo
             lowered = {str(name).strip().casefold(): entry for name, entry in candidate.items()}
             if not lowered.keys().isdisjoint(names):
                 return [lowered.get(name) for name in names]
-    for value in reversed(values) if len(questions) == 1 else ():
-        for alone in (value, *_candidates(value)):
+    if len(questions) == 1:
+        # The answer itself, without the object around it. To look at one takes long where there are
+        # many options.
+        every = (one for value in reversed(values) for one in (value, *_candidates(value)))
+        for alone in islice(every, JSON_STARTS):
             if _answers(questions[0], alone, backwards):
-                # This is the answer itself, without the object around it.
                 return [alone]
     raise Unreadable("the reply holds no JSON object with the answers")
 

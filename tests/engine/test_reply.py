@@ -81,6 +81,16 @@ def test_a_line_on_whose_labels_no_probability_fell_is_unreadable() -> None:
         lines_of([token("yes", ("yes", 0.0), ("no", 0.0), ("x", 0.0))], [NOUL_Q])
 
 
+def test_many_objects_that_may_be_the_only_answer_cost_little() -> None:
+    most = load({**CHOICE, "options": {f"o{i}": "" for i in range(255)}})
+    one = {"probabilities": {"probabilities": {"o1": 0.5}}}
+    text = " ".join(json.dumps([one] * 50) for _ in range(50))
+    before = time.thread_time()
+    with contextlib.suppress(Unreadable):
+        read_json(text, [most], False)
+    assert time.thread_time() - before < 0.1
+
+
 def test_what_a_server_decided_is_read_in_the_original_order() -> None:
     lines = [LabelLine({0: 0.7, 1: 0.2, 2: 0.1}), LabelLine({0: 0.6, 1: 0.4})]
     choice, urgent = decided(lines, [CHOICE_Q, NOUL_Q])
