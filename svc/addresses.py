@@ -13,8 +13,8 @@ from functools import lru_cache
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 
-# The bits 32 to 63 of an address whose last 32 are one of IPv4, whichever one bit of them is (RFC
-# 5214, section 6.1).
+# An address of ISATAP ends with these 32 bits and an address of IPv4. One of the bits says whether
+# the latter is unique in the world, and does not matter (RFC 5214, section 6.1).
 _ISATAP, _NOT_UNIVERSAL = 0x0000_5EFE, 0xFDFF_FFFF
 
 # Networks that older releases of Python call global: protocol assignments, which hold the metadata

@@ -69,7 +69,7 @@ def test_who_is_refused_hears_when_the_oldest_request_will_have_ended(
 
 def test_requests_of_other_processes_count_until_these_end() -> None:
     script = """
-from svc.turns import KEYS, AllTaken, Turns
+from svc.turns import AllTaken, Turns
 turns, (read, write) = Turns(), os.pipe()
 
 def hold():
