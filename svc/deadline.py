@@ -5,25 +5,28 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from svc.errors import Timeout
-from svc.limits import REPLIES_PARTS
+from svc.limits import MODEL_REPLIES_PARTS, REPLIES_PARTS
 from svc.tracing import Trace
 
 
 class Effort:
-    """How much may still be read for a request, counted by all of its calls together.
+    """How much may be read for a request, counted by all of its calls together.
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
     call has to wait because of what it took.
     """
 
-    __slots__ = ("_left", "_lock", "caller", "pause_s", "worked_s")
+    __slots__ = ("_each", "_left", "_lock", "_of", "caller", "pause_s", "worked_s")
 
-    def __init__(self, left: int) -> None:
-        self._left = left
+    def __init__(self, parts: int = REPLIES_PARTS, each: int = MODEL_REPLIES_PARTS) -> None:
+        """Of the replies of all models so many `parts` may be read, and so many of `each`."""
+        self._left, self._each = parts, each
+        self._of: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.caller: str | None = None
         self.worked_s = 0.0
@@ -39,12 +42,14 @@ class Effort:
             with self._lock:
                 self.worked_s += processor() - began
 
-    def take(self, parts: int) -> bool:
-        """Take so much of what is left; False, and nothing is taken, where it is not there."""
+    def take(self, model: str, parts: int) -> bool:
+        """Take so much for a model's reply; False, and nothing is taken, where it is not there."""
         with self._lock:
-            enough = parts <= self._left
-            self._left -= parts * enough
-            return enough
+            if parts > min(self._left, self._each - self._of[model]):
+                return False
+            self._left -= parts
+            self._of[model] += parts
+            return True
 
 
 class Deadline:
@@ -64,7 +69,7 @@ class Deadline:
         trace: Trace | None = None,
     ) -> None:
         self._clock = clock
-        self.effort = effort or Effort(REPLIES_PARTS)
+        self.effort = effort or Effort()
         self.trace = trace
         self.later: Trace | None = None
         self.at = clock() + seconds

@@ -131,9 +131,11 @@ REPLY_LINES = 20_000
 REPLY_FRAMING_BYTES = 262_144
 REPLY_PIECES = 65_536
 
-# What the replies to one request may hold together: members and elements of their JSON, and one
-# more for so many bytes. A reply that is no larger than the last figure is always read.
-REPLIES_PARTS = 500_000
+# What the replies to one request may hold together, and those of one model: members and elements of
+# their JSON, and one more for so many bytes. A model that lies leaves enough for those asked after
+# it. A reply that is no larger than the last figure is always read.
+REPLIES_PARTS = 2_000_000
+MODEL_REPLIES_PARTS = 500_000
 REPLY_BYTES_A_PART = 32
 REPLY_PARTS_ALWAYS_READ = 4_096
 

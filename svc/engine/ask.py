@@ -201,7 +201,8 @@ class Asker:
         if ledger.purse is None:
             outcomes = run()
         else:
-            outcomes = paid(run, calls, ledger.purse, self._facts.provider(model))
+            traits, provider = self._facts.traits.of, self._facts.provider(model)
+            outcomes = paid(run, calls, ledger.purse, provider, traits)
         self._book(model, outcomes, ledger)
         return outcomes
 

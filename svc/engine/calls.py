@@ -59,27 +59,27 @@ class ChatClient(Protocol):
 class Bill(Protocol):
     """Is told of each attempt at a call that is paid."""
 
-    def leaves(self, call: Call) -> None:
+    def leaves(self, call: Call, corrections: Corrections) -> None:
         """An attempt is about to be made; how it ends is not told where nobody waits for that."""
 
     def ended(self, call: Call, outcome: Outcome) -> None:
         """What came of an attempt."""
 
-    def again(self, call: Call, failure: ProviderError) -> bool:
-        """Whether there is room for one more attempt after one that failed."""
+    def again(self, call: Call, failure: ProviderError, corrections: Corrections) -> Outcome | None:
+        """None where there is room for one more attempt, else what the call ends with."""
 
 
 class Unpaid:
     """The bill of calls that nothing pays."""
 
-    def leaves(self, call: Call) -> None:
+    def leaves(self, call: Call, corrections: Corrections) -> None:
         pass
 
     def ended(self, call: Call, outcome: Outcome) -> None:
         pass
 
-    def again(self, call: Call, failure: ProviderError) -> bool:
-        return True
+    def again(self, call: Call, failure: ProviderError, corrections: Corrections) -> Outcome | None:
+        return None
 
 
 UNPAID = Unpaid()
@@ -200,12 +200,9 @@ class CallPool:
                 continue
             one, outcome = ended
             one.bill.ended(one.call, outcome)
-            if (
-                isinstance(outcome, ProviderError)
-                and self._again(one, outcome, deadline)
-                and one.bill.again(one.call, outcome)
-            ):
-                waiting.append(one)
+            if isinstance(outcome, ProviderError) and self._again(one, outcome, deadline):
+                one.outcome = one.bill.again(one.call, outcome, one.corrections)
+                waiting += [one] * (one.outcome is None)
             else:
                 one.outcome = outcome
 
@@ -243,7 +240,7 @@ class CallPool:
             pending.start_at = self._clock() + limits.ROOM_LOOK_S
             return False
         pending.admitted = pending.joined = pending.paced = False
-        pending.bill.leaves(pending.call)
+        pending.bill.leaves(pending.call, pending.corrections)
         self._threads.submit(self._attempt, pending, deadline, attempts)
         return True
 

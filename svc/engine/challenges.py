@@ -167,7 +167,7 @@ class Challenges:
             task = self._next()
             if task is None:
                 continue
-            effort = Effort(limits.REPLIES_PARTS)
+            effort = Effort()
             try:
                 with effort.counted():
                     self._ask(task, effort)

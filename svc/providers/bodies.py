@@ -104,14 +104,20 @@ def build_body(
     }
 
 
+def output_limit(provider: Provider, call: ChatCall, traits: Traits = UNKNOWN) -> int | None:
+    """The tokens that the model is allowed, None where it refuses every limit."""
+    if traits.refused.issuperset(LIMITS):
+        return None
+    least = max(1 if provider.local else LEAST_TOKENS, traits.least_tokens)
+    return max(least, min(call.max_tokens, traits.most_tokens or call.max_tokens))
+
+
 def _limit(provider: Provider, call: ChatCall, traits: Traits) -> dict[str, int]:
     """The output limit under the provider's usual name, or the other one where that is refused."""
-    usual = provider.tokens_field
-    other = LIMITS[usual == LIMITS[0]]
-    names = [name for name in (usual, other) if name not in traits.refused]
-    least = max(1 if provider.local else LEAST_TOKENS, traits.least_tokens)
-    limit = max(least, min(call.max_tokens, traits.most_tokens or call.max_tokens))
-    return {names[0]: limit} if names else {}
+    limit, usual = output_limit(provider, call, traits), provider.tokens_field
+    if limit is None:
+        return {}
+    return {LIMITS[usual == LIMITS[0]] if usual in traits.refused else usual: limit}
 
 
 def _format(call: ChatCall, traits: Traits) -> JsonObject:

@@ -112,10 +112,10 @@ class Client:
             sent = SentCall(body, Redactor(call, key, self._allowance), provider.aggregator)
             data = encoded(body, call.images)
             limit = min(timeout_s, provider.timeout_s)
-            with self._long.coming(deadline) as coming:
+            with self._long.coming(model, deadline) as coming:
                 asked = (protocol.path, key, data, limit, deadline, coming, headers)
                 reply = self._asked(model, *asked)
-                with self._long.reading(reply.body, deadline):
+                with self._long.reading(reply.body, model, deadline):
                     payload = read_payload(reply, sent, self._now())
                     if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
                         self.traits.learn(model.id, corrections.lasting)
@@ -138,11 +138,11 @@ class Client:
             {}, Redactor(_EMPTY_CALL, provider.key, self._allowance), provider.aggregator
         )
         try:
-            deadline = Deadline(timeout_s)
-            with self._long.coming(deadline) as coming:
+            deadline, listed = Deadline(timeout_s), Model("", provider.name, "")
+            with self._long.coming(listed, deadline) as coming:
                 asked = ("GET", "/models", provider.key, None, timeout_s, deadline, coming)
                 reply = self._exchange(provider, *asked)
-                with self._long.reading(reply.body, deadline):
+                with self._long.reading(reply.body, listed, deadline):
                     return read_models(reply, sent, self._now())
         except ProviderError as error:
             self._tell("models of %s: %s: %s", provider.name, type(error).__name__, error)

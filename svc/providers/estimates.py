@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from svc.jsontext import dumps
-from svc.providers.bodies import LEAST_TOKENS, ChatCall
+from svc.providers.bodies import ChatCall, output_limit
 from svc.providers.catalog import Provider
 from svc.providers.prices import cost_usd, price_of
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
+from svc.providers.traits import UNKNOWN, Traits
 from svc.settings import provider_variable
 
 # Tokenizers make about four bytes of a Latin script a token, and fewer of numbers and code.
@@ -16,6 +17,9 @@ TOKEN_BYTES = 3
 # What providers count for a picture in full detail, and what a decision server may write.
 IMAGE_TOKENS = 2_000
 DECISION_TOKENS = 512
+
+# What a model may write that refuses every limit: as much as most write at most by themselves.
+UNLIMITED_TOKENS = 16_384
 
 
 def price_variable(provider: Provider) -> str:
@@ -31,14 +35,23 @@ def price_before(provider: Provider, model_name: str) -> tuple[float, float] | N
     return provider.price if provider.aggregator else price_of(provider, model_name)
 
 
-def most_usd(provider: Provider, model_name: str, call: ChatCall | DecisionCall) -> float | None:
-    """Dollars of a call whose output limit is used up; None where nobody knows the price."""
+def most_usd(
+    provider: Provider, model_name: str, call: ChatCall | DecisionCall, traits: Traits = UNKNOWN
+) -> float | None:
+    """Dollars of a call whose output limit is used up; None where nobody knows the price.
+
+    The limit is the one that is sent to a model with these traits.
+    """
     price = price_before(provider, model_name)
     if price is None:
         return None
     if not any(price):
         return 0.0
-    tokens_in, tokens_out = _chat(call) if isinstance(call, ChatCall) else _decision(call)
+    if isinstance(call, ChatCall):
+        limit = output_limit(provider, call, traits)
+        tokens_in, tokens_out = _chat(call), UNLIMITED_TOKENS if limit is None else limit
+    else:
+        tokens_in, tokens_out = _decision(call), DECISION_TOKENS
     return (tokens_in * price[0] + tokens_out * price[1]) / 1e6
 
 
@@ -59,7 +72,8 @@ def charged_usd(
     return most if getattr(outcome, "may_be_charged", False) else 0.0
 
 
-def _chat(call: ChatCall) -> tuple[float, float]:
+def _chat(call: ChatCall) -> float:
+    """Tokens of what is sent."""
     size, images = 0, 0
     for message in call.messages:
         content = message["content"]
@@ -69,10 +83,11 @@ def _chat(call: ChatCall) -> tuple[float, float]:
         images += len(parts) - len(texts)
     if call.schema is not None:
         size += len(dumps(call.schema))
-    return size / TOKEN_BYTES + images * IMAGE_TOKENS, max(call.max_tokens, LEAST_TOKENS)
+    return size / TOKEN_BYTES + images * IMAGE_TOKENS
 
 
-def _decision(call: DecisionCall) -> tuple[float, float]:
+def _decision(call: DecisionCall) -> float:
+    """Tokens of what is sent."""
     texts = [call.state, *(dumps([one.instructions, *one.options]) for one in call.questions)]
     size = sum(len(text.encode("utf-8", "replace")) for text in texts)
-    return size / TOKEN_BYTES + len(call.images) * IMAGE_TOKENS, DECISION_TOKENS
+    return size / TOKEN_BYTES + len(call.images) * IMAGE_TOKENS

@@ -19,13 +19,14 @@ from svc.deadline import Deadline
 from svc.errors import Timeout
 from svc.jsontext import separators
 from svc.providers.failures import BadReply, CallTimedOut
+from svc.records import Model
 from svc.shares import Shares
 
 # For replies that need no turn.
 _AT_ONCE = contextlib.nullcontext()
 
 # Why a reply is not read that may be well.
-TOO_MUCH = "the replies to this request hold more than is read for one"
+TOO_MUCH = "the model's replies to this request hold more than is read of them"
 
 # What reading one may take of a processor before its caller's next one has to wait, in seconds.
 UNNOTICED_S = 0.02
@@ -35,15 +36,17 @@ class LongReplies:
     """The room for those of a process, and the turns at reading them."""
 
     def __init__(self, room_bytes: int = limits.LONG_REPLIES_BYTES) -> None:
-        self._room = Shares(room_bytes)
+        self._room = _Room(room_bytes)
         self._turns = CostlyWork(limits.REPLY_PARTS_ALWAYS_READ, unnoticed_s=UNNOTICED_S)
         self._lock = threading.Lock()
 
-    def coming(self, deadline: Deadline) -> ComingReply:
+    def coming(self, model: Model, deadline: Deadline) -> ComingReply:
         """A reply that may become long, until the end of the block; `deadline` is its request's."""
-        return ComingReply(self._room, deadline)
+        return ComingReply(self._room, model, deadline)
 
-    def reading(self, body: bytes, deadline: Deadline) -> AbstractContextManager[None]:
+    def reading(
+        self, body: bytes, model: Model, deadline: Deadline
+    ) -> AbstractContextManager[None]:
         """Inside the block a whole reply is read, after its work was taken from its request's.
 
         Long ones are read one after the other, so that no more than one is in memory as objects.
@@ -51,12 +54,12 @@ class LongReplies:
         """
         parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
         is_long = parts > limits.REPLY_PARTS_ALWAYS_READ
-        return self._turn(parts, deadline) if is_long else _AT_ONCE
+        return self._turn(parts, model, deadline) if is_long else _AT_ONCE
 
     @contextlib.contextmanager
-    def _turn(self, parts: int, deadline: Deadline) -> Iterator[None]:
+    def _turn(self, parts: int, model: Model, deadline: Deadline) -> Iterator[None]:
         effort = deadline.effort
-        if not effort.take(parts):
+        if not effort.take(model.id, parts):
             raise BadReply(TOO_MUCH)
         with contextlib.ExitStack() as turn:
             try:
@@ -70,10 +73,11 @@ class LongReplies:
 class ComingReply:
     """One reply on its way; every call has one, and a generator would take twice as long."""
 
-    __slots__ = ("_caller", "_deadline", "_has_room", "_room")
+    __slots__ = ("_caller", "_deadline", "_has_room", "_model", "_room")
 
-    def __init__(self, room: Shares, deadline: Deadline) -> None:
-        self._room, self._deadline, self._has_room = room, deadline, False
+    def __init__(self, room: _Room, model: Model, deadline: Deadline) -> None:
+        self._room, self._model = room, model
+        self._deadline, self._has_room = deadline, False
         self._caller = deadline.effort.caller
 
     def take(self, is_wanted: Callable[[], bool], size: int) -> bool:
@@ -85,10 +89,10 @@ class ComingReply:
         while not self._has_room:
             if not is_wanted() or self._deadline.left() <= 0:
                 return False
-            self._has_room = self._room.take(self._caller, limits.REPLY_BYTES)
+            self._has_room = self._room.take(self._caller, self._model.provider)
             if not self._has_room:
                 time.sleep(limits.ROOM_LOOK_S)
-        return self._deadline.effort.take(size // limits.REPLY_BYTES_A_PART)
+        return self._deadline.effort.take(self._model.id, size // limits.REPLY_BYTES_A_PART)
 
     def __enter__(self) -> Self:
         return self
@@ -96,4 +100,28 @@ class ComingReply:
     def __exit__(self, *_: object) -> None:
         """Give the room back."""
         if self._has_room:
-            self._room.give_back(self._caller, limits.REPLY_BYTES)
+            self._room.give_back(self._caller, self._model.provider)
+
+
+class _Room:
+    """Room for long replies, of which no caller and no provider takes so much that others wait.
+
+    A provider whose replies drip holds what it has for as long as its calls may take.
+    """
+
+    def __init__(self, room_bytes: int) -> None:
+        self._of_callers, self._of_providers = Shares(room_bytes), Shares(room_bytes)
+
+    def take(self, caller: str | None, provider: str) -> bool:
+        """Take as much as any reply may need; False, and nothing, where that is not there now."""
+        if not self._of_callers.take(caller, limits.REPLY_BYTES):
+            return False
+        if self._of_providers.take(provider, limits.REPLY_BYTES):
+            return True
+        self._of_callers.give_back(caller, limits.REPLY_BYTES)
+        return False
+
+    def give_back(self, caller: str | None, provider: str) -> None:
+        """Give back what was taken."""
+        self._of_callers.give_back(caller, limits.REPLY_BYTES)
+        self._of_providers.give_back(provider, limits.REPLY_BYTES)

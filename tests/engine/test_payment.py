@@ -13,8 +13,9 @@ from svc.engine.calls import Call, CallPool, Gate
 from svc.engine.payment import paid
 from svc.errors import DollarsSpent, RateLimited, Timeout
 from svc.providers.bodies import ChatCall
-from svc.providers.failures import BadReply, BrokenReply, ServerTrouble
+from svc.providers.failures import BadReply, BrokenReply, ParameterBounded, ServerTrouble
 from svc.providers.replies import Completion
+from svc.providers.traits import UNKNOWN, Traits
 from svc.records import Model
 from svc.spending import Purse, Settle
 from svc.store import StorageError
@@ -25,6 +26,8 @@ from tests.engine.test_calls import Held, Scripted, TurnstileGate, pool
 PROVIDER = replace(HOSTED, price=(0.0, 10_000.0))
 DONE = Completion("done", output_tokens=1)
 COST = 0.01
+# The model demands room for replies of four dollars.
+DEMANDS = ParameterBounded("max_tokens", 400, upper=False)
 
 
 def call(name: str = "m") -> Call:
@@ -63,17 +66,29 @@ class Refusing(TurnstileGate):
         return 0.0
 
 
-def pay(purse: Dollars, calls: CallPool, *asked: Call, deadline: Deadline | None = None) -> Any:
+def pay(
+    purse: Dollars,
+    calls: CallPool,
+    *asked: Call,
+    deadline: Deadline | None = None,
+    traits: Traits = UNKNOWN,
+) -> Any:
     run = partial(calls.run, asked, deadline or Deadline(30), None)
-    return paid(run, asked, cast(Purse, purse), PROVIDER)
+    return paid(run, asked, cast(Purse, purse), PROVIDER, lambda _model: traits)
 
 
-def charged(client: Any, *asked: Call, gate: Gate | None = None, limit: float = 100.0) -> float:
+def charged(
+    client: Any,
+    *asked: Call,
+    gate: Gate | None = None,
+    limit: float = 100.0,
+    traits: Traits = UNKNOWN,
+) -> float:
     """What is charged for calls, however they end."""
     purse = Dollars(limit)
     with pool(client, gate) as calls:
         with contextlib.suppress(StorageError):
-            pay(purse, calls, *asked)
+            pay(purse, calls, *asked, traits=traits)
     assert purse.reserved == pytest.approx(0)
     assert purse.most <= limit
     return round(purse.spent, 9)
@@ -152,3 +167,25 @@ def test_a_call_is_made_again_after_a_broken_reply_where_there_is_room_for_it(
     client = Scripted(m=[BrokenReply(retry_after=0)])
     assert charged(client, call(), limit=limit) == attempts
     assert len(client.attempts) == attempts
+
+
+def test_a_model_that_demands_more_room_may_cost_as_much() -> None:
+    known = Traits(least_tokens=400)
+    assert charged(Scripted(m=[BadReply()]), call(), call(), limit=8, traits=known) == 8
+    with pytest.raises(DollarsSpent):
+        charged(Scripted(m=[DONE]), call(), call(), limit=7.9, traits=known)
+
+
+@pytest.mark.parametrize(("limit", "attempts", "dollars"), [(4, 2, 4), (3.9, 1, 0)])
+def test_a_call_is_made_again_with_more_room_where_a_budget_has_it(
+    limit: float, attempts: int, dollars: float
+) -> None:
+    client, purse = Scripted(m=[DEMANDS, BadReply()]), Dollars(limit)
+    with pool(client) as calls:
+        (outcome,) = pay(purse, calls, call())
+    assert isinstance(outcome, BadReply if attempts == 2 else DollarsSpent)
+    assert (len(client.attempts), purse.spent, purse.most) == (attempts, dollars, max(1, dollars))
+
+
+def test_an_attempt_with_more_room_that_is_answered_costs_what_its_reply_says() -> None:
+    assert charged(Scripted(m=[DEMANDS, DONE]), call(), limit=4) == COST

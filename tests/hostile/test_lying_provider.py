@@ -15,6 +15,7 @@ from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import BadReply, CallTimedOut, ProviderError
+from svc.providers.long_replies import TOO_MUCH
 from svc.records import Model
 from tests.hostile.replies import REPLIES, UNENDING, fitting
 from tests.scripted import Raw, Reply, ScriptedProvider, always, completion
@@ -114,15 +115,15 @@ def test_a_reply_of_many_small_chunks_is_still_read() -> None:
 
 def test_what_is_left_to_read_is_shared_by_the_branches_of_a_request() -> None:
     deadline = Deadline(10.0, effort=Effort(10))
-    assert deadline.branch().effort.take(7)
-    assert not deadline.effort.take(4)
-    assert deadline.effort.take(3)
+    assert deadline.branch().effort.take("m", 7)
+    assert not deadline.effort.take("m", 4)
+    assert deadline.effort.take("m", 3)
 
 
 def test_threads_that_take_at_once_take_no_more_than_there_is() -> None:
     effort, taken = Effort(1_000), []
     threads = [
-        threading.Thread(target=lambda: taken.extend(effort.take(1) for _ in range(500)))
+        threading.Thread(target=lambda: taken.extend(effort.take("m", 1) for _ in range(500)))
         for _ in range(4)
     ]
     for thread in threads:
@@ -133,7 +134,7 @@ def test_threads_that_take_at_once_take_no_more_than_there_is() -> None:
 
 
 def test_long_replies_to_one_request_are_not_all_held_at_once() -> None:
-    """Four are within what is read for a request; of the fifth no more than its beginning is."""
+    """Four are within what is read of a model; of the fifth no more than its beginning is."""
     reply = Reply(json.dumps(completion("A")) + " " * 4_000_000)
     with (
         ScriptedProvider(always(reply)) as provider,
@@ -147,4 +148,4 @@ def test_long_replies_to_one_request_are_not_all_held_at_once() -> None:
             except BadReply as error:
                 outcomes.append(str(error))
     assert outcomes[0] == "A"
-    assert outcomes[-1] == "the replies to this request hold more than is read for one"
+    assert outcomes[-1] == TOO_MUCH

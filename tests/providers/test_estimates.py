@@ -17,7 +17,9 @@ from svc.providers import (
     most_usd,
     price_variable,
 )
+from svc.providers.bodies import build_body
 from svc.providers.failures import Cancelled, NoLogprobs, UnusableLogprobs, Withheld
+from svc.providers.traits import Traits
 from svc.questions import PlainQuestion
 
 PAID = Provider("acme", "https://acme.example/v1", price=(3.0, 10.0))
@@ -30,6 +32,21 @@ def call(content: Any = "x" * 3_000, **fields: Any) -> ChatCall:
 
 def test_a_call_may_cost_its_bytes_and_its_whole_output_limit() -> None:
     assert most_usd(PAID, "m", call()) == pytest.approx((1_000 * 3 + 100 * 10) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("traits", "tokens"),
+    [
+        (Traits(least_tokens=4_096), 4_096),
+        (Traits(most_tokens=20), 20),
+        (Traits(refused=frozenset({"max_tokens"})), 100),
+        (Traits(refused=frozenset({"max_tokens", "max_completion_tokens"})), 16_384),
+    ],
+)
+def test_the_output_limit_is_the_one_that_is_sent(traits: Traits, tokens: int) -> None:
+    assert most_usd(PAID, "m", call(), traits) == pytest.approx((1_000 * 3 + tokens * 10) / 1e6)
+    body = build_body(PAID, "m", call(), traits)
+    assert body.get("max_tokens", body.get("max_completion_tokens", 16_384)) == tokens
 
 
 def test_letters_of_other_scripts_count_as_the_bytes_that_they_are() -> None:

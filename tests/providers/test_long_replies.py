@@ -14,9 +14,17 @@ from svc.deadline import Deadline, Effort
 from svc.providers.failures import BadReply, CallTimedOut
 from svc.providers.long_replies import TOO_MUCH, LongReplies
 from svc.providers.transport import REPLY_BYTES_ALWAYS_READ, TooMuch, unpacked
+from svc.records import Model
 
 LONG = b"[" + b"1," * limits.REPLY_PARTS_ALWAYS_READ + b"1]"
 SHORT = b'{"a": 1}'
+
+
+def model(provider: str) -> Model:
+    return Model(f"@{provider}/m", provider, "m")
+
+
+M, HONEST = model("there"), model("honest")
 
 
 def deadline(caller: str | None = "one", seconds: float = 60.0) -> Deadline:
@@ -27,42 +35,64 @@ def deadline(caller: str | None = "one", seconds: float = 60.0) -> Deadline:
 
 def test_long_replies_are_read_one_after_the_other_and_short_ones_at_once() -> None:
     long = LongReplies()
-    with long.reading(LONG, deadline()):
+    with long.reading(LONG, M, deadline()):
         for other in ("one", "other", None):
-            with long.reading(SHORT, deadline(other)):
+            with long.reading(SHORT, M, deadline(other)):
                 pass
-            with pytest.raises(CallTimedOut), long.reading(LONG, deadline(other, 0.05)):
+            with pytest.raises(CallTimedOut), long.reading(LONG, M, deadline(other, 0.05)):
                 pass
-    with long.reading(LONG, deadline("other")):
+    with long.reading(LONG, M, deadline("other")):
         pass
 
 
 def test_who_waits_to_read_hears_that_nobody_wants_it_any_more() -> None:
     long, left = LongReplies(), deadline("other")
-    with long.reading(LONG, deadline()):
+    with long.reading(LONG, M, deadline()):
         threading.Timer(0.05, left.cancel).start()
-        with pytest.raises(CallTimedOut), long.reading(LONG, left):
+        with pytest.raises(CallTimedOut), long.reading(LONG, M, left):
             pass
 
 
-def test_what_a_request_may_read_bounds_it_too() -> None:
-    asked = Deadline(60.0, effort=Effort(limits.REPLY_PARTS_ALWAYS_READ))
-    with pytest.raises(BadReply, match=TOO_MUCH), LongReplies().reading(LONG, asked):
+@pytest.mark.parametrize("parts", [(limits.REPLY_PARTS_ALWAYS_READ, 10**6), (10**6, 10)])
+def test_what_a_request_may_read_bounds_it_too(parts: tuple[int, int]) -> None:
+    asked = Deadline(60.0, effort=Effort(*parts))
+    with pytest.raises(BadReply, match=TOO_MUCH), LongReplies().reading(LONG, M, asked):
         pass
 
 
-def test_a_long_reply_waits_for_room_while_it_comes_in() -> None:
-    long = LongReplies(room_bytes=2 * limits.REPLY_BYTES)
+def test_a_model_that_lies_leaves_enough_for_those_asked_after_it() -> None:
+    parts = 2 * limits.REPLY_PARTS_ALWAYS_READ
+    long, asked = LongReplies(), Deadline(60.0, effort=Effort(2 * parts, parts))
+    with long.coming(M, asked) as lying:
+        assert lying.take(lambda: True, parts * limits.REPLY_BYTES_A_PART)
+        assert not lying.take(lambda: True, limits.REPLY_BYTES_A_PART)
+    with long.reading(LONG, HONEST, asked):
+        pass
+
+
+def test_a_provider_whose_replies_drip_leaves_room_to_others() -> None:
+    long = LongReplies(room_bytes=8 * limits.REPLY_BYTES)
     with ExitStack() as there:
-        first, second = (there.enter_context(long.coming(deadline(name))) for name in ("one", None))
-        assert first.take(lambda: True, 100) and second.take(lambda: True, 100)
-        # It has the room for all that a reply may hold, once.
-        assert first.take(lambda: True, 100)
-        with long.coming(deadline("c", 0.05)) as late:
+        for caller in ("one", "two", "three", "four"):
+            assert there.enter_context(long.coming(M, deadline(caller))).take(lambda: True, 1)
+        fifth = there.enter_context(long.coming(M, deadline("five", 0.05)))
+        assert not fifth.take(lambda: True, 1)
+        other = there.enter_context(long.coming(HONEST, deadline("five")))
+        assert other.take(lambda: True, 1)
+
+
+def test_a_long_reply_waits_for_room_while_it_comes_in() -> None:
+    long = LongReplies(room_bytes=4 * limits.REPLY_BYTES)
+    with ExitStack() as there:
+        for name in ("one", "two", "three", None):
+            one = there.enter_context(long.coming(model(str(name)), deadline(name)))
+            # It has the room for all that a reply may hold, once.
+            assert one.take(lambda: True, 100) and one.take(lambda: True, 100)
+        with long.coming(M, deadline("c", 0.05)) as late:
             assert not late.take(lambda: True, 100)
-        with long.coming(deadline("c")) as unwanted:
+        with long.coming(M, deadline("c")) as unwanted:
             assert not unwanted.take(lambda: False, 100)
-        with long.coming(deadline("c")) as waiting:
+        with long.coming(M, deadline("c")) as waiting:
             looks = iter([True, True])
             assert not waiting.take(lambda: next(looks, False), 100)
             there.close()
@@ -72,11 +102,12 @@ def test_a_long_reply_waits_for_room_while_it_comes_in() -> None:
 def test_one_caller_leaves_room_to_others() -> None:
     long = LongReplies(room_bytes=8 * limits.REPLY_BYTES)
     with ExitStack() as there:
-        for _ in range(4):
-            assert there.enter_context(long.coming(deadline())).take(lambda: True, 1)
-        fifth = there.enter_context(long.coming(deadline("one", 0.05)))
+        for n in range(4):
+            nth = there.enter_context(long.coming(model(f"p{n}"), deadline()))
+            assert nth.take(lambda: True, 1)
+        fifth = there.enter_context(long.coming(M, deadline("one", 0.05)))
         assert not fifth.take(lambda: True, 1)
-        assert there.enter_context(long.coming(deadline("other"))).take(lambda: True, 1)
+        assert there.enter_context(long.coming(M, deadline("other"))).take(lambda: True, 1)
 
 
 @pytest.mark.parametrize("size", [REPLY_BYTES_ALWAYS_READ - 1, REPLY_BYTES_ALWAYS_READ + 1])
@@ -96,12 +127,12 @@ def test_what_becomes_long_as_it_is_unpacked_waits_for_room(size: int) -> None:
 
 def test_after_one_that_took_long_its_caller_waits_and_others_do_not() -> None:
     long, began = LongReplies(), time.monotonic()
-    with long.reading(LONG, deadline()):
+    with long.reading(LONG, M, deadline()):
         until = time.thread_time() + 0.1
         while time.thread_time() < until:
             pass
-    with long.reading(LONG, deadline("other")):
+    with long.reading(LONG, M, deadline("other")):
         pass
-    with pytest.raises(CallTimedOut), long.reading(LONG, deadline("one", 0.05)):
+    with pytest.raises(CallTimedOut), long.reading(LONG, M, deadline("one", 0.05)):
         pass
     assert time.monotonic() - began < 30.0
