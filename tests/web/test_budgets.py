@@ -20,7 +20,7 @@ from tests.web.shape import assert_error
 
 COST = 0.01
 # By this price a call may cost 0.0098 to 0.011 dollars.
-PRICE = {"SVC_PROVIDER_OPENROUTER_PRICE": "0.01,640"}
+PRICE = {"SVC_PROVIDER_OPENROUTER_PRICE": "0.01,1280"}
 MODEL = "vendor/m"
 
 Serve = Callable[..., Flask]
@@ -188,7 +188,7 @@ def test_a_key_has_a_budget_of_its_own_beside_that_of_the_project(serve: Serve) 
 
 def test_calls_that_the_provider_refused_cost_nothing(serve: Serve) -> None:
     app = serve(Aggregator(fails=True), **PRICE)
-    put(app, 1)
+    put(app, 2)
     assert [ask(app, f"cat {n}").status_code for n in range(3)] == [502] * 3
     app.extensions["svc"].slices.close()
     assert (shown(app)[0]["spent_usd"], shown(app)[0]["reserved_usd"]) == (0, 0)
