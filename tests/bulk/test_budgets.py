@@ -41,7 +41,7 @@ def made(world: Make) -> Iterator[tuple[World, Aggregator]]:
             OPENROUTER_API_KEY="k",
             SVC_RPM="100000",
             # By this price a call may cost 0.0098 to 0.011 dollars.
-            SVC_PROVIDER_OPENROUTER_PRICE="0.01,640",
+            SVC_PROVIDER_OPENROUTER_PRICE="0.01,1280",
         )
         yield one, handler
 

@@ -60,7 +60,7 @@ def run(files: Files, db: Path) -> Iterator[Callable[..., Any]]:
             given = {
                 "SVC_PROVIDER_URL": provider.url,
                 "SVC_RPM": "100000",
-                "SVC_PROVIDER_OPENROUTER_PRICE": "0.01,640",
+                "SVC_PROVIDER_OPENROUTER_PRICE": "0.01,1280",
                 **settings,
             }
             options = ["--model", "vendor/m", "--no-debias", "--budget-db", str(db)]
@@ -106,7 +106,7 @@ def test_two_runs_share_the_budget(tmp_path: Path, db: Path) -> None:
             given = {
                 "SVC_PROVIDER_URL": provider.url,
                 "SVC_RPM": "100000",
-                "SVC_PROVIDER_OPENROUTER_PRICE": "0.01,640",
+                "SVC_PROVIDER_OPENROUTER_PRICE": "0.01,1280",
             }
             spent.append(files.map(*options, "--budget-project", "shop", **given).returncode)
 
