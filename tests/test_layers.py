@@ -15,6 +15,7 @@ LEVELS = (
     {
         "addresses",
         "assets",
+        "cells",
         "costly",
         "deadline",
         "errors",

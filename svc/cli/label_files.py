@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from svc import jsontext
+from svc.cells import unguarded
 from svc.errors import InvalidJson, SettingsError
 from svc.jsontext import JsonObject
 from svc.questions import Question
 
 # What a line has besides labels; every other column or member is a question's key.
 NAMED = ("id", "ref", "sampled", "chance", "reviewer")
-# What an export puts before a cell that a spreadsheet would run.
-_GUARDED = ("'=", "'+", "'-", "'@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def _of_csv(text: str, questions: Mapping[str, Question]) -> Iterator[Line]:
 def _row(head: list[str], row: list[str], questions: Mapping[str, Question]) -> JsonObject:
     if len(row) != len(head):
         raise InvalidJson(f"has {len(row)} cells, the first line has {len(head)}")
-    cells = {name: _plain(cell) for name, cell in zip(head, row, strict=True) if cell}
+    cells = {name: unguarded(cell) for name, cell in zip(head, row, strict=True) if cell}
     labels = {name: label_of(cell, questions.get(name)) for name, cell in cells.items()}
     named: JsonObject = {**cells}
     if "chance" in cells:
@@ -87,10 +86,6 @@ def _row(head: list[str], row: list[str], questions: Mapping[str, Question]) -> 
 def _line(named: JsonObject, labels: Mapping[str, Any]) -> JsonObject:
     kept = {name: named[name] for name in NAMED if name in named}
     return {**kept, "labels": {key: one for key, one in labels.items() if key not in NAMED}}
-
-
-def _plain(cell: str) -> str:
-    return cell[1:] if cell.startswith(_GUARDED) else cell
 
 
 def label_of(cell: str, question: Question | None) -> Any:

@@ -240,12 +240,16 @@ def _normal(text: str) -> str:
 def _plain_letters() -> Mapping[int, str]:
     """What stands for letters that are not as they usually are, by their code points.
 
-    The syllables of Korean stay whole, and letters that stand for many.
+    Letters whose small ones do not come back from upper case are as these come back. The syllables
+    of Korean stay whole, and letters that stand for many.
     """
     folded = {}
     for code in chain(*_COMPATIBLE):
-        letters = unicodedata.normalize("NFKD", chr(code))
-        if letters != chr(code) and len(letters) <= PLAIN_LETTERS:
+        letter = chr(code)
+        small = letter.lower()
+        back = small.upper().lower()
+        letters = unicodedata.normalize("NFKD", letter if back == small else back)
+        if letters != letter and len(letters) <= PLAIN_LETTERS:
             folded[code] = letters
     return folded
 

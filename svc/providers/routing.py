@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 
@@ -13,6 +15,9 @@ from svc.providers.catalog import AGGREGATOR, Provider, how_to_configure
 from svc.providers.failures import ProviderError
 from svc.providers.prices import undated
 from svc.records import Model
+
+# How long it lasts, in seconds, until a list of models is read again that may tell more then.
+LIST_AGAIN_S = 5.0
 
 _HOW = "use @<provider>/<model>, or set a provider's key"
 
@@ -25,17 +30,22 @@ class Router:
         catalog: Mapping[str, Provider],
         default_model: str | None,
         list_models: Callable[[Provider], list[str]],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`list_models` may raise `ProviderError`; it is called until it succeeds once."""
+        """`list_models` may raise `ProviderError`; it is called until it succeeds once.
+
+        `clock` is in seconds.
+        """
         self._catalog = catalog
         self._default_model = default_model
-        self._list_models = list_models
+        self._list_models, self._clock = list_models, clock
         self._keyed = [
             provider
             for provider in catalog.values()
             if provider.hosted and provider.key is not None
         ]
         self._usual: Future[str] | None = None
+        self._again_at = math.inf
         self._lock = threading.Lock()
 
     def provider(self, model: Model) -> Provider:
@@ -136,15 +146,15 @@ class Router:
         """The first usual model that is listed; requests at the same time share one call."""
         with self._lock:
             answer = self._usual
-            first = answer is None
-            if answer is None:
-                answer = self._usual = Future()
+            first = answer is None or self._clock() >= self._again_at
+            if answer is None or first:
+                answer, self._again_at = Future(), math.inf
+                self._usual = answer
         if first:
             try:
                 answer.set_result(self._ask(provider))
             except BaseException as error:  # noqa: BLE001 - the requests that wait get it too
-                # The next request tries again.
-                self._usual = None
+                self._again_at = self._clock() + LIST_AGAIN_S
                 answer.set_exception(error)
         return answer.result()
 
@@ -153,8 +163,7 @@ class Router:
             listed = self._list_models(provider)
         except ProviderError as error:
             if error.retry:
-                # The next request reads the list again.
-                self._usual = None
+                self._again_at = self._clock() + LIST_AGAIN_S
             # Some providers have no such list, or need other headers for it than for a completion.
             return f"@{provider.name}/{provider.usual_models[0]}"
         names = {undated(name.removeprefix("models/")): name for name in sorted(listed)}

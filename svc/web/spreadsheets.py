@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from svc.cells import guarded
 from svc.learning import Answers, spoken
 from svc.store import GivenLabel
 from svc.store.decisions import AuditEntry
-
-# A spreadsheet runs a cell that begins so, the wide signs of Asian scripts included
-# (https://owasp.org/www-community/attacks/CSV_Injection). Where its lists are divided by semicolons
-# it takes each part of such a text for a cell. A part has no separator in it, so that no white
-# space is looked through twice.
-_RUN = re.compile(r"(^|[;\t\r\n])([^\S;\t\r\n]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def rows(
@@ -58,9 +51,7 @@ def cells(*values: object) -> tuple[object, ...]:
 
 def _cell(value: object) -> object:
     """A cell that no spreadsheet runs."""
-    if isinstance(value, str) and not _NUMBER.fullmatch(value):
-        return _RUN.sub(r"\1\2'", value)
-    return value
+    return guarded(value) if isinstance(value, str) else value
 
 
 # The names of the columns.

@@ -18,4 +18,4 @@ def test_white_space_in_a_cell_costs_no_more_than_its_length(blank: str) -> None
     text = text_of([cells(f"a{run}b", f"a;{run}=1")])
     assert time.thread_time() - before < PROCESSOR_S
     # The part that a spreadsheet would run is still made safe.
-    assert "'=1" in text
+    assert text.count("'") == 1

@@ -1,4 +1,5 @@
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -7,7 +8,7 @@ from svc.errors import InvalidRequest, ModelUnavailable
 from svc.pins import PINS
 from svc.providers.catalog import build_catalog
 from svc.providers.failures import BadReply, KeyRefused, Refused, ServerTrouble, Throttled
-from svc.providers.routing import Router
+from svc.providers.routing import LIST_AGAIN_S, Router
 from svc.records import Model
 from svc.settings import load
 
@@ -18,8 +19,8 @@ def no_list(provider):
     raise AssertionError("the list of models must not be asked for")
 
 
-def router(default_model=None, list_models=no_list, **environ):
-    return Router(build_catalog(load(environ)), default_model, list_models)
+def router(default_model=None, list_models=no_list, clock=time.monotonic, **environ):
+    return Router(build_catalog(load(environ)), default_model, list_models, clock)
 
 
 def test_a_prefixed_id_goes_to_the_named_provider_and_only_the_first_slash_splits():
@@ -145,9 +146,11 @@ def test_a_list_that_may_come_later_gives_the_first_usual_model_and_is_asked_for
             raise answer
         return answer
 
-    routes = router(None, list_models, OPENAI_API_KEY="k")
-    assert routes.default(PIN, False) == "@openai/gpt-4.1-mini"
-    assert routes.default(PIN, False) == "@openai/gpt-4o-mini"
+    now = [0.0]
+    routes = router(None, list_models, lambda: now[0], OPENAI_API_KEY="k")
+    assert [routes.default(PIN, False) for _ in range(2)] == ["@openai/gpt-4.1-mini"] * 2
+    now[0] = LIST_AGAIN_S
+    assert [routes.default(PIN, False) for _ in range(2)] == ["@openai/gpt-4o-mini"] * 2
 
 
 @pytest.mark.parametrize("trouble", [Refused("no"), KeyRefused("no"), BadReply("no list")])
@@ -163,9 +166,14 @@ def test_a_provider_that_lists_no_models_gives_its_first_usual_one_for_good(trou
     assert asked == ["openai"]
 
 
-def test_a_list_without_a_usual_model_is_model_unavailable():
-    with pytest.raises(ModelUnavailable):
-        router(None, lambda provider: ["x"], OPENAI_API_KEY="k").default(PIN, False)
+def test_a_list_without_a_usual_model_is_model_unavailable_and_read_again_after_some_time():
+    lists, now = [["gpt-4o-mini"], ["x"]], [0.0]
+    routes = router(None, lambda _: lists.pop(), lambda: now[0], OPENAI_API_KEY="k")
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            routes.default(PIN, False)
+    now[0] = LIST_AGAIN_S
+    assert routes.default(PIN, False) == "@openai/gpt-4o-mini"
 
 
 @pytest.mark.parametrize("environ", [{}, {"SVC_PROVIDER_MINE_URL": "http://x"}])
