@@ -16,7 +16,7 @@ from svc.errors import SvcError
 from svc.providers.client import broken
 from svc.providers.failures import CallTimedOut, ProviderError
 from svc.providers.replies import Reply
-from svc.providers.transport import ENCODINGS, Adapter, Encoded, Session, Watched, trusted, unpacked
+from svc.providers.transport import ENCODINGS, Adapter, Encoded, Session, Watched, trusted
 from svc.providers.watchdog import Watchdog, current_watch
 from svc.wire import LongResponse, TooLong
 
@@ -137,8 +137,9 @@ class Streams:
                 encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
                 if response.status_code >= 300:
                     sent = response.raw.read(_REFUSAL_BYTES, decode_content=False)
-                    data = unpacked(sent, encoding)[:_REFUSAL_BYTES]
-                    raise refusal(Reply(response.status_code, response.headers, data))
+                    first = next(_unpacked(iter([sent]), encoding), b"")
+                    read = first[:_REFUSAL_BYTES]
+                    raise refusal(Reply(response.status_code, response.headers, read))
                 yield from _unpacked(_chunks(response.raw), encoding)
         except (ProviderError, SvcError):
             raise
