@@ -115,7 +115,7 @@ class ScoredLabels:
     def scores(self, labels: Labels, state: CalibrationState) -> Scores:
         """The scores of at least the labels that `state` has. Raises `StorageError`."""
         seen = self._state
-        if seen is None or seen.revision < state.revision or seen.pools != state.pools:
+        if seen is None or seen.revision < state.revision or _basis(seen) != _basis(state):
             self._read(labels)
         return self._scores
 
@@ -132,7 +132,8 @@ class ScoredLabels:
         rounds = self._kept[10][~np.isnan(self._kept[10])]
         first_round = int(rounds.min()) if rounds.size else None
         newer = labels.newer(self._place, limits.LABELS_READ, last_id, self._state, first_round)
-        if newer is not None and self._state is not None and newer.state.pools != self._state.pools:
+        seen = self._state
+        if newer is not None and seen is not None and _basis(newer.state) != _basis(seen):
             self._forget()
             newer = labels.newer(self._place, limits.LABELS_READ)
         if newer is None:
@@ -172,6 +173,11 @@ class ScoredLabels:
         relative = [self._relative.get(drawn) for drawn in zip(rounds, levels, strict=True)]
         weights = weighed(len(truth), sampling_weights(chance, relative), changes.values())
         return Scores(conformal.log_scores(p_true), truth, weights, groups, tuple(self._names))
+
+
+def _basis(state: CalibrationState) -> tuple[object, ...]:
+    """Where this changes, all labels are read anew; a question that was forgotten has a new row."""
+    return state.question_id, state.pools
 
 
 def _worths(

@@ -19,8 +19,8 @@ from svc.usage import NO_DETAILS, TokenDetails
 PLACEHOLDER = -9999.0
 
 # No single call uses more tokens or costs more; a larger number is wrong and is ignored.
-MOST_TOKENS = 1_000_000_000
-MOST_DOLLARS = 10_000.0
+MOST_TOKENS = 10_000_000
+MOST_DOLLARS = 1_000.0
 
 # The longest name of a model that is kept, and the longest fingerprint.
 NAME_CHARS = 200

@@ -195,6 +195,9 @@ _FORGET = (
     "AND period NOT IN (SELECT period FROM budget_spending WHERE scope = ?1 AND subject = ?2 "
     f"AND per = ?3 ORDER BY period DESC LIMIT {PERIODS})"
 )
+# The most that a column holds, half of it, so that two can be added.
+_MOST = 2**62
+
 _FORGET_JOBS = (
     "DELETE FROM budget_spending WHERE scope = 'job' AND subject NOT IN ("
     "SELECT CAST(seq AS TEXT) FROM jobs WHERE status IN ('waiting', 'running'))"
@@ -309,8 +312,8 @@ def _look(connection: sqlite3.Connection, claim: Claim) -> _Looked:
 
 def _settled(connection: sqlite3.Connection, found: _Looked, amount: int) -> Grant:
     """Store what a claim has changed, and that this amount is reserved for it."""
-    claim, budget, spent = found.claim, found.budget, found.spent
-    reserved = found.reserved + amount
+    claim, budget, spent = found.claim, found.budget, min(found.spent, _MOST)
+    reserved = min(found.reserved + amount, _MOST)
     level = max(found.warned, _level(budget, spent + reserved, found.refused))
     connection.execute(_PUT, (spent, reserved, level, *map(str, claim.account)))
     warned = budget if level and not found.warned else None

@@ -9,8 +9,9 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
+from svc.store import numbers, places
 from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES
-from svc.store.places import note_last
+from svc.store.numbers import Numbered
 from svc.store.project_sizes import CHALLENGER_SIZE, DECISION_SIZE, JOB_ROW_SIZE, free
 
 # How many decisions one transaction deletes at most. Others wait for it.
@@ -83,7 +84,8 @@ def erase(connection: sqlite3.Connection, seqs: Sequence[int], referrers: int = 
     these = json.dumps(list(seqs))
     if not _pass_on(connection, these, referrers):
         return False
-    note_last(connection)
+    places.note_last(connection)
+    numbers.note_last(connection, Numbered.LABELS)
     for count, project, digest in connection.execute(_LABELS, (these,)).fetchall():
         connection.execute(_FEWER, (count, project, digest))
     _free(connection, these)

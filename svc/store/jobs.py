@@ -16,7 +16,7 @@ from functools import partial
 
 from svc import limits
 from svc.records import Decision
-from svc.store import job_results, shown
+from svc.store import job_results, numbers, shown
 from svc.store.database import Database
 from svc.store.errors import RowSettled, TooManyJobs, UnknownJob
 from svc.store.job_results import DELETED_ROW, DELETED_ROW_BYTES, RowResult
@@ -99,8 +99,8 @@ _COLUMNS = (
 )
 _OPEN = "status IN ('waiting', 'running')"
 _ADD = (
-    "INSERT INTO jobs (id, project, api_key, status, created_at, expires_at, rows, nanodollars) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, CAST(round(? * 1e9) AS INTEGER))"
+    "INSERT INTO jobs (seq, id, project, api_key, status, created_at, expires_at, rows, "
+    "nanodollars) VALUES (?, ?, ?, ?, ?, ?, ?, ?, CAST(round(? * 1e9) AS INTEGER))"
 )
 _COUNT_OPEN = f"SELECT count(*), coalesce(sum(api_key IS ?), 0) FROM jobs WHERE {_OPEN}"
 # A job that ended before a given time is not there any more, also where it is not deleted yet.
@@ -200,7 +200,9 @@ class Jobs:
                 raise full(job.project)
             bounds = (job.created_at, job.expires_at, job.rows, job.budget_usd)
             values = (job.id, job.project, job.api_key, job.status.value, *bounds)
-            connection.execute(_ADD, values)
+            connection.execute(
+                _ADD, (numbers.last_number(connection, numbers.Numbered.JOBS) + 1, *values)
+            )
             if kept is not None:
                 keep(connection, [kept], self._now())
 
@@ -350,6 +352,7 @@ class Jobs:
             connection.execute(_DELETE_ROWS, (seq, rows[-1][0]))
             free(connection, project, sum(size for _, size in rows))
         if len(rows) < ROWS_SWEPT:
+            numbers.note_last(connection, numbers.Numbered.JOBS)
             connection.execute(_DELETE, (seq,))
             free(connection, project, JOB_BYTES)
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from svc import jsontext
@@ -23,6 +24,7 @@ from svc.store.label_records import (
     WeighedLabel,
     Worth,
 )
+from svc.store.numbers import Numbered, last_number
 from svc.store.review import LABELLED
 from svc.terms import Sampling
 
@@ -35,12 +37,12 @@ _DROP = (
     "DELETE FROM labels WHERE decision_seq = ? AND key = ? RETURNING coalesce(first_at, created_at)"
 )
 _ADD = (
-    "INSERT INTO labels (decision_seq, key, project, question_id, label, truth, answered_by, "
+    "INSERT INTO labels (id, decision_seq, key, project, question_id, label, truth, answered_by, "
     "sampled, chance, created_at, review_round, doubt, p_true, confidence, correct, p, members, "
     "first_at, decided_at) SELECT "
-    "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, created_at "
+    "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
     # It may have been deleted since it was read.
-    "FROM decisions WHERE seq = ?1"
+    "created_at FROM decisions WHERE seq = ?2"
 )
 # Whether the review queue had handed the decision out: then it is labelled now, and else before its
 # turn came.
@@ -102,7 +104,8 @@ _CLAIM = (
 _KEEP = (
     "UPDATE learned SET tried = :revision, fitted_at = :now, "
     "calibrator = :calibrator, pools = :pools "
-    "WHERE project = :project AND digest = :digest AND tried <= :revision"
+    # A question that was forgotten meanwhile begins again with fewer.
+    "WHERE project = :project AND digest = :digest AND :revision BETWEEN tried AND revision"
 )
 _STALE = (
     "SELECT project, digest FROM learned "
@@ -283,15 +286,16 @@ def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[Calibra
     """Store labels of one exact question of a project, the last one for each decision and key."""
     first = items[0][0]
     last = {(item[0].decision_seq, item[0].key): item for item in items}
+    last_id = last_number(connection, Numbered.LABELS)
     dropped = [connection.execute(_DROP, place).fetchone() for place in last]
     rows = [
-        (*_row(connection, *item), None if before is None else before[0])
-        for item, before in zip(last.values(), dropped, strict=True)
+        (number, *_row(connection, *item), None if before is None else before[0])
+        for number, item, before in zip(count(last_id + 1), last.values(), dropped, strict=False)
     ]
     new = connection.executemany(_ADD, rows).rowcount - len(dropped) + dropped.count(None)
     judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
-    count = (first.project, first.digest, first.question_id, new, len(last))
-    return CalibrationState(*connection.execute(_COUNT, count).fetchone()), new
+    counts = (first.project, first.digest, first.question_id, new, len(last))
+    return CalibrationState(*connection.execute(_COUNT, counts).fetchone()), new
 
 
 def _row(connection: sqlite3.Connection, label: NewLabel, texts: _Texts) -> tuple[Any, ...]:

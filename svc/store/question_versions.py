@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from svc.store.activity import NAME_CHARS
 from svc.store.database import Database
+from svc.store.numbers import Numbered, last_number
 
 _FIND = (
     "SELECT questions.id, asked.question_id FROM questions "
     "LEFT JOIN asked ON project = ? AND key = ? WHERE digest = ?"
 )
-_NEW = "INSERT INTO questions (digest, definition, brought_by) VALUES (?, ?, ?)"
+_NEW = "INSERT INTO questions (id, digest, definition, brought_by) VALUES (?, ?, ?, ?)"
 _STORED = "SELECT 1 FROM questions WHERE digest = ?"
 _ASKED = "SELECT 1 FROM asked WHERE project = ? AND key = ?"
 _SET_LATEST = (
@@ -122,7 +123,8 @@ def record(
     """Make this exact question the most recent wording of its key; returns its row."""
     row = connection.execute(_FIND, (project, key, digest)).fetchone()
     if row is None:
-        connection.execute(_NEW, (digest, definition, project))
+        number = last_number(connection, Numbered.QUESTIONS) + 1
+        connection.execute(_NEW, (number, digest, definition, project))
         row = connection.execute(_FIND, (project, key, digest)).fetchone()
     question_id, recent = row
     if recent != question_id:

@@ -69,11 +69,11 @@ class Spool:
     """The files of one database."""
 
     def __init__(self, database: Database, path: str | Path, master_key: str | None) -> None:
-        """`path` is that of the database.
+        """`path` is that of the database, or of a link to it.
 
         The bytes of calls that jobs keep in their books are taken from `room`.
         """
-        self.folder = Path(f"{path}.spool")
+        self.folder = Path(f"{os.path.realpath(path)}.spool")
         self._database, self._path = database, path
         self._sealer = None if master_key is None else Sealer(master_key)
         self.room = Shares(limits.WAITING_CALLS_BYTES)

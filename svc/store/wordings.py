@@ -9,6 +9,7 @@ from functools import partial
 
 from svc.store.database import Database
 from svc.store.erasing import TOGETHER
+from svc.store.numbers import Numbered, note_last
 from svc.store.places import last_place
 from svc.store.project_sizes import ASKED_SIZE, WORDING_SIZE, free
 from svc.store.question_versions import NOTED_EVERY_MS
@@ -138,6 +139,7 @@ def _drop(
     """Delete a wording unless a decision after the row `last` has it."""
     if question_id in _asked_since(connection, last):
         return 0
+    note_last(connection, Numbered.QUESTIONS)
     return [_freed(connection, statement, (question_id,)) for statement in statements][-1]
 
 

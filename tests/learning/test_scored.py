@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -18,8 +19,10 @@ from svc.learning.labelled import labelled, worth
 from svc.learning.scored import ScoredLabels
 from svc.questions import TYPES
 from svc.stats import TASKS, Floats, conformal
+from svc.store import wordings
 from svc.store.database import Database
 from svc.store.decisions import Decisions, StoredDecision
+from svc.store.erasing import erase
 from svc.store.label_records import CalibrationState, NewLabel
 from svc.store.labels import Labels
 from tests.store.records import asked, record
@@ -90,6 +93,20 @@ class World:
         known = None if before.worth is None else worth(QUESTION, before.p, truth)
         self.labels.add(replace(before, truth=truth, worth=known))
 
+    def erase(self, whole: bool) -> None:
+        """Delete all decisions with their labels, or else all but one."""
+        self.given.clear()
+        rows = self.database.rows("SELECT seq, question_ids FROM decisions ORDER BY seq")
+        (question_id,) = json.loads(rows[0]["question_ids"])
+        seqs = [row["seq"] for row in rows[not whole :]]
+
+        def erase_all(connection: sqlite3.Connection) -> None:
+            assert erase(connection, seqs)
+            wordings.note_deleted(connection, {question_id: len(seqs)})
+
+        self.database.write(erase_all)
+        assert wordings.drop_with_sums(self.database) == whole
+
     def agree(self, kept: ScoredLabels) -> None:
         """The kept scores are those of all labels read again, in whatever order."""
         data = self.labels.training_data(self.place, limits.LABELS_READ)
@@ -132,6 +149,32 @@ def test_label_by_label_also_where_labels_are_replaced(world: World, few_are_rea
             world.correct(again)
         if number % 3:
             world.agree(kept)
+
+
+def test_the_newest_label_and_all_of_them_are_replaced(world: World) -> None:
+    kept = ScoredLabels(world.place, QUESTION)
+    for _ in range(40):
+        world.give()
+    world.agree(kept)
+    world.correct(-1)
+    world.agree(kept)
+    for place in range(40):
+        world.correct(place)
+    world.agree(kept)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_labels_that_come_after_all_were_erased(world: World, whole: bool) -> None:
+    """As a whole the question goes too, with what counts its labels, and comes anew."""
+    kept = ScoredLabels(world.place, QUESTION)
+    for _ in range(60):
+        world.give()
+    world.agree(kept)
+    world.erase(whole)
+    for _ in range(40):
+        world.give(wrong=1.0)
+    assert (world.state.revision < 60) == whole
+    world.agree(kept)
 
 
 def test_labels_from_before_their_worth_was_stored(world: World) -> None:

@@ -202,6 +202,17 @@ def test_a_job_is_there_for_thirty_days_after_its_end(database):
     assert database.rows("SELECT id FROM jobs")[0]["id"] == going_on.id
 
 
+def test_no_job_has_the_number_of_one_that_was_deleted(database):
+    """Under that number stands what a job has spent of its budget."""
+    clock = Clock()
+    jobs = Jobs(database, clock)
+    job = stored(jobs, rows=1)
+    jobs.fail(JobRow(job.seq, 1, "a"), "{}")
+    clock.now += 30 * 86_400
+    assert jobs.forget_old() and database.rows("SELECT id FROM jobs") == []
+    assert stored(jobs).seq == job.seq + 1
+
+
 def test_old_jobs_are_deleted_in_steps_and_free_the_bytes_of_their_project(database):
     clock = Clock()
     jobs, sizes = Jobs(database, clock), ProjectSizes(database)

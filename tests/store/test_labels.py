@@ -125,6 +125,8 @@ def test_a_fit_that_found_nothing_ends_what_was_in_effect(labels: Labels, book: 
     state = labels.states(PROJECT, [label.digest])[label.digest]
     assert (state.calibrator, state.tried, state.fitted_at) == (None, 2, 2_000)
     assert not labels.keep(place, 1, 3_000, "late")
+    # Nor of more labels than there were since all of them were forgotten.
+    assert not labels.keep(place, 3, 3_000, "of others")
 
 
 def test_labels_and_fits_alike_change_what_is_told_of_a_labelled_question(

@@ -239,3 +239,14 @@ def test_one_process_runs_the_jobs_of_a_database(spool, database, path):
         assert (first, second) == (True, False)
     with other.running() as first:
         assert first
+
+
+def test_a_link_to_the_database_leads_to_the_same_files(spool, database, path, tmp_path):
+    (tmp_path / "link").mkdir()
+    link = tmp_path / "link" / "svc.db"
+    link.symlink_to(path)
+    other = Spool(database, link, "master")
+    write(spool, rows_of(1))
+    assert read(other)[1] == read(spool)[1]
+    with spool.running() as first, other.running() as second:
+        assert (first, second) == (True, False)
