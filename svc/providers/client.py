@@ -211,6 +211,11 @@ class Client:
         raise failure
 
 
+def _was_there(error: requests.ConnectionError) -> bool:
+    """Whether there was a connection, so that the provider may have read the call."""
+    return any(isinstance(one, urllib3.exceptions.ProtocolError) for one in error.args)
+
+
 def _free(error: BaseException | None) -> None:
     """Let go of what an error's frames hold: the body that was sent, with its images.
 
@@ -246,6 +251,8 @@ def broken(error: Exception | None) -> ProviderError:
     kind = type(error).__name__
     if isinstance(error, ReplyBroke):
         return BrokenReply(f"the connection broke ({type(error.__cause__).__name__})")
+    if isinstance(error, requests.ConnectionError) and _was_there(error):
+        return BrokenReply(f"the connection broke ({kind})")
     if isinstance(error, TooLong):
         return BadReply("the reply is too long")
     if isinstance(error, TooMuch):

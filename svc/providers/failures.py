@@ -3,7 +3,7 @@
     ProviderError
     ├── Throttled              429: again after `retry_after`
     ├── ServerTrouble          5xx or a broken connection: again after a pause
-    │   └── BrokenReply        it broke while a reply came, which may be charged
+    │   └── BrokenReply        it broke later than at its beginning: that may be charged
     ├── ParameterRefused       again at once without the parameter, which is remembered
     │   └── ParameterBounded   again at once with the value that the provider allows
     ├── NotThisWay             the model cannot be asked in this way; another one may work
@@ -82,7 +82,7 @@ class ServerTrouble(ProviderError):
 
 
 class BrokenReply(ServerTrouble):
-    """The connection broke while a good reply came."""
+    """The connection broke once it was there: while the call was sent, or a good reply came."""
 
     may_be_charged = True
 
