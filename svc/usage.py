@@ -33,6 +33,21 @@ class Counts(NamedTuple):
         return Counts(*map(add, self, other))
 
 
+class StatedUsage(NamedTuple):
+    """What a provider says that one call used; 0, and None for the dollars, where it says nothing.
+
+    `reported_cost` is in dollars.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reported_cost: float | None = None
+
+
+# That of calls of which nothing is said.
+NO_USAGE = StatedUsage()
+
+
 class TokenDetails(NamedTuple):
     """What providers say of the tokens of a call: input tokens from and into a prompt cache, and
     output tokens of thought; 0 for what they do not say.

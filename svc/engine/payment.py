@@ -93,8 +93,7 @@ class _Attempts:
         self._dollars += most
 
     def ended(self, call: Call, outcome: Outcome) -> None:
-        most = self._most[id(call)]
-        self._dollars += charged_usd(self._provider, call.model.name, outcome, most) - most
+        self._dollars += self._charged(call, outcome) - self._most[id(call)]
 
     def again(self, call: Call, failure: ProviderError, corrections: Corrections) -> Outcome | None:
         """Where an attempt may be charged, pay it at once, so that the next one has its room.
@@ -103,13 +102,17 @@ class _Attempts:
         has no room, the call ends as that attempt did, or with the budget's error if that attempt
         asked for too few tokens.
         """
-        most = self._most[id(call)]
+        charged = self._charged(call, failure)
         try:
             if failure.may_be_charged:
-                self._purse.reserve(most)(most)
-                self._dollars -= most
-            if (lacks := self.most_usd(call, corrections) - most) > 0:
+                self._purse.reserve(charged)(charged)
+                self._dollars -= charged
+            if (lacks := self.most_usd(call, corrections) - self._most[id(call)]) > 0:
                 self.reserve(lacks)
         except ApiError as error:
             return error if isinstance(failure, ParameterRefused) else failure
         return None
+
+    def _charged(self, call: Call, outcome: Outcome) -> float:
+        """What the last attempt at a call is charged."""
+        return charged_usd(self._provider, call.model.name, outcome, self._most[id(call)])

@@ -14,7 +14,7 @@ from svc.providers.catalog import (
     exposed_keys,
 )
 from svc.providers.client import Client
-from svc.providers.estimates import charged_usd, most_usd, price_before, price_variable
+from svc.providers.estimates import charged_usd, most_usd, price_before
 from svc.providers.failures import (
     BadReply,
     BrokenReply,
@@ -32,7 +32,7 @@ from svc.providers.failures import (
     Unanswerable,
     api_error_of,
 )
-from svc.providers.prices import price_of
+from svc.providers.prices import price_of, price_variable
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
 from svc.providers.replays import ReplayClient, Replies

@@ -8,7 +8,7 @@ from svc.jsontext import JsonObject
 from svc.providers.bodies import ChatCall, build_body
 from svc.providers.catalog import Provider
 from svc.providers.protocol import Protocol
-from svc.providers.replies import Completion, read_chat
+from svc.providers.replies import CHAT_COUNTS, Completion, read_chat
 from svc.providers.traits import Traits
 
 
@@ -16,6 +16,7 @@ class Chat(Protocol[ChatCall]):
     """`POST /chat/completions`."""
 
     path = "/chat/completions"
+    counts = CHAT_COUNTS
 
     def body(self, provider: Provider, name: str, call: ChatCall, traits: Traits) -> JsonObject:
         return build_body(provider, name, call, traits)

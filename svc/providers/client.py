@@ -34,7 +34,15 @@ from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Allowance, Redactor
 from svc.providers.refusals import SentCall
-from svc.providers.replies import Completion, Reply, read_json, read_models, read_payload
+from svc.providers.replies import (
+    Completion,
+    Reply,
+    check_payload,
+    decoded,
+    note_usage,
+    read_json,
+    read_models,
+)
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, Corrections, TraitMemory
 from svc.providers.transport import Encoded, ReplyBroke, TooMuch, Transport, trusted
 from svc.providers.watchdog import Watch, Watchdog
@@ -116,10 +124,7 @@ class Client:
                 asked = (protocol.path, key, data, limit, deadline, coming, headers)
                 reply = self._asked(model, *asked)
                 with self._long.reading(reply.body, model, deadline):
-                    payload = read_payload(reply, sent, self._now())
-                    if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
-                        self.traits.learn(model.id, corrections.lasting)
-                    return protocol.read(payload, call)
+                    return self._completion(reply, model, call, sent, corrections)
         except ProviderError as error:
             self._tell("%s: %s: %s", visible(model.id), type(error).__name__, error)
             raise
@@ -179,6 +184,26 @@ class Client:
         """The provider's reply to a body."""
         asked = ("POST", path, key, data, timeout_s, deadline, coming, headers)
         return self._exchange(self._catalog[model.provider], *asked)
+
+    def _completion(
+        self,
+        reply: Reply,
+        model: Model,
+        call: ChatCall | DecisionCall,
+        sent: SentCall,
+        corrections: Corrections,
+    ) -> Completion:
+        """The completion in a reply. The error for any other says what the call used."""
+        protocol = PROTOCOLS[self._catalog[model.provider].kind]
+        payload = decoded(reply.body)
+        try:
+            check_payload(payload, reply, sent, self._now())
+            if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
+                self.traits.learn(model.id, corrections.lasting)
+            return protocol.read(payload, call)
+        except ProviderError as error:
+            note_usage(error, payload, protocol.counts)
+            raise
 
     def _exchange(
         self,

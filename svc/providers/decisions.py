@@ -40,7 +40,7 @@ class DecisionsProtocol(Protocol[DecisionCall]):
             decided = tuple(_decided(question, answer) for question, answer in rows)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise BadReply("200: an answer without usable probabilities") from None
-        used = read_usage(payload.get("usage"), "input_tokens", "output_tokens")
+        used = read_usage(payload.get("usage"), self.counts)
         names = ("input_tokens_details", "output_tokens_details")
         details = read_details(payload.get("usage"), *names)
         served_by = read_model(payload)

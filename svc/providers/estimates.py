@@ -5,11 +5,11 @@ from __future__ import annotations
 from svc.jsontext import dumps
 from svc.providers.bodies import ChatCall, output_limit
 from svc.providers.catalog import Provider
+from svc.providers.failures import ProviderError
 from svc.providers.prices import cost_usd, price_of
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
 from svc.providers.traits import UNKNOWN, Traits
-from svc.settings import provider_variable
 
 # Tokenizers make about four bytes of a Latin script a token, and fewer of numbers and code.
 TOKEN_BYTES = 3
@@ -20,11 +20,6 @@ DECISION_TOKENS = 512
 
 # What a model may write that refuses every limit: as much as most write at most by themselves.
 UNLIMITED_TOKENS = 16_384
-
-
-def price_variable(provider: Provider) -> str:
-    """The variable that says the price of a provider's models."""
-    return provider_variable(provider.name, "PRICE")
 
 
 def price_before(provider: Provider, model_name: str) -> tuple[float, float] | None:
@@ -60,7 +55,8 @@ def charged_usd(
 ) -> float:
     """Dollars to count for an attempt: its cost, or the `most` where that is not known.
 
-    Of an error it is not known where the model may have answered, and 0 otherwise.
+    Of an error it is not known where the model may have answered, and 0 otherwise. Where its reply
+    states what the call used, and that costs more than the `most`, this is counted.
     """
     if isinstance(outcome, Completion):
         told = (
@@ -69,7 +65,9 @@ def charged_usd(
             else outcome.input_tokens + outcome.output_tokens > 0
         )
         return cost_usd(provider, model_name, outcome) if told else most
-    return most if getattr(outcome, "may_be_charged", False) else 0.0
+    if isinstance(outcome, ProviderError) and outcome.may_be_charged:
+        return max(most, cost_usd(provider, model_name, outcome.usage))
+    return 0.0
 
 
 def _chat(call: ChatCall) -> float:

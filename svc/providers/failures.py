@@ -38,6 +38,7 @@ from svc.errors import (
     RateLimited,
     together,
 )
+from svc.usage import NO_USAGE, StatedUsage
 
 
 class ProviderError(Exception):
@@ -47,6 +48,8 @@ class ProviderError(Exception):
     retry = False
     # Whether the provider may charge it all the same.
     may_be_charged = False
+    # What the reply says that the call used.
+    usage: StatedUsage = NO_USAGE
     # The caller reads these in place of the provider's words: what went wrong, and what to do.
     public_message = "the model gave no valid answer"
     advice = "try a larger model, or one that follows instructions"

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Protocol
 
 from svc.providers.catalog import Provider
+from svc.settings import provider_variable
 
 # The day on which the list prices below were last compared with those of the providers.
 READ_ON = date(2026, 11, 21)
@@ -83,6 +84,11 @@ class TokenUsage(Protocol):
 def undated(model_name: str) -> str:
     """A model's id without the date of its release: gpt-4o-mini-2024-07-18 is gpt-4o-mini."""
     return _DATED.sub("", model_name)
+
+
+def price_variable(provider: Provider) -> str:
+    """The variable that says the price of a provider's models."""
+    return provider_variable(provider.name, "PRICE")
 
 
 def cost_usd(provider: Provider, model_name: str, usage: TokenUsage) -> float:

@@ -58,9 +58,13 @@ def bytes_of(text: str) -> int:
 
 
 class Protocol(ABC, Generic[CallT]):
-    """One kind of server; its `path` follows the base URL, `CallT` is the call that it takes."""
+    """One kind of server; `CallT` is the call that it takes.
+
+    Its `path` follows the base URL. `counts` are what its `usage` calls input and output tokens.
+    """
 
     path: ClassVar[str]
+    counts: ClassVar[tuple[str, str]] = ("input_tokens", "output_tokens")
 
     @abstractmethod
     def body(self, provider: Provider, name: str, call: CallT, traits: Traits) -> JsonObject:

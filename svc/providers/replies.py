@@ -10,10 +10,10 @@ from typing import Any, TypeGuard
 
 from svc import limits
 from svc.jsontext import INT_DIGITS, has_more_parts
-from svc.providers.error_text import ErrorText, read_error, read_inner_error
+from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, ProviderError, UnusableLogprobs, Withheld
 from svc.providers.refusals import SentCall, failure
-from svc.usage import NO_DETAILS, TokenDetails
+from svc.usage import NO_DETAILS, StatedUsage, TokenDetails
 
 # Servers send this logprob or a lower one for a probability that they do not have.
 PLACEHOLDER = -9999.0
@@ -21,6 +21,9 @@ PLACEHOLDER = -9999.0
 # No single call uses more tokens or costs more; a larger number is wrong and is ignored.
 MOST_TOKENS = 10_000_000
 MOST_DOLLARS = 1_000.0
+
+# What the two counts of tokens are called in the `usage` of a chat completion.
+CHAT_COUNTS = ("prompt_tokens", "completion_tokens")
 
 # The longest name of a model that is kept, and the longest fingerprint.
 NAME_CHARS = 200
@@ -97,17 +100,34 @@ class Completion:
     details: TokenDetails = NO_DETAILS
 
 
-def read_payload(reply: Reply, call: SentCall, now: float) -> Any:
-    """The decoded body of a reply that is no error; `now` is in seconds since the epoch.
+def decoded(body: bytes) -> Any:
+    """The JSON value of a reply, or None where there is none."""
+    try:
+        return _DECODER.decode(body.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
 
-    Raises a `ProviderError` for an error, and nothing else whatever the reply is.
+
+def check_payload(payload: Any, reply: Reply, call: SentCall, now: float) -> None:
+    """Raise the `ProviderError` that a reply with this decoded body means, if it is an error.
+
+    `now` is in seconds since the epoch. Nothing else is raised, whatever the reply is.
     """
-    payload = _decode(reply.body)
     _check_error(reply, payload, call, now)
     error = _first_choice(payload).get("error")
     if error:
-        raise _meant(read_inner_error({"error": error}), reply, payload, call, now)
-    return payload
+        raise failure(read_inner_error({"error": error}), reply.headers, call, now)
+
+
+def note_usage(error: ProviderError, payload: Any, counts: tuple[str, str]) -> None:
+    """Keep in an error what its reply's decoded body says that the call used.
+
+    A provider that states any may charge it. `counts` are the names of both counts of tokens.
+    """
+    first = _first(payload)
+    usage = first.get("usage") if isinstance(first, dict) else None
+    error.may_be_charged |= bool(usage)
+    error.usage = read_usage(usage, counts)
 
 
 def read_chat(payload: Any, logprobs: bool, most_tokens: int) -> Completion:
@@ -123,26 +143,24 @@ def read_chat(payload: Any, logprobs: bool, most_tokens: int) -> Completion:
     text = _content(choice)
     tokens = _tokens(choice.get("logprobs"), most_tokens) if logprobs else None
     usage = payload.get("usage")
-    input_tokens, output_tokens = read_usage(usage, "prompt_tokens", "completion_tokens")
-    cost = _dollars(usage.get("cost")) if isinstance(usage, dict) else None
+    used = read_usage(usage, CHAT_COUNTS)
     cut = choice.get("finish_reason") == "length"
     served_by = read_model(payload)
-    used = (input_tokens, output_tokens, cost, cut)
     details = read_details(usage, "prompt_tokens_details", "completion_tokens_details")
-    return Completion(text, tokens, *used, served_by=served_by, details=details)
+    return Completion(text, tokens, *used, cut, served_by=served_by, details=details)
 
 
-def read_usage(usage: Any, input_name: str, output_name: str) -> tuple[int, int]:
-    """Input and output tokens of a `usage` object; 0 for a count that is missing.
+def read_usage(usage: Any, counts: tuple[str, str]) -> StatedUsage:
+    """What a `usage` object states; `counts` are its names of input and output tokens.
 
-    Both are 0 where one is there that cannot be right, so that a budget counts what the call may
-    cost at most, and not its other half alone.
+    Both counts are 0 where one is there that cannot be right, so that a budget counts what the
+    call may cost at most, and not its other half alone.
     """
     usage = usage if isinstance(usage, dict) else {}
-    told = [usage.get(name) for name in (input_name, output_name)]
+    told, cost = [usage.get(name) for name in counts], _dollars(usage.get("cost"))
     if any(one is not None and not _is_count(one) for one in told):
-        return 0, 0
-    return _count(told[0]), _count(told[1])
+        return StatedUsage(reported_cost=cost)
+    return StatedUsage(_count(told[0]), _count(told[1]), cost)
 
 
 def read_details(usage: Any, input_name: str, output_name: str) -> TokenDetails:
@@ -171,7 +189,7 @@ def read_json(reply: Reply, call: SentCall, now: float) -> Any:
 
     Raises a `ProviderError` for an error.
     """
-    payload = _decode(reply.body)
+    payload = decoded(reply.body)
     _check_error(reply, payload, call, now)
     return payload
 
@@ -188,29 +206,17 @@ def read_models(reply: Reply, call: SentCall, now: float) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
-def _decode(body: bytes) -> Any:
-    """The JSON value, or None where there is none."""
-    try:
-        return _DECODER.decode(body.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return None
-
-
 def _check_error(reply: Reply, payload: Any, call: SentCall, now: float) -> None:
-    first = payload[0] if isinstance(payload, list) and payload else payload
+    first = _first(payload)
     if not 200 <= reply.status < 300:
-        raise _meant(read_error(reply.status, payload), reply, first, call, now)
+        raise failure(read_error(reply.status, payload), reply.headers, call, now)
     if isinstance(first, dict) and first.get("error"):
-        raise _meant(read_inner_error(first), reply, first, call, now)
+        raise failure(read_inner_error(first), reply.headers, call, now)
 
 
-def _meant(
-    error: ErrorText, reply: Reply, payload: Any, call: SentCall, now: float
-) -> ProviderError:
-    """What an error in a reply means; one with usage beside it may be charged."""
-    meant = failure(error, reply.headers, call, now)
-    meant.may_be_charged |= isinstance(payload, dict) and bool(payload.get("usage"))
-    return meant
+def _first(payload: Any) -> Any:
+    """What a reply says: some servers put an error into a list."""
+    return payload[0] if isinstance(payload, list) and payload else payload
 
 
 def _first_choice(payload: Any) -> Mapping[str, Any]:

@@ -41,7 +41,7 @@ class SystemOne(Protocol[DecisionCall]):
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise BadReply("200: an answer without usable probabilities") from None
-        used = read_usage(payload.get("usage"), "input_tokens", "output_tokens")
+        used = read_usage(payload.get("usage"), self.counts)
         return Completion("", None, *used, decided=decided, served_by=read_model(payload))
 
 

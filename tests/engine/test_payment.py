@@ -13,12 +13,19 @@ from svc.engine.calls import Call, CallPool, Gate
 from svc.engine.payment import paid
 from svc.errors import DollarsSpent, RateLimited, Timeout
 from svc.providers.bodies import ChatCall
-from svc.providers.failures import BadReply, BrokenReply, ParameterBounded, ServerTrouble
+from svc.providers.failures import (
+    BadReply,
+    BrokenReply,
+    ParameterBounded,
+    ProviderError,
+    ServerTrouble,
+)
 from svc.providers.replies import Completion
 from svc.providers.traits import UNKNOWN, Traits
 from svc.records import Model
 from svc.spending import Purse, Settle
 from svc.store import StorageError
+from svc.usage import StatedUsage
 from tests.engine.fakes import HOSTED
 from tests.engine.test_calls import Held, Scripted, TurnstileGate, pool
 
@@ -166,6 +173,26 @@ def test_a_call_is_made_again_after_a_broken_reply_where_there_is_room_for_it(
 ) -> None:
     client = Scripted(m=[BrokenReply(retry_after=0)])
     assert charged(client, call(), limit=limit) == attempts
+    assert len(client.attempts) == attempts
+
+
+def stating(error: ProviderError, dollars: int) -> ProviderError:
+    """An error whose reply states what costs so much."""
+    error.usage = StatedUsage(output_tokens=dollars * 100)
+    return error
+
+
+def test_a_failed_attempt_whose_reply_states_more_costs_as_much() -> None:
+    assert charged(Scripted(m=[stating(BadReply(), 7)]), call(), call(), limit=2) == 14
+    assert charged(Scripted(m=[stating(BadReply(), 0)]), call()) == 1
+
+
+@pytest.mark.parametrize(("limit", "attempts", "dollars"), [(8, 2, 7 + COST), (7.9, 1, 7)])
+def test_an_attempt_that_states_more_leaves_room_for_the_next_one_or_is_the_last(
+    limit: float, attempts: int, dollars: float
+) -> None:
+    client = Scripted(m=[stating(BrokenReply(retry_after=0), 7), DONE])
+    assert charged(client, call(), limit=limit) == dollars
     assert len(client.attempts) == attempts
 
 

@@ -23,7 +23,15 @@ from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Allowance, Redactor
 from svc.providers.refusals import SentCall
-from svc.providers.replies import Completion, Reply, Token, read_chat, read_models, read_payload
+from svc.providers.replies import (
+    Completion,
+    Reply,
+    Token,
+    check_payload,
+    decoded,
+    read_chat,
+    read_models,
+)
 from svc.questions import LabelLine, Question, Reading, Unreadable
 from tests.engine.models import CHOICE, MULTI, NOUL, NUMBER, SCORE, TEXT
 from tests.fuzz.inputs import FUZZED, JSON, SCALARS, as_json, damaged, damaged_bytes
@@ -124,7 +132,9 @@ def asked(logprobs: bool) -> SentCall:
 
 def completed(found: Reply, logprobs: bool) -> Completion:
     """The completion in a reply; raises a `ProviderError` for any other."""
-    return read_chat(read_payload(found, asked(logprobs), NOW), logprobs, 100)
+    payload = decoded(found.body)
+    check_payload(payload, found, asked(logprobs), NOW)
+    return read_chat(payload, logprobs, 100)
 
 
 def reply(status: int, headers: dict[str, str], body: bytes) -> Reply:

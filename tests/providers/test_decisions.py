@@ -194,6 +194,16 @@ def test_a_refused_question_is_a_refusal_of_the_call() -> None:
             decide(KIND, replying(answer, {"probability": 0.5}), asking(URGENT, URGENT))
 
 
+@pytest.mark.parametrize("status", [200, 503])
+@pytest.mark.parametrize("kind", ["decisions", "systemone"])
+def test_a_reply_that_answers_nothing_states_its_usage_all_the_same(kind: str, status: int) -> None:
+    refused = replying({"type": "refusal"})
+    with pytest.raises(ProviderError) as raised:
+        decide(kind, {**refused, "usage": REPLY["usage"]}, asking(URGENT), status)
+    assert raised.value.usage == (70, 3, None)
+    assert raised.value.may_be_charged
+
+
 def test_more_levels_than_such_a_server_takes_are_refused_without_a_call() -> None:
     def question(count: int) -> PlainQuestion:
         levels = tuple((f"level {n}", "") for n in range(count))

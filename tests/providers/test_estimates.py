@@ -11,6 +11,7 @@ from svc.providers import (
     Completion,
     DecisionCall,
     Provider,
+    ProviderError,
     ServerTrouble,
     Throttled,
     charged_usd,
@@ -21,9 +22,15 @@ from svc.providers.bodies import build_body
 from svc.providers.failures import Cancelled, NoLogprobs, UnusableLogprobs, Withheld
 from svc.providers.traits import Traits
 from svc.questions import PlainQuestion
+from svc.usage import StatedUsage
 
 PAID = Provider("acme", "https://acme.example/v1", price=(3.0, 10.0))
 AGGREGATOR = Provider("openrouter", "https://or.example/v1", aggregator=True)
+
+
+def stating(error: ProviderError, *used: Any) -> ProviderError:
+    error.usage = StatedUsage(*used)
+    return error
 
 
 def call(content: Any = "x" * 3_000, **fields: Any) -> ChatCall:
@@ -108,6 +115,14 @@ def test_the_variable_that_sets_a_price_has_the_providers_name() -> None:
         (PAID, Throttled(), 0.0),
         (PAID, ServerTrouble(), 0.0),
         (PAID, BrokenReply(), 1.0),
+        (PAID, stating(Withheld(), 100_000, 150_000), 1.8),
+        (PAID, stating(UnusableLogprobs(), 100_000, 150_000), 1.8),
+        (PAID, stating(UnusableLogprobs(), 100, 10), 1.0),
+        (PAID, stating(NoLogprobs(), 0, 0), 0.0),
+        (PAID, stating(BadReply(), 0, 0, 9.0), 1.0),
+        (AGGREGATOR, stating(BadReply(), 100, 10, 2.5), 2.5),
+        (AGGREGATOR, stating(BadReply(), 100, 10, 0.3), 1.0),
+        (AGGREGATOR, stating(BadReply(), 900_000, 900_000), 1.0),
     ],
 )
 def test_what_a_call_is_charged_is_its_cost_or_the_most_that_it_may_be(

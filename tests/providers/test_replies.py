@@ -32,9 +32,10 @@ from svc.providers.failures import (
 )
 from svc.providers.redaction import Allowance, Redactor
 from svc.providers.refusals import SentCall
-from svc.providers.replies import Reply, read_chat, read_payload
+from svc.providers.replies import Reply, check_payload, decoded, read_chat
 from svc.providers.traits import NO_CORRECTIONS, Corrections, Traits
 from svc.records import Model
+from svc.usage import NO_USAGE
 from tests.scripted import completion, error, position
 
 NOW = 1_800_000_000.0
@@ -199,6 +200,53 @@ def test_an_error_may_be_charged_where_usage_stands_beside_it(usage):
         with pytest.raises(ProviderError) as raised:
             ask(body, status)
         assert raised.value.may_be_charged is bool(usage)
+
+
+FAILING = {
+    "withheld": {"choices": [{"message": {"content": "A"}, "finish_reason": "content_filter"}]},
+    "cut": {"choices": [{"message": {"content": ""}, "finish_reason": "length"}]},
+    "no text": {"choices": [{"message": {"content": None}}]},
+    "no choice": {"choices": []},
+    "no logprobs": {"choices": [{"message": {"content": "A"}}]},
+    "no usable logprobs": logprobs([position({"A": 1.0})]),
+    "an error": error("it broke"),
+    "an error of the choice": {"choices": [error("it broke", code=502)]},
+}
+
+
+@pytest.mark.parametrize("status", [200, 400, 429, 500])
+@pytest.mark.parametrize("body", FAILING.values(), ids=FAILING)
+def test_an_error_keeps_the_usage_that_its_reply_states(body, status):
+    stated = {**body, "usage": {"prompt_tokens": 9_000, "completion_tokens": 20, "cost": 0.5}}
+    for reply in (stated, [stated]):
+        with pytest.raises(ProviderError) as raised:
+            ask(reply, status, call=LOGPROBS)
+        assert raised.value.usage == (9_000, 20, 0.5)
+        assert raised.value.may_be_charged
+    with pytest.raises(ProviderError) as raised:
+        ask({**body, "usage": None}, status, call=LOGPROBS)
+    assert raised.value.usage == NO_USAGE
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize(
+    "lie", [-1, 1.5, 10_001, 10**10, 10**400, 1e300, math.nan, math.inf, True, "9", [9], {"a": 9}]
+)
+def test_a_failed_reply_is_believed_no_more_than_a_good_one(lie, status):
+    usage = {"prompt_tokens": lie, "completion_tokens": 20, "cost": lie}
+    good = ask({**completion("A"), "usage": usage})
+    with pytest.raises(ProviderError) as raised:
+        ask({**error("it broke"), "usage": usage}, status)
+    believed = (good.input_tokens, good.output_tokens, good.reported_cost)
+    assert raised.value.usage == believed
+    assert believed in (NO_USAGE, (0, 20, None), (0, 0, 1.5), (10_001, 20, None))
+
+
+@pytest.mark.parametrize("usage", [[], [5], "x", 5, True])
+def test_a_failed_reply_with_usage_of_another_shape_states_none(usage):
+    with pytest.raises(ProviderError) as raised:
+        ask({**error("it broke"), "usage": usage}, 500)
+    assert raised.value.usage == NO_USAGE
 
 
 @pytest.mark.parametrize(
@@ -989,7 +1037,9 @@ def test_no_value_anywhere_makes_reading_raise_anything_but_a_call_error():
                 body = json.dumps(_replaced(template, path, value)).encode()
                 for status in (200, 400, 404, 429, 500):
                     try:
-                        read_chat(read_payload(Reply(status, {}, body), asked, NOW), True, 100)
+                        payload = decoded(body)
+                        check_payload(payload, Reply(status, {}, body), asked, NOW)
+                        read_chat(payload, True, 100)
                     except ProviderError as failure:
                         assert str(failure)
                     read += 1

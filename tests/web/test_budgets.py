@@ -30,10 +30,15 @@ class Aggregator:
     """Says what each call cost, and counts the calls."""
 
     def __init__(
-        self, cost: float | None = COST, fails: bool = False, breaks: bool = False
+        self,
+        cost: float | None = COST,
+        fails: bool = False,
+        breaks: bool = False,
+        withholds: bool = False,
     ) -> None:
-        """`breaks` has each connection break within the reply."""
+        """`breaks` has each connection break within the reply, `withholds` keeps answers back."""
         self.cost, self.fails, self.breaks, self.calls = cost, fails, breaks, 0
+        self.withholds = withholds
 
     def __call__(self, body: Json, n: int, headers: Mapping[str, str]) -> Behaviour:
         self.calls += 1
@@ -42,6 +47,8 @@ class Aggregator:
         whole = reply_to(PREFERS_CATS, body)
         if self.cost is not None:
             whole["usage"]["cost"] = self.cost
+        if self.withholds:
+            whole["choices"][0]["finish_reason"] = "content_filter"
         return Reset(Reply(whole), 200) if self.breaks else Reply(whole)
 
 
@@ -192,6 +199,19 @@ def test_calls_that_the_provider_refused_cost_nothing(serve: Serve) -> None:
     assert [ask(app, f"cat {n}").status_code for n in range(3)] == [502] * 3
     app.extensions["svc"].slices.close()
     assert (shown(app)[0]["spent_usd"], shown(app)[0]["reserved_usd"]) == (0, 0)
+
+
+def test_calls_that_gave_no_answer_and_state_their_cost_are_made_up_to_the_limit(
+    serve: Serve,
+) -> None:
+    handler = Aggregator(cost=200 * COST, withholds=True)
+    app = serve(handler, **PRICE)
+    put(app, 5)
+    assert [ask(app, f"cat {n}").status_code for n in range(5)] == [502] * 3 + [429] * 2
+    assert handler.calls == 3
+    app.extensions["svc"].slices.close()
+    (budget,) = shown(app)
+    assert (budget["spent_usd"], budget["reserved_usd"]) == (3 * 200 * COST, 0)
 
 
 @pytest.mark.parametrize(("limit", "attempts"), [(0.015, 1), (0.025, 2), (1, 3)])
