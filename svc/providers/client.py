@@ -7,6 +7,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import requests
@@ -19,6 +20,7 @@ from svc.phrases import visible
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.encoded import Body, encoded
+from svc.providers.estimates import is_believable
 from svc.providers.failures import (
     BadReply,
     BrokenReply,
@@ -193,17 +195,25 @@ class Client:
         sent: SentCall,
         corrections: Corrections,
     ) -> Completion:
-        """The completion in a reply. The error for any other says what the call used."""
+        """The completion in a reply. The error for any other says what the call used.
+
+        Tokens that it cannot have used are left out, as if nothing was said of them.
+        """
         protocol = PROTOCOLS[self._catalog[model.provider].kind]
         payload = decoded(reply.body)
         try:
             check_payload(payload, reply, sent, self._now())
             if corrections is not NO_CORRECTIONS and corrections.lasting != UNKNOWN:
                 self.traits.learn(model.id, corrections.lasting)
-            return protocol.read(payload, call)
+            completion = protocol.read(payload, call)
         except ProviderError as error:
             note_usage(error, payload, protocol.counts)
+            if not is_believable(call, error.usage):
+                error.usage = error.usage._replace(input_tokens=0, output_tokens=0)
             raise
+        if is_believable(call, completion):
+            return completion
+        return replace(completion, input_tokens=0, output_tokens=0)
 
     def _exchange(
         self,

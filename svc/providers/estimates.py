@@ -6,7 +6,7 @@ from svc.jsontext import dumps
 from svc.providers.bodies import ChatCall, output_limit
 from svc.providers.catalog import Provider
 from svc.providers.failures import ProviderError
-from svc.providers.prices import cost_usd, price_of
+from svc.providers.prices import TokenUsage, cost_usd, price_of
 from svc.providers.protocol import DecisionCall
 from svc.providers.replies import Completion
 from svc.providers.traits import UNKNOWN, Traits
@@ -17,6 +17,11 @@ TOKEN_BYTES = 3
 # What providers count for a picture in full detail, and what a decision server may write.
 IMAGE_TOKENS = 2_000
 DECISION_TOKENS = 512
+
+# What a provider may say that a call used beyond a token for each byte that was sent, as with what
+# it adds of itself; what it may count for a picture; and what it may have written, with all
+# thoughts.
+BELIEVED_BEYOND, BELIEVED_A_PICTURE, BELIEVED_WRITTEN = 100_000, 30_000, 200_000
 
 # What a model may write that refuses every limit: as much as most write at most by themselves.
 UNLIMITED_TOKENS = 16_384
@@ -48,6 +53,13 @@ def most_usd(
     else:
         tokens_in, tokens_out = _decision(call), DECISION_TOKENS
     return (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+
+
+def is_believable(call: ChatCall | DecisionCall, usage: TokenUsage) -> bool:
+    """Whether a call can have used so many tokens. Budgets hang on what providers say of that."""
+    beyond = usage.input_tokens - BELIEVED_BEYOND
+    read = beyond <= 0 or beyond <= call.size + BELIEVED_A_PICTURE * len(call.images)
+    return read and usage.output_tokens <= BELIEVED_WRITTEN
 
 
 def charged_usd(

@@ -154,13 +154,24 @@ def read_usage(usage: Any, counts: tuple[str, str]) -> StatedUsage:
     """What a `usage` object states; `counts` are its names of input and output tokens.
 
     Both counts are 0 where one is there that cannot be right, so that a budget counts what the
-    call may cost at most, and not its other half alone.
+    call may cost at most, and not its other half alone. Some providers count tokens of thought in
+    the total alone.
     """
     usage = usage if isinstance(usage, dict) else {}
-    told, cost = [usage.get(name) for name in counts], _dollars(usage.get("cost"))
+    told, cost = [usage.get(name) for name in counts], _cost(usage)
     if any(one is not None and not _is_count(one) for one in told):
         return StatedUsage(reported_cost=cost)
-    return StatedUsage(_count(told[0]), _count(told[1]), cost)
+    tokens_in, tokens_out = map(_count, told)
+    beyond = _count(usage.get("total_tokens")) - tokens_in if tokens_in else 0
+    return StatedUsage(tokens_in, max(tokens_out, beyond), cost)
+
+
+def _cost(usage: Mapping[str, Any]) -> float | None:
+    """The dollars that a `usage` object states, with those for the caller's own key upstream."""
+    cost, details = _dollars(usage.get("cost")), usage.get("cost_details")
+    if cost is None or usage.get("is_byok") is not True or not isinstance(details, dict):
+        return cost
+    return cost + (_dollars(details.get("upstream_inference_cost")) or 0.0)
 
 
 def read_details(usage: Any, input_name: str, output_name: str) -> TokenDetails:

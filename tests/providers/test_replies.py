@@ -343,6 +343,62 @@ def test_a_count_that_is_missing_leaves_the_other():
     assert (answer.input_tokens, answer.output_tokens) == (0, 4)
 
 
+@pytest.mark.parametrize(
+    ("usage", "output"),
+    [
+        ({"completion_tokens": 1, "total_tokens": 399}, 387),
+        ({"completion_tokens": 387, "total_tokens": 399}, 387),
+        ({"completion_tokens": 5, "total_tokens": 3}, 5),
+        ({"completion_tokens": 5, "total_tokens": "x"}, 5),
+        ({"completion_tokens": 5, "total_tokens": -4}, 5),
+        ({"completion_tokens": 1, "total_tokens": 10**6}, 0),
+    ],
+)
+def test_thoughts_that_only_the_total_counts_are_output(usage, output):
+    given = {"prompt_tokens": 12, **usage}
+    assert ask({**completion("A"), "usage": given}).output_tokens == output
+    with pytest.raises(ProviderError) as raised:
+        ask({**error("it broke"), "usage": given}, 500)
+    assert raised.value.usage.output_tokens == output
+
+
+@pytest.mark.parametrize(
+    ("stated", "cost"),
+    [
+        ({"is_byok": True, "cost": 0, "cost_details": {"upstream_inference_cost": 0.2}}, 0.2),
+        ({"is_byok": True, "cost": 0.1, "cost_details": {"upstream_inference_cost": 0.2}}, 0.3),
+        ({"is_byok": False, "cost": 0.3, "cost_details": {"upstream_inference_cost": 0.2}}, 0.3),
+        ({"is_byok": 1, "cost": 0.3, "cost_details": {"upstream_inference_cost": 0.2}}, 0.3),
+        ({"is_byok": True, "cost": 0.3, "cost_details": {"upstream_inference_cost": -5}}, 0.3),
+        ({"is_byok": True, "cost": 0.3, "cost_details": [5]}, 0.3),
+        ({"is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}, None),
+    ],
+)
+def test_what_an_own_key_upstream_costs_is_a_part_of_the_cost(stated, cost):
+    reported = ask({**completion("A"), "usage": stated}).reported_cost
+    assert reported == (None if cost is None else pytest.approx(cost))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "believed"),
+    [
+        ((100_000, 200_000), "", True),
+        ((100_000, 200_001), "", False),
+        ((200_000, 1), "x" * 100_000, True),
+        ((300_000, 1), "x" * 100_000, False),
+    ],
+)
+def test_no_call_used_more_than_it_can_have(tokens, text, believed):
+    asked = ChatCall(({"role": "user", "content": text},), 50)
+    usage = dict(zip(("prompt_tokens", "completion_tokens"), tokens, strict=True))
+    answer = ask({**completion("A"), "usage": usage}, call=asked)
+    expected = tokens if believed else (0, 0)
+    assert (answer.input_tokens, answer.output_tokens) == expected
+    with pytest.raises(ProviderError) as raised:
+        ask({**error("it broke"), "usage": usage}, 500, call=asked)
+    assert raised.value.usage[:2] == expected
+
+
 @pytest.mark.parametrize("usage", [None, [], "x", 5])
 def test_a_usage_of_another_shape_counts_nothing(usage):
     assert ask({**completion("A"), "usage": usage}).input_tokens == 0
