@@ -18,6 +18,7 @@ from svc.batch.outputs import (
     open_output,
     open_rows,
     run_id,
+    run_of,
 )
 from svc.batch.progress import Progress, duration, rate_text
 from svc.batch.retries import Retried, open_retried
@@ -84,5 +85,6 @@ __all__ = [
     "open_rows",
     "rate_text",
     "run_id",
+    "run_of",
     "write_all",
 ]

@@ -195,18 +195,28 @@ def _is_of(path: str, record: Path, run: Run) -> bool:
 
 
 def _write_record(record: Path, run: Run) -> None:
-    files.replace(record, json.dumps(run, indent=2, ensure_ascii=False) + "\n")
+    """Write a run's record in the place of whatever has its name, also of a link.
+
+    In a folder that all may write to, somebody may have laid one to a file of ours.
+    """
+    new = files.new_beside(record)
+    try:
+        new.write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        new.replace(record)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def _began(path: str, record: Path, run: Run) -> Run:
     """The run that began the output. Raises `SettingsError` where its record is of no use."""
-    try:
-        began = json.loads(record.read_text("utf-8"))
-    except FileNotFoundError:
+    if not record.is_file():
         raise SettingsError(
             f"output {path!r} exists already, and there is no {record.name!r} beside it that says "
             f"which run began it; {_ANEW}"
-        ) from None
+        )
+    try:
+        began = json.loads(record.read_text("utf-8"))
     except (ValueError, RecursionError):
         raise SettingsError(f"{str(record)!r} is damaged; {_ANEW}") from None
     began = began if isinstance(began, dict) else {}
@@ -215,12 +225,16 @@ def _began(path: str, record: Path, run: Run) -> Run:
     return began
 
 
+def run_of(path: str) -> Run:
+    """The run that began an output, nothing where no record says which."""
+    with suppress(SettingsError, OSError):
+        return _began(path, Path(path + RUN_SUFFIX), {})
+    return {}
+
+
 def run_id(path: str) -> str:
     """The random id of the run that began an output, a new one where its record has none."""
-    with suppress(SettingsError):
-        if found := _began(path, Path(path + RUN_SUFFIX), {}).get(RUN_ID):
-            return str(found)
-    return new_run_id()
+    return str(run_of(path).get(RUN_ID) or new_run_id())
 
 
 def new_run_id() -> str:

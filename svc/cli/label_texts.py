@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from svc.batch import CSV, DELIMITERS, JSONL, TEXT, Rows, format_of, lines_of, open_input
+from svc.batch import (
+    CSV,
+    DELIMITERS,
+    JSONL,
+    TEXT,
+    Form,
+    Rows,
+    format_of,
+    lines_of,
+    open_input,
+    run_of,
+)
 from svc.errors import ApiError, SettingsError
 from svc.jsontext import JsonObject
 from svc.phrases import listed, reason
@@ -80,13 +93,27 @@ def read_texts(paths: Sequence[str], naming: str | None, reading: str | None) ->
 
 
 def _check_fits(answers: Table, table: Table) -> None:
-    """Raise `SettingsError` where `answers` were made from more records than `table` has."""
+    """Raise `SettingsError` where `answers` were made from other records than `table` has."""
+    run = run_of(answers.path)
+    if "input" in run and run["input"] not in _digests(table.path, run):
+        raise SettingsError(
+            f"{answers.path!r} was made from another file than {table.path!r}, or from this one "
+            "before it was changed: its lines may not be those that were answered"
+        )
     last = max((at for at, _ in _numbered(answers)), default=0)
     if last > len(table.records):
         raise SettingsError(
             f"{answers.path!r} has an answer for record {last:,}, and {table.path!r} has "
             f"{len(table.records):,}: it was made from another file"
         )
+
+
+def _digests(path: str, run: Mapping[str, Any]) -> Iterator[str]:
+    """What a run may have noted of a file: of all of it, or of its first line from a pipe."""
+    with closing(open_input(path, Form(str(run.get("format", JSONL))))) as source:
+        yield source.sha256
+        for first in islice(source.lines, 1):
+            yield hashlib.sha256(first.data or b"").hexdigest()
 
 
 def _numbered(answers: Table) -> Iterator[tuple[int, JsonObject]]:

@@ -23,7 +23,11 @@ from svc.store.jobs import Job, JobRow, Jobs
 from svc.store.spool import Spool
 
 _FIND = "SELECT seq, id FROM decisions WHERE project = ? AND seq > ? AND {} ORDER BY seq"
-_ASKED = "SELECT question_ids FROM decisions WHERE seq IN (SELECT value FROM json_each(?))"
+_ASKED = (
+    "SELECT decisions.question_ids, coalesce(whole.readings, decisions.readings) FROM decisions "
+    "LEFT JOIN decisions AS whole ON whole.seq = decisions.same_as "
+    "WHERE decisions.seq IN (SELECT value FROM json_each(?))"
+)
 _OF_REF = "ref = ?"
 _OF_STATE = "lower(hex(state_hash)) IN (SELECT value FROM json_each(?))"
 _TABLES = ("labels", "judgements", "review_items", "job_rows")
@@ -271,11 +275,24 @@ def _erase(seqs: Sequence[int], connection: sqlite3.Connection) -> bool:
 
     It is noted how many answers there were to each wording.
     """
-    asked = connection.execute(_ASKED, (json.dumps(seqs),)).fetchall()
+    answers = _answers(connection, seqs)
     if not erase(connection, seqs):
         return False
-    wordings.note_deleted(connection, Counter(row for (ids,) in asked for row in json.loads(ids)))
+    wordings.note_deleted(connection, answers)
     return True
+
+
+def _answers(connection: sqlite3.Connection, seqs: Sequence[int]) -> Counter[int]:
+    """How many answers of models these decisions have to each wording that they asked, 0 too.
+
+    No sum counts those that were skipped, or given by rules.
+    """
+    found: Counter[int] = Counter()
+    for question_ids, readings in connection.execute(_ASKED, (json.dumps(seqs),)):
+        read = json.loads(readings).values()
+        for question_id, reading in zip(json.loads(question_ids), read, strict=True):
+            found[question_id] += reading is not None
+    return found
 
 
 def _without(gone: Set[int], number: int, text: str) -> str:

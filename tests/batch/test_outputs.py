@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.batch.outputs import open_output, open_rows
+from svc.batch.outputs import open_output, open_rows, run_of
 from svc.errors import SettingsError
 
 RUN = {"questions": "q", "input": "i", "model": ["a", "b"], "mode": "auto"}
@@ -105,6 +105,24 @@ def test_the_record_leaves_other_files_alone(path: Path) -> None:
     own.write_text("mine")
     written(path)
     assert own.read_text() == "mine"
+
+
+def test_a_link_in_the_place_of_the_record_leads_nowhere(path: Path) -> None:
+    precious = path.with_name("precious")
+    precious.write_text("mine")
+    record = Path(f"{path}.run.json")
+    record.symlink_to(precious)
+    written(path, b'{"line":1,"id":"a"}\n')
+    assert precious.read_text() == "mine" and not record.is_symlink()
+    open_output(str(path), RUN, restart=False).close()
+
+
+def test_a_pipe_in_the_place_of_the_record_keeps_nobody_waiting(path: Path) -> None:
+    path.write_bytes(b'{"line":1,"id":"a"}\n')
+    os.mkfifo(f"{path}.run.json")
+    with pytest.raises(SettingsError, match="there is no"):
+        open_output(str(path), RUN, restart=False)
+    assert run_of(str(path)) == {}
 
 
 def test_restart_begins_anew(path: Path) -> None:

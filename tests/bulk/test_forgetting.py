@@ -14,6 +14,7 @@ import pytest
 from svc.bootstrap import Shared
 from svc.bulk.stripping import strip
 from svc.bulk.sweeping import sweep
+from svc.records import Answer, Source
 from svc.store import (
     Database,
     Forgetting,
@@ -28,6 +29,7 @@ from svc.store import (
     Subject,
 )
 from svc.store.decisions import Decisions
+from svc.store.erasing import erase
 from tests.bulk.conftest import World
 from tests.bulk.test_runner import Gate, has_answered, opened, prompt
 from tests.store.records import asked, record
@@ -183,6 +185,24 @@ def test_who_ends_at_any_instant_leaves_nothing_that_the_next_run_does_not_find(
     # That rows were deleted is noted, and when keys were looked for.
     (after,) = database.rows("SELECT count(*) FROM meta WHERE name NOT GLOB 'last_*'")
     assert after == meta
+
+
+def test_answers_that_no_model_gave_do_not_count_for_the_sums_of_others(world: Make) -> None:
+    one = world(opened())
+    decisions, database = one.services.decisions, one.services.database
+    for _ in range(3):
+        decisions.add(record(project="shop"))
+    (row,) = database.rows("SELECT max(seq) AS last FROM decisions")
+    # As a retention does, which leaves the sums.
+    assert database.write(lambda connection: erase(connection, range(1, row["last"] + 1)))
+    skipped = {"topic": Answer(Source.SKIPPED, {"skipped": True})}
+    for _ in range(3):
+        decisions.add(
+            record(asked("topic", reading=None), answers=skipped, ref="ann", project="shop")
+        )
+    assert forgetting(one).forget(Subject("shop", ref="ann")).decisions == 3
+    (sums,) = database.rows("SELECT sum(decisions) AS answers FROM weeks")
+    assert sums["answers"] == 3
 
 
 def test_two_who_forget_the_same_at_once_both_end(world: Make) -> None:

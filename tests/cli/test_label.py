@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import pytest
 
+from svc.batch import format_of
 from svc.cli.label_texts import read_texts
 from svc.errors import SettingsError
 from tests.cli.processes import SVC, svc
@@ -327,6 +328,25 @@ def test_a_record_has_the_number_that_svc_map_gives_it(
     before = len(rows) - len(NOTES)
     for number, note in enumerate(NOTES, before + 1):
         assert (texts.of({"id": f"dec_{number}", "ref": None}) or "") == note
+
+
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize(("name", "content"), NOTE_FILES)
+def test_a_file_that_was_changed_since_it_was_answered_is_refused(
+    tmp_path: Path, name: str, content: str, piped: bool
+) -> None:
+    """Of a file that came through a pipe only the first line is known."""
+    path, answers, questions = tmp_path / name, tmp_path / "a.jsonl", tmp_path / "q.json"
+    path.write_text(content, newline="")
+    questions.write_text(json.dumps({"team": TEAM}))
+    given = ("--format", format_of(name), "-") if piped else (path,)
+    stdin = path.read_bytes().decode() if piped else ""
+    svc("map", "--demo", "-q", questions, "-o", answers, *given, stdin=stdin)
+    read_texts([str(path), str(answers)], None, None)
+    path.write_text(content.replace(NOTES[0], "Another note."), newline="")
+    if not piped:
+        with pytest.raises(SettingsError, match="was made from another file"):
+            read_texts([str(path), str(answers)], None, None)
 
 
 @pytest.mark.parametrize(("name", "content", "message"), UNFIT)
