@@ -186,6 +186,8 @@ class Challenges:
 
     def _ask(self, task: Task, effort: Effort) -> None:
         challenger = task.challenger
+        if not self._is_running(challenger):
+            return
         try:
             found = _answer(task, self._decide(task, effort))
         except (DollarsSpent, InvalidRequest):
@@ -197,6 +199,15 @@ class Challenges:
                 return
             found = ChallengerAnswer(challenger.id, task.decision_id, None, None, error=error.type)
         self._roster.answered(found)
+
+    def _is_running(self, challenger: Challenger) -> bool:
+        """Whether it still is. Its budget goes with it when it is removed."""
+        try:
+            running = self._roster.running(challenger.project)
+        except SvcError as error:
+            log.error("no challenger was asked: %s", error.message)
+            return False
+        return any(one.id == challenger.id for one in running)
 
     def _decide(self, task: Task, effort: Effort) -> Decision:
         request, caller = challenged(task.request, task.challenger), str(task.challenger.id)

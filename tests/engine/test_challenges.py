@@ -153,6 +153,24 @@ def test_other_decisions_are_not_asked(decision: Decision) -> None:
     assert not rival.asked
 
 
+def test_what_waits_for_a_challenger_that_is_removed_is_not_asked() -> None:
+    """Its budget is removed with it."""
+    book, go = Book(RIVAL), threading.Event()
+    rival = Rival(lambda: go.wait(PATIENCE_S) and None)
+    with arena(book, rival, threads=2) as offer:
+        for _ in range(5):
+            offer(made())
+        until(lambda: rival.asked)
+        book.there.clear()
+        go.set()
+        challenger = replace(RIVAL, project="other", id=4)
+        book.there.append(challenger)
+        until(lambda: len(book.answers) == len(rival.asked))
+        offer(made(project="other"))
+        until(lambda: book.answers[-1].challenger == 4)
+    assert len(rival.asked) == 2
+
+
 def test_what_finds_no_room_is_left_out_and_counted() -> None:
     hanging = threading.Event()
     book, rival = Book(RIVAL), Rival(lambda: hanging.wait(PATIENCE_S) and None)
