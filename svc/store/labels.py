@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from svc import jsontext
+from svc import jsontext, limits
 from svc.store import judgements
 from svc.store.database import Database
 from svc.store.label_records import (
@@ -108,8 +108,9 @@ _KEEP = (
     "WHERE project = :project AND digest = :digest AND :revision BETWEEN tried AND revision"
 )
 _STALE = (
-    "SELECT project, digest FROM learned "
-    "WHERE (calibrator IS NOT NULL OR pools IS NOT NULL) AND tried < revision"
+    "SELECT project, digest FROM learned WHERE tried < revision "
+    "AND (calibrator IS NOT NULL OR pools IS NOT NULL "
+    f"OR labels >= {limits.MIN_LABELS} AND (tried = 0 OR revision - tried >= {limits.TRY_EVERY}))"
 )
 
 
@@ -257,7 +258,7 @@ class Labels:
             return self._database.write(partial(_update, _KEEP, values))
 
     def stale(self) -> list[Place]:
-        """The places with labels newer than the last fit of a calibrator. Raises `StorageError`."""
+        """The places with labels that no fit has seen, where one is due. Raises `StorageError`."""
         with self._database.read() as connection:
             return [(row["project"], row["digest"]) for row in connection.execute(_STALE)]
 

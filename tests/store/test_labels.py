@@ -162,6 +162,22 @@ def test_calibrators_that_have_not_seen_every_label_are_stale(labels: Labels, bo
     assert labels.stale() == [place]
 
 
+def test_questions_whose_first_fit_or_a_further_try_is_due_are_stale_too(
+    labels: Labels, book: Book
+) -> None:
+    given = [book.label() for _ in range(40)]
+    place = (PROJECT, given[0].digest)
+    labels.add_all(given[:29])
+    assert labels.stale() == []
+    labels.add(given[29])
+    assert labels.stale() == [place]
+    labels.keep(place, 30, 1_000, None)
+    labels.add_all(given[30:39])
+    assert labels.stale() == []
+    labels.add(given[39])
+    assert labels.stale() == [place]
+
+
 def test_what_members_of_a_council_said_is_kept_with_a_label(labels: Labels, book: Book) -> None:
     members = {"@a/m": [0.9, 0.1], "@b/m": None}
     alone, council = book.label(), book.label(members=members)
