@@ -201,7 +201,8 @@ def _write_record(record: Path, run: Run) -> None:
     """
     new = files.new_beside(record)
     try:
-        new.write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        text = json.dumps(run, indent=2, ensure_ascii=False) + "\n"
+        new.write_bytes(text.encode("utf-8", "replace"))
         new.replace(record)
     except BaseException:
         new.unlink(missing_ok=True)

@@ -191,8 +191,8 @@ class Spool:
         return [name for name in self.books() if Path(name).suffix.startswith(_ASIDE)]
 
     def books(self) -> list[str]:
-        """The ids of the jobs that have such a folder."""
-        return [path.name.removeprefix(_BOOK) for path in self.folder.glob(f"{_BOOK}{ID_PREFIX}*")]
+        """The ids of the jobs of this database that have such a folder."""
+        return [path.name.removeprefix(_BOOK) for path in self._ours(f"{_BOOK}{ID_PREFIX}*")]
 
     def delete(self, job_id: str) -> None:
         """Delete the file of a job, if it is there."""
@@ -208,11 +208,15 @@ class Spool:
                 self._delete_unlocked(path, is_open)
 
     def files(self) -> list[Path]:
-        """The files of jobs of this database that are there; none where they are another's."""
+        """The files of jobs of this database that are there."""
+        return self._ours(f"{ID_PREFIX}*")
+
+    def _ours(self, pattern: str) -> list[Path]:
+        """What has such a name; nothing where the folder is another database's."""
         owner = self.folder / _OWNER
         # The disk may have been full when it was made.
         said = owner.read_text("ascii", "replace") if owner.exists() else ""
-        return list(self.folder.glob(f"{ID_PREFIX}*")) if said in ("", self._name()) else []
+        return list(self.folder.glob(pattern)) if said in ("", self._name()) else []
 
     def _name(self) -> str:
         """What tells this database from others."""

@@ -117,6 +117,11 @@ def test_a_link_in_the_place_of_the_record_leads_nowhere(path: Path) -> None:
     open_output(str(path), RUN, restart=False).close()
 
 
+def test_a_run_may_have_words_that_are_no_text(path: Path) -> None:
+    open_output(str(path), {**RUN, "columns": ["x\udcff"]}, restart=False).close()
+    assert run_of(str(path))["columns"] == ["x?"]
+
+
 def test_a_pipe_in_the_place_of_the_record_keeps_nobody_waiting(path: Path) -> None:
     path.write_bytes(b'{"line":1,"id":"a"}\n')
     os.mkfifo(f"{path}.run.json")

@@ -209,9 +209,11 @@ def test_another_database_in_the_same_place_sweeps_nothing_of_the_one_before(
     spool, database, path, tmp_path
 ):
     write(spool, rows_of(3))
+    spool.book(JOB).mkdir()
     with closing(Database.open(tmp_path / "other.db")) as other:
         wrong = Spool(other, path, "master")
         wrong.sweep(lambda _: False)
+        assert (wrong.books(), spool.books()) == ([], [JOB])
         write(wrong, rows_of(1), "job_new")
         wrong.sweep(lambda _: False)
     assert [one.name for one in sorted(spool.files())] == [JOB, "job_new"]
