@@ -151,6 +151,10 @@ class InvalidRequest(ApiError):
     places: Sequence[tuple[tuple[str, ...], str]] = ()
 
 
+class NotConfigured(InvalidRequest):
+    """The server has no provider for a model; it may have one after its next start."""
+
+
 class RateLimited(ApiError):
     """A rate limit of the key or of a provider, or the daily budget of calls, is used up."""
 

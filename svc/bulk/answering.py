@@ -11,7 +11,14 @@ from functools import partial
 from svc import jsontext
 from svc.deadline import Deadline
 from svc.engine.decide import Engine
-from svc.errors import MODELS_FAULT, ApiError, InternalError, JobSpent, ModelUnavailable
+from svc.errors import (
+    MODELS_FAULT,
+    ApiError,
+    InternalError,
+    JobSpent,
+    ModelUnavailable,
+    NotConfigured,
+)
 from svc.records import Decision
 from svc.schemas import DecisionRequest, parsed_row, with_row
 from svc.store import JobRow, Jobs, ProjectFull, StorageError, UnreadableKey
@@ -85,7 +92,7 @@ class Answering:
             # To wait for a model that is not there helps no row.
             self.give_up(row, error)
             return None
-        except (*MODELS_FAULT, InternalError) as error:
+        except (*MODELS_FAULT, InternalError, NotConfigured) as error:
             return error
         except ApiError as error:
             self.give_up(row, error)

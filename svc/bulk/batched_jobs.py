@@ -15,7 +15,7 @@ from svc.bulk.answering import Answering, JobEnded, JobFails
 from svc.bulk.batched_job import BatchedJob
 from svc.bulk.leaving import leave
 from svc.bulk.replayed_rows import ReplayedRows
-from svc.errors import Damaged, SettingsError, SvcError
+from svc.errors import Damaged, NotConfigured, SettingsError, SvcError
 from svc.schemas import DecisionRequest
 from svc.store import Job, StorageError, job_of
 
@@ -24,6 +24,9 @@ _STORING = 16
 
 # The pause before a job goes on that met an error which may pass, in seconds.
 _AGAIN_S = 10.0
+
+# The same where a provider is not configured.
+_CONFIGURED_AGAIN_S = 60.0
 
 # How long threads have to end when the process does.
 _CLOSING_S = 10.0
@@ -131,14 +134,18 @@ class BatchedJobs:
         except Damaged as error:
             log.error("job %s fails: %s", one.job.job.id, error)
             one.failure = "what the server keeps of its batches is damaged"
+        except NotConfigured as error:
+            # Its operator may have started the server without what it had when the job was taken.
+            one.job.waiting_for = error.message
+            self._later(one, error.message, _CONFIGURED_AGAIN_S)
         except (JobFails, SettingsError, SvcError) as error:
             one.failure = str(error)
         except Exception as error:  # noqa: BLE001 - the others go on, and this one later
             self._later(one, type(error).__name__)
 
-    def _later(self, one: _Running, why: str) -> None:
+    def _later(self, one: _Running, why: str, wait_s: float = _AGAIN_S) -> None:
         log.error("job %s goes on later: %s", one.job.job.id, why)
-        one.job.wait(_AGAIN_S)
+        one.job.wait(wait_s)
 
     def _leave(self, job_id: str, one: _Running | None) -> None:
         """In a thread: delete what is left of an ended job."""

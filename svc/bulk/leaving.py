@@ -26,7 +26,8 @@ def leave(services: Services, job_id: str, closed: threading.Event) -> None:
     """Delete what a book that no job needs holds at once, and what its providers have of it.
 
     `job_id` is the id of its job, or what stands for it where the book was put aside.
-    Returns before that is done when the process is `closed`; the next one goes on.
+    Returns before that is done when the process is `closed`, or a provider is not configured; the
+    next one goes on.
     """
     folder = services.spool.book(job_id)
     strip(folder)
@@ -35,7 +36,7 @@ def leave(services: Services, job_id: str, closed: threading.Event) -> None:
     names = {file.provider for file in files}
     with closing(BatchApis(services)) as opened:
         apis = opened.still_there(names, _project(services, job_id))
-        sendings = readable(files, apis)
+        sendings = readable([file for file in files if file.provider in apis], apis)
         left = [one for one in sendings if one is not None]
         if damaged or len(left) < len(sendings):
             log.warning("%s is damaged: its provider may still have svc-%s", folder, book.run)
@@ -47,6 +48,11 @@ def leave(services: Services, job_id: str, closed: threading.Event) -> None:
             if closed.wait(pause_s):
                 return
             pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+        for name in sorted(names - apis.keys()):
+            log.warning("%s, which is not configured, may still have svc-%s", name, book.run)
+        if names - apis.keys() and time.time() <= give_up_at:
+            # It may be again with the next start.
+            return
     book.remove()
 
 

@@ -35,7 +35,7 @@ class _Running(BlockRounds):
 def give_up(book: Book) -> int:
     """Have providers carry out no more of what the book has sent, and delete its files.
 
-    Returns of how many batches something is left at a provider, as far as that is known.
+    Returns of how many batches something is left at a provider, or may be.
     """
     batches, damaged = book.readable()
     return damaged + sum(not _is_given_up(one) for one in readable(batches, book.apis))

@@ -374,13 +374,13 @@ class Sending:
 
 
 def readable(batches: Iterable[BatchFile], apis: Mapping[str, BatchClient]) -> list[Sending | None]:
-    """The batches of these providers, None for one of which it is not known how far it was sent."""
-    return [_readable(one, apis[one.provider]) for one in batches if one.provider in apis]
+    """The batches, None for one of which it is not known how far it was sent, or of others."""
+    return [_readable(one, apis.get(one.provider)) for one in batches]
 
 
-def _readable(batch: BatchFile, api: BatchClient) -> Sending | None:
+def _readable(batch: BatchFile, api: BatchClient | None) -> Sending | None:
     try:
-        return Sending(batch, api, 0.0)
+        return None if api is None else Sending(batch, api, 0.0)
     except Damaged:
         return None
 

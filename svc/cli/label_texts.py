@@ -95,7 +95,9 @@ def read_texts(paths: Sequence[str], naming: str | None, reading: str | None) ->
 def _check_fits(answers: Table, table: Table) -> None:
     """Raise `SettingsError` where `answers` were made from other records than `table` has."""
     run = run_of(answers.path)
-    if "input" in run and run["input"] not in _digests(table.path, run):
+    # Of another encoding than UTF-8 the texts had to be written anew.
+    checked = "input" in run and "encoding" not in run
+    if checked and run["input"] not in _digests(table.path, run):
         raise SettingsError(
             f"{answers.path!r} was made from another file than {table.path!r}, or from this one "
             "before it was changed: its lines may not be those that were answered"

@@ -42,6 +42,9 @@ class ProviderBatchAnswerer:
             )
             identity = {"config": engine.config, "provider_batch": True, **fields}
             providers = {one.name: engine.catalog[one.name] for one in forecaster.providers}
+            if self._batch.restart:
+                # Batches of the run before may be at others.
+                providers |= {n: one for n, one in engine.catalog.items() if not one.no_batches}
             start = partial(_start, work, list(providers.values()))
             return Settled(identity, request, 1, start, forecast_by(forecaster))
 

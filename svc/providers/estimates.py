@@ -56,10 +56,14 @@ def most_usd(
 
 
 def is_believable(call: ChatCall | DecisionCall, usage: TokenUsage) -> bool:
-    """Whether a call can have used so many tokens. Budgets hang on what providers say of that."""
-    beyond = usage.input_tokens - BELIEVED_BEYOND
-    read = beyond <= 0 or beyond <= call.size + BELIEVED_A_PICTURE * len(call.images)
-    return read and usage.output_tokens <= BELIEVED_WRITTEN
+    """Whether a call can have used so many tokens. Budgets hang on what providers say of that.
+
+    A decision server may have its model read everything anew for each question.
+    """
+    times = len(call.questions) if isinstance(call, DecisionCall) else 1
+    beyond = usage.input_tokens - BELIEVED_BEYOND * times
+    read = beyond <= 0 or beyond <= times * (call.size + BELIEVED_A_PICTURE * len(call.images))
+    return read and usage.output_tokens <= BELIEVED_WRITTEN * times
 
 
 def charged_usd(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 
 from svc import limits
-from svc.errors import ApiError, InvalidRequest, ModelUnavailable
+from svc.errors import ApiError, InvalidRequest, ModelUnavailable, NotConfigured
 from svc.pins import Pin
 from svc.providers.catalog import AGGREGATOR, Provider, how_to_configure
 from svc.providers.failures import ProviderError
@@ -64,7 +64,7 @@ class Router:
         if not name or not rest:
             raise InvalidRequest(f"model {model_id!r}: must be <model> or @<provider>/<model>")
         if name not in self._catalog:
-            raise InvalidRequest(
+            raise NotConfigured(
                 f"model {model_id!r}: provider {name!r} is not configured: "
                 f"{how_to_configure(name)}; {self._configured()}"
             )
@@ -97,7 +97,7 @@ class Router:
         if aggregator:
             return pin.model
         if not self._keyed:
-            raise InvalidRequest(
+            raise NotConfigured(
                 f"model: the request names none and the server has no default; {_HOW} or start "
                 f"the server with --model; {self._configured()}"
             )
@@ -134,7 +134,7 @@ class Router:
             return self._catalog[AGGREGATOR]
         if len(self._keyed) == 1:
             return self._keyed[0]
-        raise InvalidRequest(
+        raise NotConfigured(
             f"model: an id without @<provider>/ has no provider to go to; {_HOW}; "
             f"{self._configured()}"
         )
@@ -155,8 +155,12 @@ class Router:
                 answer.set_result(self._ask(provider))
             except BaseException as error:  # noqa: BLE001 - the requests that wait get it too
                 self._again_at = self._clock() + LIST_AGAIN_S
-                answer.set_exception(error)
-        return answer.result()
+                answer.set_exception(error.with_traceback(None))
+        try:
+            return answer.result()
+        except ModelUnavailable as error:
+            # To each its own: that of all would keep the frames of everybody who raised it.
+            raise ModelUnavailable(error.message) from None
 
     def _ask(self, provider: Provider) -> str:
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from svc.store import ids, kept_answers, wordings
+from svc.store import eras, ids, kept_answers, wordings
 from svc.store.database import Database
 from svc.store.erasing import TOGETHER, erase
 from svc.store.project_sizes import JOB_ROW_SIZE, free
@@ -53,20 +53,22 @@ class Retentions:
     def set(self, project: str, days: int) -> None:
         """Keep decisions of a project for so long. Raises `StorageError`."""
         with self._database.changing():
-            self._database.write(
-                lambda connection: connection.execute(_SET, (project, days)).rowcount
-            )
+            self._database.write(lambda connection: _change(connection, _SET, project, days))
 
     def remove(self, project: str) -> bool:
         """Keep decisions of a project for ever; False where they are. Raises `StorageError`."""
         with self._database.changing():
-            return self._database.write(
-                lambda connection: connection.execute(_REMOVE, (project,)).rowcount == 1
-            )
+            return self._database.write(lambda connection: _change(connection, _REMOVE, project))
 
     def all(self) -> list[Retention]:
         """The projects that have one, by name. Raises `StorageError`."""
         return [Retention(*row) for row in self._database.rows(_ALL)]
+
+
+def _change(connection: sqlite3.Connection, statement: str, *values: object) -> bool:
+    """Whether a row was changed. Answers are remembered no longer, as of those deleted before."""
+    eras.begin(connection)
+    return connection.execute(statement, values).rowcount == 1
 
 
 class Sweeping:

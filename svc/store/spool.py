@@ -75,8 +75,20 @@ class Spool:
         """
         self.folder = Path(f"{os.path.realpath(path)}.spool")
         self._database, self._path = database, path
+        self._move_from(Path(f"{path}.spool"))
         self._sealer = None if master_key is None else Sealer(master_key)
         self.room = Shares(limits.WAITING_CALLS_BYTES)
+
+    def _move_from(self, before: Path) -> None:
+        """Take the folder over that an older version made beside a link to the database."""
+        owner = before / _OWNER
+        if before == self.folder or self.folder.exists() or not owner.is_file():
+            return
+        try:
+            if owner.read_text("ascii", "replace") == self._name():
+                before.rename(self.folder)
+        except OSError as error:
+            log.error("%s is to be moved to %s (%s)", before, self.folder, error.strerror)
 
     @property
     def has_key(self) -> bool:

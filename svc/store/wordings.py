@@ -49,14 +49,19 @@ _DROP_KEY = (
     f"RETURNING project, {ASKED_SIZE}"
 )
 _ASKED = "SELECT DISTINCT question_ids FROM decisions WHERE seq > ?"
-# How many answers to a wording were deleted by whom has not looked yet whether others have it.
+# How many answers to a wording were deleted, as long as it is there: with those of a later run they
+# may be all that its sums count.
 _OWED = "forgotten_wording:"
 _OWE = (
     f"INSERT INTO meta (name, value) VALUES ('{_OWED}' || ?, ?) "
     "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value"
 )
 _ALL_OWED = f"SELECT name, value FROM meta WHERE name GLOB '{_OWED}*'"
-_SETTLE = "DELETE FROM meta WHERE name = ? AND value = ?"
+# Of a wording that is not there any more nothing is to be noted.
+_SETTLE = (
+    f"DELETE FROM meta WHERE name GLOB '{_OWED}*' "
+    f"AND CAST(substr(name, {len(_OWED) + 1}) AS INTEGER) NOT IN (SELECT id FROM questions)"
+)
 _CHALLENGED = "SELECT question_id FROM challengers"
 _COUNTED = "SELECT coalesce(sum(decisions), 0) FROM weeks WHERE question_id = ?"
 _OF_ROUNDS = "round IN (SELECT id FROM review_rounds WHERE question_id = ?)"
@@ -117,8 +122,8 @@ def drop_with_sums(database: Database) -> int:
         alone = [one for one in gone if _counted(connection, one) <= answers[one]]
     drops = (*_DROP_SUMS, _DROP)
     dropped = sum(database.write(partial(_drop, one, last, drops)) for one in alone)
-    for begin in range(0, len(owed), TOGETHER):
-        database.write(partial(_settle, owed[begin : begin + TOGETHER]))
+    if owed:
+        database.write(lambda connection: connection.execute(_SETTLE).rowcount)
     return dropped
 
 
@@ -141,11 +146,6 @@ def _drop(
         return 0
     note_last(connection, Numbered.QUESTIONS)
     return [_freed(connection, statement, (question_id,)) for statement in statements][-1]
-
-
-def _settle(owed: Iterable[tuple[str, int]], connection: sqlite3.Connection) -> None:
-    """Forget what was noted, unless more was noted since."""
-    connection.executemany(_SETTLE, owed)
 
 
 def _drop_keys(keys: Iterable[tuple[object, ...]], connection: sqlite3.Connection) -> None:

@@ -222,6 +222,43 @@ def test_a_job_that_was_cancelled_while_nothing_ran_leaves_nothing_after_the_nex
     assert [batch.cancelled for batch in double.batches.values()] == [True]
 
 
+def test_a_job_waits_while_its_provider_is_not_configured(world: Make, double: BatchDouble) -> None:
+    one = world()
+    double.takes_s = 3_600.0
+    job_id = submit(one)
+    with one.running():
+        until(lambda: double.creations == 1)
+    configured = one.settings
+    one.settings = replace(configured, providers={})
+    with one.running():
+        until(lambda: "is not configured" in (one.job(job_id)["waiting_for"] or ""))
+    double.takes_s, one.settings = 0.0, configured
+    with one.running():
+        assert one.ended(job_id)["answered"] == 40
+        until(lambda: not books(one))
+    assert double.creations == 1 and not double.files
+
+
+def test_what_an_ended_job_left_at_a_provider_is_deleted_once_that_is_configured_again(
+    world: Make, double: BatchDouble, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = world()
+    double.takes_s = 3_600.0
+    job_id = submit(one)
+    with one.running():
+        until(lambda: double.creations == 1)
+    one.client.post(f"/v1/batch/{job_id}/cancel")
+    configured = one.settings
+    one.settings = replace(configured, providers={})
+    with one.running(idle_s=1.0):
+        until(lambda: "own, which is not configured, may still have svc-" in caplog.text)
+    assert books(one) and double.files
+    one.settings = configured
+    with one.running(idle_s=2.0):
+        until(lambda: not books(one) and not double.files)
+    assert [batch.cancelled for batch in double.batches.values()] == [True]
+
+
 def test_a_forgotten_row_leaves_the_book_of_a_job_that_goes_on_and_its_provider(
     world: Make, double: BatchDouble
 ) -> None:

@@ -205,6 +205,16 @@ def test_answers_that_no_model_gave_do_not_count_for_the_sums_of_others(world: M
     assert sums["answers"] == 3
 
 
+def test_a_wording_of_two_subjects_goes_with_the_second_of_them(world: Make) -> None:
+    one = world(opened())
+    for ref in ("ann", "ann", "bea"):
+        one.services.decisions.add(record(project="shop", ref=ref))
+    assert forgetting(one).forget(Subject("shop", ref="ann")).wordings == 0
+    assert forgetting(one).forget(Subject("shop", ref="bea")).wordings == 1
+    assert one.services.database.rows("SELECT * FROM questions") == []
+    assert one.services.database.rows("SELECT * FROM meta WHERE name GLOB 'forgotten_*'") == []
+
+
 def test_two_who_forget_the_same_at_once_both_end(world: Make) -> None:
     one = world(opened())
     for _ in range(3):

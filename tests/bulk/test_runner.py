@@ -297,11 +297,24 @@ def test_a_job_of_a_full_project_fails_with_the_reason(world: Make) -> None:
     assert 0 < job["answered"] < 100 and len(one.results(job_id)) == job["answered"]
 
 
-def test_errors_of_rows_fill_a_project_too(world: Make) -> None:
+def test_a_job_waits_while_its_provider_is_not_configured(world: Make) -> None:
     one = world()
+    job_id = one.submit(30)
+    configured = one.settings
+    one.settings = replace(configured, providers={})
+    with one.running():
+        until(lambda: one.job(job_id)["waiting_for"] is not None)
+        until(lambda: "models" in one.job(job_id)["waiting_for"])
+    one.settings = configured
+    with one.running():
+        ended = one.ended(job_id)
+    assert ended["answered"] > 20 and ended["answered"] + ended["failed"] == 30
+
+
+def test_errors_of_rows_fill_a_project_too(world: Make) -> None:
+    one = world(lambda body, n, headers: Reply(error("no such model", code="model_not_found"), 404))
     job_id = one.submit(100)
     ProjectSizes(one.services.database).set("default", 5_000)
-    one.settings = replace(one.settings, providers={})
     with one.running():
         job = one.ended(job_id, "failed")
     assert "stored as many bytes as it may" in job["reason"]

@@ -349,6 +349,15 @@ def test_a_file_that_was_changed_since_it_was_answered_is_refused(
             read_texts([str(path), str(answers)], None, None)
 
 
+def test_a_file_of_another_encoding_is_taken_once_it_is_utf_8(tmp_path: Path) -> None:
+    path, answers, questions = (tmp_path / name for name in ("n.txt", "a.jsonl", "q.json"))
+    path.write_text("Grüße\n", "cp1252")
+    questions.write_text(json.dumps({"team": TEAM}))
+    svc("map", "--demo", "--encoding", "cp1252", "-q", questions, "-o", answers, path)
+    path.write_text("Grüße\n", "utf-8")
+    read_texts([str(path), str(answers)], None, None)
+
+
 @pytest.mark.parametrize(("name", "content", "message"), UNFIT)
 def test_texts_of_which_no_decision_can_be_told_are_refused(
     tmp_path: Path, name: str, content: str, message: str

@@ -275,6 +275,31 @@ def test_a_run_that_starts_again_cancels_its_batches(run: Run) -> None:
     assert len(run.double.carried_out) == 2
 
 
+@pytest.mark.parametrize("configured", [True, False])
+def test_a_run_that_starts_again_with_another_provider_leaves_nothing_at_the_first(
+    run: Run, configured: bool
+) -> None:
+    """Or says that it does."""
+    run.double.takes_s = 3_600
+    process = started(*run.arguments("--provider-batch"), **run.settings)
+    wait_for_batch(run)
+    process.kill()
+    process.communicate()
+    with BatchDouble(run.double.handler) as other:
+        two = {"SVC_PROVIDER_TWO_URL": other.url, "SVC_PROVIDER_TWO_BATCH": "1"}
+        settings = {**run.settings, **two}
+        if not configured:
+            del settings["SVC_PROVIDER_OWN_URL"], settings["SVC_PROVIDER_OWN_BATCH"]
+        named = ["-q", run.folder / "q.json", "-o", run.output, run.folder / "in.jsonl"]
+        ended = inside(
+            "map", "--model", "@two/m", "--provider-batch", "--restart", *named, **settings
+        )
+    assert ended.exit_code == 0
+    (first,) = run.double.batches.values()
+    assert first.cancelled is configured and bool(run.double.files) is not configured
+    assert ("the provider still has one batch" in ended.stderr) is not configured
+
+
 @pytest.mark.parametrize(
     ("damaged", "named"),
     [

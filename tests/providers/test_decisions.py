@@ -48,6 +48,12 @@ def replying(*answers: Any) -> dict[str, Any]:
     return {"answers": list(answers)}
 
 
+def test_a_server_that_reads_everything_anew_for_each_question_is_believed() -> None:
+    used = {"input_tokens": 4 * 95_000, "output_tokens": 3, "total_tokens": 380_003}
+    with serving(KIND, {**REPLY, "usage": used}) as (_, client):
+        assert client.call(MODEL, asking(), 30.0).input_tokens == 380_000
+
+
 def test_every_question_is_asked_in_order_with_its_choices_or_levels() -> None:
     with serving(KIND, REPLY) as (server, client):
         client.call(MODEL, asking(), 30.0)

@@ -391,3 +391,12 @@ def test_every_table_that_refers_to_decisions_is_known(shop: Shop) -> None:
     )
     # What refers to a decision is deleted, changed or kept with it in `svc/store/erasing.py`.
     assert {row["name"] for row in rows} == {*TABLES}
+
+
+def test_with_a_retention_that_changes_no_answer_is_remembered_any_more(shop: Shop) -> None:
+    told, retentions = Eras(shop.database, lambda: shop.clock.now), Retentions(shop.database)
+    found = [told.of("default")]
+    retentions.set("default", 3)
+    found.append(told.of("default"))
+    retentions.remove("default")
+    assert told.of("default") not in found

@@ -252,3 +252,19 @@ def test_a_link_to_the_database_leads_to_the_same_files(spool, database, path, t
     assert read(other)[1] == read(spool)[1]
     with spool.running() as first, other.running() as second:
         assert (first, second) == (True, False)
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_folder_that_an_older_version_made_beside_a_link_is_taken_over(
+    spool, database, path, tmp_path, ours
+):
+    """But not that of another database, which the link may have led to."""
+    write(spool, rows_of(1))
+    (tmp_path / "link").mkdir()
+    link, before = tmp_path / "link" / "svc.db", tmp_path / "link" / "svc.db.spool"
+    link.symlink_to(path)
+    spool.folder.rename(before)
+    if not ours:
+        (before / "database").write_text("of another")
+    assert [one.name for one in Spool(database, link, "master").files()] == [JOB] * ours
+    assert before.exists() is not ours
