@@ -195,8 +195,8 @@ _FORGET = (
     "AND period NOT IN (SELECT period FROM budget_spending WHERE scope = ?1 AND subject = ?2 "
     f"AND per = ?3 ORDER BY period DESC LIMIT {PERIODS})"
 )
-# The most that a column holds, half of it, so that two can be added.
-_MOST = 2**62
+# A quarter of what a column holds, so that sums of two are within it.
+_MOST = 2**61
 
 _FORGET_JOBS = (
     "DELETE FROM budget_spending WHERE scope = 'job' AND subject NOT IN ("
