@@ -36,7 +36,7 @@ def command(question: str, project: str, weeks: int, as_json: bool, db: str) -> 
     which believes every answer, and the share among the labels alone. The labels have to be drawn
     by chance. Answers that rules gave are left out. No server needs to run.
     """
-    project = database.checked_project("--project", project)
+    database.check_name("--project", project)
     with database.opened(db) as opened:
         reporter = RateReporter(QuestionVersions(opened), Labels(opened), Periods(opened))
         report = reporter.report(project, question, weeks)

@@ -8,10 +8,11 @@ import re
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from svc import jsontext
 from svc.jsontext import JsonObject
@@ -24,10 +25,11 @@ from svc.store.spool import Spool
 
 _FIND = "SELECT seq, id FROM decisions WHERE project = ? AND seq > ? AND {} ORDER BY seq"
 _ASKED = (
-    "SELECT decisions.question_ids, coalesce(whole.readings, decisions.readings) FROM decisions "
-    "LEFT JOIN decisions AS whole ON whole.seq = decisions.same_as "
+    "SELECT decisions.seq, decisions.question_ids, coalesce(whole.readings, decisions.readings) "
+    "FROM decisions LEFT JOIN decisions AS whole ON whole.seq = decisions.same_as "
     "WHERE decisions.seq IN (SELECT value FROM json_each(?))"
 )
+_STILL_THERE = "SELECT seq FROM decisions WHERE seq IN (SELECT value FROM json_each(?))"
 _OF_REF = "ref = ?"
 _OF_STATE = "lower(hex(state_hash)) IN (SELECT value FROM json_each(?))"
 _TABLES = ("labels", "judgements", "review_items", "job_rows")
@@ -74,6 +76,13 @@ class _Found:
 
     seq: int
     id: bytes
+
+
+class _Answer(NamedTuple):
+    """To which wording one is; no sum counts those that were skipped, or given by rules."""
+
+    question_id: int
+    is_counted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +184,11 @@ class Forgetting:
         seqs = [one.seq for one in found]
         counts.update(self._counts(seqs))
         counts["decisions"] += len(seqs)
+        with self._database.read() as connection:
+            answers = _answers(connection, seqs)
         # Others may have to be changed first, which takes several steps.
         with self._database.changing():
-            while not self._database.write(partial(_erase, seqs)):
+            while not self._database.write(partial(_erase, answers)):
                 pass
 
     def _kept(self, named: set[bytes]) -> list[bytes]:
@@ -270,29 +281,34 @@ class Forgetting:
             self._strip(self._spool.book(name))
 
 
-def _erase(seqs: Sequence[int], connection: sqlite3.Connection) -> bool:
+def _erase(answers: Mapping[int, Sequence[_Answer]], connection: sqlite3.Connection) -> bool:
     """Delete those decisions that are still there, if that is done in one step; whether it is.
 
-    It is noted how many answers there were to each wording.
+    It is noted how many answers there were to each wording, 0 too.
     """
-    answers = _answers(connection, seqs)
-    if not erase(connection, seqs):
+    these = json.dumps(list(answers))
+    still_there = [seq for (seq,) in connection.execute(_STILL_THERE, (these,))]
+    if not erase(connection, list(answers)):
         return False
-    wordings.note_deleted(connection, answers)
+    noted: Counter[int] = Counter()
+    for seq in still_there:
+        for answer in answers[seq]:
+            noted[answer.question_id] += answer.is_counted
+    wordings.note_deleted(connection, noted)
     return True
 
 
-def _answers(connection: sqlite3.Connection, seqs: Sequence[int]) -> Counter[int]:
-    """How many answers of models these decisions have to each wording that they asked, 0 too.
-
-    No sum counts those that were skipped, or given by rules.
-    """
-    found: Counter[int] = Counter()
-    for question_ids, readings in connection.execute(_ASKED, (json.dumps(seqs),)):
-        read = json.loads(readings).values()
-        for question_id, reading in zip(json.loads(question_ids), read, strict=True):
-            found[question_id] += reading is not None
-    return found
+def _answers(connection: sqlite3.Connection, seqs: Sequence[int]) -> dict[int, list[_Answer]]:
+    """The answers of these decisions by their rows. To read them takes long."""
+    return {
+        seq: [
+            _Answer(question_id, reading is not None)
+            for question_id, reading in zip(
+                json.loads(question_ids), json.loads(readings).values(), strict=True
+            )
+        ]
+        for seq, question_ids, readings in connection.execute(_ASKED, (json.dumps(seqs),))
+    }
 
 
 def _without(gone: Set[int], number: int, text: str) -> str:
