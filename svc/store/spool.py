@@ -52,6 +52,8 @@ _ASIDE = ".aside-"
 # older than it may be, and of the one that tells hooks what happens.
 _RUNNER, _SWEEPER, _TELLER = "runner.lock", "sweeper.lock", "teller.lock"
 
+_JOBS = "SELECT id FROM jobs"
+
 # How the name of a file ends that is to take the place of another one.
 _PART = ".part"
 
@@ -224,11 +226,30 @@ class Spool:
         return self._ours(f"{ID_PREFIX}*")
 
     def _ours(self, pattern: str) -> list[Path]:
-        """What has such a name; nothing where the folder is another database's."""
+        """What has such a name; where the folder is another database's, of jobs of this one alone.
+
+        What else is there, the other one may still need.
+        """
+        found = list(self.folder.glob(pattern))
+        if not found or self._is_ours():
+            return found
+        ids = {row["id"] for row in self._database.rows(_JOBS)}
+        return [path for path in found if job_of(path.name.removeprefix(_BOOK)) in ids]
+
+    def _is_ours(self) -> bool:
         owner = self.folder / _OWNER
         # The disk may have been full when it was made.
         said = owner.read_text("ascii", "replace") if owner.exists() else ""
-        return list(self.folder.glob(pattern)) if said in ("", self._name()) else []
+        return said in ("", self._name())
+
+    def _claim(self) -> None:
+        """Say whose the folder is, where nobody has said that, or nothing is there of who did."""
+        owner = self.folder / _OWNER
+        with contextlib.suppress(FileExistsError), owner.open("x") as whose:
+            whose.write(self._name())
+        names = (f"{ID_PREFIX}*", f"{_BOOK}{ID_PREFIX}*")
+        if not self._is_ours() and not any(any(self.folder.glob(name)) for name in names):
+            owner.write_text(self._name(), "ascii")
 
     def _name(self) -> str:
         """What tells this database from others."""
@@ -290,8 +311,7 @@ class Spool:
         """A new file, locked; it belongs to the owner of the database."""
         owner = self._owner()
         make_private(self.folder, owner.st_uid)
-        with contextlib.suppress(FileExistsError), (self.folder / _OWNER).open("x") as whose:
-            whose.write(self._name())
+        self._claim()
         while True:
             made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with open(made, "wb") as file:

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from svc.store import Spool, SpoolLost, StorageError
+from svc.store import Job, Jobs, Spool, SpoolLost, StorageError, new_id
 from svc.store import spool as spools
 from svc.store.database import Database
 from svc.store.errors import WriteTimedOut
@@ -268,3 +268,34 @@ def test_a_folder_that_an_older_version_made_beside_a_link_is_taken_over(
         (before / "database").write_text("of another")
     assert [one.name for one in Spool(database, link, "master").files()] == [JOB] * ours
     assert before.exists() is not ours
+
+
+def test_a_database_that_came_to_a_folder_of_another_has_what_its_own_jobs_left_there(
+    spool, database, path, tmp_path
+):
+    write(spool, rows_of(3))
+    with closing(Database.open(tmp_path / "other.db")) as other:
+        late, jobs = Spool(other, path, "master"), Jobs(other)
+        job = Job(id=new_id(), project="default", api_key=None, created_at=1, expires_at=2, rows=3)
+        write(late, rows_of(1), job.id)
+        jobs.add(job)
+        late.book(JOB).mkdir()
+        late.book(job.id).mkdir()
+        late.put_book_aside(job.id)
+        assert [one.name for one in late.files()] == [job.id]
+        assert late.books() == late.books_aside() and len(late.books()) == 1
+        late.sweep(lambda _: False)
+    assert [one.name for one in spool.files()] == [JOB]
+
+
+def test_a_folder_in_which_nothing_is_left_of_another_database_becomes_ones_own(
+    spool, database, path, tmp_path
+):
+    write(spool, rows_of(3))
+    spool.delete(JOB)
+    with closing(Database.open(tmp_path / "other.db")) as other:
+        late = Spool(other, path, "master")
+        write(late, rows_of(1), "job_new")
+        assert [one.name for one in late.files()] == ["job_new"]
+        late.sweep(lambda _: False)
+        assert late.files() == []
