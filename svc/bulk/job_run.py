@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from svc.bulk.pace import Pace
-from svc.errors import ApiError, BudgetSpent, DollarsSpent, RateLimited
+from svc.errors import ApiError, BudgetSpent, DollarsSpent, NotConfigured, RateLimited
 from svc.schemas import DecisionRequest
 from svc.store import Job, SpoolFile, SpoolLost
 
@@ -135,10 +135,16 @@ class JobRun:
             self.under_way -= 1
             self._wait_for_rate(row, error)
             return False
+        if isinstance(error, NotConfigured):
+            self.under_way -= 1
+            self._pause_for_outage(error.message)
+            # Its operator may have started the server without what it had before.
+            self._put_off(row, 0.0)
+            return False
         self._failing.add(row.number)
         if self._is_out:
             self.under_way -= 1
-            self._pause_for_outage()
+            self._pause_for_outage(MODELS)
             # What the models do not answer now is no fault of the row.
             self._put_off(row, 0.0)
             return False
@@ -182,11 +188,11 @@ class JobRun:
         self._paused_until = max(self._paused_until, self._clock() + wait_s)
         self._put_off(row, 0.0)
 
-    def _pause_for_outage(self) -> None:
+    def _pause_for_outage(self, reason: str) -> None:
         if self._is_paused:
             # It was under way when the pause began.
             return
-        self._reason = MODELS
+        self._reason = reason
         pause_s = max(self._pauses.outage, 2 * self._pause_s)
         self._pause_s = min(pause_s, self._pauses.longest_outage)
         self._paused_until = self._clock() + self._pause_s
