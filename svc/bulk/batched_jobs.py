@@ -137,7 +137,7 @@ class BatchedJobs:
         except NotConfigured as error:
             # Its operator may have started the server without what it had when the job was taken.
             one.job.waiting_for = error.message
-            self._later(one, error.message, _CONFIGURED_AGAIN_S)
+            self._later(one, "its provider is not configured", _CONFIGURED_AGAIN_S)
         except (JobFails, SettingsError, SvcError) as error:
             one.failure = str(error)
         except Exception as error:  # noqa: BLE001 - the others go on, and this one later

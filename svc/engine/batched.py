@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from svc import limits
 from svc.engine.load import bytes_at_most
 from svc.engine.setup import Choice, Promoted, chosen, nobody_promoted
-from svc.errors import InvalidRequest
+from svc.errors import InvalidRequest, NotConfigured
 from svc.jsontext import JsonObject
 from svc.providers import Provider, Router
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
@@ -82,9 +82,9 @@ class BatchPlanner:
 
     def _check(self, provider: Provider) -> None:
         if provider.no_batches:
-            raise InvalidRequest(f"batch: {provider.no_batches}, on the server")
+            raise NotConfigured(f"batch: {provider.no_batches}, on the server")
         if provider.aggregator and self._daily_limit is not None:
-            raise InvalidRequest(
+            raise NotConfigured(
                 f"batch: SVC_DAILY_LIMIT counts calls to provider {provider.name!r} one by one, "
                 "and a batch is many at once; use another provider, or no batch"
             )

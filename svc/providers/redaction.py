@@ -66,7 +66,10 @@ _USUAL_CODES = frozenset(
 )
 
 # Echoes are often JSON inside JSON.
-_ESCAPE = re.compile(r"\\{1,16}(u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|[nrtbf\"'/])")
+_ESCAPE = re.compile(
+    r"\\{1,16}(u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}"
+    r"|N\{[A-Z0-9 -]{1,90}\}|[nrtbf\"'/])"
+)
 # Bytes of UTF-8 as Python and URLs write them, in base 16 or 8.
 _BYTE = r"(?:%|\\{1,16}x)([0-9a-fA-F]{2})|\\{1,16}([0-3]?[0-7]{2})"
 _BYTES = re.compile(f"(?:{_BYTE})+")
@@ -222,6 +225,11 @@ def _decoded(escapes: re.Match[str]) -> str:
 
 def _unescaped(escape: re.Match[str]) -> str:
     name = escape[1]
+    if name.startswith("N{"):
+        try:
+            return unicodedata.lookup(name[2:-1])
+        except KeyError:
+            return REMOVED
     if len(name) > 1:
         return chr(int(name[1:], 16))
     return " " if name.isalpha() else name

@@ -44,6 +44,7 @@ def test_words_that_were_not_sent_stay():
         ("my \uff30\uff29\uff2e is 77", "invalid: PIN 77"),
         ("my PIN is 77", "invalid: %50%49%4e+%37%37"),
         ("k\u0131rm\u0131z\u0131 Straße", "invalid: KIRMIZI STRASSE"),
+        ("my PIN is 77", "invalid: \\N{LATIN CAPITAL LETTER P}IN \\\\N{DIGIT SEVEN}7"),
         ("密码是猫", "无效 %E5%AF%86%e7%a0%81"),
         ("密码是猫", "无效 b'\\xe5\\xaf\\x86\\xe7\\xa0\\x81'"),
         ("my PIN is 77", "invalid: \\U00000050\\U00000049N \\\\x37\\\\x37"),
