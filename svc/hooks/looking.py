@@ -10,8 +10,8 @@ from typing import Protocol
 LOOK_EVERY_S = 2.0
 CLOSE_LOOK_EVERY_S = 60.0
 
-# A close look that the database failed is repeated after so long: what happened before it is not
-# to wait a minute for that, and to compute reports for nothing may take a second.
+# A close look that the database failed, or that has left reports to compute, is repeated after so
+# long: what happened is not to wait a minute for that, and to compute reports may take a second.
 CLOSE_LOOK_AGAIN_S = 10.0
 
 
@@ -21,8 +21,8 @@ class Notices(Protocol):
     def look(self) -> None:
         """Look at a few rows. Raises `StorageError`."""
 
-    def look_closely(self) -> None:
-        """Look at reports. Raises `StorageError`."""
+    def look_closely(self) -> bool:
+        """Look at reports; False where some are left. Raises `StorageError`."""
 
     def tell(self) -> None:
         """Tell of what lasts. Raises `StorageError`."""
@@ -54,6 +54,6 @@ class Looking:
 
     def _look_closely(self, now: float) -> None:
         self._look_closely_at = now + CLOSE_LOOK_AGAIN_S
-        self._noticing.look_closely()
+        are_done = self._noticing.look_closely()
         self._forget_old()
-        self._look_closely_at = now + CLOSE_LOOK_EVERY_S
+        self._look_closely_at = now + (CLOSE_LOOK_EVERY_S if are_done else CLOSE_LOOK_AGAIN_S)

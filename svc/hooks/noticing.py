@@ -38,6 +38,10 @@ DRIFTING = 500
 PROMISED = 200
 NAMED = 20
 
+# Of how many questions of a project a close look computes promises, in a tenth of a second each.
+# Events of other projects wait for that, and every label may ask for it.
+COMPUTED_AT_ONCE = 10
+
 # A look at a few rows finds jobs that ended within so many days; a close one finds all others.
 ENDED_DAYS = 1 / 24
 
@@ -48,12 +52,14 @@ DAY_MS = 86_400_000
 # A question with fewer labels has no promise.
 LEAST_LABELS = 30
 
-# Promises are computed anew after so long even where nothing has changed, since an alarm that ends
-# and comes back within an hour is not told again, and later is.
+# Promises are noted anew after so long even where nothing has changed, since an alarm that ends and
+# comes back within an hour is not told again, and later is.
 LOOK_AGAIN_MS = 3_600_000
 
 _Found = Mapping[AlarmPlace, JsonObject]
-_Labelled = Mapping[str, LabelledQuestion]
+
+# What is promised with the labels and the fit of a question, by its key.
+_Promised = dict[str, tuple[LabelledQuestion, list[JsonObject]]]
 
 
 class Noticing:
@@ -75,8 +81,9 @@ class Noticing:
         self._budgets, self._due = budgets, due
         self._versions, self._reporter = versions, reporter
         self._clock = clock
-        # Of each project, a hash of what its promises depended on at the last look.
-        self._promise_inputs: dict[str, int] = {}
+        # Of each project: promises, those computed last at the end, and a hash of what was noted.
+        self._promised: dict[str, _Promised] = {}
+        self._noted: dict[str, int] = {}
 
     @classmethod
     def of(cls, database: Database, hooks: Hooks, stored: HookEvents) -> Noticing:
@@ -98,17 +105,19 @@ class Noticing:
                 found[HookKind.REVIEW_DUE] = self._review(project)
             self._alarms.note(project, found)
 
-    def look_closely(self) -> None:
+    def look_closely(self) -> bool:
         """Look at all jobs, and at reports: of promises, and once a day of drift.
 
-        Raises `StorageError`.
+        False where promises are left to compute. Raises `StorageError`.
         """
         self._events.add(map(events.of_job, self._events.ended_jobs()))
+        are_done = True
         for project, kinds in self._hooks.wanted().items():
             if HookKind.PROMISE_BROKEN in kinds:
-                self._look_for_promises(project)
+                are_done &= self._look_for_promises(project)
             if HookKind.DRIFT in kinds:
                 self._look_for_drift(project)
+        return are_done
 
     def tell(self) -> None:
         """Tell hooks that were added meanwhile of what lasts, once all looks that are due are over.
@@ -121,31 +130,30 @@ class Noticing:
         keys = self._due.questions(project, NAMED)
         return {AlarmPlace("review", "queue"): {"questions": keys}} if keys else {}
 
-    def _look_for_promises(self, project: str) -> None:
-        """Compute promises, unless labels, fits and what was told are those of the last look."""
+    def _look_for_promises(self, project: str) -> bool:
+        """Note promises, once those of all questions are known; False where some are left."""
+        labelled = self._versions.labelled(project, LEAST_LABELS, PROMISED)
+        before = self._promised.get(project, {})
+        promised = {key: one for key, one in before.items() if key in labelled}
+        self._promised[project] = promised
+        left = [key for key in labelled if key not in promised]
+        left += [key for key, (question, _) in promised.items() if question != labelled[key]]
+        for key in left[:COMPUTED_AT_ONCE]:
+            promised.pop(key, None)
+            promised[key] = labelled[key], self._thresholds(project, key)
+        if len(promised) == len(labelled):
+            self._note_promises(project, promised)
+        return len(left) <= COMPUTED_AT_ONCE
+
+    def _note_promises(self, project: str, promised: _Promised) -> None:
+        """Note them, unless labels, fits and what was told are those of the last time."""
         known = self._alarms.known(project, PROMISE_KEPT)
         known |= self._alarms.known(project, HookKind.PROMISE_BROKEN)
-        labelled = self._versions.labelled(project, LEAST_LABELS, PROMISED)
-        hour = self._now_ms() // LOOK_AGAIN_MS
-        inputs = hash((hour, frozenset(known), frozenset(labelled.items())))
-        if self._promise_inputs.get(project) != inputs:
-            self._alarms.note(project, self._promises(project, labelled, known))
-            self._promise_inputs[project] = inputs
-
-    def _promises(
-        self, project: str, labelled: _Labelled, known: set[AlarmPlace]
-    ) -> dict[str, _Found]:
-        kept: dict[AlarmPlace, JsonObject] = {}
-        broken: dict[AlarmPlace, JsonObject] = {}
-        for key, question in labelled.items():
-            for row in self._thresholds(project, key):
-                name = f"promise {question.question_id} {row['target']}"
-                place = AlarmPlace(_subject(key), name)
-                if _is_broken(row, place in known):
-                    broken[place] = {"question": key, **_figures(row)}
-                elif row["min_confidence"] is not None:
-                    kept[place] = {}
-        return {PROMISE_KEPT: kept, HookKind.PROMISE_BROKEN: broken}
+        questions = frozenset((key, question) for key, (question, _) in promised.items())
+        inputs = hash((self._now_ms() // LOOK_AGAIN_MS, frozenset(known), questions))
+        if self._noted.get(project) != inputs:
+            self._alarms.note(project, _promises(promised, known))
+            self._noted[project] = inputs
 
     def _thresholds(self, project: str, key: str) -> list[JsonObject]:
         try:
@@ -177,6 +185,20 @@ class Noticing:
             return self._reporter.week_tests(project, key)
         except NotFound:
             return []
+
+
+def _promises(promised: _Promised, known: set[AlarmPlace]) -> dict[str, _Found]:
+    kept: dict[AlarmPlace, JsonObject] = {}
+    broken: dict[AlarmPlace, JsonObject] = {}
+    for key, (question, rows) in promised.items():
+        for row in rows:
+            name = f"promise {question.question_id} {row['target']}"
+            place = AlarmPlace(_subject(key), name)
+            if _is_broken(row, place in known):
+                broken[place] = {"question": key, **_figures(row)}
+            elif row["min_confidence"] is not None:
+                kept[place] = {}
+    return {PROMISE_KEPT: kept, HookKind.PROMISE_BROKEN: broken}
 
 
 def _subject(key: str) -> str:

@@ -15,15 +15,16 @@ class Notes:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.failing = ""
+        self.failing, self.are_done = "", True
         self.now = 1_000.0
         self.looking = Looking(self, lambda: self._note(FORGET), lambda: self.now)
 
     def look(self) -> None:
         self._note(NEAR)
 
-    def look_closely(self) -> None:
+    def look_closely(self) -> bool:
         self._note(CLOSE)
+        return self.are_done
 
     def tell(self) -> None:
         self._note(TELL)
@@ -64,6 +65,15 @@ def test_a_close_look_that_failed_comes_again_soon(notes: Notes, failing: str) -
         notes.after(0)
     notes.failing = ""
     # Meanwhile the others go on.
+    assert notes.after(LOOK_EVERY_S) == [NEAR, TELL]
+    assert notes.after(CLOSE_LOOK_AGAIN_S) == [NEAR, CLOSE, FORGET, TELL]
+    assert notes.after(CLOSE_LOOK_AGAIN_S) == [NEAR, TELL]
+
+
+def test_a_close_look_that_left_reports_comes_again_soon(notes: Notes) -> None:
+    notes.are_done = False
+    notes.after(0)
+    notes.are_done = True
     assert notes.after(LOOK_EVERY_S) == [NEAR, TELL]
     assert notes.after(CLOSE_LOOK_AGAIN_S) == [NEAR, CLOSE, FORGET, TELL]
     assert notes.after(CLOSE_LOOK_AGAIN_S) == [NEAR, TELL]

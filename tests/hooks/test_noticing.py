@@ -93,7 +93,7 @@ class Watched:
         self.world.now += later_s
         before = len(self._bodies())
         self.noticing.look()
-        self.noticing.look_closely()
+        self.is_done = self.noticing.look_closely()
         self.noticing.tell()
         return list(map(json.loads, self._bodies()[before:]))
 
@@ -307,7 +307,36 @@ def test_promises_are_computed_anew_only_where_labels_came(watched: Watched) -> 
     assert watched.reports.promise_looks == before
     watched.reports.promise("team", threshold(None))
     assert [one["type"] for one in watched.told(60.0)] == ["promise.broken"]
-    assert watched.reports.promise_looks == before + 2
+    assert watched.reports.promise_looks == before + 1
+
+
+def test_a_look_computes_few_promises_and_notes_none_before_all_are_known(watched: Watched) -> None:
+    """Events of other projects wait for it, and each label of an ordinary key may ask for one."""
+    keys = [f"q{n}" for n in range(25)]
+    for key in keys:
+        watched.reports.promise(key, threshold(None, since=20))
+    for looks, is_done, events in ((10, False, 0), (20, False, 0), (25, True, 25), (25, True, 0)):
+        assert len(watched.told(10.0)) == events
+        assert (watched.reports.promise_looks, watched.is_done) == (looks, is_done)
+
+
+def test_promises_that_go_on_changing_are_computed_in_turn(watched: Watched) -> None:
+    keys = [f"q{n}" for n in range(25)]
+    for key in keys:
+        watched.reports.promise(key, threshold(0.7))
+    for _ in range(3):
+        assert watched.told(10.0) == []
+    watched.reports.promise("q24", threshold(None))
+    for key in keys[:24]:
+        watched.reports.promise(key, threshold(0.8))
+    broken = 0
+    for _ in range(3):
+        # Labels go on coming for all others.
+        broken += len(watched.told(10.0))
+        for key in keys[:24]:
+            watched.reports.promise(key, threshold(0.8))
+        assert not watched.is_done
+    assert broken == 1
 
 
 def test_a_fit_alone_can_break_a_promise(watched: Watched) -> None:
