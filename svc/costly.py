@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from svc.deadline import Deadline
-from svc.errors import Timeout
+from svc.errors import RateLimited, Timeout
 
 # After its turn a key waits this many times what the turn took of the processor.
 PAUSE = 3.0
@@ -26,6 +26,9 @@ LENIENCE_S = 0.15
 
 # The seconds between two looks of who waits for a turn at whether it is still wanted.
 LOOK_S = 0.5
+
+# When a place may be free again that was not waited for, in seconds.
+_PLACE_AGAIN_S = 1.0
 
 # For work that needs none.
 _NO_TURN = contextlib.nullcontext()
@@ -53,7 +56,7 @@ def held(lock: threading.Lock | threading.Semaphore, deadline: Deadline) -> Iter
 
 
 class Places:
-    """So many places of each key in this process, for what takes memory; who comes later waits."""
+    """So many places of each key in this process, for what takes memory or threads."""
 
     def __init__(self, each: int) -> None:
         self._each = each
@@ -62,8 +65,22 @@ class Places:
     @contextlib.contextmanager
     def place(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
         """Have one in the block. Raises `Timeout` where none is free before the deadline."""
-        with held(self._keys.setdefault(key_id, threading.Semaphore(self._each)), deadline):
+        with held(self._of(key_id), deadline):
             yield
+
+    @contextlib.contextmanager
+    def place_now(self, key_id: str | None, what: str) -> Iterator[None]:
+        """Have one in the block, for requests of which `what` says which. Raises `RateLimited`."""
+        places = self._of(key_id)
+        if not places.acquire(blocking=False):
+            raise RateLimited(f"this API key has {self._each} {what} under way", _PLACE_AGAIN_S)
+        try:
+            yield
+        finally:
+            places.release()
+
+    def _of(self, key_id: str | None) -> threading.Semaphore:
+        return self._keys.setdefault(key_id, threading.Semaphore(self._each))
 
 
 class _Paced:

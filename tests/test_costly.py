@@ -11,7 +11,7 @@ import pytest
 
 from svc.costly import LENIENCE_S, PAUSE, SHARED_S, CostlyWork, Places
 from svc.deadline import Deadline
-from svc.errors import Timeout
+from svc.errors import RateLimited, Timeout
 
 SMALL = 100
 LARGE = SMALL + 1
@@ -288,4 +288,17 @@ def test_a_key_has_so_many_places_and_the_next_one_waits_for_its_own() -> None:
         with pytest.raises(Timeout), places.place("one", soon):
             pass
     with places.place("one", Deadline(0.05)):
+        pass
+
+
+def test_who_does_not_wait_for_a_place_is_told_when_to_come_again() -> None:
+    places = Places(2)
+    with places.place_now("one", "things"), places.place_now("one", "things"):
+        with pytest.raises(RateLimited) as refused, places.place_now("one", "things"):
+            pass
+        with places.place_now("other", "things"):
+            pass
+    assert refused.value.message == "this API key has 2 things under way"
+    assert refused.value.retry_after == 1
+    with places.place_now("one", "things"):
         pass

@@ -48,6 +48,10 @@ _UNREADABLE = (408, 415, 422)  # how a route with a body can fail besides all ot
 # The bodies of a key, other than small ones, that a worker has in its memory before they are read.
 ARRIVING = 4
 
+# The requests for metrics that a key has under way in a worker: two servers may collect them, and
+# threads are left that tell whether the worker lives.
+SCRAPES = 4
+
 # The name in `g` of the body of a request that may be a repeat.
 _SENT = "sent"
 
@@ -65,6 +69,9 @@ _reading = CostlyWork(SMALL_BYTES)
 _holding = CostlyWork(SMALL_BYTES)
 _answering = CostlyWork(small=0, unnoticed_s=USUAL_S)
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
+_reading_stored = CostlyWork(small=0, unnoticed_s=USUAL_S)
+_scraped = Places(SCRAPES)
+_scraping = CostlyWork(small=0, unnoticed_s=USUAL_S)
 
 
 def body(
@@ -160,10 +167,34 @@ def once(repeats: Repeats) -> Decorator:
 
 def report(view: View) -> View:
     """The view looks through much that is stored: of each key a process makes one at a time."""
+    return _in_turns(_reporting, view)
+
+
+def stored(view: View) -> View:
+    """The view shows one thing that is stored, which may be large: the same, in its own turns."""
+    return _in_turns(_reading_stored, view)
+
+
+def scrape(view: View) -> View:
+    """The view shows all that is counted: the same, and a key has few under way."""
+    in_turn = _in_turns(_scraping, view)
 
     @wraps(view)
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        with _reporting.turn(g.access.key_id, 1, g.deadline):
+        if g.access.key_id is None:
+            return in_turn(*args, **kwargs)
+        with _scraped.place_now(g.access.key_id, "requests for metrics"):
+            return in_turn(*args, **kwargs)
+
+    return _say(decorated, fails=(504,))
+
+
+def _in_turns(work: CostlyWork, view: View) -> View:
+    """Of each key a process does this work for one request at a time, with pauses after it."""
+
+    @wraps(view)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with work.turn(g.access.key_id, 1, g.deadline):
             return view(*args, **kwargs)
 
     return _say(decorated, fails=(504,))

@@ -11,7 +11,7 @@ from svc.jsontext import JsonObject
 from svc.metrics import Metrics, everything, is_of
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import TEXT
-from svc.web.decorators import fails, open_to_all, query, response
+from svc.web.decorators import fails, open_to_all, query, response, scrape
 from svc.web.query import QuerySchema, QueryTexts
 from svc.web.readiness import Readiness
 
@@ -62,11 +62,13 @@ def blueprint(counted: Metrics, readiness: Readiness) -> Blueprint:
     @routes.get("/metrics")
     @query(MetricsQuerySchema)
     @response(TEXT, media=PROMETHEUS)
+    @scrape
     def metrics(names: list[str] | None) -> Response:
         """Show what was counted since the server's start, in the Prometheus text format.
 
         A key that is for one project sees no series of other projects, and of budgets its own and
-        those of its project. What names no project is of the whole server.
+        those of its project. What names no project is of the whole server. A key may have four such
+        requests under way in each worker.
         """
         only, accept = g.access.only, request.headers.get("Accept")
         sees = everything if only is None else partial(is_of, only, g.access.key_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from functools import partial
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from werkzeug.test import TestResponse
 from svc import limits
 from svc.costly import PAUSE, CostlyWork
 from svc.deadline import Deadline
-from svc.errors import Timeout
+from svc.errors import RateLimited, Timeout
 from svc.learning import Learner
 from svc.learning.learner import Taken
 from svc.store import QuestionVersions
@@ -23,7 +24,7 @@ from svc.store.decisions import AuditPage, Decisions
 from svc.store.wanted import ANY
 from svc.web import decorators, feedback
 from svc.web.auth import Access
-from svc.web.decorators import UNNOTICED_S
+from svc.web.decorators import SCRAPES, UNNOTICED_S
 from svc.web.filters import Filters
 from svc.web.pages import Pages
 from tests.web.conftest import Start
@@ -85,7 +86,10 @@ def app_of(slow: Slow) -> Flask:
 
     app.before_request(admit)
     app.get("/page")(page)
-    app.get("/report")(decorators.report(slow.report))
+    app.get("/report", endpoint="report")(decorators.report(slow.report))
+    app.get("/stored", endpoint="stored")(decorators.stored(slow.report))
+    app.get("/metrics", endpoint="metrics")(decorators.scrape(slow.report))
+    app.register_error_handler(RateLimited, lambda error: (error.message, error.status))
     app.register_blueprint(feedback.blueprint(cast(Learner, slow), once=lambda view: view))
     return app
 
@@ -200,17 +204,51 @@ def test_a_key_that_asks_for_many_reports_leaves_room_for_those_of_others() -> N
     others_get_theirs("GET", "/report")
 
 
+def test_a_key_that_reads_large_decisions_leaves_room_for_others() -> None:
+    others_get_theirs("GET", "/stored")
+
+
+def test_a_key_that_asks_for_metrics_again_and_again_leaves_room_for_others() -> None:
+    others_get_theirs("GET", "/metrics")
+
+
+def test_threads_are_left_where_a_key_asks_for_metrics_many_times_at_once() -> None:
+    """They are the same that tell whether the worker lives."""
+    slow = Slow()
+    app = app_of(slow)
+    headers = {"key": "many", "within": str(WAIT_S)}
+    asked: list[TestResponse] = []
+
+    def ask() -> None:
+        asked.append(app.test_client().get("/metrics", headers=headers))
+
+    threads = [threading.Thread(target=ask) for _ in range(SCRAPES + 3)]
+    for thread in threads:
+        thread.start()
+    give_up_at = time.monotonic() + WAIT_S
+    while len(asked) < 3 and time.monotonic() < give_up_at:
+        time.sleep(0.01)
+    assert [one.status_code for one in asked] == [429] * 3
+    assert asked[0].text == "this API key has 4 requests for metrics under way"
+    slow.finish()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert sorted(one.status_code for one in asked) == [200] * SCRAPES + [429] * 3
+
+
 @pytest.mark.parametrize(
     "path",
     [
         "/v1/activity",
         "/v1/calibration?question=q",
+        "/v1/decisions/dec_0123456789abcdef01234567",
         "/v1/drift?question=q",
         "/v1/projects",
         "/v1/questions",
         "/v1/rates?question=q",
         "/v1/review?question=q&reviewer=ann",
         "/v1/review/disagreements?question=q",
+        "/metrics",
     ],
 )
 def test_every_report_waits_for_its_turn(start: Start, path: str) -> None:
