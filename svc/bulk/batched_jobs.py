@@ -31,6 +31,10 @@ _CONFIGURED_AGAIN_S = 60.0
 # How long threads have to end when the process does.
 _CLOSING_S = 10.0
 
+# What a job waits for after an error.
+_DISK = "the server's database or disk, which failed just now"
+_UNFORESEEN = "the server, which met an error that its log names"
+
 log = logging.getLogger(__name__)
 
 
@@ -130,6 +134,7 @@ class BatchedJobs:
         except JobEnded:
             pass
         except StorageError as error:
+            one.job.waiting_for = _DISK
             self._later(one, error.message)
         except Damaged as error:
             log.error("job %s fails: %s", one.job.job.id, error)
@@ -141,6 +146,7 @@ class BatchedJobs:
         except (JobFails, SettingsError, SvcError) as error:
             one.failure = str(error)
         except Exception as error:  # noqa: BLE001 - the others go on, and this one later
+            one.job.waiting_for = _DISK if isinstance(error, OSError) else _UNFORESEEN
             self._later(one, type(error).__name__)
 
     def _later(self, one: _Running, why: str, wait_s: float = _AGAIN_S) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from svc.bulk.book import Block
-from svc.bulk.sending import PATIENCE_S, Sending
+from svc.bulk.sending import ATTENDED, Patience, Sending
 
 
 @dataclass(slots=True)
@@ -23,14 +23,12 @@ class BlockRounds:
         """Whether its rows are to be replayed."""
         return not self.answered and all(one.over for one in self.sendings)
 
-    def open(self, poll_s: float, patience_s: float = PATIENCE_S) -> None:
+    def open(self, poll_s: float, patience: Patience = ATTENDED) -> None:
         """Go on with the batches of the round that the book has last; see `Sending`."""
         batches = self.block.batches
         self.round = max([int(one.stem.partition("-")[0]) for one in batches], default=0)
         apis = self.block.book.apis
-        sendings = [
-            Sending(one, apis[one.provider], poll_s, patience_s=patience_s) for one in batches
-        ]
+        sendings = [Sending(one, apis[one.provider], poll_s, patience=patience) for one in batches]
         self.sendings = [one for one in sendings if not one.cleared]
 
 

@@ -28,7 +28,7 @@ from svc.bulk.durable import own_folder, undamaged, whole, write_json
 from svc.bulk.replay import Replay
 from svc.bulk.sealing import UNSEALED, Sealing
 from svc.bulk.wanted import BatchFile, Wanted
-from svc.errors import Damaged, SettingsError
+from svc.errors import Damaged, NotConfigured, SettingsError
 from svc.jsontext import JsonObject
 from svc.providers import BatchClient, Reply, Traits, as_text, from_text
 from svc.records import Model
@@ -82,11 +82,17 @@ class Book:
             return {model: from_text(text) for model, text in traits.items()}
 
     def check(self) -> None:
-        """Raise `SettingsError` where it is another run's."""
+        """Raise `SettingsError` where it is another run's, and `NotConfigured` as it says."""
         if self._facts.get("of") != self._of:
             raise SettingsError(
                 f"folder {str(self.folder)!r} belongs to another run, whose batches may be under "
                 "way; --restart cancels them and starts again"
+            )
+        elsewhere = {one.provider for one in self.readable()[0]} - self.apis.keys()
+        if elsewhere:
+            raise NotConfigured(
+                f"its batches are at provider {', '.join(sorted(elsewhere))}, where its models do "
+                "not lead with the present settings; use those of before, with which it goes on"
             )
 
     @property

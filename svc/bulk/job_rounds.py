@@ -6,7 +6,6 @@ of what was answered. What has no reply yet is in the job's book.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,7 +13,7 @@ from contextlib import closing
 from svc.bulk.block_rounds import BlockRounds, how_far, under_way
 from svc.bulk.book import Book
 from svc.bulk.replayed_rows import ReplayedRows
-from svc.bulk.sending import RoundsEnd
+from svc.bulk.sending import UNATTENDED, RoundsEnd
 from svc.engine.decide import Engine
 from svc.errors import Pending
 from svc.shares import Shares
@@ -56,7 +55,7 @@ class JobRounds:
         # The blocks whose bytes were taken.
         self._taken: set[int] = set()
         for running in self._running:
-            running.open(poll_s, math.inf)
+            running.open(poll_s, UNATTENDED)
         # Only now, as a record that cannot be read ends this, and nobody would give it back.
         for running in self._running:
             if running.round:
@@ -75,7 +74,9 @@ class JobRounds:
             return None if self.finished else "room for its calls, which other jobs have now"
         failing = sorted({one.file.provider for one in batches if one.fails})
         if failing:
-            return f"provider {', '.join(failing)}, which does not take or show batches just now"
+            why = sorted({one.refusal for one in batches if one.refusal is not None})
+            told = "which does not take or show batches just now"
+            return ": ".join([f"provider {', '.join(failing)}, {told}", *why])
         names = ", ".join(sorted({one.file.provider for one in batches}))
         last = max(running.round for running in self._running)
         return f"provider {names}, which is at work: {how_far(batches)}, round {last}"
@@ -142,7 +143,7 @@ class JobRounds:
                 self._rows.stored()
         running.answered = not pending
         if pending:
-            running.open(self._poll_s, math.inf)
+            running.open(self._poll_s, UNATTENDED)
 
     def _unsettled(self, block: int) -> Iterator[tuple[int, str]]:
         """The rows of a block that have neither decision nor error, with their JSON."""

@@ -9,6 +9,7 @@ for it, several times, because it may still be under way.
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,6 +30,8 @@ from svc.providers import (
     BatchClient,
     CallTimedOut,
     Gone,
+    KeyRefused,
+    NoCredit,
     ProviderError,
     RemoteBatch,
     ServerTrouble,
@@ -53,9 +56,8 @@ _CODES = frozenset(
     )
 )
 
-# The longest wait after a failure of the provider, and how long failures in a row are borne.
+# The longest wait after a failure of the provider.
 _LONGEST_WAIT_S = 60.0
-PATIENCE_S = 3_600.0
 
 # How long a queue may be full, and how long after its window a batch is cancelled that has not
 # ended; after twice that it is given up, in seconds.
@@ -64,6 +66,9 @@ GRACE_S = 7_200.0
 
 # After these nobody knows whether the provider did what it was asked.
 _UNCLEAR = (ServerTrouble, CallTimedOut, BadReply)
+
+# Failures that may pass by themselves.
+_PASSING = (Throttled, *_UNCLEAR)
 
 # The HTTP statuses there are.
 _STATUSES = range(100, 600)
@@ -78,6 +83,26 @@ _CALL = re.compile(rb'\{"custom_id":"([0-9a-f]{32})"')
 
 class RoundsEnd(SvcError):
     """The rounds cannot go on now; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """For how many seconds in a row a provider may fail, before the rounds end.
+
+    `outage` is for what may pass, `account` for a key or an account that is refused, and `look` for
+    other refusals to show a batch that was there before. What else is refused ends the rounds.
+    """
+
+    outage: float = 3_600.0
+    account: float = 0.0
+    look: float = 0.0
+
+
+# Somebody sees how the rounds end, and can begin them again.
+ATTENDED = Patience()
+
+# A job that has ended does not go on, and what was paid for it would be lost.
+UNATTENDED = Patience(outage=math.inf, account=math.inf, look=3_600.0)
 
 
 @dataclass(slots=True)
@@ -113,20 +138,21 @@ class Sending:
         poll_s: float,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
-        patience_s: float = PATIENCE_S,
+        patience: Patience = ATTENDED,
     ) -> None:
         """`poll_s` are the seconds between two looks at it; `now` is in seconds since the epoch.
 
-        The provider may fail for `patience_s` seconds in a row. Raises `Damaged`.
+        Raises `Damaged`.
         """
         self.file, self.done = file, 0
         self._api, self._poll_s, self._clock, self._now = api, poll_s, clock, now
-        self._patience_s = patience_s
+        self._patience = patience
         with undamaged(file.record):
             self._record = _Record(**_read(file.record))
         self._at = clock() + (self._settle_s if self._record.creating else 0.0)
         self._looks = 0
         self._failures = 0
+        self._refusal: str | None = None
         self._well_at = clock()
 
     @property
@@ -143,6 +169,11 @@ class Sending:
     def fails(self) -> bool:
         """Whether the provider failed when it was asked last."""
         return self._failures > 0
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the provider refused what it was asked last, None where it did not."""
+        return self._refusal if self.fails else None
 
     def step(self) -> None:
         """Do what is due. Raises `RoundsEnd` where the provider refuses it for good."""
@@ -316,12 +347,20 @@ class Sending:
 
     def _bear(self, error: ProviderError) -> None:
         """Wait after a failure that may pass. Raises `RoundsEnd` for any other."""
-        impatient = self._clock() - self._well_at > self._patience_s
-        if impatient or not isinstance(error, (Throttled, *_UNCLEAR)):
-            gone = "it has no such batch, file or path"
-            words = gone if isinstance(error, Gone) else error.as_api_error().message
+        gone = "it has no such batch, file or path"
+        words = gone if isinstance(error, Gone) else error.as_api_error().message
+        if self._clock() - self._well_at >= self._borne_s(error):
             raise RoundsEnd(f"the batches of provider {self.file.provider}: {words}") from None
+        self._refusal = None if isinstance(error, _PASSING) else words
         self._put_off(error.retry_after)
+
+    def _borne_s(self, error: ProviderError) -> float:
+        """For how long in a row such failures are borne."""
+        if isinstance(error, _PASSING):
+            return self._patience.outage
+        if isinstance(error, (KeyRefused, NoCredit)):
+            return self._patience.account
+        return 0.0 if self._record.batch is None else self._patience.look
 
     def _put_off(self, seconds: float | None = None) -> None:
         """Try again after so many seconds, by default after longer and longer pauses."""

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from svc import limits
+from svc.errors import SettingsError
 from svc.files import make_private, sync_folder
 from svc.shares import Shares
 from svc.store.database import Database
@@ -73,7 +74,8 @@ class Spool:
     def __init__(self, database: Database, path: str | Path, master_key: str | None) -> None:
         """`path` is that of the database, or of a link to it.
 
-        The bytes of calls that jobs keep in their books are taken from `room`.
+        The bytes of calls that jobs keep in their books are taken from `room`. Raises
+        `SettingsError` where rows of jobs are in a folder of an older version.
         """
         self.folder = Path(f"{os.path.realpath(path)}.spool")
         self._database, self._path = database, path
@@ -84,13 +86,21 @@ class Spool:
     def _move_from(self, before: Path) -> None:
         """Take the folder over that an older version made beside a link to the database."""
         owner = before / _OWNER
-        if before == self.folder or self.folder.exists() or not owner.is_file():
+        if before == self.folder or not owner.is_file():
+            return
+        if owner.read_text("ascii", "replace") != self._name() or not _has_jobs(before):
             return
         try:
-            if owner.read_text("ascii", "replace") == self._name():
+            if not self.folder.exists():
                 before.rename(self.folder)
+                return
+            why = "which is there already"
         except OSError as error:
-            log.error("%s is to be moved to %s (%s)", before, self.folder, error.strerror)
+            why = (error.strerror or type(error).__name__).lower()
+        raise SettingsError(
+            f"the rows of jobs lie in {str(before)!r} and belong in {str(self.folder)!r} ({why}); "
+            "move all that is in it there, and start again"
+        )
 
     @property
     def has_key(self) -> bool:
@@ -245,10 +255,9 @@ class Spool:
     def _claim(self) -> None:
         """Say whose the folder is, where nobody has said that, or nothing is there of who did."""
         owner = self.folder / _OWNER
-        with contextlib.suppress(FileExistsError), owner.open("x") as whose:
-            whose.write(self._name())
-        names = (f"{ID_PREFIX}*", f"{_BOOK}{ID_PREFIX}*")
-        if not self._is_ours() and not any(any(self.folder.glob(name)) for name in names):
+        # It is empty where the disk was full when it was made.
+        is_said = owner.exists() and owner.stat().st_size > 0
+        if not is_said or not (self._is_ours() or _has_jobs(self.folder)):
             owner.write_text(self._name(), "ascii")
 
     def _name(self) -> str:
@@ -415,6 +424,11 @@ class SpoolFile:
 def job_of(name: str) -> str:
     """The id of the job whose folder for batches has this name, also where it was put aside."""
     return name.partition(_ASIDE)[0]
+
+
+def _has_jobs(folder: Path) -> bool:
+    """Whether rows or batches of jobs are in a folder."""
+    return any(any(folder.glob(name)) for name in (f"{ID_PREFIX}*", f"{_BOOK}{ID_PREFIX}*"))
 
 
 def _blocks(request: str, rows: Iterable[str]) -> Iterator[tuple[int, int, str]]:

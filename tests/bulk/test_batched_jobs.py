@@ -239,6 +239,47 @@ def test_a_job_waits_while_its_provider_is_not_configured(world: Make, double: B
     assert double.creations == 1 and not double.files
 
 
+def test_a_job_waits_while_its_model_leads_to_another_provider(
+    world: Make, double: BatchDouble
+) -> None:
+    """One start with the key of another provider alone asks nothing twice."""
+    with BatchDouble(said) as other:
+        keys = {"OPENAI_API_KEY": "sk-first", "SVC_PROVIDER_OPENAI_URL": double.url}
+        one = world(SVC_MODEL="m", **keys)
+        double.takes_s = 3_600.0
+        job_id = submit(one)
+        with one.running():
+            until(lambda: double.creations == 1)
+        first = one.settings
+        keys = {"GROQ_API_KEY": "gsk-other", "SVC_PROVIDER_GROQ_URL": other.url}
+        mine = {"SVC_DB": str(first.db), "SVC_MASTER_KEY": "master", "SVC_MODEL": "m"}
+        one.settings = load({**mine, **keys, "SVC_BATCH_POLL_S": "0.1"})
+        with one.running():
+            until(lambda: "are at provider openai" in (one.job(job_id)["waiting_for"] or ""))
+        assert (other.creations, other.direct) == (0, 0)
+        double.takes_s, one.settings = 0.0, first
+        with one.running():
+            assert one.ended(job_id)["answered"] == 40
+    assert double.creations == 1
+
+
+def test_a_job_waits_while_its_provider_refuses_the_key(world: Make, double: BatchDouble) -> None:
+    """One start with a wrong key loses nothing that was paid."""
+    one = world(SVC_PROVIDER_OWN_KEY="sk-right")
+    double.key, double.takes_s = "sk-right", 3_600.0
+    job_id = submit(one)
+    with one.running():
+        until(lambda: double.creations == 1)
+    double.takes_s, double.key = 0.0, "sk-other"
+    with one.running():
+        until(lambda: "does not accept the key" in (one.job(job_id)["waiting_for"] or ""))
+    double.key = "sk-right"
+    with one.running():
+        assert one.ended(job_id)["answered"] == 40
+        until(lambda: not books(one))
+    assert double.creations == 1 and set(double.carried_out.values()) == {1}
+
+
 def test_what_an_ended_job_left_at_a_provider_is_deleted_once_that_is_configured_again(
     world: Make, double: BatchDouble, caplog: pytest.LogCaptureFixture
 ) -> None:

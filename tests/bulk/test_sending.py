@@ -12,17 +12,20 @@ from typing import Any
 import pytest
 
 from svc import limits
-from svc.bulk.sending import LOOKS, PATIENCE_S, RoundsEnd, Sending
+from svc.bulk.sending import ATTENDED, LOOKS, UNATTENDED, RoundsEnd, Sending
 from svc.bulk.wanted import BatchFile
 from svc.providers import (
     BadReply,
+    Gone,
+    KeyRefused,
+    NoCredit,
     ProviderError,
     RemoteBatch,
     ServerTrouble,
     State,
     Throttled,
 )
-from svc.providers.failures import KeyRefused
+from svc.providers.failures import Refused
 
 CALLS = tuple(f"{number:032x}" for number in range(3))
 
@@ -140,11 +143,16 @@ def file(tmp_path: Path) -> BatchFile:
 def run(file: BatchFile, api: Any, clock: Clock, seconds: float = 1_000.0) -> Sending:
     """A process that brings a batch on its way until it is over, or its time is."""
     sending = Sending(file, api, 1.0, clock, now=clock)
+    advance(sending, clock, seconds)
+    return sending
+
+
+def advance(sending: Sending, clock: Clock, seconds: float) -> None:
+    """Bring a batch on its way until it is over, or the time is."""
     end = clock.now + seconds
     while not sending.cleared and clock.now < end:
         sending.step()
         clock.now += max(0.5, seconds / 2_000)
-    return sending
 
 
 def replies(file: BatchFile) -> dict[str, tuple[int, Any]]:
@@ -270,7 +278,7 @@ def test_a_provider_that_is_down_is_waited_for_but_not_for_ever(file: BatchFile)
     api.batches.clear()
     down_until[0] = 1e9
     with pytest.raises(RoundsEnd, match="could not be reached"):
-        run(file, api, clock, 2 * PATIENCE_S)
+        run(file, api, clock, 2 * ATTENDED.outage)
 
 
 def test_a_key_that_is_refused_ends_the_rounds(file: BatchFile) -> None:
@@ -279,6 +287,57 @@ def test_a_key_that_is_refused_ends_the_rounds(file: BatchFile) -> None:
 
     with pytest.raises(RoundsEnd, match="provider own: the model's provider does not accept"):
         run(file, Api(fails=fails), Clock())
+
+
+@pytest.mark.parametrize("refusal", [KeyRefused("401"), NoCredit("402")])
+def test_a_job_waits_as_long_as_its_provider_refuses_the_key_or_the_account(
+    file: BatchFile, refusal: ProviderError
+) -> None:
+    """A server may be started once without what it had before, and much is paid already."""
+    refused_until = [30.0 * 86_400.0]
+
+    def fails(_method: str) -> None:
+        if clock.now < refused_until[0]:
+            raise refusal
+
+    api, clock = Api(output=tuple(map(result, CALLS)), fails=fails), Clock()
+    sending = Sending(file, api, 1.0, clock, clock, patience=UNATTENDED)
+    advance(sending, clock, 3_600.0)
+    assert sending.refusal == refusal.as_api_error().message
+    advance(sending, clock, refused_until[0] + 3_600.0)
+    assert sending.over and sending.refusal is None
+
+
+def test_a_job_bears_for_an_hour_that_its_batch_is_not_shown(file: BatchFile) -> None:
+    """A gateway may say once that there is no such path."""
+    gone = [False]
+
+    def fails(method: str) -> None:
+        if method == "look" and gone[0]:
+            raise Gone("404")
+
+    api, clock = Api(state=State.RUNNING, fails=fails), Clock()
+    sending = Sending(file, api, 1.0, clock, clock, patience=UNATTENDED)
+    advance(sending, clock, 60.0)
+    gone[0] = True
+    advance(sending, clock, 1_800.0)
+    assert sending.refusal == "it has no such batch, file or path"
+    gone[0] = False
+    advance(sending, clock, 120.0)
+    assert sending.refusal is None
+    gone[0] = True
+    with pytest.raises(RoundsEnd, match="it has no such batch"):
+        advance(sending, clock, 2 * UNATTENDED.look)
+
+
+def test_a_job_ends_where_its_provider_will_not_take_the_file(file: BatchFile) -> None:
+    def fails(method: str) -> None:
+        if method == "create":
+            raise Refused("400")
+
+    api, clock = Api(fails=fails), Clock()
+    with pytest.raises(RoundsEnd, match="refused the call"):
+        advance(Sending(file, api, 1.0, clock, clock, patience=UNATTENDED), clock, 60.0)
 
 
 def test_a_full_queue_is_waited_for_and_another_failure_ends_the_rounds(file: BatchFile) -> None:

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from svc.errors import SettingsError
 from svc.store import Job, Jobs, Spool, SpoolLost, StorageError, new_id
 from svc.store import spool as spools
 from svc.store.database import Database
@@ -268,6 +269,40 @@ def test_a_folder_that_an_older_version_made_beside_a_link_is_taken_over(
         (before / "database").write_text("of another")
     assert [one.name for one in Spool(database, link, "master").files()] == [JOB] * ours
     assert before.exists() is not ours
+
+
+@pytest.mark.parametrize("there", ["a folder", "a link to nowhere"])
+def test_a_folder_that_cannot_be_taken_over_stops_the_start_while_it_has_jobs(
+    spool, database, path, tmp_path, there
+):
+    """As where the database is on another disk than the link to it."""
+    write(spool, rows_of(1))
+    (tmp_path / "link").mkdir()
+    link, before = tmp_path / "link" / "svc.db", tmp_path / "link" / "svc.db.spool"
+    link.symlink_to(path)
+    spool.folder.rename(before)
+    if there == "a folder":
+        spool.folder.mkdir()
+    else:
+        spool.folder.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(
+        SettingsError, match=r"the rows of jobs lie in .* and belong in .* move all"
+    ):
+        Spool(database, link, "master")
+    # Locks that are left are no reason.
+    (before / JOB).unlink()
+    Spool(database, link, "master")
+
+
+def test_a_folder_is_named_with_the_next_job_where_the_disk_was_full_before(
+    spool, database, path, tmp_path
+):
+    write(spool, rows_of(1), "job_1")
+    owner = spool.folder / "database"
+    name = owner.read_text()
+    owner.write_text("")
+    write(spool, rows_of(1), "job_2")
+    assert owner.read_text() == name
 
 
 def test_a_database_that_came_to_a_folder_of_another_has_what_its_own_jobs_left_there(
