@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,9 +46,13 @@ def _held(part: Path) -> Iterator[int]:
     held = os.open(part, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        own = os.fstat(held)
         # The backup that had it until now has made it the copy, or deleted it.
-        if not (part.exists() and os.path.samestat(part.stat(), os.fstat(held))):
+        if not (part.exists() and os.path.samestat(part.stat(), own)):
             raise BlockingIOError
+        if not stat.S_ISREG(own.st_mode) or own.st_uid != os.geteuid() or own.st_nlink > 1:
+            raise OSError(f"{part} is no file of this user alone; remove it first")
+        os.fchmod(held, 0o600)
         os.ftruncate(held, 0)
         yield held
     except BlockingIOError:

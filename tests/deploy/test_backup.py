@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import sqlite3
 import stat
 import subprocess
@@ -145,6 +146,33 @@ def test_of_two_backups_to_one_place_the_second_is_refused(tmp_path: Path) -> No
     assert back_up(db, copy).returncode == 0
     assert not part.exists()
     sqlite3.connect(copy).execute("PRAGMA schema_version").fetchone()
+
+
+@pytest.mark.parametrize("laid", ["a link", "of another user"])
+def test_a_file_that_somebody_laid_in_the_place_gets_nothing(tmp_path: Path, laid: str) -> None:
+    db, copy, part = tmp_path / "svc.db", tmp_path / "copy.db", tmp_path / "copy.db.part"
+    sqlite3.connect(db).close()
+    if laid == "a link":
+        (tmp_path / "precious").write_text("as it was")
+        part.hardlink_to(tmp_path / "precious")
+    elif os.geteuid() == 0:
+        part.write_text("as it was")
+        os.chown(part, 65_534, 65_534)
+    else:
+        pytest.skip("only root can give a file away")
+    ended = back_up(db, copy)
+    assert ended.returncode == 1 and "is no file of this user alone" in ended.stderr
+    assert part.read_text() == "as it was" and not copy.exists()
+
+
+def test_a_copy_is_for_its_owner_alone(tmp_path: Path) -> None:
+    db, copy, part = tmp_path / "svc.db", tmp_path / "copy.db", tmp_path / "copy.db.part"
+    sqlite3.connect(db).close()
+    # As a backup that was killed may leave it, by other rights.
+    part.touch(0o666)
+    part.chmod(0o666)
+    assert back_up(db, copy).returncode == 0
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
 
 def test_a_wrong_use_is_told_the_right_one() -> None:
