@@ -31,13 +31,20 @@ class UnsoundName(ValueError):
 
 def visible_text(text: str, most: int) -> str:
     """The text as it is, of 1 to `most` characters that can be seen. Raises `UnsoundName`."""
+    if is_visible(text, most):
+        return text
     if not 1 <= len(text) <= most:
         raise UnsoundName(f"must have 1 to {most} characters")
     if text != text.strip():
         raise UnsoundName("must not begin or end with a blank")
-    if _has_unseen(text):
-        raise UnsoundName(_NO_UNSEEN)
-    return text
+    raise UnsoundName(_NO_UNSEEN)
+
+
+def is_visible(text: str, most: int) -> bool:
+    """Whether a text has 1 to `most` characters that can be seen, and no blank at its ends."""
+    if not 1 <= len(text) <= most or text != text.strip():
+        return False
+    return text.isprintable() if text.isascii() else not _has_unseen(text)
 
 
 def project_name(text: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc import limits
-from svc.names import UnsoundName, visible_text
+from svc.jsontext import JsonObject
+from svc.names import UnsoundName, is_visible, visible_text
 from svc.phrases import quoted
 from svc.questions import Described, TextField, amount
 from svc.shapes import NO_CONTROL, VISIBLE, Json, mapping
@@ -73,6 +74,16 @@ class TagsField(Described[Mapping[str, str]]):
             raise ValidationError("must be an object of name to text")
         amount(len(value), (0, limits.TAGS), "tags")
         return {_named(name): _tag(name, text) for name, text in value.items()}
+
+
+def has_sound_tags(tags: JsonObject) -> bool:
+    """Whether `TagsField` takes an object, which is found out sooner than by asking it."""
+    return len(tags) <= limits.TAGS and all(
+        is_visible(name, limits.TAG_NAME_CHARS)
+        and isinstance(text, str)
+        and is_visible(text, limits.TAG_CHARS)
+        for name, text in tags.items()
+    )
 
 
 def _named(name: str) -> str:

@@ -41,6 +41,24 @@ def test_a_hostile_forecast_costs_little_time(client: FlaskClient) -> None:
     assert response.get_json()["sampled"] == 1
 
 
+@pytest.mark.parametrize(("as_lines", "count"), [(True, 99_000), (False, 83_000)])
+def test_hostile_rows_of_a_job_cost_little_time(start: Start, as_lines: bool, count: int) -> None:
+    """Names beyond ASCII, halves of surrogate pairs and numbers that no float holds in each."""
+    client = start(SVC_MASTER_KEY="master").test_client()
+    row = r'{"id":"%d","ref":"ré\ud83d\ude00%d","state":1.%s,"tags":{"é":"é"}}'
+    rows = [row % (n, n, "23456789012345678901234567890") for n in range(count)]
+    questions = '{"questions":{"q":{"type":"noul","instructions":"Is it?"}},"model":"@ollama/m"'
+    if as_lines:
+        body, media = "\n".join([questions + "}", *rows]), "application/x-ndjson"
+    else:
+        body, media = f'{questions},"rows":[{",".join(rows)}]}}', "application/json"
+    assert len(body.encode()) <= BODY_BYTES
+    before = time.thread_time()
+    response = client.post("/v1/batch", data=body.encode(), content_type=media)
+    assert time.thread_time() - before < PROCESSOR_S
+    assert response.status_code == 202, response.text
+
+
 @pytest.mark.parametrize("name", ["unknown fields", "empty lists", "numbers beyond a float"])
 def test_a_hostile_body_costs_little_memory(client: FlaskClient, name: str) -> None:
     body = BODIES[name]().encode()
