@@ -26,6 +26,11 @@ _BYTE_ORDER_MARK = "\ufeff"
 # How half of a surrogate pair begins, which JSON can only write so.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
+# A first half without its second, or the other way round, where no backslash is escaped.
+_HALF = re.compile(
+    r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F])"
+)
+
 # What a terminal obeys, or shows otherwise than in order: controls, and marks of direction.
 _HIDDEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
@@ -107,8 +112,8 @@ def loads(data: bytes, what: str = "the body", one_line: bool = False) -> Any:
         raise InvalidJson(f"{what} is not JSON: {error.msg} at {place}") from None
     except RecursionError:
         raise InvalidJson(f"{what} is nested too deeply") from None
-    if _SURROGATE.search(text):
-        _refuse_surrogates(value, what)
+    if _SURROGATE.search(text) and _HALF.search(text.replace(r"\\", "  ")):
+        raise InvalidJson(f"{what} contains half of a surrogate pair")
     return value
 
 
@@ -172,9 +177,6 @@ def _dump(value: Any) -> str:
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
-# All texts of a value as they are; each `Literal` becomes a text too, which takes less time.
-_encode_texts = json.JSONEncoder(ensure_ascii=False, default=str).encode
-
 
 def _parse_float(text: str) -> float | Literal:
     if len(text) > FLOAT_CHARS and len(_digits(text)) > FLOAT_DIGITS:
@@ -199,15 +201,6 @@ def _parse_int(text: str) -> int | Literal:
 
 def _refuse_constant(what: str, name: str) -> NoReturn:
     raise InvalidJson(f"{what} is not JSON: {name} is not a JSON number")
-
-
-def _refuse_surrogates(value: Any, what: str) -> None:
-    try:
-        _encode_texts(value).encode("utf-8")
-    except UnicodeEncodeError:
-        raise InvalidJson(f"{what} contains half of a surrogate pair") from None
-    except RecursionError:
-        raise InvalidJson(f"{what} is nested too deeply") from None
 
 
 def leading(items: Iterable[JsonObject], most_bytes: int) -> list[JsonObject]:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svc.errors import InvalidJson
 from svc.jsontext import Literal, dumps, finite, has_more_parts, loads
@@ -55,6 +58,24 @@ def test_what_is_not_strict_json_is_refused_with_the_place(body: bytes, words: s
 
 def test_a_whole_surrogate_pair_is_a_character() -> None:
     assert loads(b'"\\ud83d\\ude00"') == "\U0001f600"
+
+
+# What stands in a text beside halves of surrogate pairs, escaped or not.
+_PIECES = (
+    *(r"\ud83d", r"\udE00", r"\uDbfF", r"\udc00", r"\\", r"\n", r"\"", r"\/", r"\u0041"),
+    *("u", "d83d", "é"),
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=8).map("".join))
+def test_halves_of_surrogate_pairs_are_refused_and_nothing_else(pieces: str) -> None:
+    text = f'"{pieces}"'
+    expected = json.loads(text)
+    if re.search("[\ud800-\udfff]", expected):
+        with pytest.raises(InvalidJson, match="half of a surrogate pair"):
+            loads(text.encode())
+    else:
+        assert loads(text.encode()) == expected
 
 
 def test_messages_name_what_was_read() -> None:

@@ -11,11 +11,10 @@ from marshmallow import Schema, ValidationError
 from svc import jsontext, limits
 from svc.errors import InvalidJson
 from svc.jsontext import JsonObject
-from svc.names import is_visible
 from svc.phrases import quoted
 from svc.schemas.decision import StateField
 from svc.schemas.messages import ERRORS_SHOWN
-from svc.schemas.references import RefField, RowIdField, TagsField, has_sound_tags
+from svc.schemas.references import RefField, RowIdField, TagsField, has_sound_tags, is_sound_ref
 
 
 class JobRowSchema(Schema):
@@ -136,7 +135,7 @@ def _is_plain(name: str, value: Any) -> bool:
         return len(value) <= limits.STATE_CHARS
     if name == "id":
         return 0 < len(value) <= limits.JOB_ROW_ID_CHARS
-    return name == "ref" and is_visible(value, limits.REF_CHARS)
+    return name == "ref" and is_sound_ref(value)
 
 
 def _check_field(name: str, value: Any) -> None:

@@ -76,8 +76,13 @@ class TagsField(Described[Mapping[str, str]]):
         return {_named(name): _tag(name, text) for name, text in value.items()}
 
 
+def is_sound_ref(ref: str) -> bool:
+    """Whether `RefField` takes a text, which is found out sooner than by asking it."""
+    return is_visible(ref, limits.REF_CHARS)
+
+
 def has_sound_tags(tags: JsonObject) -> bool:
-    """Whether `TagsField` takes an object, which is found out sooner than by asking it."""
+    """The same of `TagsField` and an object."""
     return len(tags) <= limits.TAGS and all(
         is_visible(name, limits.TAG_NAME_CHARS)
         and isinstance(text, str)

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from svc import limits
-from svc.errors import SettingsError
 from svc.files import make_private, sync_folder
 from svc.shares import Shares
 from svc.store.database import Database
@@ -75,7 +74,7 @@ class Spool:
         """`path` is that of the database, or of a link to it.
 
         The bytes of calls that jobs keep in their books are taken from `room`. Raises
-        `SettingsError` where rows of jobs are in a folder of an older version.
+        `StorageError` where rows of jobs are in a folder of an older version.
         """
         self.folder = Path(f"{os.path.realpath(path)}.spool")
         self._database, self._path = database, path
@@ -97,7 +96,7 @@ class Spool:
             why = "which is there already"
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
-        raise SettingsError(
+        raise StorageError(
             f"the rows of jobs lie in {str(before)!r} and belong in {str(self.folder)!r} ({why}); "
             "move all that is in it there, and start again"
         )

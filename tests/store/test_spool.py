@@ -8,7 +8,6 @@ from contextlib import closing
 
 import pytest
 
-from svc.errors import SettingsError
 from svc.store import Job, Jobs, Spool, SpoolLost, StorageError, new_id
 from svc.store import spool as spools
 from svc.store.database import Database
@@ -285,9 +284,7 @@ def test_a_folder_that_cannot_be_taken_over_stops_the_start_while_it_has_jobs(
         spool.folder.mkdir()
     else:
         spool.folder.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(
-        SettingsError, match=r"the rows of jobs lie in .* and belong in .* move all"
-    ):
+    with pytest.raises(StorageError, match=r"the rows of jobs lie in .* and belong in .* move all"):
         Spool(database, link, "master")
     # Locks that are left are no reason.
     (before / JOB).unlink()
