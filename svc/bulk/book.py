@@ -91,8 +91,8 @@ class Book:
         elsewhere = {one.provider for one in self.readable()[0]} - self.apis.keys()
         if elsewhere:
             raise NotConfigured(
-                f"its batches are at provider {', '.join(sorted(elsewhere))}, where its models do "
-                "not lead with the present settings; use those of before, with which it goes on"
+                f"its batches are at provider {', '.join(sorted(elsewhere))}, to which its models "
+                "do not lead with the present settings; with those of before it goes on"
             )
 
     @property

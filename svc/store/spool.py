@@ -85,7 +85,7 @@ class Spool:
     def _move_from(self, before: Path) -> None:
         """Take the folder over that an older version made beside a link to the database."""
         owner = before / _OWNER
-        if before == self.folder or not owner.is_file():
+        if not owner.is_file() or (self.folder.exists() and before.samefile(self.folder)):
             return
         if owner.read_text("ascii", "replace") != self._name() or not _has_jobs(before):
             return

@@ -270,6 +270,17 @@ def test_a_folder_that_an_older_version_made_beside_a_link_is_taken_over(
     assert before.exists() is not ours
 
 
+@pytest.mark.parametrize("way", ["a relative path", "a linked folder"])
+def test_a_folder_is_found_again_by_whichever_path_leads_to_it(
+    spool, database, path, tmp_path, monkeypatch, way
+):
+    write(spool, rows_of(1))
+    (tmp_path / "linked").symlink_to(path.parent)
+    monkeypatch.chdir(path.parent)
+    named = path.name if way == "a relative path" else tmp_path / "linked" / path.name
+    assert [one.name for one in Spool(database, named, "master").files()] == [JOB]
+
+
 @pytest.mark.parametrize("there", ["a folder", "a link to nowhere"])
 def test_a_folder_that_cannot_be_taken_over_stops_the_start_while_it_has_jobs(
     spool, database, path, tmp_path, there
