@@ -78,7 +78,9 @@ def _has_unseen(text: str) -> bool:
     What Python calls printable are all that are neither `Other` nor `Separator` in Unicode, and the
     space; a wide blank of East Asian texts is as usual.
     """
-    return not text.replace(_WIDE_BLANK, " ").isprintable() or _BLANK.search(text) is not None
+    if _BLANK.search(text) is not None:
+        return True
+    return not (text.isprintable() or text.replace(_WIDE_BLANK, " ").isprintable())
 
 
 def _scripts(word: str) -> set[str]:

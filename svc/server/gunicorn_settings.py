@@ -84,15 +84,11 @@ def when_ready(server: Arbiter) -> None:
     def note(number: int, frame: object) -> None:
         server.signal(number, frame)
 
-    def note_child(number: int, frame: object) -> None:
-        server.signal_chld(number, frame)
-
     terminate = keeper_first(Keeper.stop, note)
     _start_keeper(server)
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, terminate)
     signal.signal(signal.SIGQUIT, keeper_first(Keeper.kill, note))
-    signal.signal(signal.SIGCHLD, keeper_first(Keeper.renew, note_child))
     gc.collect()
     # A collection writes to every object it visits, and so would copy each page that workers share.
     gc.freeze()
@@ -111,11 +107,27 @@ def keeper_first(
     return handle
 
 
+def _renew_with_workers(keeper: Keeper, server: Arbiter) -> None:
+    """Look at the keeper when the main loop takes note of children that ended.
+
+    Not in the handler of the signal: that may interrupt a fork of the master, whose locks a second
+    one within it would wait for without end.
+    """
+    reap_workers = server.reap_workers
+
+    def reap() -> None:
+        keeper.renew()
+        reap_workers()
+
+    server.reap_workers = reap
+
+
 def _start_keeper(server: Arbiter) -> None:
     global _keeper
     if beside and shared is not None:
         works = {name: partial(work, shared) for name, work in beside.items()}
         _keeper = Keeper(works, shared.bell, server.LISTENERS)
+        _renew_with_workers(_keeper, server)
 
 
 def on_exit(server: Arbiter) -> None:

@@ -111,6 +111,32 @@ def test_whichever_process_of_jobs_is_killed_each_row_is_answered_once(
 
 
 @pytest.mark.slow
+def test_the_keeper_and_a_worker_that_are_killed_at_once_are_replaced(
+    db: Path, demo: DemoServer
+) -> None:
+    """As where the memory of the machine is used up: the master forks for both of them."""
+    with Server(db, **settings(demo)) as server:
+        job_id = submitted(server)
+        killed: set[int | None] = set()
+
+        def are_there() -> bool:
+            """Both, and neither is one that was killed."""
+            there = {*server.workers, server.keeper}
+            return len(there) == 2 and not there & {None, *killed}
+
+        for _ in range(8):
+            until(are_there)
+            (worker,), keeper = server.workers, server.keeper
+            os.kill(worker, signal.SIGKILL)
+            assert _killed(keeper)
+            killed |= {worker, keeper}
+        assert done(server, job_id)["answered"] == ROWS
+        lines = results(server, job_id)
+        assert server.stop() == 0
+    assert_each_row_once(db, lines, ROWS)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["runner", "keeper"])
 def test_a_process_of_jobs_that_is_stopped_is_replaced(
     db: Path, demo: DemoServer, which: str
