@@ -186,10 +186,12 @@ LABELS_READ = 5_000
 READINGS_CHARS = 10_000_000
 
 # The decisions on a question that a look of the review queue finds, which are the most recent ones,
-# and the last ones of the project among which it looks. The time between looks, the rounds that are
-# kept of decisions found together, and the time for which a decision is lent to a reviewer.
+# and the last ones of the project among which it looks; those of a question that are handed out and
+# not labelled. The time between looks, the rounds that are kept of decisions found together, and
+# the time for which a decision is lent to a reviewer.
 REVIEW_DECISIONS = 10_000
 REVIEW_DEPTH = 100_000
+REVIEW_HANDED = 10_000
 REVIEW_LOOK_S = 30.0
 REVIEW_ROUNDS = 200
 REVIEW_LEASE_S = 900.0

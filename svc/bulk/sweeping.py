@@ -17,6 +17,9 @@ from svc.store import TOGETHER, Database, Retentions, Spool, Sweeping
 REST = 3.0
 LEAST_REST_S = 0.01
 
+# The rest after some wordings were deleted, which takes some hundredths of a second.
+WORDINGS_REST_S = 0.1
+
 # Who stores decisions waits for a step: after one that took longer, in seconds, the next deletes
 # half as much, but so many at the least.
 LONG_S = 0.01
@@ -42,7 +45,7 @@ def sweep(settings: Settings, shared: Shared, stop: threading.Event) -> None:
                     _sweep(sweeping, database, projects, stop)
         _repeat(sweeping.kept_answers, database, stop)
         if not stop.is_set():
-            sweeping.wordings()
+            sweeping.wordings(lambda: not stop.wait(WORDINGS_REST_S))
     finally:
         database.close()
 

@@ -97,16 +97,17 @@ class Sweeping:
             lambda connection: kept_answers.forget_old(connection, now_ms, most) == most
         )
 
-    def wordings(self) -> int:
+    def wordings(self, goes_on: Callable[[], bool] = lambda: True) -> int:
         """Delete keys and wordings of questions that nothing refers to; how many wordings.
 
-        That may take looking through all decisions, so that it is done once an hour at most. Raises
+        That may take looking through all decisions, so that it is done once an hour at most.
+        `goes_on` is called after each few, may rest, and says whether others are to go too. Raises
         `StorageError`.
         """
         now_ms = self._now_ms()
         if self._database.write(partial(wordings.is_due, now_ms)):
             wordings.drop_keys(self._database, now_ms)
-            return wordings.drop_unused(self._database)
+            return wordings.drop_unused(self._database, goes_on)
         return 0
 
     def _step(self, step: _Step, project: str, most: int) -> bool:

@@ -234,13 +234,15 @@ class ReviewQueue:
         most: int = limits.REVIEW_DECISIONS,
         depth: int = limits.REVIEW_DEPTH,
         chars: int = limits.READINGS_CHARS,
+        handed: int = limits.REVIEW_HANDED,
     ) -> None:
         """A look finds at most `most` decisions, out of the last `depth` of their project.
 
         One that has the question under several keys counts as often. It reads no more than `chars`
-        characters of readings, but at least one decision.
+        characters of readings, but at least one decision. Of a question at most `handed` decisions
+        are handed out and not labelled: no further ones are then.
         """
-        self._database = database
+        self._database, self._handed = database, handed
         self._most, self._depth, self._chars = most, depth, chars
 
     def look(self, wording: Wording, before_ms: int, now_ms: int) -> Look | None:
@@ -293,7 +295,7 @@ class ReviewQueue:
         Those that the reviewer has already come first. Raises `StorageError`.
         """
         values = {"reviewer": reviewer, "limit": limit, "now": now_ms}
-        return self._database.write(partial(_hand_out, wording, values, until_ms))
+        return self._database.write(partial(_hand_out, wording, values, until_ms, self._handed))
 
     def counts(self, wording: Wording, now_ms: int) -> QueueCounts:
         """How far the queue is. Raises `StorageError`."""
@@ -408,13 +410,15 @@ def _close_oldest(wording: Wording, most: int, connection: sqlite3.Connection) -
 
 
 def _hand_out(
-    wording: Wording, values: JsonObject, until_ms: int, connection: sqlite3.Connection
+    wording: Wording, values: JsonObject, until_ms: int, most: int, connection: sqlite3.Connection
 ) -> list[ReviewItem]:
     values = {**values, "project": wording[0], "question_id": wording[1]}
     limit, reviewer = values["limit"], values["reviewer"]
     taken = [tuple(row[:2]) for row in connection.execute(_MINE, values)]
-    for more in (_AGAIN, _NEXT):
-        left = {**values, "limit": limit - len(taken)}
+    (handed,) = connection.execute(_COUNT, (*wording, HANDED)).fetchone()
+    # All that is out is looked through each time.
+    for more, room in ((_AGAIN, limit), (_NEXT, max(0, most - handed))):
+        left = {**values, "limit": min(room, limit - len(taken))}
         taken += [tuple(row) for row in connection.execute(more, left)]
     connection.executemany(_LEASE, [(reviewer, until_ms, *one) for one in taken])
     _move_frontier(connection, values)

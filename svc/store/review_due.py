@@ -11,23 +11,29 @@ from svc.store.review import LENT, MOST_AHEAD_MS
 
 # Decisions that came after the queue's last look wait too. One that somebody gave back does not:
 # else a question would be due until everybody has seen it.
+# Many keys may have one wording, whose queue is looked through once.
 _DUE = f"""
+WITH waiting AS MATERIALIZED (
+    SELECT question_id FROM review_frames WHERE project = :project AND (
+        EXISTS (
+            SELECT 1 FROM review_items AS item WHERE item.project = :project
+            AND item.question_id = review_frames.question_id AND state = 0
+        )
+        OR EXISTS (
+            SELECT 1 FROM review_items AS item WHERE item.project = :project
+            AND item.question_id = review_frames.question_id
+            AND state = 1 AND NOT {LENT}
+            AND NOT EXISTS (
+                SELECT 1 FROM judgements WHERE judgements.decision_seq = item.decision_seq
+                AND judgements.key = item.key AND label IS NULL
+            )
+        )
+    )
+)
 SELECT asked.key FROM asked JOIN review_frames USING (project, question_id)
 WHERE project = :project AND length(asked.key) <= {NAME_CHARS} AND (
     looked_at NOT BETWEEN last_at AND :now + {MOST_AHEAD_MS}
-    OR EXISTS (
-        SELECT 1 FROM review_items AS item WHERE item.project = :project
-        AND item.question_id = review_frames.question_id AND state = 0
-    )
-    OR EXISTS (
-        SELECT 1 FROM review_items AS item WHERE item.project = :project
-        AND item.question_id = review_frames.question_id
-        AND state = 1 AND NOT {LENT}
-        AND NOT EXISTS (
-            SELECT 1 FROM judgements WHERE judgements.decision_seq = item.decision_seq
-            AND judgements.key = item.key AND label IS NULL
-        )
-    )
+    OR question_id IN (SELECT question_id FROM waiting)
 ) ORDER BY asked.key LIMIT :most
 """
 

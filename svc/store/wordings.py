@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from svc.store.database import Database
@@ -90,13 +90,27 @@ def drop_keys(database: Database, now_ms: int, most: int = KEYS_SWEPT) -> None:
             database.write(partial(_drop_keys, [tuple(row) for row in some]))
 
 
-def drop_unused(database: Database) -> int:
-    """Delete those without sums that no decision has; how many. Raises `StorageError`."""
+def drop_unused(database: Database, goes_on: Callable[[], bool]) -> int:
+    """Delete those without sums that no decision has; how many.
+
+    `goes_on` is called after each few, may rest, and says whether others are to go too. Raises
+    `StorageError`.
+    """
     with database.read() as connection:
         unused = {row[0] for row in connection.execute(_UNUSED)}
         last, _ = last_place(connection)
         unused -= _asked_since(connection, 0) if unused else set()
-    return sum(database.write(partial(_drop, one, last, (_DROP,))) for one in unused)
+    dropped, left = 0, sorted(unused)
+    while left:
+        some, left = left[:TOGETHER], left[TOGETHER:]
+        with database.read() as connection:
+            # What came meanwhile is looked through once, and not for each.
+            asked, (newest, _) = _asked_since(connection, last), last_place(connection)
+        left, last = [one for one in left if one not in asked], newest
+        dropped += database.write(partial(_drop_some, set(some) - asked, last, (_DROP,)))
+        if not goes_on():
+            break
+    return dropped
 
 
 def note_deleted(connection: sqlite3.Connection, answers: Mapping[int, int]) -> None:
@@ -121,7 +135,7 @@ def drop_with_sums(database: Database) -> int:
         gone -= {question_id for (question_id,) in connection.execute(_CHALLENGED)}
         alone = [one for one in gone if _counted(connection, one) <= answers[one]]
     drops = (*_DROP_SUMS, _DROP)
-    dropped = sum(database.write(partial(_drop, one, last, drops)) for one in alone)
+    dropped = sum(database.write(partial(_drop_some, {one}, last, drops)) for one in alone)
     if owed:
         database.write(lambda connection: connection.execute(_SETTLE).rowcount)
     return dropped
@@ -138,14 +152,16 @@ def _asked_since(connection: sqlite3.Connection, seq: int) -> set[int]:
     return {question_id for row in rows for question_id in json.loads(row[0])}
 
 
-def _drop(
-    question_id: int, last: int, statements: Iterable[str], connection: sqlite3.Connection
+def _drop_some(
+    wordings: Collection[int], last: int, statements: Sequence[str], connection: sqlite3.Connection
 ) -> int:
-    """Delete a wording unless a decision after the row `last` has it."""
-    if question_id in _asked_since(connection, last):
+    """Delete wordings but for those that a decision after the row `last` has; how many."""
+    asked = _asked_since(connection, last)
+    gone = [(one,) for one in wordings if one not in asked]
+    if not gone:
         return 0
     note_last(connection, Numbered.QUESTIONS)
-    return [_freed(connection, statement, (question_id,)) for statement in statements][-1]
+    return sum([_freed(connection, one, it) for one in statements][-1] for it in gone)
 
 
 def _drop_keys(keys: Iterable[tuple[object, ...]], connection: sqlite3.Connection) -> None:

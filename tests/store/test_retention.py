@@ -365,6 +365,23 @@ def test_wordings_that_nothing_refers_to_go_once_an_hour(shop: Shop) -> None:
     assert shop.sweeping.wordings() == 0
 
 
+def test_wordings_go_a_few_at_a_time_until_the_server_stops(shop: Shop) -> None:
+    for start in range(0, 250, 50):
+        shop.decisions.add(
+            record(*(asked(f"q{n}", f"Wording {n}?", None) for n in range(start, start + 50)))
+        )
+    shop.later(4)
+    shop.sweep()
+    looks: list[int] = []
+
+    def goes_on() -> bool:
+        looks.append(shop.count("questions"))
+        return len(looks) < 2
+
+    assert shop.sweeping.wordings(goes_on) == 200
+    assert looks == [150, 50]
+
+
 def test_answers_for_repeats_are_deleted_after_a_day_though_no_others_come(shop: Shop) -> None:
     kept = KeptAnswers(shop.database, shop.clock)
     kept.keep(KeptAnswer(b"a", b"s", b"{}"))

@@ -358,3 +358,18 @@ def test_labels_read_in_steps_have_the_chances_of_today_whenever_they_were_hande
     assert [one.review_round for one in after.labels] == [1]
     assert {(1, 0), (2, 0)} <= after.relative.keys()
     assert office.newer(after.labels[-1].id).relative == {}
+
+
+def test_no_more_are_handed_out_while_many_are_out_and_not_labelled(database: Database) -> None:
+    """All of them are looked through each time that somebody takes one."""
+    office = Office(database)
+    office.queue = ReviewQueue(database, 100, handed=3)
+    decided = office.decide(0.1, 0.2, 0.3, 0.4)
+    assert office.take("ann", 2) == decided[:2]
+    assert office.take("bob", 2) == decided[2:3]
+    assert office.take("cyd", 2) == []
+    office.label(decided[0])
+    assert office.take("cyd", 2) == decided[3:]
+    # What came back is handed out however many are out.
+    office.now += LEASE
+    assert sorted(office.take("dan", 3)) == sorted(decided[1:])
