@@ -134,22 +134,23 @@ class BatchedJobs:
         except JobEnded:
             pass
         except StorageError as error:
-            one.job.waiting_for = _DISK
-            self._later(one, error.message)
+            self._later(one, error.message, _DISK)
         except Damaged as error:
             log.error("job %s fails: %s", one.job.job.id, error)
             one.failure = "what the server keeps of its batches is damaged"
         except NotConfigured as error:
             # Its operator may have started the server without what it had when the job was taken.
-            one.job.waiting_for = error.message
-            self._later(one, "its provider is not configured", _CONFIGURED_AGAIN_S)
+            why = "its provider is not configured"
+            self._later(one, why, error.message, _CONFIGURED_AGAIN_S)
         except (JobFails, SettingsError, SvcError) as error:
             one.failure = str(error)
         except Exception as error:  # noqa: BLE001 - the others go on, and this one later
-            one.job.waiting_for = _DISK if isinstance(error, OSError) else _UNFORESEEN
-            self._later(one, type(error).__name__)
+            waiting_for = _DISK if isinstance(error, OSError) else _UNFORESEEN
+            self._later(one, type(error).__name__, waiting_for)
 
-    def _later(self, one: _Running, why: str, wait_s: float = _AGAIN_S) -> None:
+    def _later(self, one: _Running, why: str, waiting_for: str, wait_s: float = _AGAIN_S) -> None:
+        """Have the job go on after a while; the log is told why, callers what it waits for."""
+        one.job.waiting_for = waiting_for
         log.error("job %s goes on later: %s", one.job.job.id, why)
         one.job.wait(wait_s)
 

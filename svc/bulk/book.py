@@ -82,7 +82,10 @@ class Book:
             return {model: from_text(text) for model, text in traits.items()}
 
     def check(self) -> None:
-        """Raise `SettingsError` where it is another run's, and `NotConfigured` as it says."""
+        """Raise `SettingsError` where it is another run's.
+
+        Raise `NotConfigured` where batches of it are at a provider that the run does not ask now.
+        """
         if self._facts.get("of") != self._of:
             raise SettingsError(
                 f"folder {str(self.folder)!r} belongs to another run, whose batches may be under "

@@ -163,7 +163,6 @@ def _keep(works: Mapping[str, Work], bell: Bell, delay_s: float, master: int) ->
     """Have work done whenever there is some, until the keeper is told to stop."""
     stopping = _stop_signal()
     if delay_s:
-        # Not said by the master, which a signal may have interrupted in the midst of a line.
         log.error("the process that keeps jobs running had ended; this is another one")
     begin_at = time.monotonic() + delay_s
     kept = {name: _Kept(name, run, begin_at) for name, run in works.items()}

@@ -74,7 +74,7 @@ class Spool:
         """`path` is that of the database, or of a link to it.
 
         The bytes of calls that jobs keep in their books are taken from `room`. Raises
-        `StorageError` where rows of jobs are in a folder of an older version.
+        `StorageError` where rows of jobs are in a folder of an older version and cannot be moved.
         """
         self.folder = Path(f"{os.path.realpath(path)}.spool")
         self._database, self._path = database, path

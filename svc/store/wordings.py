@@ -100,14 +100,14 @@ def drop_unused(database: Database, goes_on: Callable[[], bool]) -> int:
         unused = {row[0] for row in connection.execute(_UNUSED)}
         last, _ = last_place(connection)
         unused -= _asked_since(connection, 0) if unused else set()
-    dropped, left = 0, sorted(unused)
-    while left:
-        some, left = left[:TOGETHER], left[TOGETHER:]
+    dropped, listed, asked = 0, sorted(unused), set[int]()
+    for start in range(0, len(listed), TOGETHER):
         with database.read() as connection:
             # What came meanwhile is looked through once, and not for each.
-            asked, (newest, _) = _asked_since(connection, last), last_place(connection)
-        left, last = [one for one in left if one not in asked], newest
-        dropped += database.write(partial(_drop_some, set(some) - asked, last, (_DROP,)))
+            asked |= _asked_since(connection, last)
+            last, _ = last_place(connection)
+        some = set(listed[start : start + TOGETHER]) - asked
+        dropped += database.write(partial(_drop_some, some, last, (_DROP,)))
         if not goes_on():
             break
     return dropped

@@ -43,7 +43,7 @@ def test_a_hostile_forecast_costs_little_time(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize(("as_lines", "count"), [(True, 99_000), (False, 83_000)])
 def test_hostile_rows_of_a_job_cost_little_time(start: Start, as_lines: bool, count: int) -> None:
-    """Names beyond ASCII, halves of surrogate pairs and numbers that no float holds in each."""
+    """Each has names beyond ASCII, an escaped surrogate pair and a number that no float holds."""
     client = start(SVC_MASTER_KEY="master").test_client()
     row = r'{"id":"%d","ref":"ré\ud83d\ude00%d","state":1.%s,"tags":{"é":"é"}}'
     rows = [row % (n, n, "23456789012345678901234567890") for n in range(count)]

@@ -254,16 +254,22 @@ def test_a_link_to_the_database_leads_to_the_same_files(spool, database, path, t
         assert (first, second) == (True, False)
 
 
-@pytest.mark.parametrize("ours", [True, False])
-def test_a_folder_that_an_older_version_made_beside_a_link_is_taken_over(
-    spool, database, path, tmp_path, ours
-):
-    """But not that of another database, which the link may have led to."""
+def left_beside_a_link(spool, path, tmp_path):
+    """A link to the database, and the folder with a job that an older version made beside it."""
     write(spool, rows_of(1))
     (tmp_path / "link").mkdir()
     link, before = tmp_path / "link" / "svc.db", tmp_path / "link" / "svc.db.spool"
     link.symlink_to(path)
     spool.folder.rename(before)
+    return link, before
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_folder_that_an_older_version_made_beside_a_link_is_taken_over(
+    spool, database, path, tmp_path, ours
+):
+    """But not that of another database, which the link may have led to."""
+    link, before = left_beside_a_link(spool, path, tmp_path)
     if not ours:
         (before / "database").write_text("of another")
     assert [one.name for one in Spool(database, link, "master").files()] == [JOB] * ours
@@ -286,11 +292,7 @@ def test_a_folder_that_cannot_be_taken_over_stops_the_start_while_it_has_jobs(
     spool, database, path, tmp_path, there
 ):
     """As where the database is on another disk than the link to it."""
-    write(spool, rows_of(1))
-    (tmp_path / "link").mkdir()
-    link, before = tmp_path / "link" / "svc.db", tmp_path / "link" / "svc.db.spool"
-    link.symlink_to(path)
-    spool.folder.rename(before)
+    link, before = left_beside_a_link(spool, path, tmp_path)
     if there == "a folder":
         spool.folder.mkdir()
     else:
