@@ -219,6 +219,9 @@ def test_a_body_over_the_limit_is_refused_in_the_instances_words(front: Front) -
         ("/health?" + "x" * 9_000, {}, 413, "too_large"),
         ("/health", {"x": "x" * 9_000}, 413, "too_large"),
         ("/health", {"Content-Length": "many"}, 400, "invalid_json"),
+        ("/too-large", {}, 404, "not_found"),
+        ("/not-allowed", {}, 404, "not_found"),
+        ("/unreadable", {}, 404, "not_found"),
     ],
 )
 def test_what_nginx_refuses_itself_is_an_error_in_the_same_shape(
