@@ -23,7 +23,7 @@ STANDARD = "-"
 # Twice the length of the largest state with every character escaped.
 LINE_BYTES = 4 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
-_ADVICE = "; --encoding names another, such as cp1252 or utf-16"
+_ADVICE = "; --encoding names another, such as cp1252 or utf-16-le"
 # A JSON value a line, and all of it.
 PLAIN = Form()
 

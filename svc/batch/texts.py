@@ -52,8 +52,8 @@ def lines_of(
         data = stream.read1(_CHUNK_BYTES)
         try:
             held += decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            bad = number + 1 + held.count("\n") + error.object[: error.start].count(b"\n")
+        except UnicodeError as error:
+            bad = number + 1 + held.count("\n") + _breaks_before(error)
             what = f"is not {encoding.upper()}{advice}"
             raise BrokenInput(f"{name}, line {bad:,}: {what}") from None
         end = 0
@@ -63,6 +63,13 @@ def lines_of(
         held = _checked(held[end:], name, number + 1, advice)
     if held:
         yield held
+
+
+def _breaks_before(error: UnicodeError) -> int:
+    """Line breaks before the place of an error; UTF-16 without its mark is one without a place."""
+    if isinstance(error, UnicodeDecodeError):
+        return error.object[: error.start].count(b"\n")
+    return 0
 
 
 def _checked(line: str, name: str, number: int, advice: str) -> str:

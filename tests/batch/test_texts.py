@@ -54,6 +54,11 @@ def test_what_is_no_such_text_names_the_line(data: bytes, words: str) -> None:
         list(lines_of(io.BufferedReader(io.BytesIO(data)), "utf-8", "f"))  # type: ignore[arg-type]
 
 
+def test_utf_16_without_its_byte_order_mark_is_refused() -> None:
+    with pytest.raises(BrokenInput, match="f, line 1: is not UTF-16"):
+        lines("hi\n".encode("utf-16-le"), "utf-16")
+
+
 @pytest.mark.parametrize("encoding", ["nonsense", "base64", "a\0b"])
 def test_what_is_no_encoding_is_refused(encoding: str) -> None:
     with pytest.raises(SettingsError, match="allowed: an encoding that Python knows"):
