@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -108,7 +109,7 @@ def command(
     POST /v1/decide.
     """
     ids = _ids(models)
-    _check_out(out, Path(folder, f"{name}{SUFFIX}"))
+    _check_out(out, [f"{folder}/{name}{SUFFIX}", *([wordings] if wordings else [])])
     others = read_wordings(wordings) if wordings else []
     (eval_set,) = [one.sampled(per_set) for one in load_sets(folder, [name])]
     if len(eval_set.rows) < FEWEST_ROWS:
@@ -154,10 +155,13 @@ def _settled(engine: InProcess, ids: list[str] | None, demo: bool) -> list[str]:
     return [str(engine.settle({"model": DEMO_MODEL} if demo else {})["model"])]
 
 
-def _check_out(out: str, read: Path) -> None:
-    """Raise `UsageError` or `SettingsError` where the result could not be written in the end."""
-    if Path(out).resolve() == read.resolve():
-        raise click.UsageError("--out names the eval set.")
+def _check_out(out: str, read: Sequence[str]) -> None:
+    """Raise `UsageError` or `SettingsError` where the result could not be written in the end.
+
+    It may not take the place of files that are `read`.
+    """
+    if Path(out).resolve() in [Path(one).resolve() for one in read]:
+        raise click.UsageError("--out names a file that is read, the eval set or the wordings.")
     try:
         files.check_writable(Path(out))
     except OSError as error:

@@ -326,7 +326,8 @@ def test_ctrl_c_ends_it_at_once(tuning: Tuning) -> None:
         (["--models", "a,b,c,d,e,f", "late"], "at most 5"),
         (["--per-set", "0", "late"], "--per-set"),
         (["--propose", "9", "late"], "--propose"),
-        (["--out", "OUT", "late"], "names the eval set"),
+        (["--out", "OUT", "late"], "names a file that is read"),
+        (["--out", "OUT", "--wordings", "OUT", "team"], "names a file that is read"),
     ],
 )
 def test_a_wrong_command_line_ends_with_2(
