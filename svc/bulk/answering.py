@@ -71,6 +71,9 @@ class Answering:
             # It was forgotten while it waited.
             return None
         given = parsed_row(text)
+        if not given:
+            self.forget(job, number)
+            return None
         row = JobRow(job, number, given["id"])
         began = time.monotonic()
         try:
@@ -108,6 +111,14 @@ class Answering:
         except ProjectFull as refused:
             raise JobFails(refused.message) from None
 
+    def forget(self, job: int, number: int) -> None:
+        """Settle as deleted a row that was taken out of the file of its job.
+
+        It was settled with that, in a database that an older one took the place of: a backup was
+        put back. Raises `StorageError` as `answer` does.
+        """
+        self._store(JobRow(job, number, ""), lambda: self._jobs.forget(job, [number]))
+
     def keep(self, row: JobRow, decision: Decision, seconds: float) -> None:
         """Store the decision of a row, which took so long.
 
@@ -122,7 +133,7 @@ class Answering:
         self._store(row, lambda: stored.append(self._add(decision, row)))
         return stored[0] if stored else ""
 
-    def _store(self, row: JobRow, write: Callable[[], None]) -> None:
+    def _store(self, row: JobRow, write: Callable[[], object]) -> None:
         """Write what became of a row, once, however often the database has to be asked."""
         while True:
             try:

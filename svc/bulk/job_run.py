@@ -129,6 +129,11 @@ class JobRun:
         self.under_way -= 1
         self._put_off(row, self._pauses.outage)
 
+    def stuck(self, row: WaitingRow) -> None:
+        """The row failed for good, and its error could not be stored for an unforeseen reason."""
+        self.under_way -= 1
+        self._put_off(row, self._pauses.longest_outage)
+
     def failed(self, row: WaitingRow, error: ApiError) -> bool:
         """The row was not answered; whether it is given up, and still under way until it is."""
         if isinstance(error, RateLimited):

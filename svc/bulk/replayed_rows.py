@@ -41,6 +41,9 @@ class ReplayedRows:
     def answer(self, number: int, text: str) -> None:
         """Decide about a row. Raises `Pending` where a reply is missing, and `JobFails`."""
         given = parsed_row(text)
+        if not given:
+            self._store(partial(self._answering.forget, self._job.seq, number))
+            return
         row, began = JobRow(self._job.seq, number, given["id"]), time.monotonic()
         try:
             self._engine.decide(

@@ -291,7 +291,9 @@ class Runner:
             if run.is_finished and run.job.id in self._runs:
                 self._forget(run.job.id)
         elif isinstance(outcome, ApiError):
-            if run.failed(row, outcome):
+            if given_up:
+                run.stuck(row)
+            elif run.failed(row, outcome):
                 self._hand_over(run, row, outcome)
         elif isinstance(outcome, StorageError):
             run.unstored(row)

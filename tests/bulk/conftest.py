@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -66,6 +67,15 @@ class World:
     def results(self, job_id: str) -> list[Json]:
         text = self.client.get(f"/v1/batch/{job_id}/results").text
         return [jsontext.loads(line.encode()) for line in text.splitlines()]
+
+    def settled_no_more(self) -> None:
+        """Have no row settled that was, as in a database from a backup beside a newer spool."""
+
+        def unsettle(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM job_rows")
+            connection.execute("UPDATE jobs SET answered = 0, failed = 0")
+
+        self.services.database.write(unsettle)
 
     def spooled(self) -> list[str]:
         return [path.name for path in self.services.spool.folder.glob("job_*")]

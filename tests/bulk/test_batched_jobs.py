@@ -328,6 +328,22 @@ def test_a_forgotten_row_leaves_the_book_of_a_job_that_goes_on_and_its_provider(
     assert [line["id"] for line in one.results(job_id)] == ["r1", "r2", "r3", "r4", "", "r6"]
 
 
+def test_forgotten_rows_stay_so_after_an_older_database_is_put_back(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world()
+    rows = [{"id": f"r{n}", "state": f"Parcel {n}.", "ref": f"crm-{n}"} for n in range(1, 7)]
+    job_id = submit(one, rows=rows, project="shop")
+    forgetting = Forgetting(one.services.database, one.services.jobs, one.services.spool, strip)
+    for ref in ("crm-1", "crm-5"):
+        forgetting.forget(Subject("shop", ref=ref))
+    one.settled_no_more()
+    with one.running():
+        found = one.ended(job_id)
+    assert (found["answered"], found["failed"]) == (4, 2)
+    assert [line["id"] for line in one.results(job_id)] == ["", "r2", "r3", "r4", "", "r6"]
+
+
 def test_a_forgotten_row_leaves_the_book_also_where_no_job_runs(
     world: Make, double: BatchDouble
 ) -> None:

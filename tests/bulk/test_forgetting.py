@@ -104,6 +104,17 @@ def test_rows_that_wait_are_never_asked_and_leave_the_file(world: Make) -> None:
     assert not any("Cat 5." in prompt(body) for body in one.provider.bodies)
 
 
+def test_rows_that_were_forgotten_stay_so_after_an_older_database_is_put_back(world: Make) -> None:
+    one = world(opened())
+    job_id = one.submit(rows=rows(6, subject=5), project="shop")
+    forgetting(one).forget(Subject("shop", ref="ann"))
+    one.settled_no_more()
+    with one.running():
+        job = one.ended(job_id)
+    assert (job["answered"], job["failed"]) == (4, 2)
+    assert [line["id"] for line in one.results(job_id)] == ["r1", "r2", "r3", "r4", "", ""]
+
+
 def test_a_state_is_found_in_rows_too(world: Make) -> None:
     one = world(opened())
     one.submit(rows=rows(3, subject=9), project="shop")

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import pytest
+
 from svc import limits
 from svc.bulk.runner import SPARE_THREADS
 from svc.store import ApiKeys, ProjectSizes
@@ -274,6 +276,19 @@ def test_a_job_whose_key_is_revoked_fails_and_keeps_its_answers(world: Make) -> 
         until(lambda: job()["answered"] == 16)
     assert job()["reason"] == "the API key that handed it in was revoked"
     assert one.spooled() == [] and len(one.provider.bodies) == 16
+
+
+def test_a_row_that_can_be_neither_asked_nor_given_up_is_no_work_without_end(
+    world: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = world()
+    job_id = one.submit(3)
+    one.services.spool.replace(job_id, lambda number, text: text if number != 2 else '{"id_":"r2"}')
+    with one.running():
+        until(lambda: caplog.text.count("unforeseen") >= 4)
+        time.sleep(0.3)
+        assert caplog.text.count("unforeseen") == 4
+        assert one.job(job_id)["answered"] == 2
 
 
 def test_a_job_of_a_full_project_fails_with_the_reason(world: Make) -> None:
