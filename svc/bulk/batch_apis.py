@@ -18,6 +18,8 @@ class BatchApis:
         self._catalog = services.core.catalog
         self._keys = ProjectKeys(services.database, services.settings.master_key)
         self._open: list[BatchClient] = []
+        # The keys of projects that some were opened with, None where a project has none.
+        self._opened_with: dict[str, str | None] = {}
 
     def of(self, providers: Iterable[Provider], project: str) -> dict[str, BatchClient]:
         """Those of the providers, by name. Raises `UnreadableKey` and `StorageError`."""
@@ -31,12 +33,21 @@ class BatchApis:
                 apis[name] = self._opened(self._catalog[name], project)
         return apis
 
+    def have_other_keys(self) -> bool:
+        """Whether a project's key is not the one that they were opened with.
+
+        Raises `UnreadableKey` and `StorageError`.
+        """
+        return any(self._keys.get(project) != key for project, key in self._opened_with.items())
+
     def close(self) -> None:
         """Cut off what is under way, from any thread, and close them."""
         for api in self._open:
             api.close()
 
     def _opened(self, provider: Provider, project: str) -> BatchClient:
-        own = self._keys.get(project) if provider.aggregator else None
+        own = None
+        if provider.aggregator:
+            own = self._opened_with[project] = self._keys.get(project)
         self._open.append(BatchClient(provider if own is None else replace(provider, key=own)))
         return self._open[-1]

@@ -100,6 +100,9 @@ class BatchedJob:
             self.waiting_for = rounds.waiting_for
             self.wait(poll_s)
             self._check()
+            if self._apis.have_other_keys():
+                # It is begun again, with the new key.
+                raise JobEnded
 
     def _check(self) -> None:
         """Raise `JobEnded` where no row of the job is to be asked, or none now."""

@@ -20,7 +20,7 @@ from svc.bulk.stripping import strip
 from svc.schemas import load_template
 from svc.settings import load
 from svc.shares import Shares
-from svc.store import NANO, Budget, Budgets, Forgetting, Per, Scope, Subject
+from svc.store import NANO, Budget, Budgets, Forgetting, Per, ProjectKeys, Scope, Subject
 from tests.batching import BatchDouble
 from tests.bulk.conftest import World, until
 from tests.scripted import Json, Reply, ScriptedProvider, completion, error
@@ -281,6 +281,33 @@ def test_a_job_waits_while_its_provider_refuses_the_key(world: Make, double: Bat
         assert one.ended(job_id)["answered"] == 40
         until(lambda: not books(one))
     assert double.creations == 1 and set(double.carried_out.values()) == {1}
+
+
+@pytest.mark.parametrize("new", ["sk-new", None])
+def test_a_projects_key_that_is_changed_or_removed_counts_for_a_job_that_runs(
+    world: Make, double: BatchDouble, new: str | None
+) -> None:
+    aggregator = {
+        "SVC_MODEL": "acme/m",
+        "SVC_PROVIDER_URL": double.url,
+        "OPENROUTER_API_KEY": "sk-server",
+        "SVC_PROVIDER_OPENROUTER_BATCH": "1",
+        "SVC_PROVIDER_OPENROUTER_PRICE": "2,4",
+    }
+    one = world(**aggregator)
+    keys = ProjectKeys(one.services.database, one.settings.master_key)
+    keys.set("shop", "sk-old")
+    double.key, double.takes_s = "sk-old", 3_600.0
+    job_id = submit(one, project="shop")
+    with one.running():
+        until(lambda: double.creations == 1)
+        double.key, double.takes_s = new or "sk-server", 0.0
+        if new is None:
+            keys.remove("shop")
+        else:
+            keys.set("shop", new)
+        assert one.ended(job_id)["answered"] == 40
+    assert set(double.carried_out.values()) == {1}
 
 
 def test_what_an_ended_job_left_at_a_provider_is_deleted_once_that_is_configured_again(
