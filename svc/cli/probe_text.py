@@ -9,7 +9,7 @@ from dataclasses import asdict
 from svc import jsontext
 from svc.cli.probe_inputs import Questioned
 from svc.cli.tables import decimal, percent, table
-from svc.evals import ProbeJob, Steadiness, Told, WordingProbe, steadiness_of
+from svc.evals import ProbeJob, Steadiness, Told, WordingProbe, calls_text, steadiness_of
 from svc.phrases import printable
 
 _HEAD = ("question", "change", "compared", "flips", "agreement", "mean spread", "widest", "failed")
@@ -26,7 +26,7 @@ def announcement(about: Questioned, ways: Sequence[WordingProbe], calls: int) ->
     """What it will take."""
     asked = f"{_counted('question', about.questions)} in {_counted('way', ways)}"
     states = _counted("state", about.states)
-    return f"{about.name}: {asked}, {states}; at most {calls:,} model calls"
+    return f"{about.name}: {asked}, {states}; at most {calls_text(calls)}"
 
 
 def _counted(what: str, of: Sized) -> str:

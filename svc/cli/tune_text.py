@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from svc.cli.score_table import figures_json
 from svc.cli.tables import decimal, dollars, milliseconds, percent, span, table
-from svc.evals import Candidate, Figures, Found, Search, accuracy, plan_text, wilson
+from svc.evals import Candidate, Figures, Found, Search, accuracy, calls_text, plan_text, wilson
 from svc.jsontext import JsonObject
 from svc.phrases import printable
 
@@ -29,7 +29,7 @@ def announcement(what: Search) -> Iterator[str]:
     wordings = len(what.wordings) + what.propose
     other = f" and {wordings:,} other wording{'' if wordings == 1 else 's'} of the best"
     candidates = f"{len(what.tried):,} candidates{other if wordings else ''}"
-    yield f"{candidates}, at most {what.most_calls:,} model calls"
+    yield f"{candidates}, at most {calls_text(what.most_calls)}"
     if halves.missing:
         yield f"The winner will not be judged: {halves.missing}."
 

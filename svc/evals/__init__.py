@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.evals.asking import results_of
-from svc.evals.budget import FREE_CALLS, check_agreed, most_calls
+from svc.evals.budget import FREE_CALLS, calls_text, check_agreed, most_calls
 from svc.evals.candidates import Candidate, candidates_for, examples, split
 from svc.evals.figures import Figures, figures_of, wilson
 from svc.evals.holdout import check_both_sides, hold_out
@@ -48,6 +48,7 @@ __all__ = [
     "WordingProbe",
     "Words",
     "accuracy",
+    "calls_text",
     "candidates_for",
     "check_agreed",
     "check_both_sides",

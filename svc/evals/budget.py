@@ -25,6 +25,11 @@ def most_calls(request: DecisionRequest) -> int:
     return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
 
 
+def calls_text(calls: int) -> str:
+    """What `most_calls` counts, in words."""
+    return f"{calls:,} model calls, besides repeats of those that fail"
+
+
 def check_agreed(calls: int, yes: bool, fewer: str) -> None:
     """Raise `SettingsError` for calls that --yes has to agree to; `fewer` says how to take less."""
     if calls > FREE_CALLS and not yes:

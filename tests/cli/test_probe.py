@@ -50,7 +50,8 @@ def test_a_model_that_understands_a_denial_does_not_flip(late: Path) -> None:
     status, output, errors, calls = probe(understanding, "--json", late)
     assert status == 0 and calls == 4 * 3
     assert errors.splitlines()[0] == (
-        f"{late}: 1 question in 4 ways, 3 states; at most 24 model calls"
+        f"{late}: 1 question in 4 ways, 3 states; "
+        "at most 24 model calls, besides repeats of those that fail"
     )
     found = changes(output, "late")
     assert found["polarity"]["flips"] == [] and found["polarity"]["agreement"] == 1
@@ -99,7 +100,10 @@ def test_the_table_shows_a_row_for_each_change_and_the_widest_flips(late: Path) 
 def test_a_dry_run_says_what_it_takes_and_asks_nothing(late: Path) -> None:
     status, output, _, calls = probe(always(YES), "--dry-run", "--rows", "2", late)
     assert (status, calls) == (0, 0)
-    assert output == f"{late}: 1 question in 4 ways, 2 states; at most 16 model calls\n"
+    assert output == (
+        f"{late}: 1 question in 4 ways, 2 states; "
+        "at most 16 model calls, besides repeats of those that fail\n"
+    )
 
 
 def test_many_calls_have_to_be_agreed_to_before_the_first(tmp_path: Path) -> None:

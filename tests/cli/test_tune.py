@@ -76,7 +76,7 @@ def test_many_calls_have_to_be_agreed_to_before_the_first(tuning: Tuning) -> Non
         assert ended.returncode == 1 and not tuning.out.exists()
         assert ended.stdout == (
             "late: 32 rows, 26 to test on and 6 to take examples from\n"
-            "8 candidates, at most 468 model calls\n"
+            "8 candidates, at most 468 model calls, besides repeats of those that fail\n"
             "The winner will not be judged: half of the rows are held out to judge it, at least 10 "
             'of each answer; that takes 20 rows of each answer, and "false" has 12, those for '
             "examples and states that come again not counted.\n"
