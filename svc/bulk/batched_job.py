@@ -86,6 +86,7 @@ class BatchedJob:
             self._turn,
             services.spool.room,
             poll_s,
+            lambda: services.batches.hindrance(job.project, job.api_key),
         )
         stack.callback(rounds.leave_room)
         self._go(rounds, poll_s)

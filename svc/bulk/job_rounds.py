@@ -37,16 +37,21 @@ class JobRounds:
         turn: threading.Lock,
         room: Shares,
         poll_s: float,
+        hindrance: Callable[[], str | None],
     ) -> None:
         """`opened` gives the job's inputs, `settled` has 1 at the number of each settled row.
 
         `check` is called between any two rows and may raise to end the rounds. Rows are decided
         about while `turn` is held, and blocks begin when `room` has that for the bytes of their
-        calls. Batches are looked after every `poll_s` seconds.
+        calls. Batches are looked after every `poll_s` seconds. `hindrance` says why no further
+        batch may be made, if that is so; what is at the providers is looked after all the same.
         """
         self._job, self._book, self._rows = job, book, rows
         self._opened, self._settled, self._check = opened, settled, check
         self._turn, self._room, self._poll_s = turn, room, poll_s
+        self._find_hindrance = hindrance
+        # As of the last step.
+        self._hindrance: str | None = None
         size = book.block_rows or 1
         self._block_rows = size
         self._bytes = book.row_bytes * min(size, job.rows)
@@ -70,6 +75,8 @@ class JobRounds:
     def waiting_for(self) -> str | None:
         """Who is at work, and how far; None where that is nobody."""
         batches = under_way(self._running)
+        if self._hindrance is not None and not any(one.made for one in batches):
+            return self._hindrance
         if not batches:
             return None if self.finished else "room for its calls, which other jobs have now"
         failing = sorted({one.file.provider for one in batches if one.fails})
@@ -84,6 +91,7 @@ class JobRounds:
     def step(self) -> None:
         """Do what is due for each block. Raises `RoundsEnd`, `SpoolLost` and what rows raise."""
         refused: RoundsEnd | None = None
+        self._hindrance = self._find_hindrance()
         for running in self._running:
             if not (running.round or self._takes_room(running)):
                 # Those after it have to wait as well.
@@ -99,17 +107,20 @@ class JobRounds:
     def _advance(self, running: BlockRounds) -> None:
         self._check()
         try:
-            for sending in running.sendings:
-                sending.step()
+            self._send(running)
         finally:
             # Results that are there count also where another batch is refused.
             while running.due:
                 self._replay(running)
-        for sending in running.sendings:
-            sending.step()
+        self._send(running)
         running.sendings = [one for one in running.sendings if not one.cleared]
         if running.answered and not running.sendings:
             self.leave_room(running)
+
+    def _send(self, running: BlockRounds) -> None:
+        for sending in running.sendings:
+            if sending.made or self._hindrance is None:
+                sending.step()
 
     def leave_room(self, *blocks: BlockRounds) -> None:
         """Give back the room that blocks have, or all where none is named."""

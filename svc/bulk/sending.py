@@ -156,6 +156,11 @@ class Sending:
         self._well_at = clock()
 
     @property
+    def made(self) -> bool:
+        """Whether the batch is at its provider, or may be, or was."""
+        return self._record.batch is not None or self._record.creating or self.over
+
+    @property
     def over(self) -> bool:
         """Whether the results are in the book."""
         return self.file.replies.exists()

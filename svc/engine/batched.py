@@ -57,14 +57,24 @@ class BatchPlanner:
         `InvalidRequest` where a provider has no Batch API, or a budget in dollars stands, and
         what `chosen` raises.
         """
-        if self._purse_of(request.project or DEFAULT_PROJECT, api_key, None) is not None:
-            raise InvalidRequest(
-                "batch: the project or the API key has a budget in dollars, which does not count "
-                "the calls of batches; hand the job in without batch"
-            )
+        hindrance = self.hindrance(request.project or DEFAULT_PROJECT, api_key)
+        if hindrance is not None:
+            raise InvalidRequest(f"batch: {hindrance}; hand the job in without batch")
         choice = self._chosen(request)
         model = choice.plan.models[0] if model is None else model
         return {"model": model, "config": choice.pin.name}
+
+    def hindrance(self, project: str, api_key: str | None) -> str | None:
+        """Why no batch may be made for a project and the id of a key, None where one may.
+
+        Raises `StorageError`.
+        """
+        if self._purse_of(project, api_key, None) is None:
+            return None
+        return (
+            "the project or the API key has a budget in dollars, which does not count the calls "
+            "of batches"
+        )
 
     def plan(self, request: DecisionRequest) -> BatchPlan:
         """Who answers a request. Raises as `settled` does, but for budgets."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,6 +21,7 @@ from svc.bulk.stripping import strip
 from svc.schemas import load_template
 from svc.settings import load
 from svc.shares import Shares
+from svc.spending.purses import LOOKED_AT_EVERY_S
 from svc.store import NANO, Budget, Budgets, Forgetting, Per, ProjectKeys, Scope, Subject
 from tests.batching import BatchDouble
 from tests.bulk.conftest import World, until
@@ -281,6 +283,26 @@ def test_a_job_waits_while_its_provider_refuses_the_key(world: Make, double: Bat
         assert one.ended(job_id)["answered"] == 40
         until(lambda: not books(one))
     assert double.creations == 1 and set(double.carried_out.values()) == {1}
+
+
+def test_a_job_makes_no_further_batch_while_its_project_has_a_budget(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world()
+    questions = {**NOUL, "blue": {**NOUL["late"], "depends_on": ["late"]}}
+    double.takes_s = 3_600.0
+    job_id = submit(one, questions=questions, project="shop")
+    with one.running():
+        until(lambda: double.creations == 1)
+        budgets = Budgets(one.services.database)
+        budgets.set(Budget(Scope.PROJECT, "shop", Per.DAY, NANO))
+        time.sleep(1.2 * LOOKED_AT_EVERY_S)
+        double.takes_s = 0.0
+        until(lambda: "has a budget" in (one.job(job_id)["waiting_for"] or ""))
+        assert double.creations == 1
+        budgets.remove(Scope.PROJECT, "shop", Per.DAY)
+        assert one.ended(job_id)["answered"] == 40
+    assert double.creations == 2
 
 
 @pytest.mark.parametrize("new", ["sk-new", None])
