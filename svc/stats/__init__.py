@@ -13,13 +13,20 @@ from svc.stats.opinions import OpinionPool
 from svc.stats.order_bias import OrderBias
 from svc.stats.pooling import Fitted, fit_groups
 from svc.stats.recency import Change, Given, GroupedChangeTest
-from svc.stats.scores import AUTOMATE_FROM, BINS, expected_calibration_error, reliability
+from svc.stats.scores import (
+    AUTOMATE_FROM,
+    BINS,
+    MOST_OPTIONS,
+    expected_calibration_error,
+    reliability,
+)
 from svc.stats.tasks import TASKS
 
 __all__ = [
     "AUTOMATE_FROM",
     "BINS",
     "FOLDS",
+    "MOST_OPTIONS",
     "TASKS",
     "Calibrator",
     "Change",

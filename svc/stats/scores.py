@@ -14,6 +14,7 @@ from svc.stats.intervals import Interval, bounded_mean, normalised
 from svc.stats.tasks import SHOWN, Task
 
 AUTOMATE_FROM = 0.9  # confidence at which an answer counts as automated
+MOST_OPTIONS = 64  # of so many the calibration error is told, each of which takes milliseconds
 
 
 def summary(task: Task, p: Floats, truth: Ints, weights: Floats | None = None) -> dict[str, Any]:
@@ -91,9 +92,11 @@ def by_option(p: Floats, truth: Ints, weights: Floats | None = None) -> list[Jso
 
     `p` is (n, k), two columns for a yes/no question. Classwise reliability as of Kull et al.,
     Beyond Temperature Scaling (2019). Precision is null where the option was never the answer,
-    recall where it was never true.
+    recall where it was never true. The calibration error is told of the `MOST_OPTIONS` that were
+    most often true or the answer, and null of the others.
     """
     answers, shares = p.argmax(axis=1), normalised(weights, len(truth))
+    frequent = _most_frequent(answers, truth, p.shape[1])
     return [
         {
             "labels": int((truth == option).sum()),
@@ -102,11 +105,19 @@ def by_option(p: Floats, truth: Ints, weights: Floats | None = None) -> list[Jso
             "share": bounded_mean((truth == option).astype(np.int64), shares).as_json,
             "ece": _json(
                 calibration_error(p[:, option], (truth == option).astype(np.int64), shares)
-            ),
+            )
+            if option in frequent
+            else None,
             **_hits(answers == option, truth == option, shares),
         }
         for option in range(p.shape[1] if len(truth) else 0)
     ]
+
+
+def _most_frequent(answers: Ints, truth: Ints, options: int) -> set[int]:
+    """Those that most often were true or the answer; of as many the first ones."""
+    counts = np.bincount(answers, minlength=options) + np.bincount(truth, minlength=options)
+    return set(np.argsort(-counts, kind="stable")[:MOST_OPTIONS].tolist())
 
 
 def _hits(answered: Ints, true: Ints, shares: Floats) -> JsonObject:

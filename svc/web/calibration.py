@@ -19,7 +19,7 @@ from svc.shapes import (
     nullable,
     one_of,
 )
-from svc.stats import AUTOMATE_FROM, BINS
+from svc.stats import AUTOMATE_FROM, BINS, MOST_OPTIONS
 from svc.web.decorators import fails, query, report, response
 from svc.web.feedback_schemas import LabelledSchema
 from svc.web.query import QuestionQuerySchema
@@ -143,7 +143,11 @@ class OptionScoresSchema(ResponseSchema):
     answers = Shown(COUNT, "The labelled decisions that were answered with it.")
     probability = Shown(PROBABILITY, "Its mean probability.")
     share = Shown(IntervalSchema, "Its share of the labels.")
-    ece = Shown(nullable(CalibrationErrorSchema), "Of its own probability.")
+    ece = Shown(
+        nullable(CalibrationErrorSchema),
+        f"Of its own probability; of the {MOST_OPTIONS} options that were most often true or the "
+        "answer, and null of others.",
+    )
     precision = Shown(nullable(IntervalSchema))
     recall = Shown(nullable(IntervalSchema))
     f1 = Shown(nullable(PROBABILITY))

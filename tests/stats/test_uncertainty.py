@@ -214,4 +214,16 @@ def test_without_labels_there_is_nothing_to_say() -> None:
     assert calibration_error(p[:, 0], truth) is None
     assert scores.uncertainty(TASKS["classes"], p, truth) == {}
     assert scores.by_option(p, truth) == []
+
     assert scores.confusion(p, truth) == []
+
+
+def test_of_many_options_the_calibration_of_the_most_frequent_is_told() -> None:
+    options = scores.MOST_OPTIONS + 20
+    truth = np.repeat(np.arange(options), 2)[:-1]
+    p = np.full((len(truth), options), 0.5 / (options - 1))
+    p[np.arange(len(truth)), truth] = 0.5
+    found = scores.by_option(p, truth)
+    with_error = [option for option, row in enumerate(found) if row["ece"] is not None]
+    assert with_error == list(range(scores.MOST_OPTIONS))
+    assert all(row["share"] is not None and row["recall"] is not None for row in found)
