@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from svc.bootstrap import Shared
 from svc.hooks.delivering import Deliveries
@@ -17,6 +18,10 @@ from svc.store import Database, HookEvents, Hooks, Spool, StorageError
 # both in seconds.
 TICK_S = 0.25
 FAILED_S = 2.0
+
+# After what looking took it rests for so many times as long: thousands of events that wait, or jobs
+# that have ended, take a tenth of a second or more.
+PAUSES = 3.0
 
 # So long what is under way may end when the process is told to stop. The rest is sent again.
 LAST_S = 2.0
@@ -53,12 +58,15 @@ class _Desk:
         """Until it is to stop, or there are no hooks any more."""
         try:
             while not stop.is_set() and self._hooks.wanted():
+                began = time.monotonic()
                 try:
                     self._looking.look()
                     self._deliveries.start()
                 except StorageError as error:
                     log.error("hooks wait: %s", error.message)
                     stop.wait(FAILED_S)
+                took = time.monotonic() - began
                 self._deliveries.rest(TICK_S)
+                stop.wait(PAUSES * took)
         finally:
             self._deliveries.close(LAST_S)

@@ -114,13 +114,15 @@ _FORGET = (
     "SELECT 1 FROM hook_alarms WHERE hook_alarms.key = event.key) LIMIT ?)"
 )
 _ENDED_JOBS = """
-SELECT hooks.seq AS hook, jobs.project, jobs.id, status, rows, answered, failed, cost_usd,
-    jobs.created_at, ended_at
-FROM jobs JOIN hooks ON hooks.project = jobs.project
-WHERE ended_at > ? AND ended_at >= hooks.created_at
-AND disabled IS NULL AND instr(kinds, '"batch.done"') AND NOT EXISTS (
-    SELECT 1 FROM hook_events WHERE hook = hooks.seq AND key = 'batch.done ' || jobs.id
-) ORDER BY ended_at LIMIT ?
+SELECT hook, project, id, status, rows, answered, failed, cost_usd, created_at, ended_at FROM (
+    SELECT hooks.seq AS hook, jobs.seq AS job,
+        row_number() OVER (PARTITION BY jobs.project ORDER BY ended_at) AS place
+    FROM jobs JOIN hooks ON hooks.project = jobs.project
+    WHERE ended_at > ? AND ended_at >= hooks.created_at
+    AND disabled IS NULL AND instr(kinds, '"batch.done"') AND NOT EXISTS (
+        SELECT 1 FROM hook_events WHERE hook = hooks.seq AND key = 'batch.done ' || jobs.id
+    )
+) JOIN jobs ON seq = job ORDER BY place, ended_at LIMIT ?
 """
 
 log = logging.getLogger(__name__)
@@ -198,9 +200,10 @@ class HookEvents:
         self._database.write(write)
 
     def ended_jobs(self, days: float = limits.JOB_KEPT_DAYS) -> list[EndedJob]:
-        """Jobs that ended within `days`, after a hook was added which was not told; oldest first.
+        """Jobs that ended within `days`, after a hook was added which was not told.
 
-        They are some of them where there are many. Raises `StorageError`.
+        Of each project in turn the oldest, and some of them where there are many. Raises
+        `StorageError`.
         """
         since = self.now_ms() - int(days * DAY_MS)
         with self._database.read() as connection:

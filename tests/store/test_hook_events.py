@@ -242,6 +242,22 @@ def test_a_job_that_ended_in_any_way_is_found_until_it_is_told(
     assert events.ended_jobs() == []
 
 
+def test_jobs_of_one_project_do_not_keep_those_of_another_waiting(
+    database: Database, hooks: Hooks, events: HookEvents, clock: Clock
+) -> None:
+    for project in ("shop", "bank"):
+        hooks.add(project, {HookKind.BATCH_DONE}, "https://example.com", OPENED)
+    jobs = Jobs(database, clock)
+    clock.now += 1
+    for n in range(1, 302):
+        jobs.add(job(n, 1_000_000, "bank" if n == 301 else "shop"))
+        jobs.end(f"job_{n}", JobStatus.DONE)
+        clock.now += 1
+    told = events.ended_jobs()
+    assert len(told) == 200
+    assert [one.id for one in told][:3] == ["job_1", "job_301", "job_2"]
+
+
 def test_jobs_of_before_of_others_and_for_other_hooks_are_not_told(
     database: Database, hooks: Hooks, events: HookEvents, clock: Clock
 ) -> None:
