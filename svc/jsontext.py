@@ -18,6 +18,12 @@ INT_DIGITS = 400
 # No float is written with more significant digits, or more characters.
 FLOAT_DIGITS, FLOAT_CHARS = 17, 24
 
+# Every decimal of so few characters, 15 digits at most, is that of a float within these bounds.
+_EXACT_CHARS, _EXACT_BELOW = 16, 1e290
+
+# Within these it takes a microsecond to write a float, and beyond them up to five.
+_WRITTEN_BELOW = 1e60
+
 # The bytes of which texts are left out together.
 _COUNTED_TOGETHER = 65_536
 
@@ -193,6 +199,11 @@ def _parse_float(text: str) -> float | Literal:
     if len(text) > FLOAT_CHARS and len(_digits(text)) > FLOAT_DIGITS:
         return Literal(text)
     number = float(text)
+    size = abs(number)
+    if len(text) <= _EXACT_CHARS and 1 / _EXACT_BELOW < size < _EXACT_BELOW:
+        return number
+    if number and not 1 / _WRITTEN_BELOW < size < _WRITTEN_BELOW:
+        return Literal(text)
     written = repr(number)
     # A float is so near to its text that with equal digits the exponents are equal too.
     same = written == text or _digits(written) == _digits(text)

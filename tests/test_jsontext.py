@@ -3,10 +3,11 @@ from __future__ import annotations
 import json
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from svc.errors import InvalidJson
@@ -108,3 +109,22 @@ def test_parts_are_counted_outside_of_texts_wherever_these_stand(shift: int) -> 
     assert len(data) > 3 * 65_536
     assert not has_more_parts(data, parts)
     assert has_more_parts(data, parts - 1)
+
+
+@given(
+    st.decimals(allow_nan=False, allow_infinity=False, places=None),
+    st.integers(-330, 330),
+    st.sampled_from(["{}e{}", "{}E{}", "{}"]),
+)
+def test_a_number_is_a_float_only_where_that_has_the_same_digits(
+    mantissa: Decimal, exponent: int, form: str
+) -> None:
+    text = form.format(format(mantissa, "f"), exponent)
+    assume("." in text or "e" in text.lower())
+    (read,) = loads(f"[{text}]".encode())
+    if isinstance(read, Literal):
+        assert read.text == text
+        # What is no float needs many digits, or lies where few numbers are.
+        assert len(text) > 16 or not 1e-290 < abs(float(text)) < 1e290
+    else:
+        assert Decimal(repr(read)) == Decimal(text)
