@@ -24,6 +24,9 @@ SALT_BYTES = 32
 # The smallest SQLite database has one page of this size.
 SMALLEST_BYTES = 512
 
+# The versions of the form that a file without a write-ahead log has in its head.
+_WITHOUT_LOG = b"\x01\x01"
+
 _NO_DATABASE = "it is not a SQLite database"
 _DAMAGED = "it is damaged"
 
@@ -419,6 +422,7 @@ def prepare(path: Path, migrations: Sequence[Migration], may_create: bool = True
     try:
         _check_place(path)
         if path.exists():
+            _check_log(path)
             _check_untouched(path, migrations)
         with contextlib.closing(connect(path, "rwc" if may_create else "rw")) as connection:
             _migrate(connection, path, migrations)
@@ -442,6 +446,25 @@ def _check_place(path: Path) -> None:
         raise _refused(path, _NO_DATABASE)
     if not path.absolute().parent.is_dir():
         raise _refused(path, f"its folder {str(path.absolute().parent)!r} does not exist")
+
+
+def _check_log(path: Path) -> None:
+    """Check that a log beside the file is its own; SQLite would take in that of any other.
+
+    A file that has a log says so in its head, before the log has anything in it. A copy of a
+    backup does not. See "The Database Header" in SQLite's "Database File Format".
+    """
+    log = Path(f"{path.resolve()}-wal")
+    if not log.exists() or not log.stat().st_size:
+        return
+    with path.open("rb") as file:
+        versions = file.read(20)[18:]
+    if versions == _WITHOUT_LOG:
+        raise _refused(
+            path,
+            f"{str(log)!r} beside it is the log of another file; remove it, and the -shm, where "
+            "this is a backup that was put back",
+        )
 
 
 def _check_untouched(path: Path, migrations: Sequence[Migration]) -> None:

@@ -3,6 +3,7 @@ import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -198,6 +199,28 @@ def test_a_missing_folder_is_named(tmp_path):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc, where no file is made")
 def test_a_folder_that_takes_no_file_is_refused():
     assert "cannot be opened for writing" in refused("/proc/svc.db")
+
+
+def test_a_copy_in_place_of_a_file_whose_log_is_still_there_is_refused_and_untouched(path):
+    """SQLite would take what the log holds into the copy, which is of another time."""
+    database, copy = Database.open(path), path.with_name("copy.db")
+    Decisions(database).add(record())
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")
+    Decisions(database).add(record())
+    log = Path(f"{path}-wal")
+    kept = log.read_bytes()
+    database.close()
+    copy.replace(path)
+    log.write_bytes(kept)
+    before = path.read_bytes()
+    message = refused(path)
+    assert f"'{log}' beside it is the log of another file; remove it" in message
+    assert (path.read_bytes(), log.read_bytes()) == (before, kept)
+    log.unlink()
+    with closing(Database.open(path)) as again:
+        assert len(Decisions(again).page("default", 10).entries) == 1
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every file")
