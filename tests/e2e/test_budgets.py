@@ -23,8 +23,8 @@ from tests.web.models import PREFERS_CATS, decision, reply_to
 pytestmark = pytest.mark.slow
 
 COST = 0.01
-# By this price a call may cost 0.0112 dollars and a little: a local server is asked for one token.
-PRICE = "0.01,11200"
+# By this price a call may cost 0.0112 dollars and a little: of one choice 8 tokens are asked for.
+PRICE = "0.01,1400"
 LIMIT = 6.0
 AT_ONCE = 50
 KILLS = 4
@@ -135,7 +135,7 @@ WORKERS = 16
 # Of one worker, and of the whole server.
 WORKER_KILLS, SERVER_KILLS = 6, 2
 # By this price a call is expected to cost half of what it does.
-LOW_PRICE = "0.01,5000"
+LOW_PRICE = "0.01,625"
 
 
 class Restarted:
