@@ -65,10 +65,11 @@ class Answer:
         return replace(self, fields={**self.fields, **fields})
 
     def redacted(self) -> Self:
-        """The same answer without any value that was taken from the state."""
+        """The same answer without any value or name that was taken from the state."""
+        fields = {name: value for name, value in self.fields.items() if name != "explain"}
         if not self.extracted:
-            return self
-        return replace(self, fields={**self.fields, "value": REDACTED}, top=None)
+            return replace(self, fields=fields)
+        return replace(self, fields={**fields, "value": REDACTED}, top=None)
 
 
 SKIPPED = Answer(Source.SKIPPED, {"skipped": True})

@@ -90,6 +90,16 @@ def test_a_strict_decision_shows_no_extracted_value(labelled: Labelled) -> None:
     assert entry["answers"]["q"]["value"] == "[redacted]"
 
 
+def test_a_strict_decision_stores_no_names_of_the_states_fields(labelled: Labelled) -> None:
+    state = {"anna@example.org": "cat=0.8; a", "ben@example.org": "cat=0.7; b"}
+    for privacy, stored in (("standard", True), ("strict", False)):
+        fields = {"explain": True, "privacy": privacy, "project": privacy}
+        returned = labelled.decide(state, **fields)
+        assert set(returned["answers"]["q"]["explain"]) == set(state)
+        text = labelled.client.get(f"/v1/audit?project={privacy}").text
+        assert ("anna@example.org" in text) is stored
+
+
 def test_answers_keep_their_order_and_their_characters(labelled: Labelled) -> None:
     key = 'z "<&\\ 日本'
     question = {"type": "choice", "instructions": "?", "options": {key: "", "a": ""}}
