@@ -19,7 +19,7 @@ INT_DIGITS = 400
 FLOAT_DIGITS, FLOAT_CHARS = 17, 24
 
 # Every decimal of so few characters, 15 digits at most, is that of a float within these bounds.
-_EXACT_CHARS, _EXACT_BELOW = 16, 1e290
+_EXACT_CHARS, _EXACT_ABOVE, _EXACT_BELOW = 16, 1e-307, math.inf
 
 # Within these it takes a microsecond to write a float, and beyond them up to five.
 _WRITTEN_BELOW = 1e60
@@ -200,7 +200,7 @@ def _parse_float(text: str) -> float | Literal:
         return Literal(text)
     number = float(text)
     size = abs(number)
-    if len(text) <= _EXACT_CHARS and 1 / _EXACT_BELOW < size < _EXACT_BELOW:
+    if len(text) <= _EXACT_CHARS and _EXACT_ABOVE < size < _EXACT_BELOW:
         return number
     if number and not 1 / _WRITTEN_BELOW < size < _WRITTEN_BELOW:
         return Literal(text)

@@ -66,10 +66,14 @@ class Answer:
 
     def redacted(self) -> Self:
         """The same answer without any value or name that was taken from the state."""
-        fields = {name: value for name, value in self.fields.items() if name != "explain"}
-        if not self.extracted:
-            return replace(self, fields=fields)
-        return replace(self, fields={**fields, "value": REDACTED}, top=None)
+        if self.extracted:
+            return replace(self, fields={**self.fields, "value": REDACTED}, top=None)
+        return self.plus(explain={}) if "explain" in self.fields else self
+
+    @property
+    def tells_of_state(self) -> bool:
+        """Whether it has, or had, what `redacted` takes away."""
+        return self.extracted or "explain" in self.fields
 
 
 SKIPPED = Answer(Source.SKIPPED, {"skipped": True})

@@ -117,7 +117,7 @@ _ENDED_JOBS = """
 SELECT hook, project, id, status, rows, answered, failed, cost_usd, created_at, ended_at FROM (
     SELECT hooks.seq AS hook, jobs.seq AS job,
         row_number() OVER (PARTITION BY jobs.project ORDER BY ended_at) AS place
-    FROM jobs JOIN hooks ON hooks.project = jobs.project
+    FROM jobs INDEXED BY jobs_ended CROSS JOIN hooks ON hooks.project = jobs.project
     WHERE ended_at > ? AND ended_at >= hooks.created_at
     AND disabled IS NULL AND instr(kinds, '"batch.done"') AND NOT EXISTS (
         SELECT 1 FROM hook_events WHERE hook = hooks.seq AND key = 'batch.done ' || jobs.id

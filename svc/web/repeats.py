@@ -96,8 +96,8 @@ class Repeats:
         if kept.answer is None and kept.debiased is None:
             raise InvalidRequest(
                 f"Idempotency-Key: the request was answered before, as {kept.decision_id}, and "
-                "values that were read from the input are not kept with privacy: strict; to have "
-                "it decided again, send a new key"
+                "what it has from the input is not kept with privacy: strict; to have it decided "
+                "again, send a new key"
             )
         return Response(self._answer(kept), status, {REPLAYED: "true"}, mimetype="application/json")
 
@@ -126,8 +126,8 @@ def take_over() -> ToKeep | None:
 
 
 def has_secrets(decision: Decision) -> bool:
-    """Whether the decision has values that were read from the input and may not be kept."""
-    return decision.is_strict and any(answer.extracted for answer in decision.answers.values())
+    """Whether the decision has values or names from the input that may not be kept."""
+    return decision.is_strict and any(one.tells_of_state for one in decision.answers.values())
 
 
 def _content(sent: bytes) -> bytes:

@@ -335,6 +335,19 @@ def test_extracted_values_are_not_kept_with_strict_privacy_and_the_repeat_is_ref
     assert decisions(reading) == 1
 
 
+@pytest.mark.parametrize("path", ["/v1/decide", "/v1/systemone"])
+def test_names_of_fields_are_not_kept_with_strict_privacy_and_the_repeat_is_refused(
+    start: Start, tmp_path: Path, path: str
+) -> None:
+    client = start().test_client()
+    body = decision({"anna": "The cat.", "ben": "A cat."}, privacy="strict", explain=True)
+    first, again = (send(client, body, path=path) for _ in range(2))
+    assert "anna" in first.text
+    assert again.status_code == 422
+    assert "not kept with privacy: strict" in again.get_json()["error"]["message"]
+    assert not any(b"anna" in one.read_bytes() for one in tmp_path.iterdir() if one.is_file())
+
+
 def test_with_strict_privacy_other_answers_are_kept(start: Start) -> None:
     client = start().test_client()
     first, again = (send(client, decision(privacy="strict")) for _ in range(2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from marshmallow import ValidationError
@@ -20,6 +21,9 @@ ANSWER_MARK = "@"
 # The most levels of nesting in a value to compare with, so that no comparison recurses too deeply.
 DEEPEST = 32
 _MISSING = object()
+# Numbers that no float holds are compared by their value up to so many characters, and then by
+# their text: what an any_of compares would take long otherwise.
+_COMPARED_CHARS = 40
 # CPython looks for a text of under 100 characters in one of under the second figure in a time that
 # grows with the product of both, else with their sum (Objects/stringlib/fastsearch.h). Up to the
 # first figure that does not matter.
@@ -126,7 +130,21 @@ def equal(value: Any, other: Any) -> bool:
         return len(value) == len(other) and all(map(equal, value, other))
     if isinstance(value, dict) and isinstance(other, dict):
         return value.keys() == other.keys() and all(equal(value[key], other[key]) for key in value)
-    return bool(value == other)
+    return bool(value == other) or _is_same_number(value, other)
+
+
+def _is_same_number(value: Any, other: Any) -> bool:
+    """Whether two numbers, of which one may be no float, are written differently alone."""
+    if not (isinstance(value, Literal) or isinstance(other, Literal)):
+        return False
+    texts = [str(one) for one in (value, other) if isinstance(one, (Literal, int, float))]
+    if len(texts) < 2 or max(map(len, texts)) > _COMPARED_CHARS:
+        return False
+    try:
+        return Decimal(texts[0]) == Decimal(texts[1])
+    except InvalidOperation:
+        # An exponent that is no number's.
+        return False
 
 
 def _starts_with(value: Any, operand: str) -> bool:
