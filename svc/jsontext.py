@@ -177,6 +177,13 @@ def _dump(value: Any) -> str:
         return "{" + ",".join(members) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_dump, value)) + "]"
+    # As the encoder writes them, which takes five times as long for one value.
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return repr(value)
     return _encode(value)
 
 

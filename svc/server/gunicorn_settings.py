@@ -6,7 +6,9 @@ are described at https://docs.gunicorn.org/en/stable/settings.html; times are in
 
 from __future__ import annotations
 
+import errno
 import gc
+import logging
 import os
 import signal
 import sys
@@ -56,6 +58,11 @@ shared: Shared | None = None
 beside: Mapping[str, Callable[[Shared, threading.Event], None]] = {}
 
 _keeper: Keeper | None = None
+
+# With these the system says that it allows no further process, or has no memory for one.
+_NO_PROCESS = (errno.EAGAIN, errno.ENOMEM)
+
+log = logging.getLogger(__name__)
 
 
 def on_starting(server: Arbiter) -> None:
@@ -108,18 +115,24 @@ def keeper_first(
 
 
 def _renew_with_workers(keeper: Keeper, server: Arbiter) -> None:
-    """Look at the keeper when the main loop takes note of children that ended.
+    """Look at the keeper when the main loop looks whether workers are missing.
 
-    Not in the handler of the signal: that may interrupt a fork of the master, whose locks a second
-    one within it would wait for without end.
+    That is each second, and when the system tells of a child. Not in the handler of the signal:
+    that may interrupt a fork of the master, whose locks a second one within it would wait for
+    without end. Where the system allows no further process, the next look tries again.
     """
-    reap_workers = server.reap_workers
+    manage_workers = server.manage_workers
 
-    def reap() -> None:
-        keeper.renew()
-        reap_workers()
+    def manage() -> None:
+        try:
+            keeper.renew()
+            manage_workers()
+        except OSError as error:
+            if error.errno not in _NO_PROCESS:
+                raise
+            log.error("the system allows no further process; what has ended is begun again later")
 
-    server.reap_workers = reap
+    server.manage_workers = manage
 
 
 def _start_keeper(server: Arbiter) -> None:

@@ -84,11 +84,14 @@ class Keeper:
     def renew(self) -> None:
         """Fork another one where it has ended by itself, or was killed; a stopped one is killed.
 
-        To be called when the system tells the master of a child, that it was stopped too.
+        To be called when the system tells the master of a child, that it was stopped too. Raises
+        `OSError` where the system allows no further process.
         """
         if os.getpid() != self._master or self._stopping:
             return
         if self._has_ended():
+            # Where no other one can be made, the next call tries again.
+            self._pid = 0
             self._fork(PAUSE_S)
         elif self._was_stopped():
             self._send(signal.SIGKILL)
@@ -116,8 +119,10 @@ class Keeper:
             _become(NAME, work, self._master, self._listeners)
 
     def _send(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, number)
+        # No process has the id 0, which stands for the whole group.
+        if self._pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, number)
 
     def _was_stopped(self) -> bool:
         if not is_stopped(self._pid):
@@ -127,7 +132,7 @@ class Keeper:
 
     def _has_ended(self) -> bool:
         try:
-            return os.waitpid(self._pid, os.WNOHANG)[0] == self._pid
+            return not self._pid or os.waitpid(self._pid, os.WNOHANG)[0] == self._pid
         except ChildProcessError:
             # The master took note of its end before.
             return True
@@ -198,7 +203,11 @@ class _Kept:
         if self._due and now >= self._next_at and not stopping:
             # What comes from here on is found by the process itself, or rings again.
             self._due, self._began, self._pulse = False, now, Pulse()
-            self._pid = self._start()
+            try:
+                self._pid = self._start()
+            except OSError as error:
+                log.error("%s does not begin (%s); again in %g s", self._name, error, PAUSE_S)
+                self._due, self._next_at = True, now + PAUSE_S
 
     def _has_ended(self, now: float, stopping: bool) -> bool:
         status = _ended(self._pid)
