@@ -114,7 +114,7 @@ def keeper_first(
     return handle
 
 
-def _renew_with_workers(keeper: Keeper, server: Arbiter) -> None:
+def renew_with_workers(keeper: Keeper, server: Arbiter) -> None:
     """Look at the keeper when the main loop looks whether workers are missing.
 
     That is each second, and when the system tells of a child. Not in the handler of the signal:
@@ -140,7 +140,7 @@ def _start_keeper(server: Arbiter) -> None:
     if beside and shared is not None:
         works = {name: partial(work, shared) for name, work in beside.items()}
         _keeper = Keeper(works, shared.bell, server.LISTENERS)
-        _renew_with_workers(_keeper, server)
+        renew_with_workers(_keeper, server)
 
 
 def on_exit(server: Arbiter) -> None:

@@ -1,0 +1,74 @@
+"""Processes where the system allows no more of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from gunicorn.arbiter import Arbiter
+
+from svc.server.gunicorn_settings import renew_with_workers
+from svc.server.keeper import Keeper
+
+# What the limit counts are the processes of a user, and it does not bind root.
+NOBODY_ELSE = 54_322
+
+IN_A_PROCESS_OF_ITS_OWN = f"""
+import logging, os, resource, threading
+from svc.bootstrap import Shared
+from svc.server.keeper import NAME, PAUSE_S, Keeper
+
+logging.basicConfig()
+reading, writing = os.pipe()
+shared = Shared()
+limit = resource.RLIMIT_NPROC
+resource.setrlimit(limit, (2, 100))
+os.setgid({NOBODY_ELSE})
+os.setuid({NOBODY_ELSE})
+keeper = Keeper({{NAME: lambda stop: os.write(writing, b"begun")}}, shared.bell, [])
+children = f"/proc/self/task/{{os.getpid()}}/children"
+(first,) = open(children).read().split()
+threading.Event().wait(2 * PAUSE_S)
+resource.prlimit(int(first), limit, (100, 100))
+assert os.read(reading, 5) == b"begun"
+assert open(children).read().split() == [first]
+keeper.kill()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user without processes")
+def test_work_that_could_not_begin_begins_once_there_may_be_a_process() -> None:
+    command = [sys.executable, "-c", IN_A_PROCESS_OF_ITS_OWN]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "svc-jobs does not begin" in ran.stderr
+
+
+def test_the_master_goes_on_where_no_process_can_be_made_and_tries_again() -> None:
+    looks: list[str] = []
+
+    def renew() -> None:
+        looks.append("keeper")
+        if len(looks) == 1:
+            raise BlockingIOError(errno.EAGAIN, "no process")
+
+    server: Any = SimpleNamespace(manage_workers=lambda: looks.append("workers"))
+    renew_with_workers(cast(Keeper, SimpleNamespace(renew=renew)), cast(Arbiter, server))
+    server.manage_workers()
+    server.manage_workers()
+    assert looks == ["keeper", "keeper", "workers"]
+
+
+def test_another_error_of_the_master_is_not_taken_for_that() -> None:
+    def manage() -> None:
+        raise OSError(errno.EBADF, "a socket")
+
+    server: Any = SimpleNamespace(manage_workers=manage)
+    renew_with_workers(cast(Keeper, SimpleNamespace(renew=lambda: None)), cast(Arbiter, server))
+    with pytest.raises(OSError, match="a socket"):
+        server.manage_workers()
