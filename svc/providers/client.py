@@ -162,6 +162,13 @@ class Client:
         if self._failures.take():
             _log.warning(line, *parts)
 
+    def begin(self) -> None:
+        """Start the thread that all calls need, before others take what the system allows.
+
+        Raises `RuntimeError` where it allows no further one.
+        """
+        self._watchdog.begin()
+
     def cancel_all(self) -> None:
         """End every call that is under way with `Cancelled`."""
         self._watchdog.cancel_all()

@@ -86,7 +86,7 @@ class Watch:
 
 
 class Watchdog:
-    """Looks after the calls under way; its thread starts with the first of them."""
+    """Looks after the calls under way; its thread starts with the first of them, or before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -96,6 +96,11 @@ class Watchdog:
         self._wakes_at = math.inf
         self._closed = False
         self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Start its thread. Raises `RuntimeError` where the system allows no further one."""
+        with self._lock:
+            self._begin()
 
     @contextlib.contextmanager
     def watching(self, seconds: float, deadline: Deadline | None = None) -> Iterator[Watch]:
@@ -135,14 +140,17 @@ class Watchdog:
     def _add(self, watch: Watch) -> None:
         with self._lock:
             watch.cancelled = self._closed
-            if self._thread is None and not self._closed:
-                thread = threading.Thread(target=self._run, name="calls", daemon=True)
-                thread.start()
-                # Only now, since the system may allow no further thread; the next call tries anew.
-                self._thread = thread
+            self._begin()
             self._watches.add(watch)
             if watch.at < self._wakes_at:
                 self._changed.notify()
+
+    def _begin(self) -> None:
+        if self._thread is None and not self._closed:
+            thread = threading.Thread(target=self._run, name="calls", daemon=True)
+            thread.start()
+            # Only now, since the system may allow no further thread; the next call tries anew.
+            self._thread = thread
 
     def _run(self) -> None:
         with self._lock:

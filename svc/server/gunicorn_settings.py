@@ -6,6 +6,7 @@ are described at https://docs.gunicorn.org/en/stable/settings.html; times are in
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import logging
@@ -157,6 +158,9 @@ def post_worker_init(worker: ThreadWorker) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.cfg.set("graceful_timeout", limits.SHUTDOWN_GRACE_S)
+    # Without it the first call begins it, if it can.
+    with contextlib.suppress(RuntimeError):
+        worker.wsgi.extensions["svc"].core.client.begin()
 
 
 def worker_exit(server: Arbiter, worker: ThreadWorker) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from gunicorn.arbiter import Arbiter
+from gunicorn.workers.gthread import ThreadWorker
 
-from svc.server.gunicorn_settings import renew_with_workers
+from svc.providers.watchdog import Watchdog
+from svc.server.gunicorn_settings import post_worker_init, renew_with_workers
 from svc.server.keeper import Keeper
 
 # What the limit counts are the processes of a user, and it does not bind root.
@@ -72,3 +76,18 @@ def test_another_error_of_the_master_is_not_taken_for_that() -> None:
     renew_with_workers(cast(Keeper, SimpleNamespace(renew=lambda: None)), cast(Arbiter, server))
     with pytest.raises(OSError, match="a socket"):
         server.manage_workers()
+
+
+def test_a_worker_has_the_thread_of_all_calls_before_any_request() -> None:
+    """Requests would take the place of it, where the system allows few, and no call could be made."""
+    watchdog = Watchdog()
+    core = SimpleNamespace(client=SimpleNamespace(begin=watchdog.begin))
+    application = SimpleNamespace(extensions={"svc": SimpleNamespace(core=core)})
+    settings = SimpleNamespace(set=lambda *_: None)
+    before, handler = threading.active_count(), signal.getsignal(signal.SIGINT)
+    try:
+        post_worker_init(cast(ThreadWorker, SimpleNamespace(cfg=settings, wsgi=application)))
+        assert threading.active_count() == before + 1
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        watchdog.close()
