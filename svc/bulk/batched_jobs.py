@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +17,7 @@ from svc.bulk.replayed_rows import ReplayedRows
 from svc.errors import Damaged, NotConfigured, SettingsError, SvcError
 from svc.schemas import DecisionRequest
 from svc.store import Job, StorageError, job_of
+from svc.threads import Threads
 
 # The threads that store decisions, which so come into one transaction.
 _STORING = 16
@@ -53,7 +53,7 @@ class BatchedJobs:
     def __init__(self, services: Services, answering: Answering) -> None:
         """`answering` asks about single rows, and stores what became of any."""
         self._services, self._answering = services, answering
-        self._pool = ThreadPoolExecutor(_STORING, thread_name_prefix="svc-store")
+        self._pool = Threads(_STORING, "svc-store")
         self._running: dict[str, _Running] = {}
         self._leaving: dict[str, threading.Thread] = {}
         # Held by the one job that decides about rows, so that memory holds the replies of one.

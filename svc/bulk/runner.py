@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
@@ -28,6 +27,7 @@ from svc.store import (
     SpoolLost,
     StorageError,
 )
+from svc.threads import Threads
 
 __all__ = ["Pauses", "Runner"]
 
@@ -78,7 +78,7 @@ class Runner:
         self._batched = batched
         self._stop, self._revoked = stop, revoked
         self._threads, self._pauses = threads, pauses
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="svc-job")
+        self._pool = Threads(threads, "svc-job")
         self._runs: dict[str, JobRun] = {}
         # Whose row is next.
         self._turns: deque[str] = deque()

@@ -7,6 +7,7 @@ that is slow, hangs or fails costs live decisions nothing but processor time.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import threading
@@ -144,8 +145,10 @@ class Challenges:
             if len(self._threads) < self._most_threads and not self._closed.is_set():
                 name = f"svc-challenger-{len(self._threads)}"
                 thread = threading.Thread(target=self._run, name=name, daemon=True)
-                thread.start()
-                self._threads.append(thread)
+                with contextlib.suppress(RuntimeError):
+                    # Where the system allows no further thread, the next task tries anew.
+                    thread.start()
+                    self._threads.append(thread)
 
     def _has_room(self, task: Task) -> bool:
         """Take a place in the queue and room for its bytes, where its project may have both."""

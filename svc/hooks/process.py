@@ -19,8 +19,8 @@ from svc.store import Database, HookEvents, Hooks, Spool, StorageError
 TICK_S = 0.25
 FAILED_S = 2.0
 
-# After what looking took it rests for so many times as long: thousands of events that wait, or jobs
-# that have ended, take a tenth of a second or more.
+# After what looking took of the processor it rests for so many times as long: thousands of events
+# that wait, or jobs that have ended, take a tenth of a second or more.
 PAUSES = 3.0
 
 # So long what is under way may end when the process is told to stop. The rest is sent again.
@@ -58,15 +58,14 @@ class _Desk:
         """Until it is to stop, or there are no hooks any more."""
         try:
             while not stop.is_set() and self._hooks.wanted():
-                began = time.monotonic()
+                began, pause_s = time.thread_time(), FAILED_S
                 try:
                     self._looking.look()
                     self._deliveries.start()
+                    pause_s = PAUSES * (time.thread_time() - began)
                 except StorageError as error:
                     log.error("hooks wait: %s", error.message)
-                    stop.wait(FAILED_S)
-                took = time.monotonic() - began
                 self._deliveries.rest(TICK_S)
-                stop.wait(PAUSES * took)
+                stop.wait(pause_s)
         finally:
             self._deliveries.close(LAST_S)

@@ -55,7 +55,7 @@ class AuditEntrySchema(DecidedSchema):
     tags = Shown(mapping(TEXT), "As the caller gave them.")
     answers = Shown(
         mapping(any_stored_answer),
-        "As returned, without extracted values under `privacy: strict`.",
+        "As returned; under `privacy: strict` without extracted values and what `explain` says.",
     )
     wording_ids = Shown(
         array(COUNT),

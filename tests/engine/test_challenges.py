@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -415,3 +418,30 @@ def test_a_rest_does_not_hold_up_the_end() -> None:
     before = time.monotonic()
     challenges.close()
     assert time.monotonic() - before < 10
+
+
+# What the limit counts are the threads of a user, and it does not bind root.
+IN_A_PROCESS_OF_ITS_OWN = """
+import os, resource
+from svc.engine.challenges import Challenges
+from tests.engine.test_challenges import REQUEST, RIVAL, Book, Rival, made, until
+
+limit = resource.RLIMIT_NPROC
+resource.setrlimit(limit, (1, 100))
+os.setgid(54323)
+os.setuid(54323)
+book = Book(RIVAL)
+challenges = Challenges(book, lambda: Rival(), draw=lambda: 0.0)
+challenges.offer(REQUEST, made())
+resource.setrlimit(limit, (100, 100))
+challenges.offer(REQUEST, made())
+until(lambda: len(book.answers) == 2)
+challenges.close()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who has no threads yet")
+def test_an_offer_is_taken_where_no_thread_can_begin_and_asked_once_one_can() -> None:
+    command = [sys.executable, "-c", IN_A_PROCESS_OF_ITS_OWN]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -79,7 +79,7 @@ def test_another_error_of_the_master_is_not_taken_for_that() -> None:
 
 
 def test_a_worker_has_the_thread_of_all_calls_before_any_request() -> None:
-    """Requests would take the place of it, where the system allows few, and no call could be made."""
+    """Where the system allows few, requests would take its place, and no call could be made."""
     watchdog = Watchdog()
     core = SimpleNamespace(client=SimpleNamespace(begin=watchdog.begin))
     application = SimpleNamespace(extensions={"svc": SimpleNamespace(core=core)})
