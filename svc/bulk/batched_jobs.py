@@ -72,7 +72,11 @@ class BatchedJobs:
         one = _Running(BatchedJob(self._services, job, template, *parts))
         one.thread = threading.Thread(target=self._work, args=(one,), name="svc-batch", daemon=True)
         self._running[job.id] = one
-        one.thread.start()
+        try:
+            one.thread.start()
+        except RuntimeError:
+            # The system allows no further thread; it is begun again with the next look.
+            one.thread = None
 
     def has(self, job_id: str) -> bool:
         """Whether the job runs, or has failed."""
@@ -98,7 +102,11 @@ class BatchedJobs:
         if job_id not in self._leaving and (one is not None or book.exists()):
             thread = threading.Thread(target=self._leave, args=(job_id, one), daemon=True)
             self._leaving[job_id] = thread
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:
+                # The system allows no further thread; it is deleted after the next start.
+                del self._leaving[job_id]
 
     def sweep(self, is_open: Callable[[str], bool]) -> None:
         """The same for all jobs that are not open any more."""

@@ -8,6 +8,7 @@ count as spent until the budget renews, so that no call is ever admitted beyond 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -216,8 +217,10 @@ class Slices:
     def _start_looking(self) -> None:
         if self._looker is None and not self._closed.is_set():
             looker = threading.Thread(target=self._look, name="svc-budgets", daemon=True)
-            looker.start()
-            self._looker = looker
+            # Where the system allows no further thread, the next claim tries anew.
+            with contextlib.suppress(RuntimeError):
+                looker.start()
+                self._looker = looker
 
     def _look(self) -> None:
         while not self._closed.wait(self._look_every_s):
