@@ -120,14 +120,15 @@ def renew_with_workers(keeper: Keeper, server: Arbiter) -> None:
 
     That is each second, and when the system tells of a child. Not in the handler of the signal:
     that may interrupt a fork of the master, whose locks a second one within it would wait for
-    without end. Where the system allows no further process, the next look tries again.
+    without end. Where the system allows no further process, the next look tries again; the first
+    one that it allows is a worker's.
     """
     manage_workers = server.manage_workers
 
     def manage() -> None:
         try:
-            keeper.renew()
             manage_workers()
+            keeper.renew()
         except OSError as error:
             if error.errno not in _NO_PROCESS:
                 raise

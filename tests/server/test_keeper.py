@@ -56,16 +56,17 @@ def test_work_that_could_not_begin_begins_once_there_may_be_a_process() -> None:
 def test_the_master_goes_on_where_no_process_can_be_made_and_tries_again() -> None:
     looks: list[str] = []
 
-    def renew() -> None:
-        looks.append("keeper")
+    def manage() -> None:
+        looks.append("workers")
         if len(looks) == 1:
             raise BlockingIOError(errno.EAGAIN, "no process")
 
-    server: Any = SimpleNamespace(manage_workers=lambda: looks.append("workers"))
-    renew_with_workers(cast(Keeper, SimpleNamespace(renew=renew)), cast(Arbiter, server))
+    server: Any = SimpleNamespace(manage_workers=manage)
+    keeper = SimpleNamespace(renew=lambda: looks.append("keeper"))
+    renew_with_workers(cast(Keeper, keeper), cast(Arbiter, server))
     server.manage_workers()
     server.manage_workers()
-    assert looks == ["keeper", "keeper", "workers"]
+    assert looks == ["workers", "workers", "keeper"]
 
 
 def test_another_error_of_the_master_is_not_taken_for_that() -> None:
