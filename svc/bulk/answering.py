@@ -22,9 +22,13 @@ from svc.errors import (
 from svc.records import Decision
 from svc.schemas import DecisionRequest, parsed_row, with_row
 from svc.store import JobRow, Jobs, ProjectFull, StorageError, UnreadableKey
+from svc.threads import Threads
 
 # The pause before something is stored again that the database did not take, in seconds.
 STORED_AGAIN_S = 1.0
+
+# How many rows are stored at a time.
+_STORING = 16
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +155,11 @@ class Answering:
             return self._jobs.is_settled(row)
         except StorageError:
             return False
+
+
+def storing_threads() -> Threads:
+    """Threads that store what became of rows, which so comes into one transaction."""
+    return Threads(_STORING, "svc-store")
 
 
 def unforeseen(error: Exception) -> ApiError:

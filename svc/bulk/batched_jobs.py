@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from svc.bootstrap import Services
-from svc.bulk.answering import Answering, JobEnded, JobFails
+from svc.bulk.answering import Answering, JobEnded, JobFails, storing_threads
 from svc.bulk.batched_job import BatchedJob
 from svc.bulk.leaving import leave
 from svc.bulk.replayed_rows import ReplayedRows
 from svc.errors import Damaged, NotConfigured, SettingsError, SvcError
 from svc.schemas import DecisionRequest
 from svc.store import Job, StorageError, job_of
-from svc.threads import Threads
-
-# The threads that store decisions, which so come into one transaction.
-_STORING = 16
 
 # The pause before a job goes on that met an error which may pass, in seconds.
 _AGAIN_S = 10.0
@@ -53,7 +49,7 @@ class BatchedJobs:
     def __init__(self, services: Services, answering: Answering) -> None:
         """`answering` asks about single rows, and stores what became of any."""
         self._services, self._answering = services, answering
-        self._pool = Threads(_STORING, "svc-store")
+        self._pool = storing_threads()
         self._running: dict[str, _Running] = {}
         self._leaving: dict[str, threading.Thread] = {}
         # Held by the one job that decides about rows, so that memory holds the replies of one.

@@ -11,12 +11,12 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-from svc import jsontext, limits
+from svc import limits
 from svc.bulk.answering import Answering, JobEnded, JobFails, unforeseen
 from svc.bulk.batched_jobs import BatchedJobs
 from svc.bulk.job_run import JobRun, Pauses, WaitingRow
 from svc.errors import ApiError
-from svc.schemas import is_batched, load_template, parsed_row
+from svc.schemas import is_batched, load_template, parsed_row, parsed_shared
 from svc.store import (
     MASTER_KEY,
     Job,
@@ -167,7 +167,7 @@ class Runner:
             self._end(job.id, JobStatus.FAILED, error.message)
             return
         try:
-            shared = jsontext.loads(file.request.encode())
+            shared = parsed_shared(file.request)
             template = load_template(shared)
         except ApiError as error:
             file.close()

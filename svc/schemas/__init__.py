@@ -44,6 +44,7 @@ from svc.schemas.jobs import (
     is_batched,
     load_template,
     parsed_row,
+    parsed_shared,
     with_row,
 )
 from svc.schemas.loading import load, refuse_many_unknown
@@ -110,6 +111,7 @@ __all__ = [
     "load_template",
     "model_plan",
     "parsed_row",
+    "parsed_shared",
     "redacted_answer",
     "refuse_many_unknown",
     "remembering",

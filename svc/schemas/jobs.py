@@ -133,6 +133,12 @@ def is_batched(shared: JsonObject) -> bool:
     return BATCH in shared
 
 
+def parsed_shared(text: str) -> JsonObject:
+    """What all rows of a job share from its JSON. Raises `InvalidJson`."""
+    shared: JsonObject = jsontext.loads(text.encode())
+    return shared
+
+
 def parsed_row(text: str) -> JsonObject:
     """A row from its JSON, as it was checked before."""
     row: JsonObject = jsontext.loads(text.encode(), "the row")
