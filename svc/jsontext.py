@@ -18,8 +18,8 @@ INT_DIGITS = 400
 # No float is written with more significant digits, or more characters.
 FLOAT_DIGITS, FLOAT_CHARS = 17, 24
 
-# Every decimal of so few characters, 15 digits at most, is that of a float within these bounds.
-_EXACT_CHARS, _EXACT_ABOVE, _EXACT_BELOW = 16, 1e-307, math.inf
+# Every decimal of so few characters, 15 digits at most, is that of a float above this and finite.
+_EXACT_CHARS, _EXACT_ABOVE = 16, 1e-307
 
 # Within these it takes a microsecond to write a float, and beyond them up to five.
 _WRITTEN_BELOW = 1e60
@@ -207,7 +207,7 @@ def _parse_float(text: str) -> float | Literal:
         return Literal(text)
     number = float(text)
     size = abs(number)
-    if len(text) <= _EXACT_CHARS and _EXACT_ABOVE < size < _EXACT_BELOW:
+    if len(text) <= _EXACT_CHARS and _EXACT_ABOVE < size < math.inf:
         return number
     if number and not 1 / _WRITTEN_BELOW < size < _WRITTEN_BELOW:
         return Literal(text)

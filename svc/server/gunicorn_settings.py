@@ -159,7 +159,7 @@ def post_worker_init(worker: ThreadWorker) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.cfg.set("graceful_timeout", limits.SHUTDOWN_GRACE_S)
-    # Without it the first call begins it, if it can.
+    # The thread that all calls need. Where it cannot begin now, the first call tries again.
     with contextlib.suppress(RuntimeError):
         worker.wsgi.extensions["svc"].core.client.begin()
 

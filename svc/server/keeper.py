@@ -84,8 +84,8 @@ class Keeper:
     def renew(self) -> None:
         """Fork another one where it has ended by itself, or was killed; a stopped one is killed.
 
-        To be called when the system tells the master of a child, that it was stopped too. Raises
-        `OSError` where the system allows no further process.
+        To be called each second, and when the system tells the master of a child, that it was
+        stopped too. Raises `OSError` where the system allows no further process.
         """
         if os.getpid() != self._master or self._stopping:
             return

@@ -105,9 +105,9 @@ def by_option(p: Floats, truth: Ints, weights: Floats | None = None) -> list[Jso
             "share": bounded_mean((truth == option).astype(np.int64), shares).as_json,
             "ece": _json(
                 calibration_error(p[:, option], (truth == option).astype(np.int64), shares)
-            )
-            if option in frequent
-            else None,
+                if option in frequent
+                else None
+            ),
             **_hits(answers == option, truth == option, shares),
         }
         for option in range(p.shape[1] if len(truth) else 0)

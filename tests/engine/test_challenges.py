@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +20,7 @@ from svc.schemas import DecisionRequest, State, load_decision
 from svc.store import StorageError
 from svc.tracing import Trace
 from tests.engine.models import NOUL
+from tests.limited import ONLY_ROOT, errors_of
 from tests.store.records import record
 from tests.telemetry.recorder import Recorder
 
@@ -420,28 +418,23 @@ def test_a_rest_does_not_hold_up_the_end() -> None:
     assert time.monotonic() - before < 10
 
 
-# What the limit counts are the threads of a user, and it does not bind root.
-IN_A_PROCESS_OF_ITS_OWN = """
-import os, resource
+SCRIPT = """
+import resource
 from svc.engine.challenges import Challenges
 from tests.engine.test_challenges import REQUEST, RIVAL, Book, Rival, made, until
+from tests.limited import limit_to
 
-limit = resource.RLIMIT_NPROC
-resource.setrlimit(limit, (1, 100))
-os.setgid(54323)
-os.setuid(54323)
+limit_to(1, later=100)
 book = Book(RIVAL)
 challenges = Challenges(book, lambda: Rival(), draw=lambda: 0.0)
 challenges.offer(REQUEST, made())
-resource.setrlimit(limit, (100, 100))
+resource.setrlimit(resource.RLIMIT_NPROC, (100, 100))
 challenges.offer(REQUEST, made())
 until(lambda: len(book.answers) == 2)
 challenges.close()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who has no threads yet")
+@ONLY_ROOT
 def test_an_offer_is_taken_where_no_thread_can_begin_and_asked_once_one_can() -> None:
-    command = [sys.executable, "-c", IN_A_PROCESS_OF_ITS_OWN]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ran.returncode == 0, ran.stderr
+    errors_of(SCRIPT)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import os
 import signal
-import subprocess
-import sys
 import threading
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,39 +15,32 @@ from gunicorn.workers.gthread import ThreadWorker
 from svc.providers.watchdog import Watchdog
 from svc.server.gunicorn_settings import post_worker_init, renew_with_workers
 from svc.server.keeper import Keeper
+from tests.limited import ONLY_ROOT, errors_of
 
-# What the limit counts are the processes of a user, and it does not bind root.
-NOBODY_ELSE = 54_322
-
-IN_A_PROCESS_OF_ITS_OWN = f"""
+SCRIPT = """
 import logging, os, resource, threading
 from svc.bootstrap import Shared
 from svc.server.keeper import NAME, PAUSE_S, Keeper
+from tests.limited import limit_to
 
 logging.basicConfig()
 reading, writing = os.pipe()
 shared = Shared()
-limit = resource.RLIMIT_NPROC
-resource.setrlimit(limit, (2, 100))
-os.setgid({NOBODY_ELSE})
-os.setuid({NOBODY_ELSE})
-keeper = Keeper({{NAME: lambda stop: os.write(writing, b"begun")}}, shared.bell, [])
-children = f"/proc/self/task/{{os.getpid()}}/children"
+limit_to(2, later=100)
+keeper = Keeper({NAME: lambda stop: os.write(writing, b"begun")}, shared.bell, [])
+children = f"/proc/self/task/{os.getpid()}/children"
 (first,) = open(children).read().split()
 threading.Event().wait(2 * PAUSE_S)
-resource.prlimit(int(first), limit, (100, 100))
+resource.prlimit(int(first), resource.RLIMIT_NPROC, (100, 100))
 assert os.read(reading, 5) == b"begun"
 assert open(children).read().split() == [first]
 keeper.kill()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user without processes")
+@ONLY_ROOT
 def test_work_that_could_not_begin_begins_once_there_may_be_a_process() -> None:
-    command = [sys.executable, "-c", IN_A_PROCESS_OF_ITS_OWN]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert "svc-jobs does not begin" in ran.stderr
+    assert "svc-jobs does not begin" in errors_of(SCRIPT)
 
 
 def test_the_master_goes_on_where_no_process_can_be_made_and_tries_again() -> None:

@@ -1,8 +1,6 @@
 import logging
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +23,7 @@ from svc.store import (
     StorageError,
     WriteTimedOut,
 )
+from tests.limited import ONLY_ROOT, errors_of
 from tests.store.processes import child
 
 SHOP = Account(Scope.PROJECT, "shop", Per.DAY, "2026-11-22")
@@ -315,16 +314,13 @@ def test_processes_that_are_killed_never_spend_more_than_the_limit(path: Path) -
     database.close()
 
 
-# What the limit counts are the threads of a user, and it does not bind root.
-IN_A_PROCESS_OF_ITS_OWN = """
-import os, resource
+SCRIPT = """
 from svc.spending.slices import Slices
 from svc.store import Grant
+from tests.limited import limit_to
 from tests.spending.test_slices import SHOP
 
-resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
-os.setgid(54324)
-os.setuid(54324)
+limit_to(1)
 slices = Slices(lambda claims: [Grant(one.wish, None) for one in claims])
 assert slices.reserve([SHOP], 10) is None
 slices.settle([SHOP], 10, 10)
@@ -332,8 +328,6 @@ slices.close()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who has no threads yet")
+@ONLY_ROOT
 def test_an_amount_is_reserved_where_the_system_allows_no_further_thread() -> None:
-    command = [sys.executable, "-c", IN_A_PROCESS_OF_ITS_OWN]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ran.returncode == 0, ran.stderr
+    errors_of(SCRIPT)

@@ -214,7 +214,6 @@ def test_without_labels_there_is_nothing_to_say() -> None:
     assert calibration_error(p[:, 0], truth) is None
     assert scores.uncertainty(TASKS["classes"], p, truth) == {}
     assert scores.by_option(p, truth) == []
-
     assert scores.confusion(p, truth) == []
 
 
