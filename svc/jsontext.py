@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+import secrets
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
-from json.encoder import encode_basestring
+from itertools import chain
 from typing import Any, NoReturn
 
 from svc.errors import InvalidJson
@@ -26,6 +27,10 @@ _WRITTEN_BELOW = 1e60
 
 # The bytes of which texts are left out together.
 _COUNTED_TOGETHER = 65_536
+
+# What is written in place of a `Literal` until its text is put there, and between values that are
+# written together. Nobody can send a text that has them, since each process draws its own.
+_PLACE, _BORDER = secrets.token_hex(16), secrets.token_hex(16)
 
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -151,10 +156,25 @@ def finite(value: Any) -> float | int | None:
 
 def dumps(value: Any) -> str:
     """Compact JSON with numbers as they were read. Raises `RecursionError` at too deep nesting."""
-    try:
-        return _encode(value)
-    except _LiteralInside:
-        return _dump(value)
+    literals: list[str] = []
+    encoder = json.JSONEncoder(
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+        default=partial(_set_aside, literals),
+    )
+    text = encoder.encode(value)
+    if not literals:
+        return text
+    pieces = zip(text.split(f'"{_PLACE}"'), [*literals, ""], strict=True)
+    return "".join(chain.from_iterable(pieces))
+
+
+def dumps_each(values: Sequence[Any]) -> list[str]:
+    """`dumps` of each of at least one value, in less than half the time of one after the other."""
+    bordered = [_BORDER] * (2 * len(values) - 1)
+    bordered[::2] = values
+    return dumps(bordered)[1:-1].split(f',"{_BORDER}",')
 
 
 def visible(text: str) -> str:
@@ -167,39 +187,12 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else dumps(value)
 
 
-def _dump(value: Any) -> str:
-    if isinstance(value, str):
-        return encode_basestring(value)
-    if isinstance(value, Literal):
-        return value.text
-    if isinstance(value, dict):
-        members = [f"{encode_basestring(key)}:{_dump(member)}" for key, member in value.items()]
-        return "{" + ",".join(members) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_dump, value)) + "]"
-    # As the encoder writes them, which takes five times as long for one value.
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if type(value) is int or (type(value) is float and math.isfinite(value)):
-        return repr(value)
-    return _encode(value)
-
-
-class _LiteralInside(Exception):
-    """A value cannot be written by the usual encoder; to say so with words takes twice as long."""
-
-
-def _refuse(value: Any) -> NoReturn:
-    if isinstance(value, Literal):
-        raise _LiteralInside
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
-
-
-_encode = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_refuse
-).encode
+def _set_aside(literals: list[str], value: Any) -> str:
+    """What the encoder writes for a value that it does not know, whose text is kept."""
+    if not isinstance(value, Literal):
+        raise TypeError(f"{type(value).__name__} is not a JSON value")
+    literals.append(value.text)
+    return _PLACE
 
 
 def _parse_float(text: str) -> float | Literal:

@@ -11,7 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from svc.errors import InvalidJson
-from svc.jsontext import Literal, dumps, finite, has_more_parts, loads
+from svc.jsontext import Literal, dumps, dumps_each, finite, has_more_parts, loads
+from tests.fuzz.inputs import JSON
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,22 @@ from svc.jsontext import Literal, dumps, finite, has_more_parts, loads
 def test_numbers_that_python_would_change_leave_as_they_came(text: str) -> None:
     body = f'{{"a":[{text},"b",1.5,null,true]}}'
     assert dumps(loads(body.encode())) == body
+
+
+@given(st.lists(JSON | st.integers().map(lambda n: [Literal(f"{n}e400")]), min_size=1))
+def test_many_values_are_written_as_each_alone(values: list[Any]) -> None:
+    assert dumps_each(values) == [dumps(value) for value in values]
+
+
+def test_a_text_is_never_taken_for_what_stands_for_a_number() -> None:
+    spent = loads(dumps([Literal("1e400"), "", '"', "1e400", Literal("2e400")]).encode())
+    assert spent == [Literal("1e400"), "", '"', "1e400", Literal("2e400")]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, {"a": [math.nan, Literal("1e400")]}])
+def test_what_is_no_json_is_not_written(value: Any) -> None:
+    with pytest.raises(ValueError, match="Out of range"):
+        dumps(value)
 
 
 def test_ordinary_numbers_are_ordinary_numbers() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from marshmallow import Schema, ValidationError
@@ -38,6 +39,10 @@ _SHORT_CHARS = limits.STATE_CHARS // 8
 _LONGEST_CHARS = 12 * limits.STATE_CHARS + 100_000
 
 
+# So many rows are written together, which takes little memory.
+_WRITTEN_TOGETHER = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedRows:
     """The JSON of each row, and the number of the first whose state is no object, if any."""
@@ -52,9 +57,9 @@ def checked(rows: list[Any]) -> CheckedRows:
     numbers: dict[str, int] = {}
     without_fields: int | None = None
     errors: JsonObject = {}
-    for number, given in enumerate(rows, 1):
+    for number, (given, written) in enumerate(zip(rows, _written(rows), strict=True), 1):
         try:
-            row, text = _parsed(given)
+            row, text = _parsed(given, written)
             _check(row, len(text) <= _SHORT_CHARS)
             _count(row["id"], numbers, number)
         except ValidationError as error:
@@ -71,7 +76,23 @@ def checked(rows: list[Any]) -> CheckedRows:
     return CheckedRows(texts, without_fields)
 
 
-def _parsed(given: Any) -> tuple[JsonObject, str]:
+def _written(rows: list[Any]) -> Iterator[str | None]:
+    """The JSON of each row that is a value; None for lines, and near one nested too deeply."""
+    for start in range(0, len(rows), _WRITTEN_TOGETHER):
+        together = rows[start : start + _WRITTEN_TOGETHER]
+        yield from _written_together(together)
+
+
+def _written_together(rows: list[Any]) -> Iterable[str | None]:
+    if isinstance(rows[0], bytes):
+        return repeat(None, len(rows))
+    try:
+        return jsontext.dumps_each(rows)
+    except RecursionError:
+        return repeat(None, len(rows))
+
+
+def _parsed(given: Any, written: str | None) -> tuple[JsonObject, str]:
     """A row and its JSON, from a line of JSON or from a value that was parsed before."""
     if isinstance(given, bytes):
         if len(given) > _LONGEST_CHARS:
@@ -86,7 +107,7 @@ def _parsed(given: Any) -> tuple[JsonObject, str]:
             # Blanks between its parts count in no limit, and would lie in memory with it.
             text = _dumped(row)
     else:
-        row, text = given, _dumped(given)
+        row, text = given, _dumped(given) if written is None else written
         if len(text) > _LONGEST_CHARS:
             raise _too_long(len(text), "characters")
     if not isinstance(row, dict):

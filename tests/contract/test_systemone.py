@@ -188,14 +188,26 @@ def test_levels_serve_where_criteria_are_null(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("field", ["instructions", "criteria"])
 def test_json_that_is_nested_too_deeply_is_refused_by_name(client: FlaskClient, field: str) -> None:
-    # A number that no float holds takes the slower, recursive way out.
-    deep = "[" * 900 + "0.1000000000000000000001" + "]" * 900
-    content = f'{{"a": {deep}, "b": ""}}' if field == "criteria" else deep
-    question = f'{{"type": "choice", "criteria": {{"a": "", "b": ""}}, "{field}": {content}}}'
-    data = f'{{"state": "s", "questions": {{"deep": {question}}}}}'
-    response = client.post("/v1/systemone", data=data)
-    assert response.status_code == 422
-    assert "deep" in response.get_json()["error"]["message"]
+    """Wherever it becomes too deep, for reading it or for writing it again."""
+    answered, refused_at = 100, 100_000
+    while refused_at - answered > 1:
+        depth = (answered + refused_at) // 2
+        # To read or to write a number that no float holds calls a function at the deepest place.
+        deep = "[" * depth + "0.1000000000000000000001" + "]" * depth
+        content = f'{{"a": {deep}, "b": ""}}' if field == "criteria" else deep
+        question = f'{{"type": "choice", "criteria": {{"a": "", "b": ""}}, "{field}": {content}}}'
+        data = f'{{"state": "s", "questions": {{"deep": {question}}}}}'
+        response = client.post("/v1/systemone", data=data)
+        if response.status_code == 200:
+            answered = depth
+        else:
+            refused_at = depth
+            assert response.status_code == 422
+            assert response.get_json()["error"]["message"] in (
+                "the body is nested too deeply",
+                'question "deep": it is nested too deeply',
+            )
+    assert answered > 500
 
 
 @pytest.mark.parametrize("key", ["team", "which team is it? say access", "日本語", " ", "0"])
