@@ -63,7 +63,9 @@ function jsonTable(text, name) {
   }
   const objects = records.slice(0, COLUMNS_FROM).filter(isObject);
   const columns = [...new Set(objects.flatMap(Object.keys))];
-  return { columns, records, cell: (record, column) => isObject(record) && record[column] };
+  const has = (record, column) => isObject(record) && Object.hasOwn(record, column);
+  const cell = (record, column) => (has(record, column) ? record[column] : undefined);
+  return { columns, records, cell };
 }
 
 function parsedLine(line, name, number) {
@@ -204,5 +206,10 @@ function asRead(table, record, reading) {
 }
 
 function readable(value) {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value, null, 2);
+  } catch {
+    return "(nested too deeply to be shown)"; // a RangeError, since to write it calls itself
+  }
 }

@@ -293,6 +293,19 @@ def test_a_record_has_the_number_that_svc_map_gives_it(
     assert len(found) == len(NOTES) + name.startswith("blank")
 
 
+def test_columns_and_values_of_a_hostile_file_are_read_as_they_stand(
+    browser: Browser, desk: Desk
+) -> None:
+    """A column may be called as what all objects have, and a value nested too deep to be written."""
+    deep = "[" * 5_000 + "]" * 5_000
+    visit(browser, desk)
+    browser.wait("input[type=file]")
+    for column in ("constructor", "__proto__"):
+        content = "".join((f'{{"{column}": "one"}}\n', "{}\n[1]\n", f'{{"{column}": {deep}}}\n'))
+        found = browser.run(_TEXTS_BY_RECORD, "hostile.jsonl", content)
+        assert found == ["one", "", "", "(nested too deeply to be shown)"]
+
+
 @pytest.mark.parametrize(("name", "content", "message"), UNFIT)
 def test_texts_of_which_no_decision_can_be_told_are_refused(
     browser: Browser, desk: Desk, tmp_path: Path, name: str, content: str, message: str
