@@ -10,6 +10,11 @@ from svc.logs import Sparingly
 log = logging.getLogger(__name__)
 
 
+def lacks_thread(error: RuntimeError) -> bool:
+    """Whether it says that the system allows no further thread, which has no class of its own."""
+    return str(error) == "can't start new thread"
+
+
 class Threads(ThreadPoolExecutor):
     """A pool whose work waits for the threads that there are where no further one can be started.
 

@@ -30,12 +30,15 @@ def run_jobs(
     """Run the open jobs of a database; returns when there are none, or it is to stop.
 
     Of several processes, also of several servers, one runs them, and the others wait for it.
-    Raises `SettingsError` and `StorageError`.
+    Raises `SettingsError` and `StorageError`, and `RuntimeError` where the system allows it too few
+    threads.
     """
     if not _has_work(settings, shared, stop):
         return
     services = build(settings, shared, gives_way=True)
     try:
+        # Without the thread that all calls need, rows would have errors for answers.
+        services.core.client.begin()
         while not stop.is_set():
             with services.spool.running() as alone:
                 if alone:

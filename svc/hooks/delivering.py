@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from http import HTTPStatus
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from svc.hooks.sending import Undelivered
 from svc.hooks.targets import RefusedTarget, Target, parsed
 from svc.shares import Shares
 from svc.store import DueEvent, HookEvents, Hooks, OpenedHook, StorageError
+from svc.threads import Threads
 
 # The most events under way at a time, of which a project has its share, and the most of one hook:
 # a receiver that hangs does not hold up the others.
@@ -59,7 +60,7 @@ class Deliveries:
         """`clock` gives seconds since the epoch, `chance` a number from 0 to 1."""
         self._hooks, self._events, self._sender = hooks, events, sender
         self._clock, self._chance = clock, chance
-        self._pool = ThreadPoolExecutor(THREADS, "hooks")
+        self._pool = Threads(THREADS, "hooks")
         self._shares = Shares(THREADS)
         self._lock = threading.Lock()
         self._under_way: dict[int, tuple[int, Future[None]]] = {}

@@ -6,7 +6,6 @@ are described at https://docs.gunicorn.org/en/stable/settings.html; times are in
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gc
 import logging
@@ -63,6 +62,13 @@ _keeper: Keeper | None = None
 # With these the system says that it allows no further process, or has no memory for one.
 _NO_PROCESS = (errno.EAGAIN, errno.ENOMEM)
 
+# What the master does that takes processes, and what is said where there was none.
+_WITHOUT_PROCESS = {
+    "manage_workers": "what has ended is begun again later",
+    "reload": "some workers are still those before the reload",
+    "reexec": "no other master was begun",
+}
+
 log = logging.getLogger(__name__)
 
 
@@ -94,6 +100,7 @@ def when_ready(server: Arbiter) -> None:
 
     terminate = keeper_first(Keeper.stop, note)
     _start_keeper(server)
+    go_on_without_processes(server)
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, terminate)
     signal.signal(signal.SIGQUIT, keeper_first(Keeper.kill, note))
@@ -120,21 +127,38 @@ def renew_with_workers(keeper: Keeper, server: Arbiter) -> None:
 
     That is each second, and when the system tells of a child. Not in the handler of the signal:
     that may interrupt a fork of the master, whose locks a second one within it would wait for
-    without end. Where the system allows no further process, the next look tries again; the first
-    one that it allows is a worker's.
+    without end.
     """
     manage_workers = server.manage_workers
 
     def manage() -> None:
-        try:
-            manage_workers()
-            keeper.renew()
-        except OSError as error:
-            if error.errno not in _NO_PROCESS:
-                raise
-            log.error("the system allows no further process; what has ended is begun again later")
+        manage_workers()
+        keeper.renew()
 
     server.manage_workers = manage
+
+
+def go_on_without_processes(server: Arbiter) -> None:
+    """Have the master go on where the system allows no further process, and say what is not done.
+
+    The next look tries again, and the first process that is allowed is a worker's.
+    """
+    for name, undone in _WITHOUT_PROCESS.items():
+        setattr(server, name, _forgiving(getattr(server, name), undone))
+
+
+def _forgiving(act: Callable[[], None], undone: str) -> Callable[[], None]:
+    master = os.getpid()
+
+    def acting() -> None:
+        try:
+            act()
+        except OSError as error:
+            if error.errno not in _NO_PROCESS or os.getpid() != master:
+                raise
+            log.error("the system allows no further process; %s", undone)
+
+    return acting
 
 
 def _start_keeper(server: Arbiter) -> None:
@@ -159,9 +183,8 @@ def post_worker_init(worker: ThreadWorker) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.cfg.set("graceful_timeout", limits.SHUTDOWN_GRACE_S)
-    # The thread that all calls need. Where it cannot begin now, the first call tries again.
-    with contextlib.suppress(RuntimeError):
-        worker.wsgi.extensions["svc"].core.client.begin()
+    # Without the thread that all calls need, a worker would answer with errors alone.
+    worker.wsgi.extensions["svc"].core.client.begin()
 
 
 def worker_exit(server: Arbiter, worker: ThreadWorker) -> None:

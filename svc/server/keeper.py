@@ -22,6 +22,7 @@ from svc.errors import SettingsError
 from svc.server.forks import end_with_master, name_process, unblock_stop_signals
 from svc.server.pulse import Pulse
 from svc.sharing import Bell, is_stopped
+from svc.threads import lacks_thread
 
 # Does what there is to do, until there is nothing more or the event is set.
 Work = Callable[[threading.Event], None]
@@ -157,8 +158,11 @@ def _become(
         status = 0
     except SettingsError as error:
         log.error("%s does not run: %s", name, error)
-    except BaseException:
-        log.exception("a process beside the workers failed")
+    except BaseException as error:
+        if isinstance(error, RuntimeError) and lacks_thread(error):
+            log.error("%s does not run: the system allows it too few threads", name)
+        else:
+            log.exception("a process beside the workers failed")
     finally:
         logging.shutdown()
         os._exit(status)

@@ -43,7 +43,7 @@ from svc.server.lane import RESERVED_THREADS, Lane, watches
 from svc.server.request_reading import BodyReader, CallerReader
 from svc.server.sending import SEND_S, ResponseSocket, Waiting
 from svc.sharing import WorkerLoads
-from svc.threads import Threads
+from svc.threads import Threads, lacks_thread
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,11 @@ NEXT_REQUEST_MS = 10
 # How long a thread that computes may go on while others wait for the interpreter. A small request
 # waits for it a dozen times; with the usual 5 ms it took 50 ms beside one whose replies are long.
 SWITCH_S = 0.001
+
+# The pause before another worker is begun in the place of one that the system allowed no thread,
+# and what the master is told, which is none of the statuses that end the server.
+BEGUN_AGAIN_S = 1.0
+THREADLESS = 1
 
 # The pause before a worker looks again whether another took the connection that it left.
 OFFER_CHECK_S = 0.001
@@ -105,7 +110,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.worker_connections = allow_connections(self.cfg.worker_connections)
         self.max_keepalived = max(1, self.worker_connections - self.cfg.threads)
         sys.setswitchinterval(SWITCH_S)
-        super().init_process()
+        try:
+            super().init_process()
+        except RuntimeError as error:
+            if self.booted or not lacks_thread(error):
+                raise
+            # Gunicorn ends the server for a worker that fails at its start, and not for this.
+            log.error("a worker does not begin, since the system allows no further thread")
+            time.sleep(BEGUN_AGAIN_S)
+            sys.exit(THREADLESS)
 
     def get_thread_pool(self) -> Threads:
         """The threads of the lane and the reserved ones."""

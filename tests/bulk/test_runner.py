@@ -463,3 +463,20 @@ def test_jobs_take_at_most_half_of_a_providers_rate(world: Make) -> None:
         live = one.client.post("/v1/decide", json={"state": "x", "questions": {"a": ANIMAL}})
         assert live.status_code == 200 and live.get_json()["latency_ms"] < 1_000
         one.client.post(f"/v1/batch/{job_id}/cancel")
+
+
+def test_the_thread_that_all_calls_need_is_there_before_any_row(world: Make) -> None:
+    """Where the system allows few, rows would take its place, and all of their calls would fail."""
+    one = world()
+    job_id = one.submit()
+    with closing(sqlite3.connect(one.settings.db)) as connection, connection:
+        connection.execute("UPDATE jobs SET expires_at = 1")
+    assert not has_thread("calls")
+    with one.running():
+        one.ended(job_id, "expired")
+        assert has_thread("calls")
+    assert not one.provider.requests
+
+
+def has_thread(name: str) -> bool:
+    return any(thread.name == name for thread in threading.enumerate())

@@ -35,7 +35,9 @@ def test_gunicorn_starts_the_workers_that_the_variable_says(
 
 def test_the_collector_passes_over_what_workers_share_with_their_master() -> None:
     script = (
-        "import gc; from svc.server import gunicorn_settings as own; own.when_ready(None); "
+        "import gc; from types import SimpleNamespace as Master; "
+        "from svc.server import gunicorn_settings as own; "
+        "own.when_ready(Master(manage_workers=0, reload=0, reexec=0)); "
         "print(gc.get_freeze_count() > len(gc.get_objects()))"
     )
     command = [sys.executable, "-c", script]

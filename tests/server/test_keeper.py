@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from gunicorn.arbiter import Arbiter
 from gunicorn.workers.gthread import ThreadWorker
 
 from svc.providers.watchdog import Watchdog
-from svc.server.gunicorn_settings import post_worker_init, renew_with_workers
+from svc.server.gunicorn_settings import (
+    go_on_without_processes,
+    post_worker_init,
+    renew_with_workers,
+)
 from svc.server.keeper import Keeper
 from tests.limited import ONLY_ROOT, errors_of
 
@@ -37,6 +43,45 @@ assert open(children).read().split() == [first]
 keeper.kill()
 """
 
+# This process and a server, which may have a worker and one thread more, and later many.
+SERVER = """
+import logging, os, resource, signal, socket, tempfile, time
+import requests
+from gunicorn import config
+from requests.adapters import HTTPAdapter
+from urllib3 import Retry
+from svc.app import create_app
+from svc.bootstrap import build
+from svc.server.program import Program
+from svc.settings import load
+from tests.limited import limit_to
+
+logging.basicConfig()
+listener = socket.create_server(("127.0.0.1", 0))
+url = "http://127.0.0.1:%d/health" % listener.getsockname()[1]
+limit_to(4, later=100)
+# What gunicorn took from the user who imported it.
+config.User.default, config.Group.default = os.getuid(), os.getgid()
+master = os.fork()
+if not master:
+    settings = load({"SVC_DB": tempfile.mkdtemp() + "/svc.db"})
+    Program(listener, 1, lambda shared: create_app(build(settings, shared))).run()
+listener.close()
+end = signal.SIGKILL
+try:
+    time.sleep(3.5)
+    resource.prlimit(master, resource.RLIMIT_NPROC, (100, 100))
+    waiting = Retry(connect=30, backoff_factor=0.2, backoff_max=0.5)
+    session = requests.Session()
+    session.mount("http://", HTTPAdapter(max_retries=waiting))
+    assert session.get(url, timeout=5).status_code == 200
+    end = signal.SIGTERM
+finally:
+    os.kill(master, end)
+    status = os.waitpid(master, 0)[1]
+assert status == 0
+"""
+
 
 @ONLY_ROOT
 def test_work_that_could_not_begin_begins_once_there_may_be_a_process() -> None:
@@ -51,22 +96,62 @@ def test_the_master_goes_on_where_no_process_can_be_made_and_tries_again() -> No
         if len(looks) == 1:
             raise BlockingIOError(errno.EAGAIN, "no process")
 
-    server: Any = SimpleNamespace(manage_workers=manage)
+    server = master(manage_workers=manage)
     keeper = SimpleNamespace(renew=lambda: looks.append("keeper"))
-    renew_with_workers(cast(Keeper, keeper), cast(Arbiter, server))
+    renew_with_workers(cast(Keeper, keeper), server)
+    go_on_without_processes(server)
     server.manage_workers()
     server.manage_workers()
     assert looks == ["workers", "workers", "keeper"]
 
 
-def test_another_error_of_the_master_is_not_taken_for_that() -> None:
-    def manage() -> None:
-        raise OSError(errno.EBADF, "a socket")
+@pytest.mark.parametrize("act", ["reload", "reexec"])
+def test_a_master_that_is_told_to_begin_others_goes_on_without_them(
+    caplog: pytest.LogCaptureFixture, act: str
+) -> None:
+    server = master(**{act: failing(errno.EAGAIN)})
+    go_on_without_processes(server)
+    getattr(server, act)()
+    assert "the system allows no further process" in caplog.text
 
-    server: Any = SimpleNamespace(manage_workers=manage)
-    renew_with_workers(cast(Keeper, SimpleNamespace(renew=lambda: None)), cast(Arbiter, server))
-    with pytest.raises(OSError, match="a socket"):
+
+def test_another_error_of_the_master_is_not_taken_for_that() -> None:
+    server = master(manage_workers=failing(errno.EBADF))
+    go_on_without_processes(server)
+    with pytest.raises(OSError, match="a file or process"):
         server.manage_workers()
+
+
+def test_what_fails_in_a_fork_of_the_master_ends_the_fork() -> None:
+    server = master(reexec=failing(errno.EAGAIN))
+    go_on_without_processes(server)
+    if not (pid := os.fork()):
+        try:
+            server.reexec()
+        except BlockingIOError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+@ONLY_ROOT
+def test_a_worker_without_its_threads_is_begun_again_and_ends_no_server() -> None:
+    said = errors_of(SERVER)
+    assert said.count("a worker does not begin, since the system allows no further thread") >= 2
+    assert "Traceback" not in said
+
+
+def master(**acts: Callable[[], None]) -> Arbiter:
+    """A master that does these acts, and nothing for all others."""
+    others = dict.fromkeys(("manage_workers", "reload", "reexec"), lambda: None)
+    return cast(Arbiter, SimpleNamespace(**{**others, **acts}))
+
+
+def failing(number: int) -> Callable[[], None]:
+    def act() -> None:
+        raise OSError(number, "a file or process")
+
+    return act
 
 
 def test_a_worker_has_the_thread_of_all_calls_before_any_request() -> None:
