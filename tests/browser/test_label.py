@@ -296,7 +296,7 @@ def test_a_record_has_the_number_that_svc_map_gives_it(
 def test_columns_and_values_of_a_hostile_file_are_read_as_they_stand(
     browser: Browser, desk: Desk
 ) -> None:
-    """A column may be called as what all objects have, and a value nested too deep to be written."""
+    """A column may be called as what all objects have; a value may be too deep to be written."""
     deep = "[" * 5_000 + "]" * 5_000
     visit(browser, desk)
     browser.wait("input[type=file]")
