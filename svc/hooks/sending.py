@@ -6,18 +6,17 @@ the environment not used, because they would connect to an address that nobody h
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from http.client import HTTPConnection, HTTPException, RemoteDisconnected
 
 from svc import limits
 from svc.hooks.targets import Resolve, Target, addresses, resolved
 from svc.phrases import reason
+from svc.providers import Watchdog
 from svc.wire import BoundedResponse, TooLong
 
 
@@ -29,8 +28,13 @@ class Sender:
     """Sends bodies to targets."""
 
     def __init__(self, resolve: Resolve = resolved, seconds: float = limits.HOOK_ANSWER_S) -> None:
-        """`seconds` is for everything from the look-up of the name to the answer."""
+        """`seconds` is for everything from the look-up of the name to the answer.
+
+        Raises `RuntimeError` where the system allows no thread that ends answers which drip.
+        """
         self._resolve, self._seconds = resolve, seconds
+        self._watchdog = Watchdog()
+        self._watchdog.begin()
 
     def post(
         self, target: Target, allow_private: bool, body: bytes, headers: Mapping[str, str]
@@ -41,7 +45,8 @@ class Sender:
         connection = _Connection(target, found, give_up_at)
         try:
             connection.connect()
-            with _cut_at(connection.sock, give_up_at):
+            with self._watchdog.watching(_left(give_up_at)) as watch:
+                watch.follow(connection.sock)
                 connection.request("POST", target.path, body, {**headers, "Host": target.authority})
                 status = connection.getresponse().status
                 # A connection that was cut within the headers looks like their end.
@@ -81,24 +86,6 @@ class _Connection(HTTPConnection):
             except OSError as error:
                 failure = error
         raise failure
-
-
-@contextlib.contextmanager
-def _cut_at(sock: socket.socket, give_up_at: float) -> Iterator[None]:
-    """End the connection at that time: an answer that drips would take for ever otherwise."""
-    # The TCP socket below it, since TLS would first exchange its closing messages.
-    cut = threading.Timer(_left(give_up_at), _shut, (sock,))
-    cut.daemon = True
-    cut.start()
-    try:
-        yield
-    finally:
-        cut.cancel()
-
-
-def _shut(sock: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _left(give_up_at: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
@@ -217,3 +218,19 @@ def test_plain_http_behind_https_is_said_so() -> None:
     with Receiver() as receiver, pytest.raises(Undelivered) as failed:
         post(receiver.url.replace("http:", "https:"), Sender(seconds=SLACK))
     assert "rosebud" not in str(failed.value)
+
+
+def test_no_delivery_takes_a_thread_of_its_own() -> None:
+    """Where the system allows no further one, what is due would never be delivered."""
+    sender, begun = Sender(seconds=SLACK), list[str]()
+
+    def noted(received: Received, n: int, handler: BaseHTTPRequestHandler) -> int:
+        begun.extend(one.name for one in set(threading.enumerate()) - before)
+        return 204
+
+    with Receiver(noted) as receiver:
+        before = set(threading.enumerate())
+        post(receiver.url, sender)
+    # The receiver's own, which answers.
+    (name,) = begun
+    assert "process_request" in name
