@@ -77,16 +77,23 @@ log = logging.getLogger(__name__)
 class Shared(SharedCalls):
     """What the processes of one server share; made before they are forked."""
 
-    def __init__(self, line: telemetry.Line | None = None) -> None:
-        """`line` takes spans to the process that exports them; None where there is none."""
+    def __init__(
+        self,
+        line: telemetry.Line | None = None,
+        request_threads: int = limits.REQUEST_THREADS,
+    ) -> None:
+        """`line` takes spans to the process that exports them; None where there is none.
+
+        Each worker answers at most `request_threads` requests at the same time.
+        """
         super().__init__()
-        self.line = line
+        self.line, self.request_threads = line, request_threads
         self.write_lock = FairLock()
         self.file = ServedFile()
         self.board = Board()
         self.usage = UsageBoard()
         self.worker_loads = WorkerLoads()
-        self.turns = Turns()
+        self.turns = Turns(usual=max(1, request_threads // limits.KEY_SHARE))
         self.repeats = NamedLocks()
         # Rung when a job comes.
         self.bell = Bell()
@@ -268,8 +275,8 @@ def _engine(
         shared,
         around,
         take=CallBudget(database).take,
-        flow_threads=limits.REQUEST_THREADS,
-        call_threads=limits.REQUEST_THREADS * limits.CALLS_PER_REQUEST_THREAD,
+        flow_threads=shared.request_threads,
+        call_threads=shared.request_threads * limits.CALLS_PER_REQUEST_THREAD,
         usage=usage,
         era=Eras(database).of,
         gives_way=gives_way,

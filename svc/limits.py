@@ -324,4 +324,5 @@ CALLS_PER_REQUEST_THREAD = 2
 # The requests that a key may have under way at the same time: what an operator may set, and by
 # default, for each process, a quarter of its request threads.
 CONCURRENCY = (1, 100_000)
-KEY_CONCURRENCY = REQUEST_THREADS // 4
+KEY_SHARE = 4
+KEY_CONCURRENCY = REQUEST_THREADS // KEY_SHARE

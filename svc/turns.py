@@ -38,8 +38,11 @@ class Turns:
     lock of the system. The requests of a process that ended do not count.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, usual: int = limits.KEY_CONCURRENCY
+    ) -> None:
+        """A key without a bound of its own may have `usual` requests for each process."""
+        self._clock, self._usual = clock, usual
         self._processes, self._threads = ProcessLock(), threading.Lock()
         self._digests = memoryview(mmap.mmap(-1, KEYS * 8)).cast("Q")
         self._rows = memoryview(mmap.mmap(-1, PROCESSES * _WIDTH * 4)).cast("I")
@@ -55,7 +58,7 @@ class Turns:
     def take(self, key_id: str, most: int | None) -> int:
         """Begin a request of a key that may have `most` at a time; what to give back at its end.
 
-        None stands for `limits.KEY_CONCURRENCY` for each process. Raises `AllTaken`.
+        None stands for what is usual, for each process. Raises `AllTaken`.
         """
         with self._threads:
             own, column = self._own_row(), self._column(key_id)
@@ -82,7 +85,7 @@ class Turns:
 
     def _passed(self, key_id: str, column: int, most: int | None) -> int | None:
         """The bound that the key's requests pass, this one counted; None where they pass none."""
-        allowed = limits.KEY_CONCURRENCY if most is None else most
+        allowed = self._usual if most is None else most
         if column == KEYS:
             return allowed if len(self._began.get(key_id, ())) >= allowed else None
         if self._sum(column) <= allowed:

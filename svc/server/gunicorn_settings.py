@@ -26,6 +26,7 @@ from svc.bootstrap import Shared
 from svc.server import forks
 from svc.server.allocation import return_large_blocks
 from svc.server.keeper import TRACES, Keeper
+from svc.server.tasks import allowed_here, request_threads
 from svc.telemetry import Line
 
 # After the shutdown grace, for stopping threads and writing what is queued.
@@ -80,8 +81,16 @@ def on_starting(server: Arbiter) -> None:
     # It would have the metrics kept in files; ours are in memory that the processes share.
     os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
     return_large_blocks()
-    shared = Shared(Line() if TRACES in beside else None)
+    threads = request_threads(server.cfg.workers, allowed_here())
+    shared = Shared(Line() if TRACES in beside else None, threads)
+    on_reload(server)
     forks.block_stop_signals_in_forks()
+
+
+def on_reload(server: Arbiter) -> None:
+    """In the master, with new settings: workers have the threads that the system has room for."""
+    if shared is not None:
+        server.cfg.set("threads", min(server.cfg.threads, shared.request_threads))
 
 
 def when_ready(server: Arbiter) -> None:
