@@ -130,19 +130,25 @@ def build(
 
 
 def key_parts(prompt_input: PromptInput) -> list[str]:
-    """Texts that are equal for two prompt inputs exactly when their prompts are."""
+    """Texts that are equal for two prompt inputs exactly when the same is asked in the same words.
+
+    Equal words alone are not enough: decision servers take questions by their types and options.
+    """
     asking = _asking(prompt_input, Way.SCHEMA, False, None)
-    return [prompt_input.pin.name, asking.text, repr(prompt_input.earlier), prompt_input.state_text]
+    earlier = repr(prompt_input.earlier)
+    return [prompt_input.pin.name, asking.text, asking.asked, earlier, prompt_input.state_text]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
     """The part of a prompt that is the same for every state.
 
-    `text` holds the questions and the form that the reply is to have.
+    `text` holds the questions and the form that the reply is to have. `asked` stands for the
+    questions as they are defined.
     """
 
     text: str
+    asked: str
     cue: str
     max_tokens: int
     schema: JsonObject | None
@@ -176,7 +182,9 @@ def _make_asking(
     schema = _schema(prompt_input, backwards, bounded=way is Way.OBJECT) if verbal else None
     cue = "JSON:" if verbal else "Answer:" if len(lines) == 1 else "Answers:"
     text = _questions_and_reply(prompt_input, lines, backwards)
-    return _Asking(text, cue, _max_tokens(prompt_input, way, lines), schema)
+    asked = [(one.type, one.instructions, one.definition()) for one in prompt_input.questions]
+    digest = hashlib.sha256(repr(asked).encode()).hexdigest()
+    return _Asking(text, digest, cue, _max_tokens(prompt_input, way, lines), schema)
 
 
 def member(index: int) -> str:

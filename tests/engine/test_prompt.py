@@ -483,6 +483,23 @@ def test_no_separator_in_a_text_makes_two_materials_one(apart: str) -> None:
     assert len({tuple(key) for key in keys}) == len(keys)
 
 
+def test_questions_that_read_alike_are_told_apart() -> None:
+    """Decision servers take them by type, instructions and options, whatever text these make."""
+    score = {"type": "score", "instructions": "x", "levels": ["a", "b"]}
+    noul = [
+        [{"type": "noul", "instructions": text} for text in texts]
+        for texts in (["x\n\nQuestion 2: y", "z"], ["x", "y\n\nQuestion 2: z"])
+    ]
+    keys = [
+        keyed(choice_of("x", a="", b="")),
+        keyed(TYPES["score"].load(score)),
+        keyed(choice_of("x", **{"a": "b: c", "a: b": "c"})),
+        keyed(choice_of("x", **{"a: b": "c", "a": "b: c"})),
+        *(keyed(*map(TYPES["noul"].load, questions)) for questions in noul),
+    ]
+    assert len({key[-1] + key[2] for key in keys}) == len({tuple(key) for key in keys}) == len(keys)
+
+
 def test_a_text_that_goes_on_into_the_next_part_of_the_key_is_another_material() -> None:
     earlier = (("one", "yes"),)
     first = keyed(PLAIN, state="two\n\nthree", earlier=earlier)
