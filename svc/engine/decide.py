@@ -27,6 +27,9 @@ from svc.spending import PurseOf, nobody_pays
 # Characters that rules look through in less time than anybody notices.
 SMALL_CHARS = 5_000_000
 
+# Labels that are read in less time than anybody notices, also those of large councils.
+FEW_LABELS = 100
+
 Present = Callable[[str, Answer], Answer]
 Keep = Callable[[Decision], str]
 
@@ -72,7 +75,7 @@ class Engine:
         self._setups = SetupMaker(router, latest, knowledge, salt, project_key, purse_of, promoted)
         self._asker, self._flows, self._journal = asker, flows, journal
         self._clock = clock
-        self._rules = CostlyWork(SMALL_CHARS)
+        self._rules, self._sets = CostlyWork(SMALL_CHARS), CostlyWork(FEW_LABELS)
 
     def decide(
         self,
@@ -123,7 +126,9 @@ class Engine:
                 team = Team(setup.models, asker, setup.knowledge, options, self._flows, caller)
                 ask = partial(partly.ask, kind) if request.partly else kind.ask
                 findings = ask(team, stage.groups, deadline)
-                stages.close_stage(stage, findings, setup.knowledge, answered)
+                unread = setup.knowledge.labels_to_read(stage.questions.values())
+                with self._sets.turn(api_key, unread, deadline):
+                    stages.close_stage(stage, findings, setup.knowledge, answered, deadline)
         results = list(answered.findings.results)
         if request.explain:
             results += explain.add(setup, self._asker, answered, self._flows)

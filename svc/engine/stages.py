@@ -84,9 +84,16 @@ def open_stage(
     return Stage(remaining, grouped(remaining), earlier, answer_fields)
 
 
-def close_stage(stage: Stage, findings: Findings, knowledge: Knowledge, answered: Answered) -> None:
-    """Add what the models found; a question without a finding is refused."""
+def close_stage(
+    stage: Stage,
+    findings: Findings,
+    knowledge: Knowledge,
+    answered: Answered,
+    deadline: Deadline,
+) -> None:
+    """Add what the models found; a question without a finding is refused. Raises `Timeout`."""
     for key, question in stage.questions.items():
+        deadline.check()
         finding = findings.by_key.get(key)
         if finding is None:
             answered.answers[key] = REFUSED.plus(**stage.answer_fields)

@@ -21,6 +21,11 @@ from svc.terms import CoveragePer
 SCORES_KEPT = 256
 
 ScoresOf = Callable[[Question, CalibrationState], Scores]
+UnreadOf = Callable[[Question, CalibrationState], int]
+
+
+def _none_unread(question: Question, state: CalibrationState) -> int:
+    return 0
 
 
 def _no_scores(question: Question, state: CalibrationState) -> Scores:
@@ -31,11 +36,20 @@ def _no_scores(question: Question, state: CalibrationState) -> Scores:
 class Knowledge:
     """What is known about the questions of one request; by default nothing.
 
-    `states` are by digest of the question. `scores` gives the scores of a question's labels.
+    `states` are by digest of the question. `scores` gives the scores of a question's labels, and
+    `unread` how many labels would have to be read for them.
     """
 
     states: Mapping[bytes, CalibrationState] = field(default_factory=dict)
     scores: ScoresOf = _no_scores
+    unread: UnreadOf = _none_unread
+
+    def labels_to_read(self, questions: Iterable[Question]) -> int:
+        """About how many labels are to be read for the prediction sets of these questions."""
+        found = [
+            (one, self.states.get(one.digest)) for one in questions if one.coverage is not None
+        ]
+        return sum(self.unread(one, state) for one, state in found if state is not None)
 
     def calibrator(self, question: Question, finding: Finding) -> Calibrator | None:
         """The calibrator that is in effect for this exact question and who answered it."""
@@ -140,11 +154,16 @@ class Library:
             return NOTHING_KNOWN
 
         def scores(question: Question, state: CalibrationState) -> Scores:
-            return self._scores_of(project, question, state)
+            scored, lock = self._scored_of(project, question)
+            with lock:
+                return scored.scores(self._labels, state)
 
-        return Knowledge(states, scores)
+        def unread(question: Question, state: CalibrationState) -> int:
+            return self._scored_of(project, question)[0].unread(state)
 
-    def _scores_of(self, project: str, question: Question, state: CalibrationState) -> Scores:
+        return Knowledge(states, scores, unread)
+
+    def _scored_of(self, project: str, question: Question) -> tuple[ScoredLabels, threading.Lock]:
         project_question = (project, question.digest)
         with self._lock:
             found = self._scored.get(project_question)
@@ -154,6 +173,4 @@ class Library:
             self._scored.move_to_end(project_question)
             if len(self._scored) > SCORES_KEPT:
                 self._scored.popitem(last=False)
-        scored, lock = found
-        with lock:
-            return scored.scores(self._labels, state)
+        return found

@@ -6,7 +6,7 @@ said is merged by today's pools, so that all is read again when these change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,19 @@ from svc.learning import councils
 from svc.learning.labelled import Labelled, sampling_weights, weighed, worth
 from svc.questions import Question
 from svc.stats import TASKS, Floats, Given, GroupedChangeTest, Ints, conformal, recency
-from svc.store import CalibrationState, Labels, Place, TrainingData, WeighedLabel, Worth
+from svc.store import (
+    CalibrationState,
+    Labels,
+    NewerLabels,
+    Place,
+    RawReading,
+    TrainingData,
+    WeighedLabel,
+    Worth,
+)
+
+# Of so many labels what was read is in memory at a time.
+_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +131,13 @@ class ScoredLabels:
             self._read(labels)
         return self._scores
 
+    def unread(self, state: CalibrationState) -> int:
+        """How many of the labels that `state` has would be read for their scores, about."""
+        seen = self._state
+        if seen is None or _basis(seen) != _basis(state):
+            return min(state.labels, limits.LABELS_READ)
+        return max(0, state.revision - seen.revision)
+
     def _forget(self) -> None:
         self._state: CalibrationState | None = None
         self._kept = _NO_LABELS
@@ -139,7 +158,7 @@ class ScoredLabels:
         if newer is None:
             self._forget()
             return
-        kept = np.concatenate([self._kept, self._lines(newer.labels, newer.state)], axis=1)
+        kept = np.concatenate([self._kept, *self._lines(labels, newer)], axis=1)
         if newer.left is not None:
             kept = kept[:, np.isin(kept[0], newer.left)]
         self._kept = kept[:, -limits.LABELS_READ :]
@@ -147,13 +166,30 @@ class ScoredLabels:
         self._relative = newer.relative
         self._scores = self._scored()
 
-    def _lines(self, labels: Sequence[WeighedLabel], state: CalibrationState) -> Floats:
+    def _lines(self, labels: Labels, newer: NewerLabels) -> Iterator[Floats]:
+        """The lines of new labels, of a few at a time: what councils said may be 13 KB each."""
+        for start in range(0, len(newer.labels), _AT_ONCE):
+            some = newer.labels[start : start + _AT_ONCE]
+            open_ones = [one.id for one in some if one.is_open]
+            readings = labels.readings(open_ones) if open_ones else {}
+            # One that is gone was replaced by another, which comes with the next look.
+            there = [one for one in some if not one.is_open or one.id in readings]
+            yield self._lines_of(there, readings, newer.state)
+
+    def _lines_of(
+        self,
+        labels: Sequence[WeighedLabel],
+        readings: Mapping[int, RawReading],
+        state: CalibrationState,
+    ) -> Floats:
         new = dict.fromkeys(one.answered_by for one in labels)
         self._names += [name for name in new if name not in self._names]
         groups = {name: place for place, name in enumerate(self._names)}
-        merged = _worths(labels, self._question, state, state.pools)
+        merged = _worths(labels, readings, self._question, state, state.pools)
         # Changes are looked for where members count alike (see `labelled`).
-        alike = _worths(labels, self._question, state, None) if state.pools else merged
+        alike = merged
+        if state.pools:
+            alike = _worths(labels, readings, self._question, state, None)
         found = [
             (
                 *(one.id, one.decision, one.truth, plain.correct, groups[one.answered_by]),
@@ -181,22 +217,31 @@ def _basis(state: CalibrationState) -> tuple[object, ...]:
 
 
 def _worths(
-    labels: Sequence[WeighedLabel], question: Question, state: CalibrationState, pools: str | None
+    labels: Sequence[WeighedLabel],
+    readings: Mapping[int, RawReading],
+    question: Question,
+    state: CalibrationState,
+    pools: str | None,
 ) -> list[Worth]:
     """What each label's reading was worth; found anew where it depends on pools."""
-    open_ones = [one for one in labels if one.p is not None]
-    p = iter(_merged(open_ones, state, pools))
+    open_ones = [one for one in labels if one.id in readings]
+    p = iter(_merged(open_ones, readings, state, pools))
     return [
-        one.worth if one.p is None and one.worth else worth(question, next(p), one.truth)
+        worth(question, next(p), one.truth)
+        if one.worth is None or one.id in readings
+        else one.worth
         for one in labels
     ]
 
 
 def _merged(
-    labels: Sequence[WeighedLabel], state: CalibrationState, pools: str | None
+    labels: Sequence[WeighedLabel],
+    readings: Mapping[int, RawReading],
+    state: CalibrationState,
+    pools: str | None,
 ) -> list[list[float]]:
-    p = [one.p or [] for one in labels]
-    truth, members = [one.truth for one in labels], [one.members for one in labels]
-    decisions = [one.decision for one in labels]
+    raw = [readings[one.id] for one in labels]
+    p, members = [one.p for one in raw], [one.members for one in raw]
+    truth, decisions = [one.truth for one in labels], [one.decision for one in labels]
     data = TrainingData(state, p, truth, members, [], [], [], [], [], decisions, [])
     return councils.merged(data, pools).p

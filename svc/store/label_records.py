@@ -135,7 +135,8 @@ class WeighedLabel(NamedTuple):
     """A stored label without the rest of its reading.
 
     `review_round` and `doubt` say when and at which level the review queue handed it out.
-    `p` and `members` are there only where `worth` is not known, or depends on today's pools.
+    `is_open` says that its worth is not known, or depends on today's pools, so that `RawReading` is
+    wanted.
     `decision` is the row of the labelled decision, and the times are as in `TrainingData`.
     """
 
@@ -146,11 +147,17 @@ class WeighedLabel(NamedTuple):
     review_round: int | None
     doubt: int | None
     worth: Worth | None
-    p: list[float] | None
-    members: Members | None
+    is_open: bool
     decision: int
     first_at: int
     decided_at: int
+
+
+class RawReading(NamedTuple):
+    """What a label's answer was read as, and what each member of a council said."""
+
+    p: list[float]
+    members: Members | None
 
 
 @dataclass(frozen=True, slots=True)

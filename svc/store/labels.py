@@ -20,6 +20,7 @@ from svc.store.label_records import (
     NewerLabels,
     NewLabel,
     Place,
+    RawReading,
     TrainingData,
     WeighedLabel,
     Worth,
@@ -79,14 +80,15 @@ _OF_CHALLENGERS = (
     "AND challengers.question_id = labels.question_id AND wording IS NULL "
     "WHERE asked.answered_by <> labels.answered_by"
 )
-# The long columns of those labels alone whose worth is not stored, or depends on pools.
+# Without the long columns, which are read of few at a time, and of those alone whose worth is not
+# stored, or depends on pools.
 _NEWER = (
     "SELECT id, truth, answered_by, chance, review_round, doubt, p_true, confidence, correct, "
-    "members, "
-    "CASE WHEN p_true IS NULL OR members IS NOT NULL THEN p END AS p, decision_seq, "
+    "p_true IS NULL OR members IS NOT NULL, decision_seq, "
     f"{_FIRST_AT}, decided_at FROM labels "
     "WHERE project = ? AND question_id = ? AND id > ? ORDER BY id DESC LIMIT ?"
 )
+_READINGS = "SELECT id, p, members FROM labels WHERE id IN (SELECT value FROM json_each(?))"
 _OF_DECISIONS = (
     "SELECT decision_seq, key, label, created_at, sampled, chance FROM labels "
     "WHERE decision_seq IN (SELECT value FROM json_each(?)) ORDER BY decision_seq, key"
@@ -230,6 +232,18 @@ class Labels:
         rows.reverse()
         return NewerLabels(state, [_weighed(row) for row in rows], left, relative)
 
+    def readings(self, ids: Sequence[int]) -> dict[int, RawReading]:
+        """The raw readings of these labels by id, without those that are there no more.
+
+        Raises `StorageError`.
+        """
+        with self._database.read() as connection:
+            rows = connection.execute(_READINGS, (json.dumps(list(ids)),)).fetchall()
+        return {
+            label_id: RawReading(json.loads(p), None if members is None else json.loads(members))
+            for label_id, p, members in rows
+        }
+
     def claim(self, place: Place, now_ms: int, interval_ms: int) -> bool:
         """Whether a fit is due: there are new labels, and no process fitted in the interval.
 
@@ -346,7 +360,7 @@ def _relative(
 def _weighed(row: sqlite3.Row) -> WeighedLabel:
     # By place and not by name: thousands of them are read at once.
     label_id, truth, answered_by, chance, review_round, doubt = row[:6]
-    p_true, confidence, correct, members, p, decision, first_at, decided_at = row[6:]
+    p_true, confidence, correct, is_open, decision, first_at, decided_at = row[6:]
     return WeighedLabel(
         label_id,
         truth,
@@ -355,8 +369,7 @@ def _weighed(row: sqlite3.Row) -> WeighedLabel:
         review_round,
         doubt,
         worth=None if p_true is None else Worth(p_true, confidence, correct),
-        p=None if p is None else json.loads(p),
-        members=None if members is None else json.loads(members),
+        is_open=bool(is_open),
         decision=decision,
         first_at=first_at,
         decided_at=decided_at,
