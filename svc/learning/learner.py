@@ -51,13 +51,16 @@ class Learner:
         clock: Callable[[], float] = time.time,
         refit_s: float = limits.REFIT_S,
         at_once: int = limits.FITTED_AT_ONCE,
+        numbers: int = limits.FITTED_NUMBERS,
     ) -> None:
         """`clock` gives seconds since the epoch; fits of one calibrator are `refit_s` apart.
 
-        With up to `at_once` labels, a first fit is made before `label` returns.
+        With up to `at_once` labels, and `numbers` of probabilities in all, a first fit is made
+        before `label` returns.
         """
         self._decisions, self._versions, self._labels = decisions, versions, labels
-        self._clock, self._refit_s, self._at_once = clock, refit_s, at_once
+        self._clock, self._refit_s = clock, refit_s
+        self._at_once, self._numbers = at_once, numbers
         self._refits = Scheduler[Place](self._refit, refit_s)
         # A server may have stopped before these were fitted.
         for project_question in labels.stale():
@@ -80,7 +83,8 @@ class Learner:
             return Counted(state.labels, state.calibrator is not None)
         fitted = False
         if new and _is_first_fit_due(state, new):
-            if state.labels <= self._at_once:
+            numbers = state.labels * len(label.p) * (1 + len(label.members or ()))
+            if state.labels <= self._at_once and numbers <= self._numbers:
                 fitted = self.fit(project_question)
             else:
                 self._refits.schedule(project_question, self._until_refit_s(state))

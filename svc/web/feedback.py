@@ -19,8 +19,9 @@ from svc.web.feedback_schemas import (
     FeedbackResponseSchema,
 )
 
-# As many labels cost too little for others to notice. After more, a key waits as long again.
-FEW_LABELS = 100
+# One label costs too little for others to notice. After more, whose decisions may be long, a key
+# waits as long again.
+FEW_LABELS = 1
 _PAUSE = 1.0
 
 
@@ -72,7 +73,7 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
         whole = replace(given, atomic=given.atomic or atomic)
         of_refs = g.access.reading(given.project if project is None else project)
         labels = sum(len(line.labels) for line in whole.lines)
-        with storing.turn(g.access.key_id, labels, g.deadline):
+        with storing.turn(g.access.key_id, max(labels, len(whole.lines)), g.deadline):
             taken = learner.label_all(whole, of_refs, g.access.only)
         errors = [asdict(error) for error in taken.errors]
         # Messages about errors may quote labels.

@@ -66,13 +66,13 @@ class Lessons:
         refit_s: float = 5.0,
         at_once: int = 1_000,
         labels: Labels | None = None,
+        numbers: int = 1_000_000,
     ) -> None:
         self.clock = Clock()
         self.decisions, self.labels = Decisions(database), labels or Labels(database)
         self.last = ""  # the decision that the last label was for
-        self.learner = Learner(
-            self.decisions, QuestionVersions(database), self.labels, self.clock, refit_s, at_once
-        )
+        stores = (self.decisions, QuestionVersions(database), self.labels)
+        self.learner = Learner(*stores, self.clock, refit_s, at_once, numbers)
 
     def give(self, count: int, right: float = 0.6) -> bool:
         """`count` labels for answers that are 95% sure; whether a calibrator is in effect."""
@@ -200,6 +200,16 @@ def test_a_label_given_again_is_no_new_try(lessons: Lessons) -> None:
     lessons.learner.label(Feedback(lessons.last, "q", "a"))
     state = lessons.state
     assert (state.labels, state.revision, state.tried) == (30, 31, 30)
+
+
+def test_beyond_many_probabilities_it_is_tried_behind_the_callers_back_too(
+    database: Database,
+) -> None:
+    lessons = Lessons(database, numbers=30 * 2 - 1)
+    assert not lessons.give(30)
+    until_tried(lessons, 30)
+    assert lessons.state.calibrator is not None
+    lessons.learner.close()
 
 
 def test_beyond_many_labels_a_first_calibrator_is_tried_behind_the_callers_back(
