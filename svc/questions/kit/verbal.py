@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -89,10 +90,15 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
     """What a reply's member states of `labels`; it may use their `names` instead."""
     numbers: dict[int, float] = {}
     bare: dict[int, None] = {}
-    positions = {_folded(name): index for index, name in enumerate(names)}
+    folded = [_folded(name) for name in names]
+    shared = {name for name, times in Counter(folded).items() if times > 1}
+    positions = {name: index for index, name in enumerate(folded) if name not in shared}
     positions |= {label.casefold(): index for index, label in enumerate(labels)}
+    # Names that differ in case or blanks alone stand for one label where they are written as it is.
+    exact = {name: index for index, name in enumerate(names) if folded[index] in shared}
     for name, value in islice(_entries(member), ENTRIES):
         index = _position(name, positions, labels)
+        index = exact.get(name) if index is None else index
         number = number_of(value)
         if index is None:
             continue

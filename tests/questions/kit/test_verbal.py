@@ -269,3 +269,17 @@ def test_a_hostile_member_is_dealt_with_at_once() -> None:
     for member in (deep, *names, dict.fromkeys(names, "1" * 50_000), [{"label": n} for n in names]):
         stated(member, LABELS, NAMES)
     assert time.process_time() - began < 5.0
+
+
+@pytest.mark.parametrize(
+    "names", [("us", "US"), ("Straße", "STRASSE"), ("new york", "new  york"), ("US", "us")]
+)
+def test_names_that_differ_in_case_or_blanks_alone_are_told_by_how_they_are_written(
+    names: tuple[str, str],
+) -> None:
+    first, second = names
+    assert dict(stated({first: 0.9, second: 0.1}, "AB", names).numbers) == {0: 0.9, 1: 0.1}
+    assert dict(stated({second: 0.1, first: 0.9}, "AB", names).numbers) == {0: 0.9, 1: 0.1}
+    assert dict(stated({"A": 0.9, "B": 0.1}, "AB", names).numbers) == {0: 0.9, 1: 0.1}
+    # Neither of them is written so.
+    assert dict(stated({f" {first.title()} ": 0.9}, "AB", names).numbers) == {}
