@@ -148,7 +148,7 @@ _Row = tuple[Sequence[float], int] | None
 
 
 def _present(pair: AskedPair) -> _Row:
-    return json.loads(pair.own_p or "[]"), int(pair.truth or 0)
+    return pair.own_p or [], int(pair.truth or 0)
 
 
 def _challenger(question: Question, pair: AskedPair) -> _Row:

@@ -22,6 +22,7 @@ from svc.terms import TaskKind
 
 # By which two merged probabilities may differ that were rounded on different ways.
 _ROUNDING = 1e-6
+_POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
 
 Council = tuple[str, ...]
 
@@ -81,14 +82,28 @@ def merged(data: TrainingData, pools: str | None) -> TrainingData:
     p = list(data.p)
     for council, rows in _seated(data):
         folds = _folds(data, rows)
-        said, pooled = _array(data, council, rows), np.empty((len(rows), len(p[rows[0]])))
         for fold in range(FOLDS):
-            mine = folds == fold
-            pooled[mine] = _held_out(pools, council, fold).apply(said[mine])
-        for row, found in zip(rows, pooled, strict=True):
-            if np.abs(found - p[row]).max() > _ROUNDING:
-                p[row] = [float(f"{value:.7g}") for value in found]
+            mine = [row for row, one in zip(rows, folds, strict=True) if one == fold]
+            if not mine:
+                continue
+            pooled = _held_out(pools, council, fold).apply(_array(data, council, mine))
+            apart = np.abs(pooled - np.array([p[row] for row in mine])).max(axis=1)
+            places = np.flatnonzero(apart > _ROUNDING)
+            for place, found in zip(places, to_digits(pooled[places]), strict=True):
+                p[mine[place]] = found
     return replace(data, p=p)
+
+
+def to_digits(p: Floats) -> Floats:
+    """Probabilities rounded as they are stored, to seven digits; tiny ones to 22 decimals.
+
+    Ten to the power of up to 22 is a double of its own, so that one division rounds right (Clinger,
+    How to Read Floating Point Numbers Accurately, 1990).
+    """
+    magnitude = np.floor(np.log10(np.where(p > 0, p, 1))).astype(np.int64)
+    scale = _POWERS_OF_TEN[np.minimum(6 - magnitude, len(_POWERS_OF_TEN) - 1)]
+    rounded: Floats = np.rint(p * scale) / scale
+    return rounded
 
 
 def shown(pools: str | None) -> JsonObject | None:

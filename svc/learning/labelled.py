@@ -112,20 +112,20 @@ class Labelled:
 def labelled(data: TrainingData, question: Question, pools: str | None) -> Labelled:
     """The arrays and weights of stored labels."""
     p, truth = np.array(councils.merged(data, pools).p), np.array(data.truth)
-    changes = _changes(data, question)
+    alike = p if pools is None else np.array(councils.merged(data, None).p)
+    changes = _changes(data, question, alike)
     sampling = sampling_weights(data.chance, data.relative)
     weights = weighed(len(truth), sampling, changes.values())
     return Labelled(question, p, truth, data.answered_by, sampling, weights, changes)
 
 
-def _changes(data: TrainingData, question: Question) -> dict[str, Change]:
+def _changes(data: TrainingData, question: Question, p: Floats) -> dict[str, Change]:
     """The groups whose answers changed.
 
-    Members of councils count alike in it, whatever their pools say: a pool that has learned to do
+    In `p` members of councils count alike, whatever their pools say: a pool that has learned to do
     without a member would hide its change from the next fit, which would take it in again.
     """
-    p, truth = np.array(councils.merged(data, None).p), np.array(data.truth)
-    task = TASKS[question.task]
+    task, truth = TASKS[question.task], np.array(data.truth)
     surprises = recency.surprise(task.confidence(p), task.correct(p, truth))
     given = Given(*map(np.array, (data.decisions, data.decided_at, data.first_at)))
     return GroupedChangeTest().latest(given, np.array(data.answered_by), surprises)

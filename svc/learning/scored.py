@@ -239,7 +239,7 @@ def _merged(
     readings: Mapping[int, RawReading],
     state: CalibrationState,
     pools: str | None,
-) -> list[list[float]]:
+) -> Sequence[Sequence[float]]:
     raw = [readings[one.id] for one in labels]
     p, members = [one.p for one in raw], [one.members for one in raw]
     truth, decisions = [one.truth for one in labels], [one.decision for one in labels]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
 from svc import jsontext
 from svc.records import Challenger, ChallengerAnswer
-from svc.store import budgets, ids
+from svc.store import budgets, ids, readings
 from svc.store.budgets import Budget, Per, Scope
 from svc.store.database import Database
 from svc.store.errors import ChallengerThere
@@ -70,7 +70,7 @@ class AskedPair:
     own_latency_ms: float
     label: str | None
     truth: int | None
-    own_p: str | None
+    own_p: Sequence[float] | None
     relative: float | None = None
 
 
@@ -109,7 +109,7 @@ _STOP = "UPDATE challengers SET state = 'retired' WHERE id = ?"
 # The newest first.
 _PAIRS = (
     "SELECT asked.p, asked.answer, asked.error, asked.cost_usd, asked.latency_ms, "
-    "decisions.cost_usd, decisions.latency_ms, label, truth, labels.p, "
+    "decisions.cost_usd, decisions.latency_ms, label, truth, labels.p AS own_p, "
     "(SELECT relative FROM review_chances WHERE round = review_round AND level = doubt) "
     "FROM challenger_answers AS asked JOIN challengers ON challengers.id = challenger "
     "JOIN decisions ON seq = asked.decision_seq "
@@ -199,7 +199,12 @@ class Challengers:
     def pairs(self, challenger: int, most: int) -> list[AskedPair]:
         """The last decisions that it was asked about, the newest first. Raises `StorageError`."""
         with self._database.read() as connection:
-            return [AskedPair(*row) for row in connection.execute(_PAIRS, (challenger, most))]
+            return [_pair(row) for row in connection.execute(_PAIRS, (challenger, most))]
+
+
+def _pair(row: sqlite3.Row) -> AskedPair:
+    pair = AskedPair(*row)
+    return pair if pair.own_p is None else replace(pair, own_p=readings.unpacked(row["own_p"]))
 
 
 def _record(row: sqlite3.Row) -> ChallengerRecord:

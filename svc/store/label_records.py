@@ -85,9 +85,9 @@ class TrainingData:
     """
 
     state: CalibrationState
-    p: list[list[float]]
+    p: Sequence[Sequence[float]]
     truth: list[int]
-    members: list[Members | None]
+    members: Sequence[Members | None]
     answered_by: list[str]
     sampled: list[str | None]
     chance: list[float | None]
@@ -156,7 +156,7 @@ class WeighedLabel(NamedTuple):
 class RawReading(NamedTuple):
     """What a label's answer was read as, and what each member of a council said."""
 
-    p: list[float]
+    p: Sequence[float]
     members: Members | None
 
 

@@ -10,13 +10,12 @@ from itertools import count
 from typing import Any
 
 from svc import jsontext, limits
-from svc.store import judgements
+from svc.store import judgements, readings
 from svc.store.database import Database
 from svc.store.label_records import (
     CalibrationState,
     ChallengerLabel,
     GivenLabel,
-    Members,
     NewerLabels,
     NewLabel,
     Place,
@@ -29,8 +28,8 @@ from svc.store.numbers import Numbered, last_number
 from svc.store.review import LABELLED
 from svc.terms import Sampling
 
-# The JSON of a reading, and of what the members of a council said.
-_Texts = tuple[str, str | None]
+# A reading, and what the members of a council said, as they are stored.
+_Packed = tuple[bytes, bytes | None]
 
 _LEARNED = "labels, revision, tried, fitted_at, calibrator, question_id, pools"
 _FIND = f"SELECT digest, {_LEARNED} FROM learned WHERE project = ? AND digest IN ({{}})"
@@ -117,7 +116,7 @@ _STALE = (
 
 
 # A label with those of its fields that are long, encoded.
-_Encoded = tuple[NewLabel, _Texts]
+_Encoded = tuple[NewLabel, _Packed]
 
 
 class Labels:
@@ -132,7 +131,7 @@ class Labels:
         Returns once it is durable. Raises `StorageError`.
         """
         with self._database.changing():
-            return self._database.write_grouped(_add_each, [(label, _texts(label))])
+            return self._database.write_grouped(_add_each, [(label, _packed(label))])
 
     def add_all(
         self, labels: Sequence[NewLabel], at_once: int | None = None
@@ -187,8 +186,8 @@ class Labels:
             values = (place[0], state.question_id, first, most)
             rows = connection.execute(_RECENT, values).fetchall()
         rows.sort(key=_came)
-        p: list[list[float]] = _listed(row["p"] for row in rows)
-        members: list[Members | None] = _listed(row["members"] or "null" for row in rows)
+        p = [readings.unpacked(row["p"]) for row in rows]
+        members = [readings.unpacked_members(row["members"]) for row in rows]
         columns = (
             *("answered_by", "sampled", "chance", "first_at", "relative"),
             *("decision_seq", "decided_at"),
@@ -240,7 +239,7 @@ class Labels:
         with self._database.read() as connection:
             rows = connection.execute(_READINGS, (json.dumps(list(ids)),)).fetchall()
         return {
-            label_id: RawReading(json.loads(p), None if members is None else json.loads(members))
+            label_id: RawReading(readings.unpacked(p), readings.unpacked_members(members))
             for label_id, p, members in rows
         }
 
@@ -287,7 +286,7 @@ def _by_place(labels: Iterable[NewLabel]) -> dict[Place, list[_Encoded]]:
     groups: dict[Place, list[_Encoded]] = {}
     for label in labels:
         group = groups.setdefault((label.project, label.digest), [])
-        group.append((label, _texts(label)))
+        group.append((label, _packed(label)))
     return groups
 
 
@@ -313,11 +312,11 @@ def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[Calibra
     return CalibrationState(*connection.execute(_COUNT, counts).fetchone()), new
 
 
-def _row(connection: sqlite3.Connection, label: NewLabel, texts: _Texts) -> tuple[Any, ...]:
+def _row(connection: sqlite3.Connection, label: NewLabel, packed: _Packed) -> tuple[Any, ...]:
     place = (label.decision_seq, label.key, label.project, label.question_id)
     origin = (label.answered_by, *_drawn(connection, label))
     worth = label.worth or (None, None, None)
-    return (*place, jsontext.dumps(label.label), label.truth, *origin, *worth, *texts)
+    return (*place, jsontext.dumps(label.label), label.truth, *origin, *worth, *packed)
 
 
 def _said(label: NewLabel) -> tuple[Any, ...]:
@@ -326,9 +325,9 @@ def _said(label: NewLabel) -> tuple[Any, ...]:
     return (*place, label.reviewer, jsontext.dumps(label.label), label.created_at)
 
 
-def _texts(label: NewLabel) -> _Texts:
-    members = None if label.members is None else json.dumps(label.members)
-    return json.dumps(list(label.p)), members
+def _packed(label: NewLabel) -> _Packed:
+    members = None if label.members is None else readings.packed_members(label.members)
+    return readings.packed(label.p), members
 
 
 def _drawn(connection: sqlite3.Connection, label: NewLabel) -> tuple[Any, ...]:
@@ -383,11 +382,6 @@ def _came(row: sqlite3.Row) -> tuple[int, int]:
     Computer Programming 3, 6.4).
     """
     return row["first_at"], row["decision_seq"] * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
-
-
-def _listed(rows: Iterable[str]) -> Any:
-    """JSON values, all read at once."""
-    return json.loads("[" + ",".join(rows) + "]")
 
 
 def _state(connection: sqlite3.Connection, place: Place) -> CalibrationState | None:

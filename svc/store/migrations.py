@@ -397,6 +397,9 @@ UPDATE learned SET tried = tried - 1, changed_at = NULL WHERE changed_at IS NOT 
 # The project that brought a wording first, which counts it against its limit; NULL of those from
 # before there was this column.
 _WORDINGS_COUNT = "ALTER TABLE questions ADD COLUMN brought_by TEXT;"
+# Labels have their readings packed from here on (see `readings`): nothing changes, but that older
+# programs, which cannot read those, refuse the file.
+_PACKED_READINGS = ""
 
 
 @cache
@@ -410,7 +413,7 @@ def shipped() -> tuple[Migration, ...]:
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
-    added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
+    added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT, _PACKED_READINGS]
     return (schema, *added)
 
 

@@ -40,7 +40,7 @@ def pair(
         "own_latency_ms": 100.0,
         "label": None if label is None else json.dumps(label),
         "truth": truth,
-        "own_p": None if label is None else json.dumps(own_p),
+        "own_p": None if label is None else own_p,
     }
     return AskedPair(**{**given, **fields})  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from svc.learning import councils, refit
-from svc.questions import TYPES, Question
+from svc.questions import TYPES, Question, to_digits
 from svc.stats import FOLDS, conformal, folds_of, opinions
 from svc.stats.recency import DAY_MS
 from svc.store.label_records import CalibrationState, Members, TrainingData
@@ -62,6 +62,15 @@ def council(n: int, question: Question = CHOICE) -> TrainingData:
 
 def _sure(option: int) -> list[float]:
     return [0.95, 0.05] if option == 0 else [0.05, 0.95]
+
+
+def test_probabilities_are_rounded_as_they_are_stored() -> None:
+    p = 10 ** np.random.default_rng(0).uniform(-16, 0, 10_000)
+    assert councils.to_digits(p).tolist() == list(to_digits(p.tolist()))
+
+
+def test_tiny_probabilities_are_rounded_to_22_decimals() -> None:
+    assert councils.to_digits(np.array([0.0, 1e-300, 1.4e-22])).tolist() == [0.0, 0.0, 1e-22]
 
 
 def test_a_pool_is_found_in_whichever_order_its_models_are_asked() -> None:

@@ -296,7 +296,8 @@ def test_labels_of_the_first_schema_are_kept(path):
     )
     database = Database.open(path)
     data = Labels(database).training_data(("p", b"\0"), 10)
-    assert (data.p, data.truth, data.members) == ([[0.7, 0.3]], [0], [None])
+    assert [list(p) for p in data.p] == [[0.7, 0.3]]
+    assert (data.truth, data.members) == ([0], [None])
     assert (data.state.calibrator, data.state.pools) == ("{}", None)
     assert (data.answered_by, data.first_at, data.chance) == (["m verbal"], [0], [None])
     database.close()

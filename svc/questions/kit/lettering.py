@@ -65,7 +65,7 @@ def tidy(probabilities: Sequence[float]) -> list[float]:
 
 def argmax(values: Sequence[float]) -> int:
     """Index of the largest value, the first of equals."""
-    return max(range(len(values)), key=values.__getitem__)
+    return values.index(max(values))
 
 
 def one_line(text: str) -> str:
