@@ -148,6 +148,8 @@ def worth(question: Question, p: Sequence[float], truth: int) -> Worth:
 
 def worths(question: Question, p: Sequence[Sequence[float]], truth: Sequence[int]) -> list[Worth]:
     """What each raw reading was worth."""
+    if not truth:
+        return []
     task, rows, true = TASKS[question.task], np.array(p), np.array(truth)
     p_true = task.true_probabilities(rows, true).tolist()
     confidence = task.confidence(rows).tolist()

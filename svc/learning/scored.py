@@ -13,7 +13,7 @@ import numpy as np
 
 from svc import limits
 from svc.learning import councils
-from svc.learning.labelled import Labelled, sampling_weights, weighed, worth
+from svc.learning.labelled import Labelled, sampling_weights, weighed, worths
 from svc.questions import Question
 from svc.stats import TASKS, Floats, Given, GroupedChangeTest, Ints, conformal, recency
 from svc.store import (
@@ -225,12 +225,10 @@ def _worths(
 ) -> list[Worth]:
     """What each label's reading was worth; found anew where it depends on pools."""
     open_ones = [one for one in labels if one.id in readings]
-    p = iter(_merged(open_ones, readings, state, pools))
+    truth = [one.truth for one in open_ones]
+    found = iter(worths(question, _merged(open_ones, readings, state, pools), truth))
     return [
-        worth(question, next(p), one.truth)
-        if one.worth is None or one.id in readings
-        else one.worth
-        for one in labels
+        next(found) if one.worth is None or one.id in readings else one.worth for one in labels
     ]
 
 
