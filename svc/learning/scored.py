@@ -227,9 +227,7 @@ def _worths(
     open_ones = [one for one in labels if one.id in readings]
     truth = [one.truth for one in open_ones]
     found = iter(worths(question, _merged(open_ones, readings, state, pools), truth))
-    return [
-        next(found) if one.worth is None or one.id in readings else one.worth for one in labels
-    ]
+    return [next(found) if one.worth is None or one.id in readings else one.worth for one in labels]
 
 
 def _merged(
