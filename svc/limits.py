@@ -174,7 +174,7 @@ TRY_EVERY = 10
 # A fit of more labels, or of more probabilities that answers and members of councils gave, is tried
 # only after the response to the label was sent.
 FITTED_AT_ONCE = 1_000
-FITTED_NUMBERS = 300_000
+FITTED_NUMBERS = 100_000
 
 # After fits the background rests so many times as long as they took: they cost a tenth of a core.
 FIT_REST = 9

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from svc import limits
-from svc.errors import NotFound
+from svc.errors import NotFound, Timeout
 from svc.learning import bulk, refit
 from svc.learning.checking import Checks
 from svc.learning.scheduler import Scheduler
@@ -16,10 +17,14 @@ from svc.schemas import BulkFeedback, Feedback, LineError
 from svc.store import (
     CalibrationState,
     Labels,
+    NewLabel,
     Place,
     QuestionVersions,
 )
 from svc.store.decisions import Decisions
+
+# In which work is done that others would notice if a caller had it done many times at once.
+Turn = Callable[[], AbstractContextManager[None]]
 
 log = logging.getLogger(__name__)
 
@@ -66,16 +71,16 @@ class Learner:
         for project_question in labels.stale():
             self._refits.schedule(project_question, refit_s)
 
-    def label(self, feedback: Feedback, project: str | None = None) -> Counted:
+    def label(
+        self, feedback: Feedback, project: str | None = None, turn: Turn = nullcontext
+    ) -> Counted:
         """Store a true answer; with `project`, other projects' decisions do not exist.
 
-        Raises `NotFound`, `InvalidRequest` and `StorageError`.
+        A decision is read inside of a `turn`, as it may be long, and a calibrator is fitted inside
+        of one. Raises `NotFound`, `InvalidRequest`, `StorageError` and what a turn raises.
         """
-        decision = self._decisions.get(feedback.decision_id)
-        if decision is None or project not in (None, decision.facts.project):
-            raise NotFound("there is no such decision")
-        checks = Checks(self._versions, self._now_ms())
-        (label,) = checks.labels([checks.check(decision, feedback)])
+        with turn():
+            label = self._checked(feedback, project)
         state, new = self._labels.add(label)
         project_question = (label.project, label.digest)
         if state.teaches:
@@ -85,10 +90,30 @@ class Learner:
         if new and _is_first_fit_due(state, new):
             numbers = state.labels * len(label.p) * (1 + len(label.members or ()))
             if state.labels <= self._at_once and numbers <= self._numbers:
-                fitted = self.fit(project_question)
+                fitted = self._first_fit(project_question, state, turn)
             else:
                 self._refits.schedule(project_question, self._until_refit_s(state))
         return Counted(state.labels, fitted)
+
+    def _checked(self, feedback: Feedback, project: str | None) -> NewLabel:
+        decision = self._decisions.get(feedback.decision_id)
+        if decision is None or project not in (None, decision.facts.project):
+            raise NotFound("there is no such decision")
+        checks = Checks(self._versions, self._now_ms())
+        (label,) = checks.labels([checks.check(decision, feedback)])
+        return label
+
+    def _first_fit(self, place: Place, state: CalibrationState, turn: Turn) -> bool:
+        """Whether a calibrator is in effect now; the background fits where no turn comes in time.
+
+        The label is stored, so that its request has not failed.
+        """
+        try:
+            with turn():
+                return self.fit(place)
+        except Timeout:
+            self._refits.schedule(place, self._until_refit_s(state))
+            return False
 
     def label_all(self, given: BulkFeedback, project: str, only: str | None = None) -> Taken:
         """Store many true answers; refs are those of `project`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 
 from flask import Blueprint, g
 
@@ -12,7 +13,7 @@ from svc.jsontext import JsonObject
 from svc.learning import Learner
 from svc.schemas import BulkFeedback, BulkFeedbackSchema, Feedback, FeedbackRequestSchema
 from svc.web.body import parse_lines
-from svc.web.decorators import Decorator, body, fails, query, response
+from svc.web.decorators import USUAL_S, Decorator, body, fails, query, response
 from svc.web.feedback_schemas import (
     BulkFeedbackQuerySchema,
     BulkFeedbackResponseSchema,
@@ -34,19 +35,22 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
     """The route that takes true answers."""
     routes = Blueprint("feedback", __name__)
     storing = CostlyWork(FEW_LABELS, pause=_PAUSE)
+    # To read a long decision takes 50 ms, and a fit half a second.
+    labelling = CostlyWork(small=0, unnoticed_s=USUAL_S)
 
     @routes.post("/v1/feedback")
     @body(FeedbackRequestSchema)
     @once
     @response(FeedbackResponseSchema)
-    @fails(404)
+    @fails(404, 504)
     def feedback(given: Feedback) -> JsonObject:
         """Give the true answer to a question of a decision.
 
         A further label for the same decision and question replaces the earlier one. From
         {MIN_LABELS} labels on, a calibrator is fitted where it clearly helps.
         """
-        counted = learner.label(given, g.access.only)
+        turn = partial(labelling.turn, g.access.key_id, 1, g.deadline)
+        counted = learner.label(given, g.access.only, turn)
         return {
             "decision_id": given.decision_id,
             "question": given.question,

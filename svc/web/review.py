@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from flask import Blueprint, g
 
+from svc.costly import CostlyWork
 from svc.jsontext import JsonObject
 from svc.learning import ReviewDesk, Reviewers
-from svc.web.decorators import body, fails, query, report, response
+from svc.web.decorators import USUAL_S, body, fails, query, report, response
 from svc.web.review_schemas import (
     Answers,
     DisagreementsQuerySchema,
@@ -21,6 +22,7 @@ from svc.web.review_schemas import (
 def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
     """The routes of the review queue."""
     routes = Blueprint("review", __name__)
+    skipping = CostlyWork(small=0, unnoticed_s=USUAL_S)
 
     @routes.get("/v1/review")
     @query(ReviewQuerySchema)
@@ -42,13 +44,16 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
     @routes.post("/v1/review/skip")
     @body(SkipRequestSchema)
     @response(SkippedSchema)
-    @fails(404)
+    @fails(404, 504)
     def skip(given: JsonObject) -> JsonObject:
         """Give a decision back without a label.
 
         The same reviewer does not get it again, until {JUDGEMENTS_KEPT} others gave it back too.
         """
-        reviewers.skip(given["decision_id"], given["question"], given["reviewer"], g.access.only)
+        place = (given["decision_id"], given["question"], given["reviewer"])
+        # Its decision is read, which may be long.
+        with skipping.turn(g.access.key_id, 1, g.deadline):
+            reviewers.skip(*place, g.access.only)
         return given
 
     @routes.get("/v1/review/disagreements")

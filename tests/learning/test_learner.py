@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
 from svc import limits
-from svc.learning.learner import Learner
+from svc.errors import Timeout
+from svc.learning.learner import Learner, Turn
 from svc.questions import TYPES
 from svc.records import AskedQuestion
 from svc.schemas.feedback import BulkFeedback, Feedback, LabelledLine
@@ -74,7 +76,7 @@ class Lessons:
         stores = (self.decisions, QuestionVersions(database), self.labels)
         self.learner = Learner(*stores, self.clock, refit_s, at_once, numbers)
 
-    def give(self, count: int, right: float = 0.6) -> bool:
+    def give(self, count: int, right: float = 0.6, turn: Turn = nullcontext) -> bool:
         """`count` labels for answers that are 95% sure; whether a calibrator is in effect."""
         calibrated = False
         for number in range(count):
@@ -82,7 +84,8 @@ class Lessons:
             question = AskedQuestion(*exact, {"p": [0.95, 0.05]}, "a", 0.95)
             truth = "a" if (number * 7) % 10 < right * 10 else "b"
             self.last = self.decisions.add(record(question))
-            calibrated = self.learner.label(Feedback(self.last, "q", truth)).calibrated
+            given = Feedback(self.last, "q", truth)
+            calibrated = self.learner.label(given, turn=turn).calibrated
         return calibrated
 
     @property
@@ -210,6 +213,34 @@ def test_beyond_many_probabilities_it_is_tried_behind_the_callers_back_too(
     until_tried(lessons, 30)
     assert lessons.state.calibrator is not None
     lessons.learner.close()
+
+
+class Turns:
+    """Lets some in, and whoever comes then waits beyond the deadline."""
+
+    def __init__(self, some: int) -> None:
+        self.left = some
+
+    def __call__(self) -> AbstractContextManager[None]:
+        self.left -= 1
+        if self.left < 0:
+            raise Timeout("the request exceeded its deadline")
+        return nullcontext()
+
+
+def test_a_first_fit_whose_turn_does_not_come_is_made_in_the_background(lessons: Lessons) -> None:
+    lessons.give(29, right=0.0)
+    lessons.give(1, right=0.0, turn=Turns(1))
+    assert lessons.state.labels == 30 and lessons.state.calibrator is None
+    until_tried(lessons, 30)
+    assert lessons.state.calibrator is not None
+
+
+def test_a_label_whose_decision_is_not_read_in_time_is_not_stored(lessons: Lessons) -> None:
+    lessons.give(1)
+    with pytest.raises(Timeout):
+        lessons.give(1, turn=Turns(0))
+    assert lessons.state.labels == 1
 
 
 def test_beyond_many_labels_a_first_calibrator_is_tried_behind_the_callers_back(

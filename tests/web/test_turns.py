@@ -17,12 +17,13 @@ from svc import limits
 from svc.costly import PAUSE, CostlyWork
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
-from svc.learning import Learner
-from svc.learning.learner import Taken
+from svc.learning import Learner, ReviewDesk, Reviewers
+from svc.learning.learner import Counted, Taken, Turn
+from svc.schemas import Feedback
 from svc.store import QuestionVersions
 from svc.store.decisions import AuditPage, Decisions
 from svc.store.wanted import ANY
-from svc.web import decorators, feedback
+from svc.web import decorators, feedback, review
 from svc.web.auth import Access
 from svc.web.decorators import SCRAPES, UNNOTICED_S
 from svc.web.filters import Filters
@@ -50,6 +51,14 @@ class Slow:
     def report(self) -> str:
         self._wait()
         return ""
+
+    def label(self, given: Feedback, project: str | None, turn: Turn) -> Counted:
+        with turn():
+            self._wait()
+        return Counted(1, False)
+
+    def skip(self, *_: Any) -> None:
+        self._wait()
 
     def label_all(self, *_: Any) -> Taken:
         self._wait()
@@ -91,6 +100,8 @@ def app_of(slow: Slow) -> Flask:
     app.get("/metrics", endpoint="metrics")(decorators.scrape(slow.report))
     app.register_error_handler(RateLimited, lambda error: (error.message, error.status))
     app.register_blueprint(feedback.blueprint(cast(Learner, slow), once=lambda view: view))
+    desks = (cast(ReviewDesk, slow), cast(Reviewers, slow))
+    app.register_blueprint(review.blueprint(*desks))
     return app
 
 
@@ -259,3 +270,15 @@ def test_every_report_waits_for_its_turn(start: Start, path: str) -> None:
 def test_labels_in_bulk_of_one_key_are_stored_one_request_after_the_other() -> None:
     line = {"ref": "r", "labels": {"q": 1}}
     others_get_theirs("POST", "/v1/feedback/bulk", {"labels": [line] * (feedback.FEW_LABELS + 1)})
+
+
+LONG = "dec_01M8C29MR75A3A30XZBM3AKKJV"
+
+
+def test_decisions_that_one_key_labels_are_read_one_after_the_other() -> None:
+    others_get_theirs("POST", "/v1/feedback", {"decision_id": LONG, "question": "q", "label": 1})
+
+
+def test_decisions_that_one_key_gives_back_are_read_one_after_the_other() -> None:
+    sent = {"decision_id": LONG, "question": "q", "reviewer": "ann"}
+    others_get_theirs("POST", "/v1/review/skip", sent)
