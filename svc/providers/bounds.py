@@ -23,12 +23,21 @@ _TOO_SMALL = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w.]*\d)")
-_CONTEXT_LENGTH = re.compile(r"context (?:length|window|size)\D{0,30}(\d{3,8})", re.IGNORECASE)
+_CONTEXT_LENGTH = re.compile(
+    r"(?:context (?:length|window|size)|max_new_tokens\W{0,3} must be)\D{0,30}(\d{3,8})",
+    re.IGNORECASE,
+)
 # Each number is tried from its first digit alone, so that a long run of them costs no more.
 _PROMPT_LENGTH = re.compile(
-    r"(?<!\d)(\d{1,8}) (?:input tokens|in the messages|in your prompt|of text input|tokens in the)"
+    r"(?<!\d)(\d{1,8}) "
+    r"(?:input tokens|`?inputs`? tokens|in the messages|in your prompt|of text input|tokens in the)"
     r"|(?:request has|prompt (?:contains|has)|messages resulted in) (?:at least )?(\d{1,8})",
     re.IGNORECASE,
+)
+_SUM = re.compile(r"(?<!\d)(\d{1,8}) \+ \d{1,8} > (\d{3,8})")
+# What is said of the prompt, whose length is another one with the next call.
+_PROMPT = re.compile(
+    r"\binputs\b|input (tokens|length)|prompt|messages|\b(total|sum)\b|\+", re.IGNORECASE
 )
 
 
@@ -46,9 +55,12 @@ def fewer_alternatives(message: str, sent: int) -> int | None:
 def left_of_context(message: str) -> int | None:
     """The output tokens that fit beside the prompt, where a message has both lengths, else None."""
     length, used = _CONTEXT_LENGTH.search(message), _PROMPT_LENGTH.search(message)
-    if length is None or used is None:
+    if length is not None and used is not None:
+        left = int(length[1]) - int(used[1] or used[2])
+    elif (added := _SUM.search(message)) is not None:
+        left = int(added[2]) - int(added[1])
+    else:
         return None
-    left = int(length[1]) - int(used[1] or used[2])
     return left if left >= LEAST_OUTPUT_TOKENS else None
 
 
@@ -70,6 +82,11 @@ def output_limit(message: str, sent: int) -> tuple[int, bool] | None:
     if less and TOO_LARGE.search(message):
         return max(less), True
     return None
+
+
+def is_of_the_prompt(message: str) -> bool:
+    """Whether a limit depends on how long the prompt is that was sent, so that others have more."""
+    return _PROMPT.search(message) is not None
 
 
 def _numbers(message: str) -> list[int]:

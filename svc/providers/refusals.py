@@ -308,7 +308,8 @@ def _bounded(error: ErrorText, call: SentCall, detail: str) -> ParameterBounded 
     if allowed is None:
         return None
     bound, upper = allowed
-    return ParameterBounded(name, bound, detail, upper=upper)
+    lasting = not bounds.is_of_the_prompt(error.message)
+    return ParameterBounded(name, bound, detail, upper=upper, lasting=lasting)
 
 
 def _says(pattern: str | re.Pattern[str], error: ErrorText, call: SentCall) -> bool:

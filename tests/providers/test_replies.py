@@ -902,6 +902,23 @@ def test_where_no_number_of_alternatives_is_taken_there_are_none():
             4_000,
             False,
         ),
+        # text-generation-inference and Together.
+        (
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: "
+            "218 `inputs` tokens and 8192 `max_new_tokens`",
+            7_975,
+            False,
+        ),
+        # Anthropic.
+        (
+            "input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000, decrease "
+            "input length or `max_tokens` and try again",
+            5_000,
+            False,
+        ),
+        # Nobody's words, of which at least no other call learns.
+        ("max_tokens: prompt and output together may be up to 8000", 8_000, False),
+        ("the total of inputs (218) and max_tokens is too large", 218, False),
     ],
 )
 def test_an_output_limit_is_lowered_to_what_the_provider_allows(message, bound, lasting):

@@ -90,15 +90,9 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
     """What a reply's member states of `labels`; it may use their `names` instead."""
     numbers: dict[int, float] = {}
     bare: dict[int, None] = {}
-    folded = [_folded(name) for name in names]
-    shared = {name for name, times in Counter(folded).items() if times > 1}
-    positions = {name: index for index, name in enumerate(folded) if name not in shared}
-    positions |= {label.casefold(): index for index, label in enumerate(labels)}
-    # Names that differ in case or blanks alone stand for one label where they are written as it is.
-    exact = {name: index for index, name in enumerate(names) if folded[index] in shared}
+    written = _Written(labels, names)
     for name, value in islice(_entries(member), ENTRIES):
-        index = _position(name, positions, labels)
-        index = exact.get(name) if index is None else index
+        index = written.position(name)
         number = number_of(value)
         if index is None:
             continue
@@ -143,16 +137,35 @@ def _entries(member: Any) -> Iterator[tuple[str, Any]]:
                 yield entry[0], entry[1]
 
 
-def _position(name: str, positions: Mapping[str, int], labels: Sequence[str]) -> int | None:
-    """The position of a label as models write it: `C`, `c`, `C. name`, `(C)`, or by its name."""
-    wanted = _folded(name[:_NAME_CHARS])
-    if wanted in positions:
-        return positions[wanted]
-    leading = _LEADING_LABEL.match(wanted)
-    if leading and (index := positions.get(leading[1])) is not None:
-        return index if labels[index].casefold() == leading[1] else None
-    key, colon, _ = wanted.partition(":")
-    return positions.get(key.strip()) if colon else None
+class _Written:
+    """The labels of a question, as models write them."""
+
+    def __init__(self, labels: Sequence[str], names: Sequence[str]) -> None:
+        """`names` are what the labels stand for, in the same order."""
+        self._labels = labels
+        folded = [_folded(name) for name in names]
+        self._shared = {name for name, times in Counter(folded).items() if times > 1}
+        self._exact = {name: index for index, name in enumerate(names)}
+        self._positions = {
+            **{name: index for index, name in enumerate(folded) if name not in self._shared},
+            **{label.casefold(): index for index, label in enumerate(labels)},
+        }
+
+    def position(self, name: str) -> int | None:
+        """The position of a label that is written `C`, `c`, `C. name`, `(C)`, or by its name.
+
+        Names that differ in case or blanks alone stand for one where they are written as it is.
+        """
+        wanted = _folded(name[:_NAME_CHARS])
+        if wanted in self._positions:
+            return self._positions[wanted]
+        if wanted in self._shared:
+            return self._exact.get(name)
+        leading = _LEADING_LABEL.match(wanted)
+        if leading and (index := self._positions.get(leading[1])) is not None:
+            return index if self._labels[index].casefold() == leading[1] else None
+        key, colon, _ = wanted.partition(":")
+        return self._positions.get(key.strip()) if colon else None
 
 
 def _folded(name: str) -> str:

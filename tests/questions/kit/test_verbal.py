@@ -283,3 +283,13 @@ def test_names_that_differ_in_case_or_blanks_alone_are_told_by_how_they_are_writ
     assert dict(stated({"A": 0.9, "B": 0.1}, "AB", names).numbers) == {0: 0.9, 1: 0.1}
     # Neither of them is written so.
     assert dict(stated({f" {first.title()} ": 0.9}, "AB", names).numbers) == {}
+
+
+def test_a_shared_name_never_stands_for_what_it_begins_with() -> None:
+    names = ("spam: ads", "Spam: ads", "spam")
+    said = {"spam: ads": 0.7, "Spam: ads": 0.2, "spam": 0.1}
+    assert dict(stated(said, "ABC", names).numbers) == {0: 0.7, 1: 0.2, 2: 0.1}
+    assert dict(stated({"SPAM: ADS": 0.9}, "ABC", names).numbers) == {}
+    names = ("(b) left", "(B) left", "other")
+    said = {"(b) left": 0.8, "(B) left": 0.1, "other": 0.1}
+    assert dict(stated(said, "ABC", names).numbers) == {0: 0.8, 1: 0.1, 2: 0.1}
