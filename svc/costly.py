@@ -34,11 +34,24 @@ _PLACE_AGAIN_S = 1.0
 _NO_TURN = contextlib.nullcontext()
 
 
-class _Key:
-    """One key's turn, and the time from which on it may have the next one."""
+class Rests:
+    """Until when each key pauses, in seconds of the clock of those kinds of work that share this.
+
+    A key that mixes several kinds of work takes no more of a processor than one with a single kind.
+    """
 
     def __init__(self) -> None:
-        self.turn, self.rested_at = threading.Lock(), 0.0
+        self._until: dict[str | None, float] = {}
+        self._booking = threading.Lock()
+
+    def until(self, key_id: str | None) -> float:
+        """When the key's next work may begin."""
+        return self._until.get(key_id, 0.0)
+
+    def add(self, key_id: str, now: float, seconds: float) -> None:
+        """Have the key pause for so long after its pauses of before."""
+        with self._booking:
+            self._until[key_id] = max(self.until(key_id), now) + seconds
 
 
 @contextlib.contextmanager
@@ -127,16 +140,18 @@ class CostlyWork:
         sleep: Callable[[Deadline, float], None] = Deadline.pause,
         pause: float = PAUSE,
         unnoticed_s: float = 0.0,
+        rests: Rests | None = None,
     ) -> None:
         """Work of at most the size `small` costs too little to wait.
 
         After its turn a key waits `pause` times what it took, but for the first `unnoticed_s`
-        seconds of it. The others give seconds, and wait some while a deadline is not cancelled.
+        seconds of it; `rests` are those of other kinds of work that it waits for too. The others
+        give seconds, and wait some while a deadline is not cancelled.
         """
         self._small, self._pause, self.unnoticed_s = small, pause, unnoticed_s
         self.processor, self._clock, self._sleep = processor, clock, sleep
-        self._keys: dict[str | None, _Key] = {}
-        self._booking = threading.Lock()
+        self._rests = Rests() if rests is None else rests
+        self._turns: dict[str | None, threading.Lock] = {}
         # Whose paced work began last and when, and when such work of another key last began.
         self._latest: str | None = None
         self._latest_at = self._other_at = -math.inf
@@ -176,11 +191,11 @@ class CostlyWork:
 
         `Timeout` is raised where the pause lasts beyond the deadline.
         """
-        now, key = self._clock(), self._keys.get(key_id)
+        now = self._clock()
         if key_id != self._latest:
             self._latest, self._other_at = key_id, self._latest_at
         self._latest_at = now
-        if key is not None and key.rested_at > now:
+        if self._rests.until(key_id) > now:
             with self._turn(key_id, deadline):
                 pass
         return self.processor()
@@ -192,8 +207,7 @@ class CostlyWork:
 
     def pause_s(self, key_id: str) -> float:
         """Seconds for which paced work that has begun waits before it goes on."""
-        key = self._keys.get(key_id)
-        return 0.0 if key is None else max(0.0, key.rested_at - self._clock() - LENIENCE_S)
+        return max(0.0, self._rests.until(key_id) - self._clock() - LENIENCE_S)
 
     def _other_began_at(self, key_id: str) -> float:
         """When paced work of another key last began."""
@@ -216,21 +230,25 @@ class CostlyWork:
     @contextlib.contextmanager
     def _turn(self, key_id: str | None, deadline: Deadline) -> Iterator[None]:
         # In one step: two threads never get two turns of one key.
-        key = self._keys.setdefault(key_id, _Key())
-        with held(key.turn, deadline):
-            self._sleep(deadline, max(0.0, min(key.rested_at - self._clock(), deadline.left())))
-            deadline.check()
+        with held(self._turns.setdefault(key_id, threading.Lock()), deadline):
+            self._pause_for(key_id, deadline)
             began = self._worked_s(deadline)
             try:
                 yield
             finally:
                 self._rest(key_id, self._worked_s(deadline) - began - self.unnoticed_s)
 
+    def _pause_for(self, key_id: str | None, deadline: Deadline) -> None:
+        """Wait while the key pauses, also for what other work takes meanwhile."""
+        waited_until = None
+        while (until := self._rests.until(key_id)) != waited_until:
+            self._sleep(deadline, max(0.0, min(until - self._clock(), deadline.left())))
+            deadline.check()
+            waited_until = until
+
     def _rest(self, key_id: str | None, noticed_s: float) -> None:
         """Make the key wait for what it took of the processor."""
         # Without keys there is nobody else to leave the processor to.
         if key_id is None or noticed_s <= 0:
             return
-        key = self._keys.setdefault(key_id, _Key())
-        with self._booking:
-            key.rested_at = max(key.rested_at, self._clock()) + self._pause * noticed_s
+        self._rests.add(key_id, self._clock(), self._pause * noticed_s)

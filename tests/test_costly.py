@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from svc.costly import LENIENCE_S, PAUSE, SHARED_S, CostlyWork, Places
+from svc.costly import LENIENCE_S, PAUSE, SHARED_S, CostlyWork, Places, Rests
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
 
@@ -135,6 +135,32 @@ def test_work_may_have_a_pause_of_its_own(machine: Machine) -> None:
     machine.do("one")
     machine.do("one")
     assert machine.pauses == [0.0, 0.0]
+
+
+def test_a_key_pauses_for_other_kinds_of_work_too_where_they_share_their_rests(
+    machine: Machine,
+) -> None:
+    rests = Rests()
+    kinds = (lambda: machine.used, lambda: machine.now, machine.sleep)
+    for machine.work in (CostlyWork(SMALL, *kinds, rests=rests) for _ in range(3)):
+        machine.do("one")
+    machine.do("other")
+    assert machine.pauses == [0.0, *[pytest.approx(PAUSE * COST_S)] * 2, 0.0]
+
+
+def test_who_pauses_goes_on_pausing_where_the_key_works_meanwhile(machine: Machine) -> None:
+    rests = Rests()
+    rests.add("one", 0.0, 1.0)
+
+    def sleep(deadline: Deadline, seconds: float) -> None:
+        if not machine.pauses:
+            rests.add("one", machine.now, 2.0)
+        machine.sleep(deadline, seconds)
+
+    clocks = (lambda: machine.used, lambda: machine.now)
+    machine.work = CostlyWork(SMALL, *clocks, sleep, rests=rests)
+    machine.do("one")
+    assert machine.pauses == [1.0, 2.0]
 
 
 def test_what_follows_a_turn_costs_pauses_too(machine: Machine) -> None:

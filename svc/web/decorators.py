@@ -18,7 +18,7 @@ from flask import Flask, Response, g, request
 from marshmallow import Schema
 
 from svc import limits
-from svc.costly import CostlyWork, Places
+from svc.costly import CostlyWork, Places, Rests
 from svc.deadline import Deadline
 from svc.jsontext import JsonObject
 from svc.openapi import Description, Route
@@ -68,10 +68,12 @@ _bodies = Shares(limits.BODIES_BYTES)
 _reading = CostlyWork(SMALL_BYTES)
 _holding = CostlyWork(SMALL_BYTES)
 _answering = CostlyWork(small=0, unnoticed_s=USUAL_S)
-_reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S)
-_reading_stored = CostlyWork(small=0, unnoticed_s=USUAL_S)
+# Of the work that a key has done with what is stored, whatever kinds of it.
+RESTS = Rests()
+_reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S, rests=RESTS)
+_reading_stored = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
 _scraped = Places(SCRAPES)
-_scraping = CostlyWork(small=0, unnoticed_s=USUAL_S)
+_scraping = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
 
 
 def body(

@@ -13,7 +13,7 @@ from svc.jsontext import JsonObject
 from svc.learning import Learner
 from svc.schemas import BulkFeedback, BulkFeedbackSchema, Feedback, FeedbackRequestSchema
 from svc.web.body import parse_lines
-from svc.web.decorators import USUAL_S, Decorator, body, fails, query, response
+from svc.web.decorators import RESTS, USUAL_S, Decorator, body, fails, query, response
 from svc.web.feedback_schemas import (
     BulkFeedbackQuerySchema,
     BulkFeedbackResponseSchema,
@@ -21,9 +21,9 @@ from svc.web.feedback_schemas import (
 )
 
 # One label costs too little for others to notice. After more, whose decisions may be long, a key
-# waits as long again.
+# waits twice as long again.
 FEW_LABELS = 1
-_PAUSE = 1.0
+_PAUSE = 2.0
 
 
 def labels_of_lines(sent: bytes) -> JsonObject:
@@ -34,9 +34,9 @@ def labels_of_lines(sent: bytes) -> JsonObject:
 def blueprint(learner: Learner, once: Decorator) -> Blueprint:
     """The route that takes true answers."""
     routes = Blueprint("feedback", __name__)
-    storing = CostlyWork(FEW_LABELS, pause=_PAUSE)
+    storing = CostlyWork(FEW_LABELS, pause=_PAUSE, rests=RESTS)
     # To read a long decision takes 50 ms, and a fit half a second.
-    labelling = CostlyWork(small=0, unnoticed_s=USUAL_S)
+    labelling = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
 
     @routes.post("/v1/feedback")
     @body(FeedbackRequestSchema)

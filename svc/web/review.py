@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from svc.costly import CostlyWork
 from svc.jsontext import JsonObject
 from svc.learning import ReviewDesk, Reviewers
-from svc.web.decorators import USUAL_S, body, fails, query, report, response
+from svc.web.decorators import RESTS, USUAL_S, body, fails, query, report, response
 from svc.web.review_schemas import (
     Answers,
     DisagreementsQuerySchema,
@@ -22,7 +22,7 @@ from svc.web.review_schemas import (
 def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
     """The routes of the review queue."""
     routes = Blueprint("review", __name__)
-    skipping = CostlyWork(small=0, unnoticed_s=USUAL_S)
+    skipping = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
 
     @routes.get("/v1/review")
     @query(ReviewQuerySchema)
