@@ -10,6 +10,9 @@ from typing import Generic, TypeVar
 
 from svc import limits
 
+# How long an item that runs is waited for at the end, in seconds.
+CLOSING_S = 2.0
+
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -22,12 +25,15 @@ class Scheduler(Generic[T]):
         run: Callable[[T], None],
         retry_s: float = limits.REFIT_S,
         clock: Callable[[], float] = time.monotonic,
+        closing_s: float = CLOSING_S,
     ) -> None:
         """An item that fails runs again after `retry_s` seconds; `clock` gives seconds.
 
+        At the end one that runs has `closing_s` seconds more.
         After each item nothing runs for `limits.FIT_REST` times as long as it took.
         """
         self._run, self._retry_s, self._clock = run, retry_s, clock
+        self._closing_s = closing_s
         self._rested = clock()
         self._due: dict[T, float] = {}
         self._changed = threading.Condition()
@@ -44,11 +50,11 @@ class Scheduler(Generic[T]):
                 self._changed.notify()
 
     def close(self) -> None:
-        """Stop; what is still scheduled is left undone."""
+        """Stop; what is still scheduled is left undone, and what takes longer is not waited for."""
         with self._changed:
             self._closed = True
             self._changed.notify()
-        self._thread.join()
+        self._thread.join(self._closing_s)
 
     def _loop(self) -> None:
         while (item := self._next()) is not None:
@@ -56,9 +62,10 @@ class Scheduler(Generic[T]):
             try:
                 self._run(item)
             except Exception:
-                # The failure of one item must not end the thread.
-                log.exception("a refit failed")
-                self.schedule(item, self._retry_s)
+                # The failure of one item must not end the thread. At the end what it needs is gone.
+                if not self._closed:
+                    log.exception("a refit failed")
+                    self.schedule(item, self._retry_s)
             ended = self._clock()
             self._rested = ended + limits.FIT_REST * (ended - began)
 

@@ -10,7 +10,7 @@ import pytest
 
 from svc.learning import councils, refit
 from svc.questions import TYPES, Question, to_digits
-from svc.stats import FOLDS, conformal, folds_of, opinions
+from svc.stats import FOLDS, Ints, conformal, folds_of, opinions
 from svc.stats.recency import DAY_MS
 from svc.store.label_records import CalibrationState, Members, TrainingData
 
@@ -91,6 +91,26 @@ def test_a_pool_takes_labels_enough_of_that_very_council() -> None:
     (pool,) = json.loads(councils.fitted(both, CHOICE) or "[]")
     assert pool["models"] == ["bad", "good"] and pool["labels"] == 120
     assert pool["weights"][1] > 3 * pool["weights"][0]
+
+
+def test_a_pool_is_fitted_to_no_more_than_a_million_probabilities() -> None:
+    options = {f"o{number}": "" for number in range(255)}
+    wide = {"type": "choice", "instructions": "?", "options": options, "escape": False}
+    n, labels = 1_000, 1_000_000 // (5 * 255)
+    random = np.random.default_rng(0)
+    truth = random.integers(0, 255, n)
+
+    def sure_of(answers: Ints) -> list[list[float]]:
+        p = np.full((n, 255), 0.1 / 254)
+        p[np.arange(n), answers] = 0.9
+        return p.tolist()
+
+    columns = [truth, *(random.integers(0, 255, n) for _ in range(4))]
+    by_member = zip(*map(sure_of, columns), strict=True)
+    said: list[Members | None] = [dict(zip("abcde", row, strict=True)) for row in by_member]
+    data = lesson([[1 / 255] * 255] * n, said, truth.tolist())
+    (pool,) = json.loads(councils.fitted(data, TYPES["choice"].load(wide)) or "[]")
+    assert labels < n and pool["labels"] == labels
 
 
 def test_a_member_that_has_changed_loses_its_weight_for_good() -> None:

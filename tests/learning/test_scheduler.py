@@ -118,3 +118,23 @@ def test_what_failed_runs_again_after_a_while() -> None:
     later.schedule("again", 0)
     assert ran.wait_for(2) == ["again", "again"]
     later.close()
+
+
+def test_closing_does_not_wait_for_what_takes_long(caplog: pytest.LogCaptureFixture) -> None:
+    begun, go, gone = threading.Event(), threading.Event(), threading.Event()
+
+    def run(item: str) -> None:
+        begun.set()
+        assert go.wait(30)
+        gone.set()
+        raise OSError("the database is closed")
+
+    later = Scheduler(run, closing_s=0.01)
+    later.schedule("long", 0)
+    assert begun.wait(30)
+    with caplog.at_level(logging.ERROR):
+        later.close()
+        go.set()
+        assert gone.wait(30)
+        later.close()
+    assert not caplog.text

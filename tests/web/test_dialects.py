@@ -192,3 +192,15 @@ def test_images_are_looked_for_among_no_more_than_may_be_shown() -> None:
     assert [gallery.number(one) for one in [*shown, shown[0]]] == [1, 2, 3, 4, 5, 6, 7, 8, 1]
     with pytest.raises(ValidationError, match="over 8 images"):
         gallery.number(Picture(URL))
+
+
+def test_a_body_with_many_parts_in_many_items_is_refused_before_each_is_looked_at(
+    start: Start,
+) -> None:
+    item = {"role": "user", "content": TEXT_PART * 60}
+    body = listed([item] * (limits.DIALECT_PARTS // (60 * 3)))
+    response = start().test_client().post("/v1/decisions", json=body)
+    assert response.status_code == 400
+    assert response.get_json()["error"]["message"] == (
+        "the body has more than 100,000 members and elements; send less at once"
+    )

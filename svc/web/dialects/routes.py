@@ -7,6 +7,7 @@ from typing import Protocol
 
 from flask import Blueprint, g
 
+from svc import limits
 from svc.engine.decide import Engine
 from svc.jsontext import JsonObject
 from svc.records import Answer, Decision
@@ -32,7 +33,7 @@ def blueprint(engine: Engine, once: Decorator) -> Blueprint:
     error_handlers.register(routes, in_a_dialect)
 
     @routes.post("/v1/decisions")
-    @body(AnyRequestSchema)
+    @body(AnyRequestSchema, most_parts=limits.DIALECT_PARTS)
     @once
     @response(AnyResponseSchema)
     @fails_as(failures())
@@ -47,7 +48,7 @@ def blueprint(engine: Engine, once: Decorator) -> Blueprint:
         return _answered(engine, asked)
 
     @routes.post("/v1beta/decisions")
-    @body(AnyRequestSchema)
+    @body(AnyRequestSchema, most_parts=limits.DIALECT_PARTS)
     @once
     @response(AnyResponseSchema)
     @fails_as(failures())
