@@ -25,7 +25,7 @@ _ROUNDING = 1e-6
 # The most probabilities that a pool is fitted to, of the last labels: it has but a few weights, and
 # to fit those of five models on 255 options to 5,000 labels takes 10 s and 300 MB.
 _NUMBERS = 1_000_000
-_POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
+_POWERS_OF_TEN = np.array([float(10**power) for power in range(309)])
 
 Council = tuple[str, ...]
 
@@ -98,10 +98,10 @@ def merged(data: TrainingData, pools: str | None) -> TrainingData:
 
 
 def to_digits(p: Floats) -> Floats:
-    """Probabilities rounded as they are stored, to seven digits; tiny ones to 22 decimals.
+    """Probabilities rounded as they are stored, to seven digits.
 
     Ten to the power of up to 22 is a double of its own, so that one division rounds right (Clinger,
-    How to Read Floating Point Numbers Accurately, 1990).
+    How to Read Floating Point Numbers Accurately, 1990); of tiny ones the last bit may differ.
     """
     magnitude = np.floor(np.log10(np.where(p > 0, p, 1))).astype(np.int64)
     scale = _POWERS_OF_TEN[np.minimum(6 - magnitude, len(_POWERS_OF_TEN) - 1)]

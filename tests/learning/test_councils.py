@@ -69,8 +69,9 @@ def test_probabilities_are_rounded_as_they_are_stored() -> None:
     assert councils.to_digits(p).tolist() == list(to_digits(p.tolist()))
 
 
-def test_tiny_probabilities_are_rounded_to_22_decimals() -> None:
-    assert councils.to_digits(np.array([0.0, 1e-300, 1.4e-22])).tolist() == [0.0, 0.0, 1e-22]
+def test_tiny_probabilities_are_rounded_to_seven_digits_too() -> None:
+    tiny = [0.0, 1e-300, 1.23456789e-24]
+    assert councils.to_digits(np.array(tiny)).tolist() == pytest.approx(to_digits(tiny), rel=1e-15)
 
 
 def test_a_pool_is_found_in_whichever_order_its_models_are_asked() -> None:
