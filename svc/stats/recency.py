@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,11 @@ DAY_MS = 24 * 3_600_000
 _BEGINNINGS = (0, DAY_MS // 2)
 # Ranks are counted anew where more labels than these have come and gone since.
 STEPS = 50
+# A change is looked for among so many labels first, and then among four times as many, and so on.
+FEW = 64
+# After so many changes the test begins anew where the last one was noticed, and not where it lies:
+# of answers that change without end each label could begin it anew, at the cost of all after it.
+CLOSE = 5
 
 Keys = npt.NDArray[np.uint64]
 
@@ -75,7 +80,8 @@ def changes(scores: Floats, bets: Sequence[Bet] = ANY, horizon: float = HORIZON)
     `scores` are in the order that is looked at. After each change that is found the test begins
     anew with the labels since then.
     """
-    return _changes(scores, lambda start: conformal_ranks(scores[start:], start), bets, horizon)
+    ids = np.arange(len(scores))
+    return _changes(ids, scores, lambda _: _NO_COUNTS, [], bets, horizon)
 
 
 class ChangeTest:
@@ -90,14 +96,12 @@ class ChangeTest:
 
     def latest(self, ids: Ints, scores: Floats) -> int | None:
         """As of the function; `ids` say which answers the scores are of."""
-        counts: list[_Counts] = []
+        known, counts = self._kept, list[_Counts]()
 
-        def ranks(start: int) -> Floats:
-            before = self._kept[len(counts)] if len(counts) < len(self._kept) else _NO_COUNTS
-            counts.append(before.updated(ids[start:], scores[start:]))
-            return counts[-1].ranks()
+        def kept(number: int) -> _Counts:
+            return known[number] if number < len(known) else _NO_COUNTS
 
-        found = _changes(scores, ranks)
+        found = _changes(ids, scores, kept, counts)
         self._kept = counts
         return found[-1] if found else None
 
@@ -151,24 +155,43 @@ class GroupedChangeTest:
         places = []
         for number, order in enumerate(orders):
             test = self._tests.setdefault((group, number), ChangeTest())
-            places.append(test.latest(ids[order], scores[order]))
-            if places[-1] is None:
+            # Of a wording that one decision has several times there is one answer: the first label
+            # of it counts. In the order of the answers the others follow at once.
+            firsts = np.sort(np.unique(ids[order], return_index=True)[1])
+            place = test.latest(ids[order][firsts], scores[order][firsts])
+            if place is None:
                 return None
+            places.append(int(firsts[place]))
         return places[0]
 
 
 def _changes(
+    ids: Ints,
     scores: Floats,
-    ranks: Callable[[int], Floats],
+    kept: Callable[[int], _Counts],
+    counts: list[_Counts],
     bets: Sequence[Bet] = ANY,
     horizon: float = HORIZON,
 ) -> list[int]:
-    """`changes`; `ranks` gives those of all labels from a place on, among themselves."""
+    """`changes`; `kept` has the counts of before by the number of the beginning.
+
+    The present ones are added to `counts`.
+    """
     found: list[int] = []
     start, limit = 0, math.log(horizon / FALSE)
-    while start < len(scores) and (change := _first(ranks(start), bets, limit)) is not None:
-        start += change
-        found.append(start)
+    while start < len(scores):
+        noticed = None
+        counts.append(_NO_COUNTS)
+        for counted in _more_and_more(kept(len(counts) - 1), ids[start:], scores[start:]):
+            counts[-1] = counted
+            noticed = _first(counted.ranks(), bets, limit)
+            if noticed is not None:
+                break
+        if noticed is None:
+            break
+        change, alarm = noticed
+        found.append(start + change)
+        start += change if len(found) <= CLOSE else alarm + 1
     return found
 
 
@@ -194,8 +217,8 @@ def weight_of(before: int) -> float:
     return min(1.0, OLD_LABELS / max(1, before))
 
 
-def _first(ranks: Floats, bets: Sequence[Bet], limit: float) -> int | None:
-    """Where the first change that the test notices is likely to lie."""
+def _first(ranks: Floats, bets: Sequence[Bet], limit: float) -> tuple[int, int] | None:
+    """Where the first change that the test notices is likely to lie, and where it notices that."""
     gains = np.cumsum([bet.logs(ranks) for bet in bets], axis=1)
     before = np.concatenate([np.zeros((len(bets), 1)), gains[:, :-1]], axis=1)
     detectors = gains + np.logaddexp.accumulate(-before, axis=1)
@@ -204,7 +227,7 @@ def _first(ranks: Floats, bets: Sequence[Bet], limit: float) -> int | None:
         return None
     alarm = int(alarmed.argmax())
     winner = int(detectors[:, alarm].argmax())
-    return max(1, int(before[winner, : alarm + 1].argmin()))
+    return max(1, int(before[winner, : alarm + 1].argmin())), alarm
 
 
 def conformal_ranks(scores: Floats, first: int = 0) -> Floats:
@@ -258,12 +281,34 @@ _NO_COUNTS = _Counts(_NOTHING, np.zeros(0), _NOTHING, _NOTHING)
 
 
 def _counted(ids: Ints, scores: Floats) -> _Counts:
+    *_, counts = _counting(ids, scores, [len(ids)])
+    return counts
+
+
+def _counting(ids: Ints, scores: Floats, sizes: Sequence[int]) -> Iterator[_Counts]:
+    """The counts of so many of the labels, each time."""
     seen, below, up_to = list[float](), list[int](), list[int]()
-    for score in scores.tolist():
-        below.append(bisect_left(seen, score))
-        up_to.append(bisect_right(seen, score, below[-1]))
-        seen.insert(up_to[-1], score)
-    return _Counts(ids, scores, np.array(below, np.int64), np.array(up_to, np.int64))
+    for size in sizes:
+        for score in scores[len(below) : size].tolist():
+            below.append(bisect_left(seen, score))
+            up_to.append(bisect_right(seen, score, below[-1]))
+            seen.insert(up_to[-1], score)
+        counts = (np.array(below, np.int64), np.array(up_to, np.int64))
+        yield _Counts(ids[:size], scores[:size], *counts)
+
+
+def _more_and_more(kept: _Counts, ids: Ints, scores: Floats) -> Iterator[_Counts]:
+    """The counts of the first labels, of more of them, and in the end of all.
+
+    Those that were looked at before are the first, and come out of what was `kept`.
+    """
+    known = len(kept.ids)
+    if known:
+        size = len(ids) if len(ids) <= known + STEPS else known
+        yield kept.updated(ids[:size], scores[:size])
+        known = size
+    sizes = [*(FEW * 4**power for power in range(8)), len(ids)]
+    yield from _counting(ids, scores, [size for size in sizes if known < size <= len(ids)])
 
 
 def _keys(ids: Ints, scores: Floats) -> Keys:

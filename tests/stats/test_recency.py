@@ -98,3 +98,33 @@ def test_5000_labels_take_little_time() -> None:
     started = time.process_time()
     recency.changes(scores)
     assert time.process_time() - started < 0.1
+
+
+def test_scores_that_change_without_end_are_told_as_changes_a_handful_of_labels_apart() -> None:
+    rising = np.arange(3_000.0)
+    found = recency.changes(rising)
+    assert len(found) < 3_000 / 10 and found == sorted(set(found))
+    # The last one that can be noticed is not long ago.
+    assert found[-1] > 2_950
+    kept = recency.ChangeTest()
+    for count in (2_990, 2_999, 3_000):
+        ids = np.arange(count)
+        assert kept.latest(ids, rising[:count]) == recency.latest(rising[:count])
+
+
+def test_of_several_labels_of_one_decision_one_counts() -> None:
+    random = np.random.default_rng(1)
+    decisions = np.repeat(np.arange(60), 64)
+    # Of the same answers, so that only what is drawn for ties can tell them apart.
+    scores = np.repeat(random.integers(0, 2, 60).astype(float), 64)
+    times = decisions * recency.DAY_MS
+    given = recency.Given(decisions, times, times)
+    one = recency.Given(decisions[::64], times[::64], times[::64])
+    groups = np.array(["m"] * len(decisions))
+    test = recency.GroupedChangeTest()
+    assert test.latest(given, groups, scores) == {}
+    changed = np.where(decisions < 30, 0.0, scores + 1)
+    found = recency.GroupedChangeTest().latest(given, groups, changed)["m"]
+    of_one = recency.GroupedChangeTest().latest(one, groups[::64], changed[::64])["m"]
+    assert set(decisions[found.since]) == set(decisions[::64][of_one.since])
+    assert len(found.since) == 64 * len(of_one.since)
