@@ -7,7 +7,6 @@ from typing import Protocol
 
 from flask import Blueprint, g
 
-from svc import limits
 from svc.engine.decide import Engine
 from svc.jsontext import JsonObject
 from svc.records import Answer, Decision
@@ -15,7 +14,7 @@ from svc.schemas import DecisionRequest
 from svc.web import error_handlers
 from svc.web.decorators import Decorator, body, fails_as, response
 from svc.web.dialects.errors import failures, in_a_dialect
-from svc.web.dialects.schemas import AnyRequestSchema, AnyResponseSchema
+from svc.web.dialects.schemas import MOST_PARTS, AnyRequestSchema, AnyResponseSchema
 
 
 class Asked(Protocol):
@@ -33,7 +32,7 @@ def blueprint(engine: Engine, once: Decorator) -> Blueprint:
     error_handlers.register(routes, in_a_dialect)
 
     @routes.post("/v1/decisions")
-    @body(AnyRequestSchema, most_parts=limits.DIALECT_PARTS)
+    @body(AnyRequestSchema, most_parts=MOST_PARTS)
     @once
     @response(AnyResponseSchema)
     @fails_as(failures())
@@ -48,7 +47,7 @@ def blueprint(engine: Engine, once: Decorator) -> Blueprint:
         return _answered(engine, asked)
 
     @routes.post("/v1beta/decisions")
-    @body(AnyRequestSchema, most_parts=limits.DIALECT_PARTS)
+    @body(AnyRequestSchema, most_parts=MOST_PARTS)
     @once
     @response(AnyResponseSchema)
     @fails_as(failures())

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from marshmallow import EXCLUDE, Schema, ValidationError
 
+from svc import limits
 from svc.schemas import ResponseSchema, refuse_many_unknown
 from svc.web.dialects.errors import BadParameter
 from svc.web.dialects.google import MappedRequestSchema
@@ -14,6 +15,9 @@ from svc.web.dialects.google_answers import MappedResponseSchema
 from svc.web.dialects.openai import ListedRequestSchema
 from svc.web.dialects.openai_answers import ListedResponseSchema
 from svc.web.systemone import CriteriaRequestSchema, CriteriaResponseSchema
+
+# The members and elements of a body, which are looked at more closely than elsewhere.
+MOST_PARTS = limits.DIALECT_PARTS
 
 
 class AnyRequestSchema(Schema):
