@@ -143,8 +143,10 @@ class GroupedChangeTest:
         """The latest change of each group that has one; `groups` names that of each label."""
         orders = labels.orders()
         found = {}
-        for group in np.unique(groups).tolist():
-            own = [order[groups[order] == group] for order in orders]
+        # Names may be long, so that numbers are compared, each once for each group and order.
+        names, numbers = np.unique(groups, return_inverse=True)
+        for number, group in enumerate(names.tolist()):
+            own = [order[numbers[order] == number] for order in orders]
             before = self._before(group, labels.answers, own, scores)
             if before is not None:
                 found[group] = Change(own[0][:before], own[0][before:])
