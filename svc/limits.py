@@ -8,9 +8,10 @@ from __future__ import annotations
 # A request. The length of a state that is not a text is that of its compact JSON. The length of
 # questions is that of all keys, instructions, options, levels, examples and conditions together.
 # The size of a body is in MiB, and is the default of --max-body-mb. Its parts are the members of
-# all objects and the elements of all lists in it. An object with more unknown fields than are
-# listed is refused as a whole. Lists and maps of questions are those of /v1/decisions, where as
-# many share a call as one request of /v1/decide may have; their input has at most so many parts.
+# all objects and the elements of all lists in it; a body of /v1/decisions may have fewer of them,
+# since each costs more to check. An object with more unknown fields than are listed is refused as a
+# whole. Lists and maps of questions are those of /v1/decisions, where as many share a call as one
+# request of /v1/decide may have; their input has at most so many parts.
 STATE_CHARS = 150_000
 QUESTIONS = 64
 QUESTION_TEXT_CHARS = 100_000

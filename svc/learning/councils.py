@@ -22,8 +22,8 @@ from svc.terms import TaskKind
 
 # By which two merged probabilities may differ that were rounded on different ways.
 _ROUNDING = 1e-6
-# The most probabilities that a pool is fitted to, of the last labels: it has but a few weights, and
-# to fit those of five models on 255 options to 5,000 labels takes 10 s and 300 MB.
+# The most probabilities that a pool is fitted to, those of the last labels. A pool has a weight for
+# each member alone, and to fit five of them to 5,000 labels of 255 options takes 10 s and 300 MB.
 _NUMBERS = 1_000_000
 _POWERS_OF_TEN = np.array([float(10**power) for power in range(309)])
 
@@ -98,7 +98,7 @@ def merged(data: TrainingData, pools: str | None) -> TrainingData:
 
 
 def to_digits(p: Floats) -> Floats:
-    """Probabilities rounded as they are stored, to seven digits.
+    """`svc.questions.to_digits` for an array of any shape, which takes a tenth of the time.
 
     Ten to the power of up to 22 is a double of its own, so that one division rounds right (Clinger,
     How to Read Floating Point Numbers Accurately, 1990); of tiny ones the last bit may differ.

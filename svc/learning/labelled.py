@@ -141,11 +141,6 @@ def weighed(labels: int, sampling: Floats | None, changes: Collection[Change]) -
     return weights
 
 
-def worth(question: Question, p: Sequence[float], truth: int) -> Worth:
-    """What one raw reading was worth."""
-    return worths(question, [p], [truth])[0]
-
-
 def worths(question: Question, p: Sequence[Sequence[float]], truth: Sequence[int]) -> list[Worth]:
     """What each raw reading was worth."""
     if not truth:

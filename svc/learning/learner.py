@@ -23,7 +23,7 @@ from svc.store import (
 )
 from svc.store.decisions import Decisions
 
-# In which work is done that others would notice if a caller had it done many times at once.
+# Makes a block in which no other costly work of the same caller is done.
 Turn = Callable[[], AbstractContextManager[None]]
 
 log = logging.getLogger(__name__)

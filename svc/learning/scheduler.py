@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from svc import limits
 
-# How long an item that runs is waited for at the end, in seconds.
+# How many seconds an item that is under way is waited for at the end.
 CLOSING_S = 2.0
 
 T = TypeVar("T")
@@ -29,8 +29,8 @@ class Scheduler(Generic[T]):
     ) -> None:
         """An item that fails runs again after `retry_s` seconds; `clock` gives seconds.
 
-        At the end one that runs has `closing_s` seconds more.
-        After each item nothing runs for `limits.FIT_REST` times as long as it took.
+        After each item nothing runs for `limits.FIT_REST` times as long as it took. At the end one
+        that is under way is waited for `closing_s` seconds.
         """
         self._run, self._retry_s, self._clock = run, retry_s, clock
         self._closing_s = closing_s
@@ -50,7 +50,7 @@ class Scheduler(Generic[T]):
                 self._changed.notify()
 
     def close(self) -> None:
-        """Stop; what is still scheduled is left undone, and what takes longer is not waited for."""
+        """Stop; what is still scheduled is left undone."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -62,7 +62,8 @@ class Scheduler(Generic[T]):
             try:
                 self._run(item)
             except Exception:
-                # The failure of one item must not end the thread. At the end what it needs is gone.
+                # The failure of one item must not end the thread. Once closed, an item that goes
+                # on finds the database closed, which is no failure to tell of.
                 if not self._closed:
                     log.exception("a refit failed")
                     self.schedule(item, self._retry_s)

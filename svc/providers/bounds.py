@@ -34,6 +34,7 @@ _PROMPT_LENGTH = re.compile(
     r"|(?:request has|prompt (?:contains|has)|messages resulted in) (?:at least )?(\d{1,8})",
     re.IGNORECASE,
 )
+# The prompt and the output limit together, above what fits.
 _SUM = re.compile(r"(?<!\d)(\d{1,8}) \+ \d{1,8} > (\d{3,8})")
 # What is said of the prompt, whose length is another one with the next call.
 _PROMPT = re.compile(

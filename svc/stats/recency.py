@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,10 +78,10 @@ def changes(scores: Floats, bets: Sequence[Bet] = ANY, horizon: float = HORIZON)
     """The places of the labels with which something else began, in ascending order.
 
     `scores` are in the order that is looked at. After each change that is found the test begins
-    anew with the labels since then.
+    anew with the labels since then, and after many with those since the last one was noticed.
     """
-    ids = np.arange(len(scores))
-    return _changes(ids, scores, lambda _: _NO_COUNTS, [], bets, horizon)
+    found, _ = _changes(np.arange(len(scores)), scores, (), bets, horizon)
+    return found
 
 
 class ChangeTest:
@@ -92,17 +92,11 @@ class ChangeTest:
 
     def __init__(self) -> None:
         # For the labels since the start, and since each change.
-        self._kept: list[_Counts] = []
+        self._kept: Sequence[Counts] = ()
 
     def latest(self, ids: Ints, scores: Floats) -> int | None:
         """As of the function; `ids` say which answers the scores are of."""
-        known, counts = self._kept, list[_Counts]()
-
-        def kept(number: int) -> _Counts:
-            return known[number] if number < len(known) else _NO_COUNTS
-
-        found = _changes(ids, scores, kept, counts)
-        self._kept = counts
+        found, self._kept = _changes(ids, scores, self._kept)
         return found[-1] if found else None
 
 
@@ -170,31 +164,30 @@ class GroupedChangeTest:
 def _changes(
     ids: Ints,
     scores: Floats,
-    kept: Callable[[int], _Counts],
-    counts: list[_Counts],
+    kept: Sequence[Counts],
     bets: Sequence[Bet] = ANY,
     horizon: float = HORIZON,
-) -> list[int]:
-    """`changes`; `kept` has the counts of before by the number of the beginning.
+) -> tuple[list[int], list[Counts]]:
+    """`changes`, and the counts since each place at which the test began.
 
-    The present ones are added to `counts`.
+    `kept` are those of an earlier look at the labels.
     """
     found: list[int] = []
+    counts: list[Counts] = []
     start, limit = 0, math.log(horizon / FALSE)
     while start < len(scores):
-        noticed = None
-        counts.append(_NO_COUNTS)
-        for counted in _more_and_more(kept(len(counts) - 1), ids[start:], scores[start:]):
-            counts[-1] = counted
-            noticed = _first(counted.ranks(), bets, limit)
+        before = kept[len(counts)] if len(counts) < len(kept) else _NO_COUNTS
+        for since in _more_and_more(before, ids[start:], scores[start:]):
+            noticed = _first(since.ranks(), bets, limit)
             if noticed is not None:
                 break
+        counts.append(since)
         if noticed is None:
             break
         change, alarm = noticed
         found.append(start + change)
         start += change if len(found) <= CLOSE else alarm + 1
-    return found
+    return found, counts
 
 
 def latest(scores: Floats, bets: Sequence[Bet] = ANY) -> int | None:
@@ -232,16 +225,8 @@ def _first(ranks: Floats, bets: Sequence[Bet], limit: float) -> tuple[int, int] 
     return max(1, int(before[winner, : alarm + 1].argmin())), alarm
 
 
-def conformal_ranks(scores: Floats, first: int = 0) -> Floats:
-    """The rank of each score among itself and those before it, as a share.
-
-    Ties are drawn by the numbers of the scores, of which the first one has the number `first`.
-    """
-    return _counted(np.arange(first, first + len(scores)), scores).ranks()
-
-
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class Counts:
     """Labels, and of each how many before it have a lower score, and one that is not higher."""
 
     ids: Ints
@@ -250,18 +235,21 @@ class _Counts:
     up_to: Ints
 
     def ranks(self) -> Floats:
-        """See `conformal_ranks`."""
+        """The rank of each score among itself and those before it, as a share.
+
+        Ties are drawn by the ids.
+        """
         equal = self.up_to - self.below + 1
         ranks: Floats = (self.below + _drawn(self.ids) * equal) / np.arange(1, len(self.ids) + 1)
         return ranks
 
-    def updated(self, ids: Ints, scores: Floats) -> _Counts:
+    def updated(self, ids: Ints, scores: Floats) -> Counts:
         """The same for other labels: in steps where few have come and gone, else counted anew."""
         mine, theirs = _keys(self.ids, self.scores), _keys(ids, scores)
         gone, new = _differing(mine, theirs)
         few = len(gone) + len(new) <= STEPS
         if not few or not np.array_equal(np.delete(mine, gone), np.delete(theirs, new)):
-            return _counted(ids, scores)
+            return counted(ids, scores)
         below, up_to = self.below.copy(), self.up_to.copy()
         for place in gone:
             below[place:] -= self.scores[place] < self.scores[place:]
@@ -275,19 +263,20 @@ class _Counts:
             below = np.insert(below, place, np.count_nonzero(earlier < score))
             up_to = np.insert(up_to, place, np.count_nonzero(earlier <= score))
             left = np.insert(left, place, score)
-        return _Counts(ids, scores, below, up_to)
+        return Counts(ids, scores, below, up_to)
 
 
 _NOTHING = np.zeros(0, dtype=np.int64)
-_NO_COUNTS = _Counts(_NOTHING, np.zeros(0), _NOTHING, _NOTHING)
+_NO_COUNTS = Counts(_NOTHING, np.zeros(0), _NOTHING, _NOTHING)
 
 
-def _counted(ids: Ints, scores: Floats) -> _Counts:
+def counted(ids: Ints, scores: Floats) -> Counts:
+    """The counts of all these labels."""
     *_, counts = _counting(ids, scores, [len(ids)])
     return counts
 
 
-def _counting(ids: Ints, scores: Floats, sizes: Sequence[int]) -> Iterator[_Counts]:
+def _counting(ids: Ints, scores: Floats, sizes: Sequence[int]) -> Iterator[Counts]:
     """The counts of so many of the labels, each time."""
     seen, below, up_to = list[float](), list[int](), list[int]()
     for size in sizes:
@@ -296,10 +285,10 @@ def _counting(ids: Ints, scores: Floats, sizes: Sequence[int]) -> Iterator[_Coun
             up_to.append(bisect_right(seen, score, below[-1]))
             seen.insert(up_to[-1], score)
         counts = (np.array(below, np.int64), np.array(up_to, np.int64))
-        yield _Counts(ids[:size], scores[:size], *counts)
+        yield Counts(ids[:size], scores[:size], *counts)
 
 
-def _more_and_more(kept: _Counts, ids: Ints, scores: Floats) -> Iterator[_Counts]:
+def _more_and_more(kept: Counts, ids: Ints, scores: Floats) -> Iterator[Counts]:
     """The counts of the first labels, of more of them, and in the end of all.
 
     Those that were looked at before are the first, and come out of what was `kept`.

@@ -68,7 +68,7 @@ _bodies = Shares(limits.BODIES_BYTES)
 _reading = CostlyWork(SMALL_BYTES)
 _holding = CostlyWork(SMALL_BYTES)
 _answering = CostlyWork(small=0, unnoticed_s=USUAL_S)
-# Of the work that a key has done with what is stored, whatever kinds of it.
+# A key's pauses after work with what is stored, which count for all kinds of it.
 RESTS = Rests()
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S, rests=RESTS)
 _reading_stored = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
@@ -173,7 +173,7 @@ def report(view: View) -> View:
 
 
 def stored(view: View) -> View:
-    """The view shows one thing that is stored, which may be large: the same, in its own turns."""
+    """The view reads one thing that is stored, which may be large: the same, in its own turns."""
     return _in_turns(_reading_stored, view)
 
 

@@ -35,7 +35,7 @@ def blueprint(learner: Learner, once: Decorator) -> Blueprint:
     """The route that takes true answers."""
     routes = Blueprint("feedback", __name__)
     storing = CostlyWork(FEW_LABELS, pause=_PAUSE, rests=RESTS)
-    # To read a long decision takes 50 ms, and a fit half a second.
+    # To read a long decision takes 50 ms, and to fit a first calibrator up to 200.
     labelling = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
 
     @routes.post("/v1/feedback")

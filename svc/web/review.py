@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from flask import Blueprint, g
 
-from svc.costly import CostlyWork
 from svc.jsontext import JsonObject
 from svc.learning import ReviewDesk, Reviewers
-from svc.web.decorators import RESTS, USUAL_S, body, fails, query, report, response
+from svc.web.decorators import body, fails, query, report, response, stored
 from svc.web.review_schemas import (
     Answers,
     DisagreementsQuerySchema,
@@ -22,7 +21,6 @@ from svc.web.review_schemas import (
 def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
     """The routes of the review queue."""
     routes = Blueprint("review", __name__)
-    skipping = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
 
     @routes.get("/v1/review")
     @query(ReviewQuerySchema)
@@ -43,17 +41,15 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
 
     @routes.post("/v1/review/skip")
     @body(SkipRequestSchema)
+    @stored
     @response(SkippedSchema)
-    @fails(404, 504)
+    @fails(404)
     def skip(given: JsonObject) -> JsonObject:
         """Give a decision back without a label.
 
         The same reviewer does not get it again, until {JUDGEMENTS_KEPT} others gave it back too.
         """
-        place = (given["decision_id"], given["question"], given["reviewer"])
-        # Its decision is read, which may be long.
-        with skipping.turn(g.access.key_id, 1, g.deadline):
-            reviewers.skip(*place, g.access.only)
+        reviewers.skip(given["decision_id"], given["question"], given["reviewer"], g.access.only)
         return given
 
     @routes.get("/v1/review/disagreements")

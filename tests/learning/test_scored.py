@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from svc import limits
-from svc.learning.labelled import labelled, worth
+from svc.learning.labelled import labelled, worths
 from svc.learning.scored import ScoredLabels
 from svc.questions import TYPES
 from svc.stats import TASKS, Floats, conformal
@@ -80,7 +80,7 @@ class World:
             answered_by=self.random.choice(GROUPS),
             created_at=1,
             chance=self.random.choice([None, 0.5, 0.1]),
-            worth=worth(QUESTION, p, truth) if known else None,
+            worth=worths(QUESTION, [p], [truth])[0] if known else None,
             **fields,
         )
         self.labels.add(label)
@@ -90,7 +90,7 @@ class World:
         """Give a label again, with another truth."""
         before = self.given[place]
         truth = (before.truth + 1) % 3
-        known = None if before.worth is None else worth(QUESTION, before.p, truth)
+        known = None if before.worth is None else worths(QUESTION, [before.p], [truth])[0]
         self.labels.add(replace(before, truth=truth, worth=known))
 
     def erase(self, whole: bool) -> None:

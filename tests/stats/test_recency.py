@@ -21,14 +21,14 @@ def changed(seed: int, before: float, after: float, fall: float = 0.0) -> Floats
 
 @pytest.mark.parametrize("scores", [np.arange(50) % 2, np.zeros(50)])
 def test_ranks_of_ties_are_uniform_too(scores: Floats) -> None:
-    ranks = recency.conformal_ranks(np.tile(scores, 20))
+    ranks = recency.counted(np.arange(1_000), np.tile(scores, 20)).ranks()
     assert ranks.min() >= 0 and ranks.max() < 1
     assert kstest(ranks, "uniform").pvalue > 0.001
 
 
 def test_a_rank_is_that_among_the_scores_until_then() -> None:
     scores = np.random.default_rng(1).random(200)
-    ranks = recency.conformal_ranks(scores)
+    ranks = recency.counted(np.arange(200), scores).ranks()
     for place in (0, 1, 77, 199):
         smaller = (scores[:place] < scores[place]).sum()
         assert smaller <= ranks[place] * (place + 1) <= smaller + 1

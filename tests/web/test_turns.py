@@ -272,13 +272,15 @@ def test_labels_in_bulk_of_one_key_are_stored_one_request_after_the_other() -> N
     others_get_theirs("POST", "/v1/feedback/bulk", {"labels": [line] * (feedback.FEW_LABELS + 1)})
 
 
-LONG = "dec_01M8C29MR75A3A30XZBM3AKKJV"
+DECISION = "dec_01M8C29MR75A3A30XZBM3AKKJV"
 
 
 def test_decisions_that_one_key_labels_are_read_one_after_the_other() -> None:
-    others_get_theirs("POST", "/v1/feedback", {"decision_id": LONG, "question": "q", "label": 1})
+    others_get_theirs(
+        "POST", "/v1/feedback", {"decision_id": DECISION, "question": "q", "label": 1}
+    )
 
 
 def test_decisions_that_one_key_gives_back_are_read_one_after_the_other() -> None:
-    sent = {"decision_id": LONG, "question": "q", "reviewer": "ann"}
+    sent = {"decision_id": DECISION, "question": "q", "reviewer": "ann"}
     others_get_theirs("POST", "/v1/review/skip", sent)
