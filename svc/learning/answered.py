@@ -11,6 +11,9 @@ from svc.records import Answer, Source
 from svc.store import QuestionVersions
 from svc.store.decisions import AuditEntry
 
+# To find and parse an exact question takes about as long as to write so many characters of a page.
+_FOUND_CHARS = 400
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -29,8 +32,8 @@ class Answers:
 
     @property
     def chars_read(self) -> int:
-        """How many characters of exact questions were read."""
-        return self._wordings.chars
+        """How many characters of exact questions were read, each of which counts for some more."""
+        return self._wordings.chars + _FOUND_CHARS * self._wordings.read
 
     def of(self, entry: AuditEntry, only: str | None = None) -> list[Answered]:
         """The answers to all questions that were not skipped, or to the one with this key.

@@ -43,13 +43,13 @@ class Wording(NamedTuple):
 class Wordings:
     """Reads each of them once, as long as they are not too long together to be kept.
 
-    `chars` counts the characters of all definitions that were read.
+    `read` counts the definitions that were read, and `chars` their characters.
     """
 
     def __init__(self, versions: QuestionVersions) -> None:
         self._versions = versions
         self._kept: dict[int, Wording] = {}
-        self.chars = 0
+        self.read = self.chars = 0
 
     def get(self, question_id: int) -> Wording:
         """The wording in a row to which decisions refer. Raises `StorageError`."""
@@ -60,6 +60,7 @@ class Wordings:
         # A foreign key makes sure that it is there.
         assert version is not None
         found = Wording(version, from_definition(version.definition))
+        self.read += 1
         self.chars += len(version.definition)
         if self.chars <= limits.WORDINGS_KEPT_CHARS:
             self._kept[question_id] = found

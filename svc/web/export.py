@@ -52,8 +52,8 @@ def blueprint(pages: Pages, labels: Labels) -> Blueprint:
         `questions`. CSV has a row
         for each answer, of `question` alone where one is given, with its head on the first page;
         what a spreadsheet would run has a `'` before it. A page ends with the decision before the
-        one with which it had more than about 2 MB; `x-next-before` leads on, and is missing at the
-        end.
+        one with which it had more than about 2 MB, or for whose rows of CSV about 5,000 wordings of
+        questions had been read; `x-next-before` leads on, and is missing at the end.
         """
         project = g.access.reading(project)
         with pages.page(project, filters, limit, before) as page:
