@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def has_data() -> bool:
     folder = os.environ.get(DATA)
     return bool(folder) and Path(folder).is_dir()
+
+
+@pytest.fixture
+def frozen_heap() -> Iterator[None]:
+    """Time that is measured has no collections of what other tests left in this process.
+
+    A server's process freezes its heap as well, before it begins workers.
+    """
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -311,6 +311,7 @@ def test_in_the_pause_after_a_long_reply_those_of_other_providers_are_read() -> 
         assert read == [None]
 
 
+@pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.parametrize("packed", [True, False])
 def test_of_a_long_refusal_little_is_read(packed: bool) -> None:
     body = b'{"error":{"p":[' + b",".join([b"[]"] * 1_300_000) + b'],"message":"no"}}'
