@@ -66,7 +66,7 @@ class Learner:
         self._decisions, self._versions, self._labels = decisions, versions, labels
         self._clock, self._refit_s = clock, refit_s
         self._at_once, self._numbers = at_once, numbers
-        self._refits = Scheduler[Place](self._refit, refit_s)
+        self._refits = Scheduler[Place](self._refit, refit_s, owner=_project)
         # A server may have stopped before these were fitted.
         for project_question in labels.stale():
             self._refits.schedule(project_question, refit_s)
@@ -181,3 +181,8 @@ def _is_first_fit_due(state: CalibrationState, new: int) -> bool:
     """Whether to try and fit a first calibrator with `new` labels, also after vain tries."""
     due = state.labels % limits.TRY_EVERY < new or not state.tried
     return due and state.labels >= limits.MIN_LABELS
+
+
+def _project(place: Place) -> str:
+    """Whose fit it is."""
+    return place[0]

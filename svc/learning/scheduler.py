@@ -1,11 +1,16 @@
-"""One background thread that runs each scheduled item when it is due, one after the other."""
+"""One background thread that runs each scheduled item when it is due, one after the other.
+
+Of those that are due the one whose owner has waited longest runs next, so that the many of one
+owner do not hold up those of others.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from svc import limits
@@ -26,16 +31,20 @@ class Scheduler(Generic[T]):
         retry_s: float = limits.REFIT_S,
         clock: Callable[[], float] = time.monotonic,
         closing_s: float = CLOSING_S,
+        owner: Callable[[T], Hashable] = lambda item: item,
     ) -> None:
         """An item that fails runs again after `retry_s` seconds; `clock` gives seconds.
 
+        `owner` tells whose an item is; by default each has one of its own.
         After each item nothing runs for `limits.FIT_REST` times as long as it took. At the end one
         that is under way is waited for `closing_s` seconds.
         """
         self._run, self._retry_s, self._clock = run, retry_s, clock
-        self._closing_s = closing_s
+        self._closing_s, self._owner = closing_s, owner
         self._rested = clock()
         self._due: dict[T, float] = {}
+        # When an item of each owner last ran, of those that have one scheduled.
+        self._ran_at: dict[Hashable, float] = {}
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._loop, name="svc-refits", daemon=True)
@@ -68,17 +77,29 @@ class Scheduler(Generic[T]):
                     log.exception("a refit failed")
                     self.schedule(item, self._retry_s)
             ended = self._clock()
+            self._ran_at[self._owner(item)] = ended
             self._rested = ended + limits.FIT_REST * (ended - began)
 
     def _next(self) -> T | None:
         """Wait for the next item that is due; None once closed."""
         with self._changed:
             while not self._closed:
-                first = min(self._due, key=self._due.__getitem__, default=None)
-                due = None if first is None else max(self._due[first], self._rested)
-                left_s = None if due is None else due - self._clock()
-                if first is not None and left_s is not None and left_s <= 0:
-                    del self._due[first]
-                    return first
-                self._changed.wait(left_s)
+                now = self._clock()
+                left_s = max(min(self._due.values(), default=math.inf), self._rested) - now
+                if left_s <= 0:
+                    item = self._longest_waiting(now)
+                    del self._due[item]
+                    return item
+                self._changed.wait(None if left_s == math.inf else left_s)
         return None
+
+    def _longest_waiting(self, now: float) -> T:
+        """Of the items that are due, one of the owner whose last item ran longest ago."""
+        owners = {item: self._owner(item) for item in self._due}
+        waiting = set(owners.values())
+        self._ran_at = {owner: at for owner, at in self._ran_at.items() if owner in waiting}
+
+        def place(item: T) -> tuple[float, float]:
+            return self._ran_at.get(owners[item], -math.inf), self._due[item]
+
+        return min((item for item, at in self._due.items() if at <= now), key=place)

@@ -81,6 +81,28 @@ def test_a_rest_follows_what_took_long() -> None:
     assert began_at[1] >= 1.0 + limits.FIT_REST
 
 
+def test_the_many_of_one_owner_do_not_hold_up_those_of_others() -> None:
+    begun, go = threading.Event(), threading.Event()
+    ran = Ran()
+
+    def run(item: str) -> None:
+        begun.set()
+        assert go.wait(30)
+        ran(item)
+
+    later = Scheduler(run, owner=lambda item: item[0])
+    try:
+        for item in ("a1", "a2", "a3", "a4"):
+            later.schedule(item, 0)
+            assert begun.wait(30)
+        later.schedule("b1", 0)
+        later.schedule("c1", 0)
+        go.set()
+        assert ran.wait_for(6) == ["a1", "b1", "c1", "a2", "a3", "a4"]
+    finally:
+        later.close()
+
+
 def test_a_failure_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     ran = Ran()
 
