@@ -22,6 +22,7 @@ from svc.stats import (
     Given,
     GroupedChangeTest,
     Ints,
+    by_number,
     fit_groups,
     held_out,
     recency,
@@ -63,10 +64,10 @@ class Labelled:
         """One over the chance of these labels to have been asked for; None where all are alike."""
         return None if self.sampling is None else self.sampling[places]
 
-    def of(self, group: str) -> Ints:
-        """The places of a group's labels."""
-        found = [place for place, one in enumerate(self.groups) if one == group]
-        return np.array(found, dtype=np.int64)
+    def by_group(self) -> dict[str, Ints]:
+        """The places of each group's labels."""
+        names, numbers = np.unique(np.array(self.groups, dtype=np.str_), return_inverse=True)
+        return dict(zip(names.tolist(), by_number(numbers, len(names)), strict=True))
 
     def changed_at(self, decided_at: Sequence[int]) -> int | None:
         """When the answers changed last, of the times of the labelled decisions."""
@@ -76,8 +77,8 @@ class Labelled:
     def calibrated(self, fits: Fits) -> Floats:
         """The probabilities as callers see them while `fits` are in effect."""
         task, p = TASKS[self.question.task], self.p.copy()
-        for group in sorted(set(self.groups)):
-            calibrator, mine = fits.of(group), self.of(group)
+        for group, mine in self.by_group().items():
+            calibrator = fits.of(group)
             if calibrator is not None:
                 p[mine] = task.calibrated(calibrator, self.p[mine])
         return p
@@ -88,9 +89,11 @@ class Labelled:
         pooled = in_effect.pooled.calibrator
         if pooled is not None:
             p = held_out(task, self.p, self.truth, self.weights, like=pooled)
-        for group, fitted in in_effect.by_group.items():
-            mine = self.of(group)
-            if fitted.own and len(mine):
+        for group, mine in self.by_group().items():
+            fitted = in_effect.by_group.get(group)
+            if fitted is None:
+                continue
+            if fitted.own:
                 weights = None if self.weights is None else self.weights[mine]
                 like = fitted.calibrator
                 p[mine] = held_out(task, self.p[mine], self.truth[mine], weights, like=like)

@@ -15,7 +15,16 @@ from svc import limits
 from svc.learning import councils
 from svc.learning.labelled import Labelled, sampling_weights, weighed, worths
 from svc.questions import Question
-from svc.stats import TASKS, Floats, Given, GroupedChangeTest, Ints, conformal, recency
+from svc.stats import (
+    TASKS,
+    Floats,
+    Given,
+    GroupedChangeTest,
+    Ints,
+    by_number,
+    conformal,
+    recency,
+)
 from svc.store import (
     CalibrationState,
     Labels,
@@ -74,18 +83,30 @@ class Scores:
         Each label is left out of those that its set is made with.
         """
         held = conformal.held_without_itself(self.scores, coverage, self.weights)
-        for group in range(len(self.names)):
-            mine = np.flatnonzero(self.groups == group)
-            if len(mine) >= limits.MIN_LABELS:
-                own = self._weights(mine)
-                held[mine] = conformal.held_without_itself(self.scores[mine], coverage, own)
+        for mine in self._with_limits():
+            own = self._weights(mine)
+            held[mine] = conformal.held_without_itself(self.scores[mine], coverage, own)
         covered = conformal.coverage_by_option(held, self.truth, options, self.weights)
-        by_group = [self.option_limits(name, coverage, options) for name in self.names]
-        promised = [
-            bool(by_group) and all(found and found[option].guaranteed for found in by_group)
-            for option in range(options)
-        ]
-        return list(zip(covered, promised, strict=True))
+        return list(zip(covered, self._promised(coverage, options), strict=True))
+
+    def _with_limits(self) -> list[Ints]:
+        """The places of the labels of each group that has enough for limits of its own."""
+        by_group = by_number(self.groups, len(self.names))
+        return [mine for mine in by_group if len(mine) >= limits.MIN_LABELS]
+
+    def _promised(self, coverage: float, options: int) -> list[bool]:
+        """For which options the limits that each group has are of enough labels."""
+        if len(self.scores) < limits.MIN_LABELS:
+            return [False] * options
+        limited = self._with_limits()
+        if len(limited) < len(self.names):
+            # The others share the labels of all.
+            limited.append(np.arange(len(self.scores)))
+        rows = np.concatenate(limited)
+        numbers = np.repeat(np.arange(len(limited)), [len(mine) for mine in limited])
+        return conformal.guaranteed(
+            self.truth[rows], options, numbers, coverage, self._weights(rows)
+        )
 
     def _rows(self, group: str) -> Ints | None:
         if len(self.scores) < limits.MIN_LABELS or group not in self.names:

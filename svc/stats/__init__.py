@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from svc.stats.acceptance import FOLDS, folds_of, held_out
 from svc.stats.calibrators import Calibrator, Floats, Ints, from_parameters
+from svc.stats.grouping import by_number
 from svc.stats.intervals import Interval
 from svc.stats.opinions import OpinionPool
 from svc.stats.order_bias import OrderBias
@@ -38,6 +39,7 @@ __all__ = [
     "Ints",
     "OpinionPool",
     "OrderBias",
+    "by_number",
     "expected_calibration_error",
     "fit_groups",
     "folds_of",

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svc.stats.calibrators import Floats, Ints
+from svc.stats.grouping import by_number
 from svc.stats.intervals import Interval, bounded_mean
 
 _ROUNDING = 1e-9  # what (n + 1) times a coverage may be off by
@@ -80,17 +81,11 @@ def class_limits(
     parts = np.ones(len(scores)) if weights is None else weights
     shared = weighted_quantile(scores, coverage, parts)
     limits = []
-    for own in _by_option(truth, options):
+    for own in by_number(truth, options):
         enough = len(own) > 0 and _enough(parts[own], coverage)
         limit = weighted_quantile(scores[own], coverage, parts[own]) if enough else shared
         limits.append(OptionLimit(limit, len(own), enough))
     return limits
-
-
-def _by_option(truth: Ints, options: int) -> list[Ints]:
-    """The places of each option's labels."""
-    places = np.argsort(truth, kind="stable")
-    return np.split(places, np.searchsorted(truth[places], np.arange(1, options)))
 
 
 def _enough(weights: Floats, coverage: float) -> bool:
@@ -98,12 +93,28 @@ def _enough(weights: Floats, coverage: float) -> bool:
     return bool(total >= coverage * (total + weights.max()) - _ROUNDING)
 
 
+def guaranteed(
+    truth: Ints, options: int, groups: Ints, coverage: float, weights: Floats | None = None
+) -> list[bool]:
+    """Of which options the labels of every group suffice for a limit, as in `class_limits`.
+
+    Groups are numbered from 0, and each of them has labels.
+    """
+    parts = np.ones(len(truth)) if weights is None else weights
+    shape = (int(groups.max()) + 1, options)
+    total, heaviest = np.zeros(shape), np.zeros(shape)
+    np.add.at(total, (groups, truth), parts)
+    np.maximum.at(heaviest, (groups, truth), parts)
+    enough = (total > 0) & (total >= coverage * (total + heaviest) - _ROUNDING)
+    return [bool(of_groups.all()) for of_groups in enough.T]
+
+
 def coverage_by_option(
     held: Floats, truth: Ints, options: int, weights: Floats | None = None
 ) -> list[OptionCoverage]:
     """How often sets hold each true option; `held` is as `held_without_itself` gives it."""
     parts = np.ones(len(held)) if weights is None else weights
-    return [_covered(held[own], parts[own]) for own in _by_option(truth, options)]
+    return [_covered(held[own], parts[own]) for own in by_number(truth, options)]
 
 
 def held_without_itself(scores: Floats, coverage: float, weights: Floats | None = None) -> Floats:

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svc.stats.calibrators import SMALLEST, Floats, Ints
+from svc.stats.grouping import by_number
 
 # Labels within which a false alarm has at most the probability FALSE.
 HORIZON = 5_000
@@ -43,6 +44,10 @@ FEW = 64
 # After so many changes the test begins anew where the last one was noticed, and not where it lies:
 # of answers that change without end each label could begin it anew, at the cost of all after it.
 CLOSE = 5
+
+# Among fewer labels no change is noticed: each makes at most three times as much of what is there,
+# so that of a unit bet on each of n labels 3 + ... + 3^n are there in the end at most.
+FEWEST = 11
 
 Keys = npt.NDArray[np.uint64]
 
@@ -139,8 +144,11 @@ class GroupedChangeTest:
         found = {}
         # Names may be long, so that numbers are compared, each once for each group and order.
         names, numbers = np.unique(groups, return_inverse=True)
-        for number, group in enumerate(names.tolist()):
-            own = [order[numbers[order] == number] for order in orders]
+        by_order = [by_number(numbers[order], len(names)) for order in orders]
+        for group, *places in zip(names.tolist(), *by_order, strict=True):
+            if len(places[0]) < FEWEST:
+                continue
+            own = [order[mine] for order, mine in zip(orders, places, strict=True)]
             before = self._before(group, labels.answers, own, scores)
             if before is not None:
                 found[group] = Change(own[0][:before], own[0][before:])

@@ -100,3 +100,16 @@ def test_each_option_is_held_by_the_labels_of_the_model_that_answered() -> None:
     covered = labelled.coverage_by_option(0.9, 3)
     assert [guaranteed for _, guaranteed in covered] == [True, True, False]
     assert [one.labels for one, _ in covered] == [80, 80, 0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sets_promise_for_an_option_what_they_promise_for_each_model(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    names = ("a", "b", "c", "d")[: 1 + seed % 4]
+    groups = np.concatenate([np.arange(len(names)), random.integers(0, len(names), 120)])
+    weights = random.uniform(0.1, 5, len(groups)) if seed % 2 else None
+    truth = random.choice(4, len(groups), p=(0.6, 0.25, 0.15, 0))
+    labelled = Scores(random.exponential(size=len(groups)), truth, weights, groups, names)
+    of_each = [labelled.option_limits(name, 0.8, 4) or () for name in names]
+    promised = [all(limits[option].guaranteed for limits in of_each) for option in range(4)]
+    assert [one for _, one in labelled.coverage_by_option(0.8, 4)] == promised

@@ -128,3 +128,9 @@ def test_of_several_labels_of_one_decision_one_counts() -> None:
     of_one = recency.GroupedChangeTest().latest(one, groups[::64], changed[::64])["m"]
     assert set(decisions[found.since]) == set(decisions[::64][of_one.since])
     assert len(found.since) == 64 * len(of_one.since)
+
+
+def test_among_too_few_labels_no_bet_can_notice_a_change() -> None:
+    most = max(bet.times for bet in recency.ANY)
+    reached = sum(most**n for n in range(1, recency.FEWEST))
+    assert reached < recency.HORIZON / recency.FALSE
