@@ -55,7 +55,8 @@ class WeekTally:
     @property
     def mix(self) -> dict[str, float]:
         """The share of each top answer."""
-        return {top: round(n / self.decisions, _DIGITS) for top, n in self.counts.items()}
+        decisions = self.decisions
+        return {top: round(n / decisions, _DIGITS) for top, n in self.counts.items()}
 
     @property
     def mean_confidence(self) -> float:
@@ -186,10 +187,10 @@ def _changes(latest: WeekTally, earlier: Sequence[WeekTally], mixed: bool) -> di
 
 def _mix_change(latest: WeekTally, earlier: Sequence[WeekTally]) -> float:
     """Half the sum of the distances to the mean of the earlier mixes."""
-    mixes = [week.mix for week in earlier]
-    tops = sorted({top for mix in (latest.mix, *mixes) for top in mix})
+    now, mixes = latest.mix, [week.mix for week in earlier]
+    tops = sorted({top for mix in (now, *mixes) for top in mix})
     distances = [
-        abs(latest.mix.get(top, 0.0) - math.fsum(mix.get(top, 0.0) for mix in mixes) / len(mixes))
+        abs(now.get(top, 0.0) - math.fsum(mix.get(top, 0.0) for mix in mixes) / len(mixes))
         for top in tops
     ]
     return round(math.fsum(distances) / 2, _DIGITS)

@@ -24,6 +24,9 @@ ORDINARY = 0.1
 # Monte Carlo stops after the first of these numbers of tables with enough as far apart.
 TABLES = (200, 2_000, 20_000)
 ENOUGH = 20
+# So many tables are drawn at a time, and of more columns than these the rarest count together.
+DRAWN = 1_000
+COLUMNS = 128
 # A bound below this is reported as the p-value: tables drawn at random could not tell it anyway.
 NEGLIGIBLE = 1e-5
 # By how much the tail of a fitted chi-square must fall short of `NEGLIGIBLE` to be trusted.
@@ -48,13 +51,23 @@ def counts_p_value(one: Sequence[int], other: Sequence[int]) -> float:
     Pearson's chi-square where all expected counts are large or nothing is out of the ordinary,
     else exact given the margins: Fisher's test for two columns, and Monte Carlo tables ranked by
     the likelihood ratio for more (Besag and Clifford, Sequential Monte Carlo p-values, 1991), with
-    a fixed seed.
+    a fixed seed. Of more than `COLUMNS` columns the rarest of both rows together, the later ones of
+    equal sums, count as one: that depends on the margins alone.
     """
-    columns = [pair for pair in zip(one, other, strict=True) if any(pair)]
+    columns = _pooled([pair for pair in zip(one, other, strict=True) if any(pair)])
     if len(columns) < 2 or not all(map(sum, zip(*columns, strict=True))):
         return 1.0
     first, second = zip(*sorted(columns), strict=True)
     return _counts_p_value(first, second)
+
+
+def _pooled(columns: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The columns with the largest sums, and one more that has the sums of all others."""
+    if len(columns) <= COLUMNS:
+        return columns
+    ordered = sorted(columns, key=sum, reverse=True)
+    first, second = zip(*ordered[COLUMNS - 1 :], strict=True)
+    return [*ordered[: COLUMNS - 1], (sum(first), sum(second))]
 
 
 @lru_cache(maxsize=4_096)
@@ -135,9 +148,10 @@ def _monte_carlo(table: Ints) -> float:
     reached = _entropies(table[:1], columns)[0] - _TIES
     further = tables = 0
     for wanted in TABLES:
-        size = wanted - tables
-        rows = random.multivariate_hypergeometric(columns, drawn, size, method="marginals")
-        drawn_entropies = _entropies(rows, columns)
+        sizes = [min(DRAWN, wanted - begin) for begin in range(tables, wanted, DRAWN)]
+        drawn_entropies = np.concatenate(
+            [_entropies(_tables(random, columns, drawn, size), columns) for size in sizes]
+        )
         further += int((drawn_entropies >= reached).sum())
         tables = wanted
         if further >= ENOUGH:
@@ -145,6 +159,11 @@ def _monte_carlo(table: Ints) -> float:
         if _beyond_doubt(reached, drawn_entropies, len(columns) - 1):
             return NEGLIGIBLE
     return (further + 1) / (tables + 1)
+
+
+def _tables(random: np.random.Generator, columns: Ints, drawn: int, size: int) -> Ints:
+    """The first rows of `size` tables of these margins."""
+    return random.multivariate_hypergeometric(columns, drawn, size, method="marginals")
 
 
 def _beyond_doubt(reached: float, drawn: Floats, freedom: int) -> bool:

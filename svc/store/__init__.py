@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from svc.store.activity import (
     ANSWERED_DAYS,
-    KEPT_NAMES,
     NAME_CHARS,
-    OTHERS,
     Activity,
     By,
     Spans,
@@ -56,6 +54,7 @@ from svc.store.job_results import RowResult
 from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, new_id
 from svc.store.judgements import Judgement, Judgements
 from svc.store.kept_answers import KeptAnswer, KeptAnswers
+from svc.store.kept_names import KEPT_NAMES, OTHERS
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.label_records import (
     CalibrationState,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from svc.records import Decision, Source
 from svc.store.database import Database
+from svc.store.kept_names import OTHERS, Names
 from svc.store.rows import insert
 
 
@@ -32,17 +33,10 @@ class Spans(IntEnum):
 # How long, in seconds, sums are kept; those of days stay.
 _KEPT_S = {Spans.FIVE_MINUTES: 2 * Spans.HOUR, Spans.HOUR: 9 * Spans.DAY}
 
-# The names of models, or of questions, that a day of a project has, and what counts all others.
-KEPT_NAMES = 1_000
-OTHERS = "(others)"
-
 # A longer name, in characters, counts as one of the others, and so do models in failures that
 # answered nothing of the project in so many days: they may not exist.
 NAME_CHARS = 320
 ANSWERED_DAYS = 30
-
-# How many of the names that are known to be there a process remembers, about 100 bytes each.
-REMEMBERED = 30_000
 
 # How many names a report tells apart, those with the most decisions.
 NAMES = 100
@@ -120,40 +114,9 @@ _READ = (
 )
 
 
-class Names:
-    """Says under which names decisions count; the writer's thread alone uses it.
-
-    A shorter span has no more names than its day, so that the day's are counted.
-    """
-
-    def __init__(self) -> None:
-        # Hashes of rows: callers choose the names, which may be long.
-        self._known: set[int] = set()
-
-    def of(
-        self, connection: sqlite3.Connection, place: tuple[Any, ...], wanted: Iterable[str]
-    ) -> list[str]:
-        """For each wanted name itself, or `OTHERS` where the day has no room for it."""
-        rows = [(*place, name) for name in wanted]
-        new = [row for row in rows if hash(row) not in self._known]
-        if new:
-            # Where a transaction is undone, its names stay known: a day may have a few more then.
-            self._known.update(map(hash, _with_room(connection, place, new)))
-        names = [row[-1] if hash(row) in self._known else OTHERS for row in rows]
-        if len(self._known) > REMEMBERED:
-            self._known.clear()
-        return names
-
-
-def _with_room(
-    connection: sqlite3.Connection, place: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]
-) -> list[tuple[Any, ...]]:
-    """Those rows that are there, and as many of the others as there is room for."""
-    wanted = json.dumps([row[-1] for row in rows])
-    there = {row[0] for row in connection.execute(_KNOWN, (*place, wanted))}
-    (count,) = connection.execute(_HOW_MANY, place).fetchone()
-    new = [row for row in rows if row[-1] not in there]
-    return [row for row in rows if row[-1] in there] + new[: max(0, KEPT_NAMES - count)]
+def names() -> Names:
+    """Those of a day, of which a shorter span has no more."""
+    return Names(_KNOWN, _HOW_MANY)
 
 
 class Activity:

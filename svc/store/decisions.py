@@ -135,7 +135,7 @@ class Decisions(AuditPages):
         super().__init__(database, bounds)
         self._clock = clock
         self._contents = Contents()
-        self._names = activity.Names()
+        self._names, self._tops = activity.names(), weeks.tops()
         self._asked = question_versions.AskedTimes()
         # The five minutes of the last decision of this process, and whether all sums that were old
         # then are deleted.
@@ -258,7 +258,7 @@ class Decisions(AuditPages):
             kept_answers.keep(connection, kept, created_at)
         self._note(connection, stored, items)
         self._asked.note(connection, recent, created_at)
-        weeks.add(connection, weeks.number(created_at), answered)
+        weeks.add(connection, weeks.number(created_at), self._tops, answered)
         activity.add(connection, created_at, self._names, counted)
         self._sweep(connection, created_at)
         return stored

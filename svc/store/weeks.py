@@ -9,6 +9,7 @@ from datetime import date, timedelta
 
 from svc.store import ids
 from svc.store.database import Database
+from svc.store.kept_names import Names
 from svc.store.rows import insert
 
 DAY_MS = 86_400_000
@@ -23,7 +24,12 @@ _ADD = (
     "decisions = decisions + 1, confidence = confidence + excluded.confidence, "
     "squares = squares + excluded.squares"
 )
+_IN_WEEK = "project = ? AND question_id = ? AND week = ?"
+_KNOWN = f"SELECT top FROM weeks WHERE {_IN_WEEK} AND top IN (SELECT value FROM json_each(?))"
+_HOW_MANY = f"SELECT count(*) FROM weeks WHERE {_IN_WEEK}"
 _FIRST = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
+# How a set of options begins.
+_SEVERAL = "["
 # A row after every other.
 _END = 2**63 - 1
 _SINCE = (
@@ -102,12 +108,25 @@ def begins_at(week: int) -> int:
     return (week * 7 - _DAYS_BEFORE_UNIX_TIME) * DAY_MS
 
 
+def tops() -> Names:
+    """The top answers of a question in a week: twenty options may be selected in a million ways."""
+    return Names(_KNOWN, _HOW_MANY)
+
+
 def add(
-    connection: sqlite3.Connection, week: int, answers: Iterable[tuple[str, int, str, float]]
+    connection: sqlite3.Connection,
+    week: int,
+    names: Names,
+    answers: Iterable[tuple[str, int, str, float]],
 ) -> None:
-    """Count `answers` of one week: (project, question row, top answer, its raw probability)."""
-    rows = [
-        (project, row, week, top, 1, confidence, confidence**2)
-        for project, row, top, confidence in answers
-    ]
+    """Count `answers` of one week: (project, question row, top answer, its raw probability).
+
+    A week counts so many sets of options by themselves as `names` has room for.
+    """
+    rows = []
+    for project, row, answer, confidence in answers:
+        top = answer
+        if answer.startswith(_SEVERAL):
+            (top,) = names.of(connection, (project, row, week), [answer])
+        rows.append((project, row, week, top, 1, confidence, confidence**2))
     insert(connection, _ADD, rows)

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from svc import limits
-from svc.store import Database
-from svc.store.activity import KEPT_NAMES, NAME_CHARS, Names
+from svc.store import Database, activity
+from svc.store.activity import NAME_CHARS
+from svc.store.kept_names import KEPT_NAMES
 from svc.store.question_versions import AskedTimes
 from tests.store.copies import copied
 from tests.web.conftest import Start, start
@@ -77,7 +78,7 @@ def test_long_names_of_questions_fill_little(tmp_path: Path) -> None:
 def test_long_names_in_sums_fill_little(tmp_path: Path) -> None:
     assert NAMES < KEPT_NAMES
     with closing(Database.open(copied(tmp_path / "svc.db"))) as database:
-        names = Names()
+        names = activity.names()
 
         def count(number: int) -> None:
             name = f"{number}".ljust(NAME_CHARS, "\U0001f600")

@@ -106,6 +106,28 @@ def test_p_values_do_not_depend_on_the_order_of_columns() -> None:
     assert counts_p_value([1, 5, 2], [30, 20, 10]) == counts_p_value([2, 1, 5], [10, 30, 20])
 
 
+def test_of_very_many_columns_the_rarest_count_as_one() -> None:
+    random = np.random.default_rng(5)
+    often = random.integers(3, 9, (2, homogeneity.COLUMNS - 1)).tolist()
+    rare = random.integers(0, 2, (2, 300)).tolist()
+    whole = [[*most, *least] for most, least in zip(often, rare, strict=True)]
+    pooled = [[*most, sum(least)] for most, least in zip(often, rare, strict=True)]
+    assert counts_p_value(*whole) == counts_p_value(*pooled)
+
+
+@pytest.mark.parametrize("rows", [(1, 1), (1, 3)])
+def test_of_very_many_columns_without_a_difference_p_values_are_uniform(
+    rows: tuple[int, int],
+) -> None:
+    random = np.random.default_rng(6)
+    shares = random.dirichlet(np.full(600, 0.5))
+    found = [
+        counts_p_value(*(random.multinomial(400 * size, shares).tolist() for size in rows))
+        for _ in range(60)
+    ]
+    assert 0.3 < np.mean(found) < 0.7 and min(found) > 0.001
+
+
 def test_means_of_many_values_are_tested_as_by_t() -> None:
     random = np.random.default_rng(3)
     for shift in (0.0, 0.005, 0.01):

@@ -9,6 +9,7 @@ from svc.records import AskedQuestion
 from svc.store import weeks
 from svc.store.database import Database
 from svc.store.decisions import Decisions
+from svc.store.kept_names import KEPT_NAMES, OTHERS
 from svc.store.question_versions import QuestionVersions
 from svc.store.weeks import Weeks
 from tests.store.records import asked, record
@@ -62,6 +63,25 @@ def test_every_decision_is_counted_in_its_week_by_its_top_answer(database: Datab
     ]
     (last,) = Weeks(database).read("default", wording.question_id, 1, clock.now_ms)
     assert last.name == "2026-W02"
+
+
+def test_of_a_million_sets_of_options_a_week_counts_some_by_themselves(
+    database: Database,
+) -> None:
+    clock = Clock()
+    decisions = Decisions(database, clock)
+    for number in [*range(KEPT_NAMES + 5), 0]:
+        decisions.add(record(answered(f'["{number}"]', 0.5)))
+    for number in range(3):
+        decisions.add(record(answered(f"[{number}", 0.5)))
+    # Another process knows the names from the file.
+    Decisions(database, clock).add(record(answered('["0"]', 0.5)))
+    wording = QuestionVersions(database).latest("default", "topic")
+    assert wording is not None
+    (week,) = Weeks(database).read("default", wording.question_id, 1, clock.now_ms)
+    assert len(week.counts) == KEPT_NAMES + 1
+    assert week.counts['["0"]'] == 3
+    assert week.counts[OTHERS] == 5 + 3
 
 
 def test_two_keys_of_one_wording_are_counted_together(database: Database) -> None:

@@ -1,0 +1,52 @@
+"""Names that callers choose, of which only so many count by themselves."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+# The names that a place has, such as a day of a project, and what counts all others.
+KEPT_NAMES = 1_000
+OTHERS = "(others)"
+
+# How many of the names that are known to be there a process remembers, about 100 bytes each.
+REMEMBERED = 30_000
+
+
+class Names:
+    """Says under which names decisions count; the writer's thread alone uses it."""
+
+    def __init__(self, known: str, how_many: str) -> None:
+        """`known` selects those of a place that are in a JSON array, and `how_many` counts all."""
+        self._known_names, self._how_many = known, how_many
+        # Hashes of rows: callers choose the names, which may be long.
+        self._known: set[int] = set()
+
+    def of(
+        self, connection: sqlite3.Connection, place: tuple[Any, ...], wanted: Iterable[str]
+    ) -> list[str]:
+        """For each wanted name itself, or `OTHERS` where its place has no room for it."""
+        rows = [(*place, name) for name in wanted]
+        new = [row for row in rows if hash(row) not in self._known]
+        if new:
+            # Where a transaction is undone, its names stay known: a place may have a few more then.
+            self._known.update(map(hash, self._with_room(connection, place, new)))
+        names = [row[-1] if hash(row) in self._known else OTHERS for row in rows]
+        if len(self._known) > REMEMBERED:
+            self._known.clear()
+        return names
+
+    def _with_room(
+        self,
+        connection: sqlite3.Connection,
+        place: tuple[Any, ...],
+        rows: Sequence[tuple[Any, ...]],
+    ) -> list[tuple[Any, ...]]:
+        """Those rows that are there, and as many of the others as there is room for."""
+        wanted = json.dumps([row[-1] for row in rows])
+        there = {row[0] for row in connection.execute(self._known_names, (*place, wanted))}
+        (count,) = connection.execute(self._how_many, place).fetchone()
+        new = [row for row in rows if row[-1] not in there]
+        return [row for row in rows if row[-1] in there] + new[: max(0, KEPT_NAMES - count)]
