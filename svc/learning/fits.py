@@ -21,7 +21,10 @@ NO_FIT = Fitted(None, 0)
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """What is in effect; `by_group` is by answering model and mode, as a finding names it."""
+    """What is in effect; `by_group` is by answering model and mode, as a finding names it.
+
+    A group that is not there has the calibrator of all.
+    """
 
     pooled: Fitted = NO_FIT
     by_group: Mapping[str, Fitted] = field(default_factory=dict)
@@ -40,7 +43,12 @@ class Fits:
         """The text that `parsed` reads; None where no calibrator is in effect."""
         if not self.any:
             return None
-        groups = {group: _as_json(fitted) for group, fitted in self.by_group.items()}
+        # There may be thousands of groups, few of which have one of their own or none.
+        groups = {
+            group: _as_json(fitted)
+            for group, fitted in self.by_group.items()
+            if fitted.own or fitted.calibrator != self.pooled.calibrator
+        }
         return json.dumps({"pooled": _as_json(self.pooled), "groups": groups})
 
 

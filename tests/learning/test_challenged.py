@@ -95,7 +95,7 @@ def test_what_callers_get_is_as_without_a_challenger(school: School) -> None:
     fits = school.fits()
     school.database.write(lambda connection: connection.execute(_FORGET_ALL).rowcount)
     alone = school.fits()
-    assert set(fits.by_group) == {"@demo/m logprobs", RIVAL}
+    assert set(fits.by_group) == {RIVAL}
     assert alone.pooled.calibrator is not None
     assert (fits.pooled, fits.of("@demo/m logprobs")) == (
         alone.pooled,
