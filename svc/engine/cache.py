@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from itertools import count
 from typing import Generic, TypeVar
 
 from svc.deadline import Deadline
@@ -19,7 +20,8 @@ T = TypeVar("T")
 class DecisionCache(Generic[T]):
     """The `size` values used last, for each mode; size 0 remembers and shares nothing.
 
-    They are fewer where `weigh` gives them more than `most` together, in whatever unit.
+    They are fewer where `weigh` gives those of all modes more than `most` together, in whatever
+    unit.
     """
 
     def __init__(
@@ -27,7 +29,9 @@ class DecisionCache(Generic[T]):
     ) -> None:
         self._size, self._weigh, self._most = size, weigh, most
         self._weight = 0
-        self._kept: dict[str, OrderedDict[bytes, T]] = {}
+        # For each mode in the order of their last use, which has a number over all modes.
+        self._kept: dict[str, OrderedDict[bytes, tuple[int, T]]] = {}
+        self._uses = count()
         self._under_way: dict[tuple[str, bytes], Future[T]] = {}
         self._lock = threading.Lock()
 
@@ -46,8 +50,9 @@ class DecisionCache(Generic[T]):
             with self._lock:
                 kept = self._kept.setdefault(mode, OrderedDict())
                 if key in kept:
-                    kept.move_to_end(key)
-                    return kept[key], True
+                    _, value = kept.pop(key)
+                    kept[key] = next(self._uses), value
+                    return value, True
                 shared = self._under_way.get((mode, key))
                 if shared is None:
                     own = self._under_way[mode, key] = Future()
@@ -71,16 +76,26 @@ class DecisionCache(Generic[T]):
             raise
         with self._lock:
             del self._under_way[mode, key]
-            self._keep(self._kept[mode], key, value)
+            self._keep(mode, key, value)
         own.set_result(value)
         return value
 
-    def _keep(self, kept: OrderedDict[bytes, T], key: bytes, value: T) -> None:
-        kept[key] = value
+    def _keep(self, mode: str, key: bytes, value: T) -> None:
+        kept = self._kept[mode]
+        kept[key] = next(self._uses), value
         self._weight += self._weigh(value)
-        while len(kept) > self._size or (self._weight > self._most and kept):
-            _, forgotten = kept.popitem(last=False)
-            self._weight -= self._weigh(forgotten)
+        if len(kept) > self._size:
+            self._forget_oldest(kept)
+        while self._weight > self._most:
+            self._forget_oldest(min(filter(None, self._kept.values()), key=_last_use_of_oldest))
+
+    def _forget_oldest(self, kept: OrderedDict[bytes, tuple[int, T]]) -> None:
+        _, (_, value) = kept.popitem(last=False)
+        self._weight -= self._weigh(value)
+
+
+def _last_use_of_oldest(kept: OrderedDict[bytes, tuple[int, T]]) -> int:
+    return next(iter(kept.values()))[0]
 
 
 def _wait(shared: Future[T], deadline: Deadline) -> None:

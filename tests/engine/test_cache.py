@@ -68,6 +68,15 @@ def test_what_is_heavy_leaves_room_for_less() -> None:
     assert not keep(cache, "too heavy")
 
 
+def test_what_is_heavy_in_one_mode_makes_room_for_those_of_other_modes() -> None:
+    cache: DecisionCache[str] = DecisionCache(10, weigh=len, most=6)
+    keep(cache, "old", "auto"), keep(cache, "heavy", "verbal")
+    assert not keep(cache, "a", "auto") and not keep(cache, "b", "auto")
+    assert keep(cache, "a", "auto") and keep(cache, "b", "auto")
+    keep(cache, "verb", "verbal")
+    assert keep(cache, "b", "auto") and keep(cache, "verb", "verbal")
+
+
 def test_every_mode_has_its_own_values_and_its_own_size() -> None:
     cache: DecisionCache[str] = DecisionCache(1)
     assert not keep(cache, "a", "auto")
