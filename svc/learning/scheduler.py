@@ -94,12 +94,16 @@ class Scheduler(Generic[T]):
         return None
 
     def _longest_waiting(self, now: float) -> T:
-        """Of the items that are due, one of the owner whose last item ran longest ago."""
+        """Of the items that are due, one of the owner that has waited longest.
+
+        An owner waits from when its first item was due, or from when its last one ran.
+        """
         owners = {item: self._owner(item) for item in self._due}
         waiting = set(owners.values())
         self._ran_at = {owner: at for owner, at in self._ran_at.items() if owner in waiting}
 
         def place(item: T) -> tuple[float, float]:
-            return self._ran_at.get(owners[item], -math.inf), self._due[item]
+            due = self._due[item]
+            return max(self._ran_at.get(owners[item], due), due), due
 
         return min((item for item, at in self._due.items() if at <= now), key=place)

@@ -103,6 +103,23 @@ def test_the_many_of_one_owner_do_not_hold_up_those_of_others() -> None:
         later.close()
 
 
+def test_owners_that_come_now_and_then_do_not_hold_up_one_that_always_has_something_due() -> None:
+    """Of the rare ones one is scheduled while another runs: each time it is as if it was new."""
+    ran = Ran()
+
+    def run(item: str) -> None:
+        ran(item)
+        later.schedule({"rare": "seldom", "seldom": "rare"}.get(item, item), 0)
+
+    later = Scheduler(run)
+    try:
+        later.schedule("rare", 0)
+        later.schedule("busy", 0)
+        assert ran.wait_for(20)[1:20].count("busy") >= 6
+    finally:
+        later.close()
+
+
 def test_a_failure_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     ran = Ran()
 
