@@ -75,15 +75,21 @@ def charged_usd(
     states what the call used, and that costs more than the `most`, this is counted.
     """
     if isinstance(outcome, Completion):
-        told = (
-            outcome.reported_cost is not None
-            if provider.aggregator
-            else outcome.input_tokens + outcome.output_tokens > 0
-        )
-        return cost_usd(provider, model_name, outcome) if told else most
+        cost = cost_usd(provider, model_name, outcome)
+        told = outcome.reported_cost is not None if provider.aggregator else _tells_tokens(outcome)
+        return cost if told else max(most, cost)
     if isinstance(outcome, ProviderError) and outcome.may_be_charged:
         return max(most, cost_usd(provider, model_name, outcome.usage))
     return 0.0
+
+
+def _tells_tokens(completion: Completion) -> bool:
+    """Whether both counts of tokens are known: every call reads some, and every chat writes some.
+
+    Decision servers count no output.
+    """
+    written = completion.output_tokens > 0 or bool(completion.decided)
+    return completion.input_tokens > 0 and written
 
 
 def _chat(call: ChatCall) -> float:

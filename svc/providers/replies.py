@@ -153,9 +153,9 @@ def read_chat(payload: Any, logprobs: bool, most_tokens: int) -> Completion:
 def read_usage(usage: Any, counts: tuple[str, str]) -> StatedUsage:
     """What a `usage` object states; `counts` are its names of input and output tokens.
 
-    Both counts are 0 where one is there that cannot be right, so that a budget counts what the
-    call may cost at most, and not its other half alone. Some providers count tokens of thought in
-    the total alone.
+    Both counts are 0 where one is there that cannot be right, and one that is missing is 0: a
+    budget then counts what the call may cost at most, and not its other half alone. Some providers
+    count tokens of thought in the total alone.
     """
     usage = usage if isinstance(usage, dict) else {}
     told, cost = [usage.get(name) for name in counts], _cost(usage)

@@ -104,6 +104,10 @@ def test_the_variable_that_sets_a_price_has_the_providers_name() -> None:
     [
         (PAID, Completion("a", input_tokens=100, output_tokens=10), 0.0004),
         (PAID, Completion("a"), 1.0),
+        (PAID, Completion("a", input_tokens=100), 1.0),
+        (PAID, Completion("a", output_tokens=10), 1.0),
+        (PAID, Completion("a", output_tokens=150_000), 1.5),
+        (PAID, Completion("", input_tokens=100, decided=({0: 1.0},)), 0.0003),
         (AGGREGATOR, Completion("a", input_tokens=5, reported_cost=0.3), 0.3),
         (AGGREGATOR, Completion("a", input_tokens=5), 1.0),
         (PAID, CallTimedOut(), 1.0),
