@@ -140,7 +140,7 @@ class Reporter:
         now_ms = self._now_ms()
         stored = self._weeks.read(project, version.question_id, limits.DRIFT_WEEKS[1], now_ms)
         year = [
-            drift.WeekTally(week.name, week.counts, week.confidence, week.squares)
+            drift.WeekTally(week.name, week.counts, week.confidence, week.squares, week.grouped)
             for week in stored
         ]
         return question.tallies, stored, year

@@ -32,6 +32,8 @@ WEEKS_A_YEAR = 52
 # The part of a week's error that looks at it before its end may spend, a seventh of it each day.
 UNFINISHED = 0.2
 DAYS = 7
+# Of more different answers than these, weeks are compared by groups of answers.
+NAMED = 1_000
 # Slow drift is told by this many weeks, the latest ones against the first ones.
 MONTH = 4
 
@@ -40,13 +42,16 @@ MONTH = 4
 class WeekTally:
     """One week's answers: how many by top answer, and the sum of their confidences.
 
-    `squares` is the sum of the squared confidences, where it was kept.
+    `squares` is the sum of the squared confidences, where it was kept. `grouped` has the `counts`
+    by groups of answers that are the same in all weeks, for weeks that may leave some of more than
+    `NAMED` answers without a name.
     """
 
     name: str
     counts: Mapping[str, int]
     confidence: float
     squares: float | None = None
+    grouped: Mapping[str, int] | None = None
 
     @property
     def decisions(self) -> int:
@@ -55,8 +60,7 @@ class WeekTally:
     @property
     def mix(self) -> dict[str, float]:
         """The share of each top answer."""
-        decisions = self.decisions
-        return {top: round(n / decisions, _DIGITS) for top, n in self.counts.items()}
+        return _shares(self.counts)
 
     @property
     def mean_confidence(self) -> float:
@@ -123,15 +127,38 @@ def _mix_test(
     now: Sequence[WeekTally], before: Sequence[WeekTally], limit: float
 ) -> DriftComparison:
     """By counts; the change is the total-variation distance of the two mixes."""
-    tops = sorted({top for week in (*now, *before) for top in week.counts})
+    counts = _comparable([*now, *before])
+    tops = _all_of(counts)
     one, other = (
-        [sum(week.counts.get(top, 0) for week in weeks) for top in tops] for weeks in (now, before)
+        [sum(week.get(top, 0) for week in weeks) for top in tops]
+        for weeks in (counts[: len(now)], counts[len(now) :])
     )
     n, m = sum(one), sum(other)
     pairs = list(zip(one, other, strict=True))
     change = math.fsum(abs(a / n - b / m) for a, b in pairs) / 2
     by_chance = math.fsum(_absolute_deviation((a + b) / (n + m), n, m) for a, b in pairs) / 2
     return DriftComparison(change, by_chance, counts_p_value(one, other), limit)
+
+
+def _comparable(weeks: Sequence[WeekTally]) -> list[Mapping[str, int]]:
+    """The counts of weeks by the same answers, or by groups of them where they are very many.
+
+    Which of both depends on all weeks together, and so does not favour a difference.
+    """
+    counts = [week.counts for week in weeks]
+    if len(_all_of(counts)) <= NAMED:
+        return counts
+    return [week.counts if week.grouped is None else week.grouped for week in weeks]
+
+
+def _all_of(counts: Sequence[Mapping[str, float]]) -> list[str]:
+    """The answers of all weeks, sorted."""
+    return sorted(set().union(*counts))
+
+
+def _shares(counts: Mapping[str, int]) -> dict[str, float]:
+    decisions = sum(counts.values())
+    return {top: round(n / decisions, _DIGITS) for top, n in counts.items()}
 
 
 def _absolute_deviation(share: float, n: int, m: int) -> float:
@@ -187,11 +214,10 @@ def _changes(latest: WeekTally, earlier: Sequence[WeekTally], mixed: bool) -> di
 
 def _mix_change(latest: WeekTally, earlier: Sequence[WeekTally]) -> float:
     """Half the sum of the distances to the mean of the earlier mixes."""
-    now, mixes = latest.mix, [week.mix for week in earlier]
-    tops = sorted({top for mix in (now, *mixes) for top in mix})
+    now, *mixes = map(_shares, _comparable([latest, *earlier]))
     distances = [
         abs(now.get(top, 0.0) - math.fsum(mix.get(top, 0.0) for mix in mixes) / len(mixes))
-        for top in tops
+        for top in _all_of([now, *mixes])
     ]
     return round(math.fsum(distances) / 2, _DIGITS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from datetime import date, timedelta
 
 from svc.store import ids
 from svc.store.database import Database
-from svc.store.kept_names import Names
+from svc.store.kept_names import OTHERS, Names
 from svc.store.rows import insert
 
 DAY_MS = 86_400_000
@@ -30,6 +31,11 @@ _HOW_MANY = f"SELECT count(*) FROM weeks WHERE {_IN_WEEK}"
 _FIRST = "SELECT seq FROM decisions WHERE id >= ? ORDER BY id LIMIT 1"
 # How a set of options begins.
 _SEVERAL = "["
+# Sets that a week does not count by themselves are counted in so many groups, by a hash: it depends
+# neither on the week nor on which sets came first, so that groups of several weeks can be compared.
+_GROUPS = 1_024
+# How the name of a group begins. Sets have no numbers in them.
+_GROUP = f'["{OTHERS}",'
 # A row after every other.
 _END = 2**63 - 1
 _SINCE = (
@@ -42,14 +48,27 @@ _SINCE = (
 class Week:
     """The answers to one question in an ISO week.
 
-    `counts` has the decisions by top answer, with all extracted values under "". `confidence` is
-    the sum of theirs, `squares` that of their squares, None where not all were counted.
+    `tops` has the decisions by top answer, with all extracted values under "", and sets of options
+    that are not counted by themselves under their groups. `confidence` is the sum of theirs,
+    `squares` that of their squares, None where not all were counted.
     """
 
     number: int
-    counts: dict[str, int]
+    tops: dict[str, int]
     confidence: float
     squares: float | None = 0.0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The decisions by top answer, with all groups as one."""
+        return _summed((OTHERS if top.startswith(_GROUP) else top, n) for top, n in self.tops.items())
+
+    @property
+    def grouped(self) -> dict[str, int]:
+        """The same with all sets of options in their groups, which are alike in all weeks."""
+        return _summed(
+            (_group(top) if top.startswith(_SEVERAL) else top, n) for top, n in self.tops.items()
+        )
 
     def is_within(self, weeks: int, now_ms: int) -> bool:
         """Whether it is one of the last `weeks` weeks, this one included."""
@@ -80,7 +99,7 @@ class Weeks:
         by_number: dict[int, Week] = {}
         for week_number, top, decisions, confidence, squares in rows:
             week = by_number.setdefault(week_number, Week(week_number, {}, 0.0))
-            week.counts[top] = decisions
+            week.tops[top] = decisions
             week.confidence += confidence
             known = week.squares is not None and squares is not None
             week.squares = week.squares + squares if known else None
@@ -121,12 +140,29 @@ def add(
 ) -> None:
     """Count `answers` of one week: (project, question row, top answer, its raw probability).
 
-    A week counts so many sets of options by themselves as `names` has room for.
+    A week counts so many sets of options by themselves as `names` has room for, and further ones
+    in groups.
     """
     rows = []
     for project, row, answer, confidence in answers:
         top = answer
         if answer.startswith(_SEVERAL):
-            (top,) = names.of(connection, (project, row, week), [answer])
+            (name,) = names.of(connection, (project, row, week), [answer])
+            top = _group(answer) if name == OTHERS else name
         rows.append((project, row, week, top, 1, confidence, confidence**2))
     insert(connection, _ADD, rows)
+
+
+def _group(top: str) -> str:
+    """The group that counts a set of options; a group is its own."""
+    if top.startswith(_GROUP):
+        return top
+    number = int.from_bytes(hashlib.sha256(top.encode()).digest()[:4], "big") % _GROUPS
+    return f"{_GROUP}{number}]"
+
+
+def _summed(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for name, count in counts:
+        sums[name] = sums.get(name, 0) + count
+    return sums

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
+import numpy as np
 import pytest
 
 from svc.records import AskedQuestion
+from svc.stats import drift
 from svc.store import weeks
 from svc.store.database import Database
 from svc.store.decisions import Decisions
@@ -82,6 +86,35 @@ def test_of_a_million_sets_of_options_a_week_counts_some_by_themselves(
     assert len(week.counts) == KEPT_NAMES + 1
     assert week.counts['["0"]'] == 3
     assert week.counts[OTHERS] == 5 + 3
+    assert sum(week.grouped.values()) == KEPT_NAMES + 10
+
+
+def test_sets_of_options_without_a_name_are_no_difference_between_weeks(
+    database: Database,
+) -> None:
+    """Of one mix, weeks of different size name different sets, and different shares of all."""
+    Decisions(database).add(record(asked("topic")))
+    wording = QuestionVersions(database).latest("default", "topic")
+    assert wording is not None
+    random, this_week = np.random.default_rng(1), weeks.number(Clock().now_ms)
+    names = weeks.tops()
+    for number, size in enumerate((4_000, 4_000, 400)):
+        chosen = (np.flatnonzero(row).tolist() for row in random.random((size, 16)) < 0.3)
+        sets = [json.dumps([f"o{option}" for option in one]) for one in chosen]
+        answers = [("default", wording.question_id, one, 0.8) for one in sets]
+        add = partial(weeks.add, week=this_week - 2 + number, names=names)
+        for begin in range(0, size, 50):
+            database.write(partial(add, answers=answers[begin : begin + 50]))
+    found = Weeks(database).read("default", wording.question_id, 3, Clock().now_ms)
+    assert [OTHERS in week.counts for week in found] == [True, True, False]
+    year = [
+        drift.WeekTally(week.name, week.counts, week.confidence, week.squares, week.grouped)
+        for week in found
+    ]
+    test = drift.latest_significance(year, mixed=True, finished=False)
+    assert test["mix"]["p"] > 0.1
+    by_name = [replace(week, grouped=None) for week in year]
+    assert drift.latest_significance(by_name, mixed=True, finished=False)["alarm"]
 
 
 def test_two_keys_of_one_wording_are_counted_together(database: Database) -> None:
