@@ -169,7 +169,7 @@ BATCH_POLL_S = 30.0
 BATCH_POLLS_S = (0.1, 3_600.0)
 
 # The labels that a calibrator or a conformal set needs. While there is no calibrator, a fit is
-# tried again whenever the second number of labels was added.
+# tried again whenever the second number of labels was given, or given anew.
 MIN_LABELS = 30
 TRY_EVERY = 10
 

@@ -81,13 +81,13 @@ class Learner:
         """
         with turn():
             label = self._checked(feedback, project)
-        state, new = self._labels.add(label)
+        state = self._labels.add(label)
         project_question = (label.project, label.digest)
         if state.teaches:
             self._refits.schedule(project_question, self._until_refit_s(state))
             return Counted(state.labels, state.calibrator is not None)
         fitted = False
-        if new and _is_first_fit_due(state, new):
+        if _is_first_fit_due(state, 1):
             numbers = state.labels * len(label.p) * (1 + len(label.members or ()))
             if state.labels <= self._at_once and numbers <= self._numbers:
                 fitted = self._first_fit(project_question, state, turn)
@@ -128,8 +128,8 @@ class Learner:
             return Taken(0, errors)
         at_once = None if given.atomic else limits.BULK_STORED_AT_ONCE
         stored = self._labels.add_all(checks.labels(labels), at_once)
-        for project_question, (state, new) in stored.items():
-            if state.teaches or _is_first_fit_due(state, new):
+        for project_question, (state, count) in stored.items():
+            if state.teaches or _is_first_fit_due(state, count):
                 self._refits.schedule(project_question, self._until_refit_s(state))
         return Taken(len(labels), errors)
 
@@ -177,9 +177,9 @@ class Learner:
         return int(self._clock() * 1000)
 
 
-def _is_first_fit_due(state: CalibrationState, new: int) -> bool:
-    """Whether to try and fit a first calibrator with `new` labels, also after vain tries."""
-    due = state.labels % limits.TRY_EVERY < new or not state.tried
+def _is_first_fit_due(state: CalibrationState, count: int) -> bool:
+    """Whether to try and fit a first calibrator with `count` more labels, also after vain tries."""
+    due = state.revision % limits.TRY_EVERY < count or not state.tried
     return due and state.labels >= limits.MIN_LABELS
 
 

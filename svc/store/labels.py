@@ -125,8 +125,8 @@ class Labels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, label: NewLabel) -> tuple[CalibrationState, int]:
-        """Store `label` in place of an earlier one; what is known now, and 1 where it is new.
+    def add(self, label: NewLabel) -> CalibrationState:
+        """Store `label` in place of an earlier one; what is known now.
 
         Returns once it is durable. Raises `StorageError`.
         """
@@ -136,7 +136,7 @@ class Labels:
     def add_all(
         self, labels: Sequence[NewLabel], at_once: int | None = None
     ) -> dict[Place, tuple[CalibrationState, int]]:
-        """Store all `labels`; what is known now, and how many are new.
+        """Store all `labels`; what is known now, and by how many each revision grew.
 
         In one transaction, or in one for every `at_once` of them: then the first may be stored
         where an error is raised. Of several for the same question of a decision the last one
@@ -149,8 +149,8 @@ class Labels:
             groups = _by_place(labels[begin : begin + size])
             with self._database.changing():
                 stored = self._database.write(partial(_add_groups, groups))
-            for place, (state, new) in stored.items():
-                known[place] = (state, new + known[place][1] if place in known else new)
+            for place, (state, count) in stored.items():
+                known[place] = (state, count + known[place][1] if place in known else count)
         return known
 
     def of_decisions(self, seqs: Sequence[int]) -> dict[int, list[GivenLabel]]:
@@ -278,8 +278,8 @@ class Labels:
 
 def _add_each(
     connection: sqlite3.Connection, items: Sequence[list[_Encoded]]
-) -> list[tuple[CalibrationState, int]]:
-    return [_add(connection, item) for item in items]
+) -> list[CalibrationState]:
+    return [_add(connection, item)[0] for item in items]
 
 
 def _by_place(labels: Iterable[NewLabel]) -> dict[Place, list[_Encoded]]:
@@ -297,7 +297,10 @@ def _add_groups(
 
 
 def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[CalibrationState, int]:
-    """Store labels of one exact question of a project, the last one for each decision and key."""
+    """Store labels of one exact question of a project, the last one for each decision and key.
+
+    What is known now, and by how many its revision grew.
+    """
     first = items[0][0]
     last = {(item[0].decision_seq, item[0].key): item for item in items}
     last_id = last_number(connection, Numbered.LABELS)
@@ -309,7 +312,7 @@ def _add(connection: sqlite3.Connection, items: list[_Encoded]) -> tuple[Calibra
     new = connection.executemany(_ADD, rows).rowcount - len(dropped) + dropped.count(None)
     judgements.add(connection, [_said(label) for label, _ in items if label.reviewer is not None])
     counts = (first.project, first.digest, first.question_id, new, len(last))
-    return CalibrationState(*connection.execute(_COUNT, counts).fetchone()), new
+    return CalibrationState(*connection.execute(_COUNT, counts).fetchone()), len(last)
 
 
 def _row(connection: sqlite3.Connection, label: NewLabel, packed: _Packed) -> tuple[Any, ...]:

@@ -40,5 +40,9 @@ class BulkFeedbackResponseSchema(ResponseSchema):
     """What became of many labels."""
 
     lines = Shown(COUNT, "How many lines were read.")
-    taken = Shown(COUNT, "How many labels were stored; with `atomic` all or none.")
+    taken = Shown(
+        COUNT,
+        "How many labels were taken; with `atomic` all or none. Of several for one question of a "
+        "decision the last one counts.",
+    )
     errors = Shown(array(LineErrorSchema), "In the order of the lines.")

@@ -72,7 +72,7 @@ class Lessons:
     ) -> None:
         self.clock = Clock()
         self.decisions, self.labels = Decisions(database), labels or Labels(database)
-        self.last = ""  # the decision that the last label was for
+        self.ids: list[str] = []  # of the decisions that labels were given for
         stores = (self.decisions, QuestionVersions(database), self.labels)
         self.learner = Learner(*stores, self.clock, refit_s, at_once, numbers)
 
@@ -83,8 +83,8 @@ class Lessons:
             exact = ("q", QUESTION.digest, QUESTION.definition_json)
             question = AskedQuestion(*exact, {"p": [0.95, 0.05]}, "a", 0.95)
             truth = "a" if (number * 7) % 10 < right * 10 else "b"
-            self.last = self.decisions.add(record(question))
-            given = Feedback(self.last, "q", truth)
+            self.ids.append(self.decisions.add(record(question)))
+            given = Feedback(self.ids[-1], "q", truth)
             calibrated = self.learner.label(given, turn=turn).calibrated
         return calibrated
 
@@ -200,9 +200,32 @@ def test_a_first_try_that_came_to_nothing_is_made_with_the_next_label(database: 
 
 def test_a_label_given_again_is_no_new_try(lessons: Lessons) -> None:
     lessons.give(30, right=0.9)
-    lessons.learner.label(Feedback(lessons.last, "q", "a"))
+    lessons.learner.label(Feedback(lessons.ids[-1], "q", "a"))
     state = lessons.state
     assert (state.labels, state.revision, state.tried) == (30, 31, 30)
+
+
+def test_a_first_fit_is_tried_again_after_ten_labels_that_were_corrected(lessons: Lessons) -> None:
+    lessons.give(30, right=0.9)
+    assert lessons.state.calibrator is None
+    first = lessons.ids[:10]
+    for one in first[:9]:
+        lessons.learner.label(Feedback(one, "q", "b"))
+    assert lessons.state.tried == 30
+    lessons.learner.label(Feedback(first[9], "q", "b"))
+    assert (lessons.state.labels, lessons.state.tried) == (30, 40)
+    assert lessons.state.calibrator is not None
+
+
+def test_a_first_fit_is_tried_again_after_corrections_in_bulk(lessons: Lessons) -> None:
+    lessons.give(30, right=0.9)
+    lessons.clock.now += 6
+    truths = ["a", "b", "a"] * 10
+    given = zip(lessons.ids, truths, strict=True)
+    lines = [LabelledLine({"q": truth}, id=one, number=1) for one, truth in given]
+    lessons.learner.label_all(BulkFeedback(lines, [], len(lines)), "default")
+    until_tried(lessons, 60)
+    assert lessons.state.calibrator is not None
 
 
 def test_beyond_many_probabilities_it_is_tried_behind_the_callers_back_too(
@@ -262,7 +285,7 @@ def test_labels_in_bulk_are_stored_in_parts_unless_all_or_none_are_wanted(
     labels = CountedWrites(database)
     lessons = Lessons(database, labels=labels)
     lessons.give(1)
-    lines = [LabelledLine({"q": "a"}, id=lessons.last, number=1)]
+    lines = [LabelledLine({"q": "a"}, id=lessons.ids[-1], number=1)]
     for atomic in (False, True):
         lessons.learner.label_all(BulkFeedback(lines, [], 1, atomic=atomic), "default")
     lessons.learner.close()

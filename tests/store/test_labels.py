@@ -62,8 +62,8 @@ def book(database: Database) -> Book:
 
 def test_labels_are_counted_for_each_exact_question_and_project(labels: Labels, book: Book) -> None:
     first = book.label()
-    assert [labels.add(one)[0].labels for one in (first, book.label())] == [1, 2]
-    assert labels.add(book.label(project="other"))[0].labels == 1
+    assert [labels.add(one).labels for one in (first, book.label())] == [1, 2]
+    assert labels.add(book.label(project="other")).labels == 1
     known = labels.states(PROJECT, [first.digest, hashlib.sha256(b"?").digest()])
     assert {digest: one.labels for digest, one in known.items()} == {first.digest: 2}
 
@@ -72,8 +72,8 @@ def test_a_label_given_again_replaces_the_earlier_one(labels: Labels, book: Book
     first, second = book.label(0), book.label(0)
     labels.add(first), labels.add(second)
     corrected = NewLabel(**{name: getattr(first, name) for name in first.__slots__} | {"truth": 1})
-    state, new = labels.add(corrected)
-    assert (state.labels, state.revision, new) == (2, 3, False)
+    state = labels.add(corrected)
+    assert (state.labels, state.revision) == (2, 3)
     data = labels.training_data((PROJECT, first.digest), 10)
     assert data is not None
     assert dict(zip(data.decisions, data.truth, strict=True)) == {
@@ -99,7 +99,7 @@ def test_training_data_is_the_most_recent_labels_oldest_first(labels: Labels, bo
 def test_many_writers_at_once_lose_no_label(labels: Labels, book: Book) -> None:
     given = [book.label() for _ in range(64)]
     with ThreadPoolExecutor(16) as threads:
-        counts = [state.labels for state, _ in threads.map(labels.add, given)]
+        counts = [state.labels for state in threads.map(labels.add, given)]
     assert sorted(counts) == list(range(1, 65))
 
 
@@ -262,4 +262,4 @@ def test_labels_that_are_stored_in_parts_are_counted_as_those_stored_together(
     many = [book.label() for _ in range(5)]
     many += [replace(many[0], label="b", truth=1), book.label(project="other")]
     counted = labels.add_all(many, 2)
-    assert sorted((state.labels, new) for state, new in counted.values()) == [(1, 1), (5, 5)]
+    assert sorted((state.labels, count) for state, count in counted.values()) == [(1, 1), (5, 6)]
