@@ -7,7 +7,7 @@ are kept as one JSON array, each with its models in alphabetical order.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +25,8 @@ _ROUNDING = 1e-6
 # The most probabilities that a pool is fitted to, those of the last labels. A pool has a weight for
 # each member alone, and to fit five of them to 5,000 labels of 255 options takes 10 s and 300 MB.
 _NUMBERS = 1_000_000
+# Rows that are merged with equal weights are in memory so many at a time.
+_EQUAL_AT_ONCE = 1_000
 _POWERS_OF_TEN = np.array([float(10**power) for power in range(309)])
 
 Council = tuple[str, ...]
@@ -32,22 +34,15 @@ Council = tuple[str, ...]
 
 def in_effect(pools: str | None, models: Council) -> OpinionPool | None:
     """The pool of these models, with weights in the order in which they are given here."""
-    found = _of(pools, models)
+    found = _kept(pools).get(tuple(sorted(models)))
     return None if found is None else _pool(found, found["weights"], models)
 
 
-def _held_out(pools: str | None, models: Council, fold: int) -> OpinionPool:
-    """The same fitted without the labels of this fold; equal weights where there is none."""
-    found = _of(pools, models)
-    if found is None:
-        return opinions.equal(len(models))
+def _held_out(found: JsonObject, models: Council, fold: int) -> OpinionPool:
+    """The kept pool of these models, fitted without the labels of this fold."""
     # Pools that an earlier version stored have the weights of all labels alone.
     weights = found["held_out"][fold] if "held_out" in found else found["weights"]
     return _pool(found, weights, models)
-
-
-def _of(pools: str | None, models: Council) -> JsonObject | None:
-    return next((kept for kept in _kept(pools) if kept["models"] == sorted(models)), None)
 
 
 def _pool(found: JsonObject, weights: Sequence[float], models: Council) -> OpinionPool:
@@ -67,7 +62,7 @@ def fitted(data: TrainingData, question: Question, weights: Floats | None = None
     """
     if not question.calibrates:
         return None
-    known = data.state.pools
+    known = _kept(data.state.pools)
     judged = [
         _judged(data, council, rows, question, known, weights) for council, rows in _seated(data)
     ]
@@ -83,18 +78,35 @@ def merged(data: TrainingData, pools: str | None) -> TrainingData:
     single model stays, and so does what differs by no more than rounding.
     """
     p = list(data.p)
+    for pool, rows in _pooled(data, _kept(pools)):
+        merged_rows = pool.apply(_array(data, rows))
+        apart = np.abs(merged_rows - np.array([p[row] for row in rows])).max(axis=1)
+        places = np.flatnonzero(apart > _ROUNDING)
+        for place, found in zip(places, to_digits(merged_rows[places]), strict=True):
+            p[rows[place]] = found
+    return replace(data, p=p)
+
+
+def _pooled(
+    data: TrainingData, known: Mapping[Council, JsonObject]
+) -> Iterator[tuple[OpinionPool, list[int]]]:
+    """Pools, each with rows that it did not learn from, a limited number at a time.
+
+    Councils of one size without a pool have the same equal weights: there may be one for each row.
+    """
+    equal: dict[int, list[int]] = {}
     for council, rows in _seated(data):
+        if council not in known:
+            equal.setdefault(len(council), []).extend(rows)
+            continue
         folds = _folds(data, rows)
         for fold in range(FOLDS):
             mine = [row for row, one in zip(rows, folds, strict=True) if one == fold]
-            if not mine:
-                continue
-            pooled = _held_out(pools, council, fold).apply(_array(data, council, mine))
-            apart = np.abs(pooled - np.array([p[row] for row in mine])).max(axis=1)
-            places = np.flatnonzero(apart > _ROUNDING)
-            for place, found in zip(places, to_digits(pooled[places]), strict=True):
-                p[mine[place]] = found
-    return replace(data, p=p)
+            if mine:
+                yield _held_out(known[council], council, fold), mine
+    for size, rows in equal.items():
+        for begin in range(0, len(rows), _EQUAL_AT_ONCE):
+            yield opinions.equal(size), rows[begin : begin + _EQUAL_AT_ONCE]
 
 
 def to_digits(p: Floats) -> Floats:
@@ -111,7 +123,7 @@ def to_digits(p: Floats) -> Floats:
 
 def shown(pools: str | None) -> JsonObject | None:
     """The pool of the council that has the most labels, as the calibration report has it."""
-    kept = max(_kept(pools), key=lambda one: int(one["labels"]), default=None)
+    kept = max(_kept(pools).values(), key=lambda one: int(one["labels"]), default=None)
     if kept is None:
         return None
     weights = dict(zip(kept["models"], kept["weights"], strict=True))
@@ -128,7 +140,7 @@ def _judged(
     council: Council,
     rows: Sequence[int],
     question: Question,
-    pools: str | None,
+    known: Mapping[Council, JsonObject],
     weights: Floats | None,
 ) -> JsonObject | None:
     if len(rows) < limits.MIN_LABELS:
@@ -136,12 +148,11 @@ def _judged(
     rows = rows[-max(limits.MIN_LABELS, _NUMBERS // (len(council) * len(data.p[rows[0]]))) :]
     # A member that gave another value says 0 of this one, and a product with 0 is 0.
     kinds = opinions.KINDS[:1] if question.task is TaskKind.RIGHTNESS else opinions.KINDS
-    again = in_effect(pools, council) is not None
     truth = np.array(data.truth)[list(rows)]
     weights = None if weights is None else weights[list(rows)]
     found = opinions.fit(
-        *(_array(data, council, rows), truth, weights),
-        again=again,
+        *(_array(data, rows), truth, weights),
+        again=council in known,
         kinds=kinds,
         folds=_folds(data, rows),
     )
@@ -165,23 +176,23 @@ def _seated(data: TrainingData) -> list[tuple[Council, list[int]]]:
     return sorted(councils.items())
 
 
-def _array(data: TrainingData, council: Council, rows: Sequence[int]) -> Floats:
-    """(rows, members, options), NaN where a member's call failed."""
+def _array(data: TrainingData, rows: Sequence[int]) -> Floats:
+    """(rows, members, options) by the names of the models, NaN where a member's call failed."""
     options = len(data.p[rows[0]])
     missing = [float("nan")] * options
     said = [_said(data.members[row]) for row in rows]
-    return np.array([[one[model] or missing for model in council] for one in said])
+    return np.array([[one[model] or missing for model in sorted(one)] for one in said])
 
 
 def _said(members: Members | None) -> Members:
     return members or {}
 
 
-def _kept(pools: str | None) -> list[JsonObject]:
-    return _read(pools) if pools else []
+def _kept(pools: str | None) -> Mapping[Council, JsonObject]:
+    """The pools by their models. Very many are parsed anew each time: keep what this gives."""
+    return _read(pools) if pools else {}
 
 
 @Memo
-def _read(pools: str) -> list[JsonObject]:
-    found: list[JsonObject] = json.loads(pools)
-    return found
+def _read(pools: str) -> Mapping[Council, JsonObject]:
+    return {tuple(one["models"]): one for one in json.loads(pools)}
