@@ -11,8 +11,13 @@ from typing import Any
 KEPT_NAMES = 1_000
 OTHERS = "(others)"
 
-# How many of the names that are known to be there a process remembers, about 100 bytes each.
+# How many of the names that are known to be there a process remembers, about 100 bytes each, and of
+# how many places how much room they have.
 REMEMBERED = 30_000
+
+# How many names a process adds to a place before it counts them again, as other processes add some
+# too. To count a thousand long names takes milliseconds, in which nothing else is written.
+UNCOUNTED = 100
 
 
 class Names:
@@ -23,6 +28,9 @@ class Names:
         self._known_names, self._how_many = known, how_many
         # Hashes of rows: callers choose the names, which may be long.
         self._known: set[int] = set()
+        # By the hash of a place, how many names it gets before they are counted again; 0 where it
+        # is full, which it stays.
+        self._room: dict[int, int] = {}
 
     def of(
         self, connection: sqlite3.Connection, place: tuple[Any, ...], wanted: Iterable[str]
@@ -34,8 +42,9 @@ class Names:
             # Where a transaction is undone, its names stay known: a place may have a few more then.
             self._known.update(map(hash, self._with_room(connection, place, new)))
         names = [row[-1] if hash(row) in self._known else OTHERS for row in rows]
-        if len(self._known) > REMEMBERED:
+        if len(self._known) + len(self._room) > REMEMBERED:
             self._known.clear()
+            self._room.clear()
         return names
 
     def _with_room(
@@ -47,6 +56,17 @@ class Names:
         """Those rows that are there, and as many of the others as there is room for."""
         wanted = json.dumps([row[-1] for row in rows])
         there = {row[0] for row in connection.execute(self._known_names, (*place, wanted))}
-        (count,) = connection.execute(self._how_many, place).fetchone()
         new = [row for row in rows if row[-1] not in there]
-        return [row for row in rows if row[-1] in there] + new[: max(0, KEPT_NAMES - count)]
+        taken = self._taken(connection, place, len(new)) if new else 0
+        return [row for row in rows if row[-1] in there] + new[:taken]
+
+    def _taken(self, connection: sqlite3.Connection, place: tuple[Any, ...], wanted: int) -> int:
+        """For how many of so many new names the place has room."""
+        room = self._room.pop(hash(place), None)
+        if room is None or 0 < room < wanted:
+            (count,) = connection.execute(self._how_many, place).fetchone()
+            room = max(0, KEPT_NAMES - count)
+        taken = min(room, wanted)
+        if taken < room or not room:
+            self._room[hash(place)] = min(room - taken, UNCOUNTED)
+        return taken

@@ -149,8 +149,8 @@ class Labels:
             groups = _by_place(labels[begin : begin + size])
             with self._database.changing():
                 stored = self._database.write(partial(_add_groups, groups))
-            for place, (state, count) in stored.items():
-                known[place] = (state, count + known[place][1] if place in known else count)
+            for place, (state, grown) in stored.items():
+                known[place] = (state, grown + known[place][1] if place in known else grown)
         return known
 
     def of_decisions(self, seqs: Sequence[int]) -> dict[int, list[GivenLabel]]:

@@ -61,7 +61,9 @@ class Week:
     @property
     def counts(self) -> dict[str, int]:
         """The decisions by top answer, with all groups as one."""
-        return _summed((OTHERS if top.startswith(_GROUP) else top, n) for top, n in self.tops.items())
+        return _summed(
+            (OTHERS if top.startswith(_GROUP) else top, n) for top, n in self.tops.items()
+        )
 
     @property
     def grouped(self) -> dict[str, int]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -115,6 +116,28 @@ def test_sets_of_options_without_a_name_are_no_difference_between_weeks(
     assert test["mix"]["p"] > 0.1
     by_name = [replace(week, grouped=None) for week in year]
     assert drift.latest_significance(by_name, mixed=True, finished=False)["alarm"]
+
+
+def test_a_week_is_not_counted_anew_for_each_set_of_options(database: Database) -> None:
+    """It would take milliseconds each where sets are long, in which nothing else is written."""
+    Decisions(database).add(record(asked("topic")))
+    wording = QuestionVersions(database).latest("default", "topic")
+    assert wording is not None
+    names, counted = weeks.tops(), 0
+
+    def add(connection: sqlite3.Connection, first: int) -> None:
+        nonlocal counted
+        sets = [json.dumps([str(first + more)]) for more in range(100)]
+        answers = [("default", wording.question_id, one, 0.8) for one in sets]
+        ran: list[str] = []
+        connection.set_trace_callback(ran.append)
+        weeks.add(connection, 2_900, names, answers)
+        connection.set_trace_callback(None)
+        counted += sum("count(*)" in statement for statement in ran)
+
+    for number in range(3 * KEPT_NAMES // 100):
+        database.write(partial(lambda first, connection: add(connection, first), 100 * number))
+    assert counted <= 2 * KEPT_NAMES // 100
 
 
 def test_two_keys_of_one_wording_are_counted_together(database: Database) -> None:
