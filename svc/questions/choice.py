@@ -24,7 +24,6 @@ from svc.questions.kit import (
     PlainQuestion,
     Reading,
     SetsSchema,
-    argmax,
     min_confidence_field,
     object_schema,
     one_line,
@@ -142,7 +141,7 @@ class Choice(Lettered):
         return fields["choice"], fields["confidence"]
 
     def top(self, reading: Reading) -> str:
-        return self.keys[argmax(reading.probabilities)]
+        return self.keys[self.best(reading)]
 
     def probability(self, reading: Reading, label: str) -> float:
         return reading.probabilities[self.keys.index(label)]

@@ -91,7 +91,7 @@ class Score(Lettered):
         return argmax(probabilities), fields["confidence"]
 
     def top(self, reading: Reading) -> int:
-        return argmax(reading.probabilities)
+        return self.best(reading)
 
     def probability(self, reading: Reading, label: int) -> float:
         return reading.probabilities[label]

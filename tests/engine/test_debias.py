@@ -11,7 +11,9 @@ from svc.questions import Question, Reading
 from tests.questions.contract import load
 
 MODEL = ("shop", "@here/m")
-CHOICE = load({"type": "choice", "instructions": "?", "options": {"a": "", "b": ""}})
+CHOICE_FIELDS = {"type": "choice", "instructions": "?", "options": {"a": "", "b": ""}}
+CHOICE = load(CHOICE_FIELDS)
+PLAIN = load({**CHOICE_FIELDS, "escape": False})
 NOUL = load({"type": "noul", "instructions": "?"})
 TEXT = load({"type": "text", "instructions": "?"})
 
@@ -109,38 +111,38 @@ def preferring(first: float, lean: float) -> tuple[Reading, Reading]:
 def taught(seed: int = 1, pairs: int = 40, lean: float = 2.0) -> DebiasMemory:
     memory, draw = DebiasMemory(), random.Random(seed)
     for _ in range(pairs):
-        learn(memory, 1, preferring(draw.uniform(0.1, 0.9), lean))
+        learn(memory, 1, preferring(draw.uniform(0.1, 0.9), lean), PLAIN)
     return memory
 
 
 def test_where_a_lean_to_positions_tells_30_later_pairs_one_order_is_asked_and_corrected() -> None:
-    assert taught(pairs=39).wants_pair(MODEL, [CHOICE])
+    assert taught(pairs=39).wants_pair(MODEL, [PLAIN])
     memory = taught()
-    assert [memory.wants_pair(MODEL, [CHOICE]) for _ in range(10)] == [False] * 9 + [True]
+    assert [memory.wants_pair(MODEL, [PLAIN]) for _ in range(10)] == [False] * 9 + [True]
     first, second = preferring(0.7, 2.0)
-    corrected = memory.corrected(MODEL, CHOICE, first)
-    assert corrected.probabilities == pytest.approx(CHOICE.merge((first, second)).probabilities)
+    corrected = memory.corrected(MODEL, PLAIN, first)
+    assert corrected.probabilities == pytest.approx(PLAIN.merge((first, second)).probabilities)
 
 
 def test_once_told_one_pair_that_is_not_starts_over() -> None:
     memory = taught()
-    learn(memory, 1, preferring(0.5, -2.0))
-    assert memory.wants_pair(MODEL, [CHOICE])
+    learn(memory, 1, preferring(0.5, -2.0), PLAIN)
+    assert memory.wants_pair(MODEL, [PLAIN])
 
 
 def test_where_pairs_differ_in_no_fixed_way_both_orders_go_on() -> None:
     memory, draw = DebiasMemory(), random.Random(3)
     for _ in range(500):
-        learn(memory, 1, preferring(draw.uniform(0.1, 0.9), draw.choice([-2.0, 0.0, 2.0])))
-        assert memory.wants_pair(MODEL, [CHOICE])
+        learn(memory, 1, preferring(draw.uniform(0.1, 0.9), draw.choice([-2.0, 0.0, 2.0])), PLAIN)
+        assert memory.wants_pair(MODEL, [PLAIN])
 
 
 def test_nothing_is_corrected_where_the_order_makes_no_difference_or_little_is_known() -> None:
     reading = Reading((0.7, 0.3))
     agreeing = DebiasMemory()
-    learn(agreeing, 50, (Reading((0.8, 0.2)), Reading((0.75, 0.25))))
+    learn(agreeing, 50, (Reading((0.8, 0.2)), Reading((0.75, 0.25))), PLAIN)
     for memory in (agreeing, taught(pairs=9), DebiasMemory()):
-        assert memory.corrected(MODEL, CHOICE, reading) == reading
+        assert memory.corrected(MODEL, PLAIN, reading) == reading
     assert taught().corrected(MODEL, TEXT, Reading((0.9,))) == Reading((0.9,))
 
 

@@ -35,6 +35,23 @@ class TestChoice(QuestionContract):
 
 
 @pytest.mark.parametrize(
+    ("probabilities", "top"),
+    [
+        ((0.4, 0.4, 0.2), "access"),
+        ((0.4, 0.3999998, 0.2000002), "billing"),
+        ((0.400000004, 0.4, 0.2), "access"),
+        ((0.2, 0.4, 0.4), "access"),
+    ],
+)
+def test_of_equal_options_the_first_by_name_is_the_answer(
+    probabilities: tuple[float, ...], top: str
+) -> None:
+    """Equal with the digits that are stored, and the escape option last."""
+    assert load(BODY).top(Reading(probabilities)) == top
+    assert load(TestChoice.twin).top(Reading((*probabilities[1::-1], probabilities[2]))) == top
+
+
+@pytest.mark.parametrize(
     ("member", "expected"),
     [
         ({"A": 0.5, "B": 0.3, "C": 0.2}, (0.5, 0.3, 0.2)),

@@ -49,6 +49,21 @@ def test_the_report_has_every_field(labelled: Labelled) -> None:
     assert all(row["min_confidence"] is None and row["reason"] for row in report["thresholds"])
 
 
+@pytest.mark.parametrize("options", [("cat", "dog"), ("dog", "cat")])
+@pytest.mark.parametrize("p", [0.5, 0.500_000_01])
+def test_a_tie_is_judged_as_it_was_answered(
+    labelled: Labelled, options: tuple[str, str], p: float
+) -> None:
+    """The order of options is no part of the exact question, and labels do not know it."""
+    question = {**ANIMAL, "options": dict.fromkeys(options, ""), "escape": False}
+    for number in range(3):
+        decision = labelled.decide(f"cat={p}; {number}", question, debias=False)
+        answer = decision["answers"]["q"]
+        assert answer["confidence"] == 0.5
+        labelled.feedback(decision["id"], answer["choice"])
+    assert labelled.get("/v1/calibration?question=q")["before"]["accuracy"] == 1.0
+
+
 def test_thresholds_say_what_may_be_automated(labelled: Labelled) -> None:
     for number in range(120):
         sure = number % 2

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from svc.questions.kit.base import (
@@ -15,6 +16,7 @@ from svc.questions.kit.base import (
     Unreadable,
     object_schema,
     probability_schema,
+    to_digits,
 )
 from svc.questions.kit.lettering import complete, letters, normalised, one_line, tidy
 from svc.questions.kit.verbal import SHARES, Stated, stated
@@ -116,6 +118,19 @@ class Lettered(Distribution):
 
     def shown_names(self, backwards: bool) -> tuple[str, ...]:
         return self.names[::-1] if backwards else self.names
+
+    def best(self, reading: Reading) -> int:
+        """The position of the most probable label.
+
+        Of equal ones it is the first in the order of `definition`: so do labels count, which know
+        probabilities as they are stored and no order of options but that one.
+        """
+        return max(self._defined, key=to_digits(reading.probabilities).__getitem__)
+
+    @cached_property
+    def _defined(self) -> tuple[int, ...]:
+        """The positions of the labels, in the order of `definition`."""
+        return tuple(map(int, self.in_definition_order(range(len(self.labels)))))
 
     def one_hot(self, index: int) -> Reading:
         """All probability on one label."""
