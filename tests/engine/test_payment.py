@@ -31,7 +31,7 @@ from tests.engine.test_calls import Held, Scripted, TurnstileGate, pool
 
 # A call may cost a dollar at most, and what its reply says cost a hundredth of that.
 PROVIDER = replace(HOSTED, price=(0.0, 10_000.0))
-DONE = Completion("done", output_tokens=1)
+DONE = Completion("done", input_tokens=1, output_tokens=1)
 COST = 0.01
 # The model demands room for replies of four dollars.
 DEMANDS = ParameterBounded("max_tokens", 400, upper=False)
