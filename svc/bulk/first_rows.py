@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
-from svc.errors import ApiError, RateLimited
+from svc.errors import ApiError, NoAnswer, RateLimited
 
 # So many rows are tried until one was answered by a model.
 TRIED = 10
@@ -18,7 +18,8 @@ def ask_first(
     learnt: Callable[[], bool],
     wait: Callable[[float], None],
 ) -> None:
-    """Ask about rows one by one until a model is known, or a few have needed none.
+    """Ask about rows one by one until a model is known, or a few have needed none or got no answer
+    from one that works.
 
     Otherwise each row would find out by itself, in rounds of its own. `rows` gives those that are
     not settled; `ask` says why no model answered one; `wait` waits for so many seconds while the
@@ -31,7 +32,7 @@ def ask_first(
             return
         for number, text in tried:
             error = ask(number, text)
-            if error is None:
+            if error is None or isinstance(error, NoAnswer):
                 answered += 1
                 if learnt():
                     return

@@ -6,15 +6,23 @@ It knows neither threads nor models; the runner tells it what became of each row
 from __future__ import annotations
 
 import heapq
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from svc.bulk.pace import Pace
-from svc.errors import ApiError, BudgetSpent, DollarsSpent, NotConfigured, RateLimited
+from svc.errors import (
+    ApiError,
+    BudgetSpent,
+    DollarsSpent,
+    NoAnswer,
+    NotConfigured,
+    RateLimited,
+)
 from svc.schemas import DecisionRequest
 from svc.store import Job, SpoolFile, SpoolLost
 
-# So many rows that fail one after the other are no matter of the rows: the models fail.
+# So many rows that fail one after the other are hardly a matter of the rows: the models fail.
 OUTAGE_ROWS = 10
 
 # The first pause of an outage, see `Pauses`.
@@ -147,16 +155,26 @@ class JobRun:
             self._put_off(row, 0.0)
             return False
         self._failing.add(row.number)
+        is_last = row.tries == len(self._pauses.retries)
         if self._is_out:
-            self.under_way -= 1
-            self._pause_for_outage(MODELS)
-            # What the models do not answer now is no fault of the row.
-            self._put_off(row, 0.0)
-            return False
-        if row.tries == len(self._pauses.retries):
+            return self._failed_in_outage(row, is_last, isinstance(error, NoAnswer))
+        if is_last:
             return True
         self.under_way -= 1
         self._put_off(replace(row, tries=row.tries + 1), self._pauses.retries[row.tries])
+        return False
+
+    def _failed_in_outage(self, row: WaitingRow, is_last: bool, works: bool) -> bool:
+        """What `failed` says; `works` is whether a model works that gave this row no answer.
+
+        Such a row may be at fault itself, so that its tries count. It is given up once the models
+        answer others, or where there are no others to find that out.
+        """
+        self._pause_for_outage(MODELS)
+        if works and is_last and self._read and not self._block:
+            return True
+        self.under_way -= 1
+        self._put_off(replace(row, tries=row.tries + 1) if works and not is_last else row, 0.0)
         return False
 
     def follow(self, renewed: Callable[[SpoolFile], SpoolFile]) -> None:
@@ -203,10 +221,13 @@ class JobRun:
         self._paused_until = self._clock() + self._pause_s
 
     def _next(self) -> WaitingRow | None:
-        if self._later and self._later[0][0] <= self._clock():
-            return heapq.heappop(self._later)[1]
         while not self._block and not self._read:
             self._read_block()
+        if self._is_out and self._block:
+            # Any row that did not fail itself: neighbours may fail for a reason that they share.
+            return self._block.pop(random.randrange(len(self._block)))
+        if self._later and self._later[0][0] <= self._clock():
+            return heapq.heappop(self._later)[1]
         return self._block.pop() if self._block else None
 
     def _read_block(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.bulk.first_rows import TRIED, ask_first
-from svc.errors import ApiError, ModelError, RateLimited
+from svc.errors import ApiError, ModelError, NoAnswer, RateLimited
 
 
 class Asked:
@@ -40,6 +40,17 @@ def test_rows_that_fail_are_tried_in_turn_with_longer_and_longer_pauses() -> Non
     asked.run()
     assert asked.asked == [*range(1, TRIED + 1), 1, 2, 3]
     assert asked.waits == [7.0, 2.0, 4.0, 8.0, 16.0, 32.0, *[60.0] * 6]
+
+
+def test_rows_that_a_working_model_does_not_answer_are_not_asked_about_for_ever() -> None:
+    asked: list[int] = []
+
+    def withheld(number: int, text: str) -> ApiError:
+        asked.append(number)
+        return NoAnswer("withheld")
+
+    ask_first(lambda: [(1, "{}")], withheld, lambda: False, lambda _: None)
+    assert asked == [1] * TRIED
 
 
 def test_rows_that_need_no_model_are_not_asked_about_for_ever() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
 
 from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, Pauses, WaitingRow
 from svc.bulk.pace import Pace
-from svc.errors import BudgetSpent, ModelError, RateLimited
+from svc.errors import BudgetSpent, ModelError, NoAnswer, RateLimited
 from svc.schemas import load_template
 from svc.store import Database, Job, Spool, SpoolLost
 from tests.store.copies import copied
@@ -39,9 +39,14 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def begun(
-    spool: Spool, clock: Clock, rows: int, settled: tuple[int, ...] = (), of: int = 0
+    spool: Spool,
+    clock: Clock,
+    rows: int,
+    settled: tuple[int, ...] = (),
+    of: int = 0,
+    chars: int = 100_000,
 ) -> JobRun:
-    texts = [f'{{"id":"{n}","state":"{"x" * 100_000}"}}' for n in range(1, rows + 1)]
+    texts = [f'{{"id":"{n}","state":"{"x" * chars}"}}' for n in range(1, rows + 1)]
     with spool.writing("job_a", "{}", texts):
         pass
     job = Job(id="job_a", project="p", api_key=None, created_at=0, expires_at=9, rows=of or rows)
@@ -52,9 +57,9 @@ def begun(
     return JobRun(job, template, spool.opened("job_a"), numbers, clock, Pauses())
 
 
-def taken(run: JobRun) -> list[WaitingRow]:
-    """All rows that may be asked now."""
-    return list(iter(run.take, None))  # type: ignore[arg-type]
+def taken(run: JobRun, most: int | None = None) -> list[WaitingRow]:
+    """All rows that may be asked now, or the first of them."""
+    return list(islice(iter(run.take, None), most))  # type: ignore[arg-type]
 
 
 def test_rows_come_in_order_without_those_that_are_settled(spool: Spool, clock: Clock) -> None:
@@ -142,6 +147,40 @@ def test_one_row_that_always_fails_stops_no_other(spool: Spool, clock: Clock) ->
                 given_up += 1
         clock.now += 1
     assert given_up == 1
+    run.close()
+
+
+@pytest.mark.parametrize(("withheld", "rows"), [(12, 112), (40, 340), (30, 30)])
+def test_rows_that_no_model_ever_answers_stop_no_others_and_have_their_errors(
+    spool: Spool, clock: Clock, withheld: int, rows: int
+) -> None:
+    """The first rows are withheld by a filter, one after the other."""
+    run, given_up, since = begun(spool, clock, rows, chars=100), [], clock.now
+    while not run.is_finished and clock.now - since < 24 * 3_600:
+        for row in taken(run, 16):
+            if row.number > withheld:
+                run.answered(row)
+            elif run.failed(row, NoAnswer("withheld")):
+                run.given_up(row)
+                given_up.append(row.number)
+        clock.now += 1
+    assert sorted(given_up) == list(range(1, withheld + 1))
+    assert clock.now - since < (600 if rows > withheld else 24 * 3_600)
+    run.close()
+
+
+def test_models_that_give_no_answer_to_any_row_are_an_outage_while_rows_are_left(
+    spool: Spool, clock: Clock
+) -> None:
+    run = begun(spool, clock, 300)
+    asked = 0
+    for _ in range(5 * 3_600):
+        for row in taken(run, 16):
+            asked += 1
+            assert not run.failed(row, NoAnswer("nonsense"))
+        clock.now += 1
+    assert run.waiting_for == MODELS
+    assert asked < 16 + 5 * 20 + 10
     run.close()
 
 

@@ -67,7 +67,7 @@ def test_labels_of_as_many_councils_as_have_a_pool_cost_little_to_merge() -> Non
         ]
     )
     numbers = list(range(len(seated)))
-    said = [dict.fromkeys(council, [0.9, 0.1]) for council in seated]
+    said = [{model: [0.9, 0.1] for model in council} for council in seated]
     state = CalibrationState(len(seated), len(seated), 0, None, None, 1, pools)
     p, truth = [[0.9, 0.1]] * len(seated), [0] * len(seated)
     data = TrainingData(state, p, truth, said, [], [], [], [], [], numbers, numbers)
