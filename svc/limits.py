@@ -304,6 +304,11 @@ CACHE_SIZE = 1000
 # The probabilities and characters of values of all remembered decisions together; about 60 MB.
 CACHED_PROBABILITIES = 2_000_000
 
+# What providers may call one model in its calls for a request, and the characters of all names that
+# a decision is stored with.
+PROVIDER_NAMES = 8
+PROVIDER_NAMES_CHARS = 1_000
+
 # The paired answers after which debias: "auto" leaves out the reversed order, and the share of
 # them that must agree. The top probabilities of an agreeing pair lie no further apart than the
 # tolerance.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Self
 
+from svc import limits
 from svc.jsontext import JsonObject
 from svc.pins import PINS
 from svc.shapes import AMOUNT, FLAG, SHA256, TEXT, Json, nullable, one_of
@@ -127,7 +128,8 @@ class DecisionFacts:
     provider_models: str | None = column(
         nullable(TEXT),
         "What providers call the models that were asked (`model` and `system_fingerprint` of their "
-        "replies), joined by `, `; of cached answers as it was then. Null when they said nothing.",
+        "replies), joined by `, `; of cached answers as it was then. The first names that fit into "
+        f"{limits.PROVIDER_NAMES_CHARS:,} characters; null when they said nothing.",
         default=None,
     )
     ref: str | None = column(

@@ -56,7 +56,8 @@ _CODES = frozenset(
     )
 )
 
-# The longest wait after a failure of the provider.
+# The longest wait after a failure of the provider, whatever it says: what it has answered has to be
+# fetched before the job expires.
 _LONGEST_WAIT_S = 60.0
 
 # How long a queue may be full, and how long after its window a batch is cancelled that has not
@@ -371,7 +372,7 @@ class Sending:
         """Try again after so many seconds, by default after longer and longer pauses."""
         self._failures += 1
         wait_s = min(_LONGEST_WAIT_S, self._poll_s * 2.0 ** min(self._failures, 20))
-        self._at = self._clock() + (seconds or wait_s)
+        self._at = self._clock() + (min(seconds, _LONGEST_WAIT_S) if seconds else wait_s)
 
     def _enter(self, batch: RemoteBatch) -> None:
         """Put the results into the book, with a line for each call that has none."""

@@ -53,7 +53,7 @@ def _lines(report: JsonObject) -> Iterator[str]:
 
 
 def _row(week: JsonObject) -> tuple[str, ...]:
-    mix = sorted(week["mix"].items(), key=lambda pair: -pair[1])[:_MIX]
+    mix = sorted((week["mix"] or {}).items(), key=lambda pair: -pair[1])[:_MIX]
     return (
         week["week"],
         f"{week['decisions']:,}",

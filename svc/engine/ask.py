@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
+from svc import limits
 from svc.deadline import Deadline
 from svc.engine import ladder, prompt
 from svc.engine.attempt import Attempt, CallTarget, Runner, calls_needed
@@ -299,7 +300,7 @@ class Asker:
             original=tuple(orders[0]),
             mode=Mode.VERBAL if way in JSON_WAYS else Mode.LOGPROBS,
             debiased=len(orders) > 1 if request.reversible(way is Way.DECISION) else None,
-            served_by=tuple(dict.fromkeys(attempt.served_by)),
+            served_by=tuple(dict.fromkeys(attempt.served_by))[: limits.PROVIDER_NAMES],
         )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 
+from svc import limits
 from svc.engine.plans import Finding, ModelResult
 from svc.engine.setup import Setup, digest
 from svc.engine.stages import Answered
@@ -68,9 +70,11 @@ def named(models: Sequence[Model]) -> str:
 
 
 def _served_by(results: Sequence[ModelResult]) -> str | None:
-    """What the providers called the models that were asked, each once."""
+    """What the providers called the models that were asked, each once, as far as there is room."""
     names = dict.fromkeys(name for result in results for name in result.served_by)
-    return ", ".join(names) or None
+    lengths = accumulate(len(name) + len(", ") for name in names)
+    ends = zip(names, lengths, strict=True)
+    return ", ".join(name for name, end in ends if end <= limits.PROVIDER_NAMES_CHARS) or None
 
 
 def _mode(setup: Setup, answered: Answered) -> Mode:

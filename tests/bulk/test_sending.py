@@ -308,6 +308,22 @@ def test_a_job_waits_as_long_as_its_provider_refuses_the_key_or_the_account(
     assert sending.over and sending.refusal is None
 
 
+def test_a_provider_that_says_to_come_back_in_a_week_is_looked_at_much_sooner(
+    file: BatchFile,
+) -> None:
+    """What it has answered would be lost to a job that expires until then."""
+    busy = [True]
+
+    def fails(_method: str) -> None:
+        if busy.pop() if busy else False:
+            raise ServerTrouble("503", retry_after=604_000.0)
+
+    api, clock = Api(output=tuple(map(result, CALLS)), fails=fails), Clock()
+    sending = Sending(file, api, 1.0, clock, clock, patience=UNATTENDED)
+    advance(sending, clock, 300.0)
+    assert sending.over
+
+
 def test_a_job_bears_for_an_hour_that_its_batch_is_not_shown(file: BatchFile) -> None:
     """A gateway may say once that there is no such path."""
     gone = [False]

@@ -70,6 +70,15 @@ def test_a_question_has_figures_promises_and_weeks(running: Running) -> None:
     assert json.loads(running.svc("drift", "--question", "late", "--json").stdout)["weeks"]
 
 
+def test_the_weeks_of_values_have_no_mix(running: Running, tmp_path: Path) -> None:
+    body = tmp_path / "request.json"
+    questions = {"city": {"type": "text", "instructions": "Which city?"}}
+    body.write_text(json.dumps({"state": "from Rome", "questions": questions, "project": "trips"}))
+    assert running.svc("decide", body).exit_code == 0
+    weeks = running.svc("drift", "--question", "city", "--project", "trips")
+    assert weeks.exit_code == 0 and weeks.stdout.splitlines()[-1].endswith(": no alarm")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

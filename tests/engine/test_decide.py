@@ -4,14 +4,18 @@ import hashlib
 import json
 import re
 import threading
+from itertools import count
 from typing import Any
 
 import pytest
 
+from svc import limits
 from svc.deadline import Deadline
 from svc.errors import InvalidRequest, ModelError, Timeout
 from svc.pins import NEWEST
+from svc.providers.bodies import ChatCall
 from svc.providers.failures import Refused
+from svc.providers.replies import Completion
 from svc.records import Answer, Decision
 from svc.schemas import load_decision
 from svc.store import StorageError
@@ -283,6 +287,19 @@ def test_the_record_says_what_providers_call_their_models() -> None:
         alone = made.decision(asking(NOUL, model="@here/o"))
     assert council.provider_models == "m-1 fp_1, n-7"
     assert alone.provider_models is None
+
+
+def test_a_provider_with_many_names_for_its_model_fills_little_with_them() -> None:
+    calls = count()
+
+    def model(name: str, call: ChatCall) -> Completion:
+        return named(f"{next(calls)}{'m' * 400}")(name, call)
+
+    council = {"council": [f"@here/{name}" for name in "abcde"]}
+    with world(**dict.fromkeys("abcde", model)) as made:
+        record = made.decision(asking(NOUL, model=council))
+    assert record.provider_models is not None
+    assert 400 < len(record.provider_models) <= limits.PROVIDER_NAMES_CHARS
 
 
 def test_two_orders_that_were_answered_by_two_versions_name_both() -> None:

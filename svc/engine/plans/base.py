@@ -46,7 +46,7 @@ class ModelResult:
 
     `original` are the readings of the first option order that was answered, before the orders were
     merged. `mode` is never auto. `debiased` is None when there was no order to reverse. `served_by`
-    are the names that the provider gave its model, each once.
+    are the first names that the provider gave its model, each once.
     """
 
     readings: tuple[Reading, ...]
@@ -62,8 +62,8 @@ class ModelResult:
         return any(reading.answered for reading in self.readings)
 
     def size(self) -> int:
-        """How many probabilities and characters of values it holds."""
-        return sum(
+        """How many probabilities and characters of values and names it holds."""
+        return sum(map(len, self.served_by)) + sum(
             len(one.probabilities) + (len(one.value) if isinstance(one.value, str) else 1)
             for one in (*self.readings, *self.original)
         )
