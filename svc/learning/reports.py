@@ -140,7 +140,9 @@ class Reporter:
         now_ms = self._now_ms()
         stored = self._weeks.read(project, version.question_id, limits.DRIFT_WEEKS[1], now_ms)
         year = [
-            drift.WeekTally(week.name, week.counts, week.confidence, week.squares, week.grouped)
+            drift.WeekTally(
+                week.name, week.counts, week.confidence, week.squares, week.grouped, week.unnamed
+            )
             for week in stored
         ]
         return question.tallies, stored, year

@@ -163,11 +163,15 @@ class ScoredLabels:
         self._state: CalibrationState | None = None
         self._kept = _NO_LABELS
         self._relative: Mapping[tuple[int, int], float] = {}
-        self._names: list[str] = []
+        # The answering models and modes, with their places.
+        self._names: dict[str, int] = {}
         self._changes = GroupedChangeTest()
         self._scores = NO_SCORES
 
     def _read(self, labels: Labels) -> None:
+        if len(self._names) > 2 * limits.LABELS_READ:
+            # Most of them have no label any more that is read.
+            self._forget()
         last_id = int(self._kept[0, -1]) if self._kept.size else 0
         rounds = self._kept[10][~np.isnan(self._kept[10])]
         first_round = int(rounds.min()) if rounds.size else None
@@ -203,9 +207,8 @@ class ScoredLabels:
         readings: Mapping[int, RawReading],
         state: CalibrationState,
     ) -> Floats:
-        new = dict.fromkeys(one.answered_by for one in labels)
-        self._names += [name for name in new if name not in self._names]
-        groups = {name: place for place, name in enumerate(self._names)}
+        for one in labels:
+            self._names.setdefault(one.answered_by, len(self._names))
         merged = _worths(labels, readings, self._question, state, state.pools)
         # Changes are looked for where members count alike (see `labelled`).
         alike = merged
@@ -213,7 +216,7 @@ class ScoredLabels:
             alike = _worths(labels, readings, self._question, state, None)
         found = [
             (
-                *(one.id, one.decision, one.truth, plain.correct, groups[one.answered_by]),
+                *(one.id, one.decision, one.truth, plain.correct, self._names[one.answered_by]),
                 *(one.decided_at, one.first_at),
                 *(pooled.p_true, plain.confidence),
                 *(one.chance, one.review_round, one.doubt),

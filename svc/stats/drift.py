@@ -43,8 +43,8 @@ class WeekTally:
     """One week's answers: how many by top answer, and the sum of their confidences.
 
     `squares` is the sum of the squared confidences, where it was kept. `grouped` has the `counts`
-    by groups of answers that are the same in all weeks, for weeks that may leave some of more than
-    `NAMED` answers without a name.
+    by groups of answers that are the same in all weeks. Some are `unnamed` where `counts` does not
+    tell them apart: always the same ones, or some of more than `NAMED` answers.
     """
 
     name: str
@@ -52,6 +52,7 @@ class WeekTally:
     confidence: float
     squares: float | None = None
     grouped: Mapping[str, int] | None = None
+    unnamed: bool = False
 
     @property
     def decisions(self) -> int:
@@ -146,7 +147,7 @@ def _comparable(weeks: Sequence[WeekTally]) -> list[Mapping[str, int]]:
     Which of both depends on all weeks together, and so does not favour a difference.
     """
     counts = [week.counts for week in weeks]
-    if len(_all_of(counts)) <= NAMED:
+    if len(_all_of(counts)) <= NAMED and not any(week.unnamed for week in weeks):
         return counts
     return [week.counts if week.grouped is None else week.grouped for week in weeks]
 

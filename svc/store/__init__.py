@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from svc.store.activity import (
     ANSWERED_DAYS,
-    NAME_CHARS,
     Activity,
     By,
     Spans,
@@ -54,7 +53,7 @@ from svc.store.job_results import RowResult
 from svc.store.jobs import Job, JobPage, JobRow, Jobs, JobStatus, new_id
 from svc.store.judgements import Judgement, Judgements
 from svc.store.kept_answers import KeptAnswer, KeptAnswers
-from svc.store.kept_names import KEPT_NAMES, OTHERS
+from svc.store.kept_names import KEPT_NAMES, NAME_CHARS, OTHERS
 from svc.store.keys import PREFIX, ApiKey, ApiKeys
 from svc.store.label_records import (
     CalibrationState,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from svc.records import Decision, Source
 from svc.store.database import Database
-from svc.store.kept_names import OTHERS, Names
+from svc.store.kept_names import NAME_CHARS, OTHERS, Names
 from svc.store.rows import insert
 
 
@@ -33,9 +33,8 @@ class Spans(IntEnum):
 # How long, in seconds, sums are kept; those of days stay.
 _KEPT_S = {Spans.FIVE_MINUTES: 2 * Spans.HOUR, Spans.HOUR: 9 * Spans.DAY}
 
-# A longer name, in characters, counts as one of the others, and so do models in failures that
-# answered nothing of the project in so many days: they may not exist.
-NAME_CHARS = 320
+# Models in failures that answered nothing of the project in so many days count as one of the
+# others: they may not exist.
 ANSWERED_DAYS = 30
 
 # How many names a report tells apart, those with the most decisions.

@@ -7,8 +7,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-# The names that a place has, such as a day of a project, and what counts all others.
+# The names that a place has, such as a day of a project, of so many characters at most, and what
+# counts all others.
 KEPT_NAMES = 1_000
+NAME_CHARS = 320
 OTHERS = "(others)"
 
 # How many of the names that are known to be there a process remembers, about 100 bytes each, and of

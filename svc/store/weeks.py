@@ -10,7 +10,7 @@ from datetime import date, timedelta
 
 from svc.store import ids
 from svc.store.database import Database
-from svc.store.kept_names import OTHERS, Names
+from svc.store.kept_names import NAME_CHARS, OTHERS, Names
 from svc.store.rows import insert
 
 DAY_MS = 86_400_000
@@ -57,6 +57,11 @@ class Week:
     tops: dict[str, int]
     confidence: float
     squares: float | None = 0.0
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether sets of options are not counted by themselves."""
+        return any(top.startswith(_GROUP) for top in self.tops)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -142,17 +147,26 @@ def add(
 ) -> None:
     """Count `answers` of one week: (project, question row, top answer, its raw probability).
 
-    A week counts so many sets of options by themselves as `names` has room for, and further ones
-    in groups.
+    A week counts so many sets of options by themselves as `names` has room for; further ones, and
+    long ones, in groups.
     """
     rows = []
     for project, row, answer, confidence in answers:
         top = answer
         if answer.startswith(_SEVERAL):
-            (name,) = names.of(connection, (project, row, week), [answer])
-            top = _group(answer) if name == OTHERS else name
+            top = _named(connection, names, (project, row, week), answer)
         rows.append((project, row, week, top, 1, confidence, confidence**2))
     insert(connection, _ADD, rows)
+
+
+def _named(
+    connection: sqlite3.Connection, names: Names, place: tuple[str, int, int], answer: str
+) -> str:
+    """What a set of options is counted under."""
+    if len(answer) > NAME_CHARS:
+        return _group(answer)
+    (name,) = names.of(connection, place, [answer])
+    return _group(answer) if name == OTHERS else name
 
 
 def _group(top: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -149,6 +150,21 @@ def test_label_by_label_also_where_labels_are_replaced(world: World, few_are_rea
             world.correct(again)
         if number % 3:
             world.agree(kept)
+
+
+def test_names_of_models_whose_labels_are_read_no_more_are_forgotten(
+    world: World, few_are_read: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ScoredLabels(world.place, QUESTION)
+    names = 0
+    for number in range(5 * MOST):
+        monkeypatch.setattr(sys.modules[__name__], "GROUPS", [f"m{number} verbal"])
+        world.give()
+        if number % 5 == 0:
+            world.agree(kept)
+            state = world.labels.states("default", [QUESTION.digest])[QUESTION.digest]
+            names = max(names, len(kept.scores(world.labels, state).names))
+    assert names <= 2 * MOST + 5
 
 
 def test_the_newest_label_and_all_of_them_are_replaced(world: World) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.stats.drift import WeekTally, report
+from svc.stats.drift import WeekTally, latest_significance, report
 
 
 def week(name: str, confidence: float = 0.8, **counts: int) -> WeekTally:
@@ -63,3 +63,15 @@ def test_a_first_week_has_nothing_to_be_compared_with() -> None:
     (only,) = report([week("W1", a=4)], mixed=True)
     assert (only["mix_change"], only["confidence_change"], only["drift"]) == (None, None, False)
     assert report([], mixed=True) == []
+
+
+def test_answers_without_a_name_are_compared_by_groups() -> None:
+    """Two of them may change places where neither has a name."""
+    weeks = [
+        WeekTally("W1", {"(others)": 100}, 90.0, None, {"1": 100}, unnamed=True),
+        WeekTally("W2", {"(others)": 100}, 90.0, None, {"2": 100}, unnamed=True),
+    ]
+    assert report(weeks, mixed=True)[-1]["mix_change"] == 1.0
+    assert report(weeks, mixed=True)[-1]["mix"] == {"(others)": 1.0}
+    test = latest_significance(weeks, mixed=True, finished=True)
+    assert test["mix"]["alarm"]

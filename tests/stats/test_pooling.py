@@ -7,7 +7,7 @@ import pytest
 
 from svc.stats import acceptance
 from svc.stats.calibrators import Floats, Ints, Temperature
-from svc.stats.pooling import FEWEST, fit_groups
+from svc.stats.pooling import FEWEST, OWN, fit_groups
 from svc.stats.scores import expected_calibration_error
 from svc.stats.tasks import TASKS
 from tests.stats import problems
@@ -54,6 +54,19 @@ def test_a_group_with_few_labels_has_the_pooled_calibrator() -> None:
     assert found.by_group["other"].calibrator == found.pooled.calibrator
     assert found.by_group["other"].labels == FEWEST - 1
     assert not found.by_group["other"].own
+
+
+def test_of_very_many_groups_those_with_the_most_labels_have_their_own() -> None:
+    parts = [(model(6.0, FEWEST + 5 * (number % 2), number)) for number in range(2 * OWN)]
+    steady = model(1.0, 3_000, 1)
+    p, truth = (np.concatenate(columns) for columns in zip(steady, *parts, strict=True))
+    groups = ["steady"] * 3_000
+    for number, (_, its) in enumerate(parts):
+        groups += [f"m{number}"] * len(its)
+    by_group = fit_groups(CLASSES, p, truth, groups).by_group
+    own = {name for name, found in by_group.items() if found.own}
+    assert len(own) > OWN // 2
+    assert own <= {"steady", *(f"m{number}" for number in range(1, 2 * OWN, 2))}
 
 
 def test_models_that_err_alike_share_a_calibrator_mostly() -> None:

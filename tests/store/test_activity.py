@@ -10,9 +10,9 @@ import pytest
 
 from svc.records import SKIPPED, Answer, Source
 from svc.store import Activity, By, Database, Spans, Sums
-from svc.store.activity import ANSWERED_DAYS, NAME_CHARS, NAMES
+from svc.store.activity import ANSWERED_DAYS, NAMES
 from svc.store.decisions import SWEPT_SUMS, Decisions
-from svc.store.kept_names import KEPT_NAMES, OTHERS
+from svc.store.kept_names import KEPT_NAMES, NAME_CHARS, OTHERS
 from svc.store.migrations import shipped
 from tests.store.lending import plans
 from tests.store.records import asked, record
