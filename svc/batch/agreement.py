@@ -79,7 +79,8 @@ def _compared(question: Question, label: Any, answer: Answer, outcome: AskedQues
         given = outcome.top if question.tallies else question.named(answer.top)
         p, confidence = outcome.reading["p"], outcome.confidence
     task = TASKS[question.task]
-    row, truth = np.array([question.evidence(p)]), np.array([question.truth(label, answer.fields)])
+    row = np.array([question.evidence(p, answer.fields)])
+    truth = np.array([question.truth(label, answer.fields)])
     return Comparison(
         label=question.named(label),
         answer=given,

@@ -26,7 +26,7 @@ def joined(
     )
     theirs = (
         (
-            *(question.evidence(json.loads(one.p)), _truth(one, question), None, one.answered_by),
+            *(_evidence(one, question), _truth(one, question), None, one.answered_by),
             *(one.sampled, one.chance, one.first_at, one.relative, one.decision, one.decided_at),
         )
         for one in found
@@ -40,6 +40,10 @@ def with_challengers(own: Fits, both: Fits, found: Sequence[ChallengerLabel]) ->
     groups = {one.answered_by for one in found}
     taught = {group: fitted for group, fitted in both.by_group.items() if group in groups}
     return replace(own, by_group={**own.by_group, **taught})
+
+
+def _evidence(one: ChallengerLabel, question: Question) -> Sequence[float]:
+    return question.evidence(json.loads(one.p), json.loads(one.answer))
 
 
 def _truth(one: ChallengerLabel, question: Question) -> int:

@@ -25,6 +25,7 @@ class Checked(NamedTuple):
     label: Any
     truth: int
     reading: Mapping[str, Any]
+    evidence: Sequence[float]
     answered_by: str
 
 
@@ -66,8 +67,10 @@ class Checks:
         except ValueError as error:
             raise InvalidRequest(f"question {quoted(key)}: the label {error}") from None
         truth = question.truth(label, answer.fields)
-        reading, by = stored.reading, _answered_by(decision.facts, stored.reading, answer)
-        return Checked(decision.seq, decision.facts, wording, feedback, label, truth, reading, by)
+        evidence = question.evidence(stored.reading["p"], answer.fields)
+        by = _answered_by(decision.facts, stored.reading, answer)
+        found = (label, truth, stored.reading, evidence, by)
+        return Checked(decision.seq, decision.facts, wording, feedback, *found)
 
     def labels(self, checked: Sequence[Checked]) -> list[NewLabel]:
         """The labels as they are stored, in any order; what they are worth is told of all at once.
@@ -82,7 +85,7 @@ class Checks:
     def _weighed(self, checked: Sequence[Checked]) -> Iterator[NewLabel]:
         """The labels of one exact question."""
         question = checked[0].wording.question
-        p = [question.evidence(one.reading["p"]) for one in checked]
+        p = [one.evidence for one in checked]
         worth = worths(question, p, [one.truth for one in checked])
         for one, its_p, its_worth in zip(checked, p, worth, strict=True):
             facts, feedback = one.facts, one.feedback

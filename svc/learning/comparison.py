@@ -154,8 +154,9 @@ def _present(pair: AskedPair) -> _Row:
 def _challenger(question: Question, pair: AskedPair) -> _Row:
     if pair.p is None or pair.answer is None:
         return None
-    truth = question.truth(json.loads(pair.label or "null"), json.loads(pair.answer))
-    return question.evidence(json.loads(pair.p)), truth
+    answer = json.loads(pair.answer)
+    truth = question.truth(json.loads(pair.label or "null"), answer)
+    return question.evidence(json.loads(pair.p), answer), truth
 
 
 def _judged(question: Question, rows: Sequence[_Row]) -> _Judged:

@@ -118,7 +118,8 @@ class Multi(LabelQuestion):
         return Reading(yes[::-1] if backwards else yes)
 
     def confidence(self, reading: Reading) -> float:
-        return min(max(p, 1 - p) for p in reading.probabilities)
+        """The probability of the selected set; with another `threshold` it is another set."""
+        return self.probability(reading, self.top(reading))
 
     def answer(self, reading: Reading) -> Mapping[str, Any]:
         rounded = [round(p, DECIMALS) for p in reading.probabilities]
@@ -137,9 +138,16 @@ class Multi(LabelQuestion):
     def keys(self) -> tuple[str, ...]:
         return tuple(key for key, _ in self.options)
 
-    def evidence(self, p: Sequence[float]) -> Sequence[float]:
+    def evidence(
+        self, p: Sequence[float], answer: Mapping[str, Any] | None = None
+    ) -> Sequence[float]:
         """The confidence in the whole selected set, as a label is about the set as a whole."""
-        return [self.confidence(Reading(tuple(p)))]
+        by_key = dict(zip(sorted(self.keys), p, strict=True))
+        if answer is None:
+            selected = [key for key, one in by_key.items() if one >= DEFAULT_THRESHOLD]
+        else:
+            selected = answer["selected"]
+        return [_of_set(by_key, selected)]
 
     def named(self, label: tuple[str, ...]) -> str:
         """The keys in sorted order: the order of options is no part of the exact question."""
@@ -149,17 +157,15 @@ class Multi(LabelQuestion):
         return int(set(label) == set(answer["selected"]))
 
     def shown(self, fields: Mapping[str, Any]) -> tuple[tuple[str, ...], float]:
-        probabilities = tuple(fields["probabilities"].values())
-        return tuple(fields["selected"]), self.confidence(Reading(probabilities))
+        selected = tuple(fields["selected"])
+        return selected, _of_set(fields["probabilities"], selected)
 
     def top(self, reading: Reading) -> tuple[str, ...]:
         rows = zip(self.keys, reading.probabilities, strict=True)
         return tuple(key for key, p in rows if round(p, DECIMALS) >= self.threshold)
 
     def probability(self, reading: Reading, label: tuple[str, ...]) -> float:
-        """The probability of the least probable option, as it is selected or left out."""
-        rows = zip(self.keys, reading.probabilities, strict=True)
-        return min(p if key in label else 1 - p for key, p in rows)
+        return _of_set(dict(zip(self.keys, reading.probabilities, strict=True)), label)
 
     def check_label(self, label: Any) -> tuple[str, ...]:
         """The keys in the question's order, however they were given."""
@@ -179,6 +185,11 @@ class Multi(LabelQuestion):
     @property
     def own_texts(self) -> list[str]:
         return [text for pair in self.options for text in pair]
+
+
+def _of_set(probabilities: Mapping[str, float], selected: Sequence[str]) -> float:
+    """The probability of the least probable option, as it is selected or left out."""
+    return min(p if key in selected else 1 - p for key, p in probabilities.items())
 
 
 class MultiSchema(QuestionSchema):

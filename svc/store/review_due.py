@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from svc.store.activity import NAME_CHARS
+from svc.store.kept_names import NAME_CHARS
 from svc.store.database import Database
 from svc.store.review import LENT, MOST_AHEAD_MS
 

@@ -41,6 +41,8 @@ class TestChoice(QuestionContract):
         ((0.4, 0.3999998, 0.2000002), "billing"),
         ((0.400000004, 0.4, 0.2), "access"),
         ((0.2, 0.4, 0.4), "access"),
+        ((1 / 3, 1 / 3, 1 / 3), "access"),
+        ((0.33333334, 0.33333333, 0.33333333), "access"),
     ],
 )
 def test_of_equal_options_the_first_by_name_is_the_answer(
@@ -48,6 +50,8 @@ def test_of_equal_options_the_first_by_name_is_the_answer(
 ) -> None:
     """Equal with the digits that are stored, and the escape option last."""
     assert load(BODY).top(Reading(probabilities)) == top
+    shown = load(BODY).answer(Reading(probabilities))["probabilities"]
+    assert shown[top] == max(shown.values())
     assert load(TestChoice.twin).top(Reading((*probabilities[1::-1], probabilities[2]))) == top
 
 

@@ -111,3 +111,22 @@ def test_drift_counts_a_selection_whatever_order_the_options_came_in() -> None:
     turned = {**BODY, "options": dict(reversed(BODY["options"].items()))}
     both = Reading((0.9, 0.9))
     assert load(BODY).tally(both) == load(turned).tally(both) == '["delay", "refund"]'
+
+
+def test_the_confidence_is_that_of_the_set_which_the_threshold_selects() -> None:
+    strict, reading = load({**BODY, "threshold": 0.99}), Reading((0.98, 0.03))
+    assert load(BODY).confidence(reading) == pytest.approx(0.97)
+    assert strict.confidence(reading) == pytest.approx(0.02)
+    answer = strict.answer(reading)
+    assert answer["selected"] == []
+    assert strict.shown(answer)[1] == pytest.approx(0.02)
+
+
+def test_labels_are_compared_with_the_confidence_of_the_answer_that_was_given() -> None:
+    """The exact question knows no threshold, and its options stand in another order."""
+    strict = load({**BODY, "threshold": 0.99})
+    reading = Reading((0.98, 0.03))
+    stored, exact = strict.stored(reading)["p"], load(TestMulti.twin)
+    assert exact.evidence(stored, strict.answer(reading)) == [pytest.approx(0.02)]
+    assert exact.evidence(stored, load(BODY).answer(reading)) == [pytest.approx(0.97)]
+    assert exact.evidence(stored) == [pytest.approx(0.97)]

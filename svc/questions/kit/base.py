@@ -341,8 +341,14 @@ class Question(ABC):
         stored = {"p": list(p)}
         return stored if reading.mass is None else {**stored, "mass": round(reading.mass, 4)}
 
-    def evidence(self, p: Sequence[float]) -> Sequence[float]:
-        """The part of a stored `p` that labels are compared with."""
+    def evidence(
+        self, p: Sequence[float], answer: Mapping[str, Any] | None = None
+    ) -> Sequence[float]:
+        """The part of a stored `p` that labels are compared with.
+
+        `answer` has the fields of the answer, where they are known: settings that are no part of
+        the exact question may have had a say in it.
+        """
         return p
 
     @abstractmethod

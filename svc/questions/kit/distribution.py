@@ -141,7 +141,8 @@ class Lettered(Distribution):
         return self.labels[::-1][index] if backwards else self.labels[index]
 
     def rounded(self, reading: Reading) -> list[float]:
-        return tidy(reading.probabilities)
+        # What is the most probable label has the largest probability.
+        return tidy(to_digits(reading.probabilities), self._defined)
 
     def shown_confidence(self, reading: Reading) -> float:
         return max(self.rounded(reading))

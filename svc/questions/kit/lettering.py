@@ -50,14 +50,15 @@ def normalised(weights: Sequence[float]) -> tuple[float, ...]:
     return tuple(weight / total for weight in scaled)
 
 
-def tidy(probabilities: Sequence[float]) -> list[float]:
+def tidy(probabilities: Sequence[float], order: Sequence[int] = ()) -> list[float]:
     """Round a distribution for the caller so that it still sums to 1 and keeps its order.
 
-    The largest remainders are rounded up (Hamilton's method of apportionment).
+    The largest remainders are rounded up (Hamilton's method of apportionment), and of equal ones
+    those that come first in `order`, which is that of the positions by default.
     """
     exact = [p * UNITS for p in probabilities]
     units = [int(share) for share in exact]
-    by_remainder = sorted(range(len(exact)), key=lambda i: units[i] - exact[i])
+    by_remainder = sorted(order or range(len(exact)), key=lambda i: units[i] - exact[i])
     for index in by_remainder[: UNITS - sum(units)]:
         units[index] += 1
     return [unit / UNITS for unit in units]
