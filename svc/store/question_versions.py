@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from svc.store.kept_names import NAME_CHARS
 from svc.store.database import Database
+from svc.store.kept_names import NAME_CHARS
 from svc.store.numbers import Numbered, last_number
 
 _FIND = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from svc.store.kept_names import NAME_CHARS
 from svc.store.database import Database
+from svc.store.kept_names import NAME_CHARS
 from svc.store.review import LENT, MOST_AHEAD_MS
 
 # Decisions that came after the queue's last look wait too. One that somebody gave back does not:
