@@ -62,12 +62,14 @@ class _Record:
 class DebiasMemory:
     """Counts pairs for each model and exact question of a project.
 
-    It forgets those unused for longest.
+    It forgets those of the project unused for longest, or of one that fills more than half.
     """
 
     def __init__(self, size: int = limits.DEBIAS_MEMORY) -> None:
         self._size = size
-        self._records: OrderedDict[tuple[ModelInProject, bytes], _Record] = OrderedDict()
+        # By project, and then by model and question, those used last at the end.
+        self._records: OrderedDict[str, OrderedDict[tuple[str, bytes], _Record]] = OrderedDict()
+        self._count = 0
         self._lock = threading.Lock()
 
     def wants_pair(self, model: ModelInProject, questions: Sequence[Question]) -> bool:
@@ -109,14 +111,27 @@ class DebiasMemory:
         return record.since_pair >= limits.DEBIAS_CHECK_EVERY
 
     def _record(self, model: ModelInProject, question: Question) -> _Record:
-        key = (model, question.digest)
-        record = self._records.get(key)
+        project, model_id = model
+        own = self._records.setdefault(project, OrderedDict())
+        self._records.move_to_end(project)
+        key = (model_id, question.digest)
+        record = own.get(key)
         if record is None:
-            record = self._records[key] = _Record(OrderBias(question.task is TaskKind.CLASSES))
-        self._records.move_to_end(key)
-        if len(self._records) > self._size:
-            self._records.popitem(last=False)
+            record = own[key] = _Record(OrderBias(question.task is TaskKind.CLASSES))
+            self._count += 1
+        own.move_to_end(key)
+        if self._count > self._size:
+            self._forget(project)
         return record
+
+    def _forget(self, project: str) -> None:
+        """Forget one record; `project` has a new one."""
+        if len(self._records[project]) <= self._size // 2:
+            project = next(iter(self._records))
+        self._records[project].popitem(last=False)
+        self._count -= 1
+        if not self._records[project]:
+            del self._records[project]
 
 
 class BothOrders(DebiasMemory):

@@ -156,6 +156,21 @@ def test_what_is_learnt_is_of_one_model_and_one_exact_question() -> None:
     assert not memory.wants_pair(MODEL, [load(same)])
 
 
+def test_the_many_questions_of_one_project_leave_room_for_those_of_others() -> None:
+    memory = settled(size=20)
+    for number in range(100):
+        other = load({**CHOICE_FIELDS, "instructions": f"{number}?"})
+        assert memory.wants_pair(("lab", "@here/m"), [other])
+    assert not memory.wants_pair(MODEL, [CHOICE])
+
+
+def test_the_project_unused_for_longest_is_forgotten_first() -> None:
+    memory = settled(size=4)
+    for project in ("b", "c", "d", "shop", "e"):
+        memory.wants_pair((project, "@here/m"), [CHOICE])
+    assert not memory.wants_pair(MODEL, [CHOICE])
+
+
 def test_one_question_that_still_debiases_brings_the_pair_for_all() -> None:
     memory = settled()
     assert memory.wants_pair(MODEL, [CHOICE, NOUL])
