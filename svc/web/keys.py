@@ -11,7 +11,7 @@ from svc.jsontext import JsonObject
 from svc.schemas import ResponseSchema, Shown
 from svc.shapes import COUNT, TEXT, array, nullable
 from svc.store import ApiKeys
-from svc.web.decorators import response
+from svc.web.decorators import report, response
 
 
 class KeySchema(ResponseSchema):
@@ -39,6 +39,7 @@ def blueprint(stored: ApiKeys) -> Blueprint:
     routes = Blueprint("keys", __name__)
 
     @routes.get("/v1/keys")
+    @report
     @response(KeysSchema)
     def keys() -> JsonObject:
         """List the API keys, revoked ones too, without their texts.
