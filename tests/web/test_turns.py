@@ -254,6 +254,7 @@ def test_threads_are_left_where_a_key_asks_for_metrics_many_times_at_once() -> N
         "/v1/calibration?question=q",
         "/v1/decisions/dec_0123456789abcdef01234567",
         "/v1/drift?question=q",
+        "/v1/keys",
         "/v1/projects",
         "/v1/questions",
         "/v1/rates?question=q",
