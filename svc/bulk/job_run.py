@@ -155,26 +155,19 @@ class JobRun:
             self._put_off(row, 0.0)
             return False
         self._failing.add(row.number)
+        # Such a row may be at fault itself, so that its tries count. It is given up once the models
+        # answer others, or where there are no others to find that out.
+        works = isinstance(error, NoAnswer)
         is_last = row.tries == len(self._pauses.retries)
-        if self._is_out:
-            return self._failed_in_outage(row, is_last, isinstance(error, NoAnswer))
+        if self._is_out and not (works and self._read and not self._block):
+            self.under_way -= 1
+            self._pause_for_outage(MODELS)
+            self._put_off(replace(row, tries=row.tries + 1) if works and not is_last else row, 0.0)
+            return False
         if is_last:
             return True
         self.under_way -= 1
         self._put_off(replace(row, tries=row.tries + 1), self._pauses.retries[row.tries])
-        return False
-
-    def _failed_in_outage(self, row: WaitingRow, is_last: bool, works: bool) -> bool:
-        """What `failed` says; `works` is whether a model works that gave this row no answer.
-
-        Such a row may be at fault itself, so that its tries count. It is given up once the models
-        answer others, or where there are no others to find that out.
-        """
-        self._pause_for_outage(MODELS)
-        if works and is_last and self._read and not self._block:
-            return True
-        self.under_way -= 1
-        self._put_off(replace(row, tries=row.tries + 1) if works and not is_last else row, 0.0)
         return False
 
     def follow(self, renewed: Callable[[SpoolFile], SpoolFile]) -> None:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -395,7 +396,8 @@ class Sending:
 
     def _results(self, file_id: str) -> Iterator[tuple[str, int, bytes]]:
         """The id, the status and the body of each result in a file."""
-        return filter(None, map(_result, _lines(self._api.download(file_id, self.file.lines))))
+        lines = _lines(self._api.download(file_id, self.file.lines))
+        return filter(None, (self._api.read_slowly(partial(_result, line)) for line in lines))
 
     def _clear(self) -> None:
         """Delete the files, here and at the provider, of which the book now has what counts."""

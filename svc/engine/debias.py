@@ -62,7 +62,7 @@ class _Record:
 class DebiasMemory:
     """Counts pairs for each model and exact question of a project.
 
-    It forgets those of the project unused for longest, or of one that fills more than half.
+    It forgets those of the project that has the most, which it used longest ago.
     """
 
     def __init__(self, size: int = limits.DEBIAS_MEMORY) -> None:
@@ -121,13 +121,12 @@ class DebiasMemory:
             self._count += 1
         own.move_to_end(key)
         if self._count > self._size:
-            self._forget(project)
+            self._forget_one()
         return record
 
-    def _forget(self, project: str) -> None:
-        """Forget one record; `project` has a new one."""
-        if len(self._records[project]) <= self._size // 2:
-            project = next(iter(self._records))
+    def _forget_one(self) -> None:
+        """Of projects that have as many, the one that was used longest ago comes first."""
+        project = max(self._records, key=lambda one: len(self._records[one]))
         self._records[project].popitem(last=False)
         self._count -= 1
         if not self._records[project]:

@@ -6,7 +6,7 @@ from svc.jsontext import JsonObject, leading
 from svc.learning.labelled import Labelled, columns
 from svc.learning.scored import scores_of
 from svc.questions import Reading
-from svc.stats import Floats, scores
+from svc.stats import TASKS, Floats, scores
 
 # Of the sets that the report says of each option how often they hold it.
 COVERAGES = (0.8, 0.9, 0.95)
@@ -21,10 +21,10 @@ def by_option(rows: Labelled, p: Floats, most_bytes: int) -> JsonObject:
     if not names or not len(rows.truth):
         return {"options": [], "confusion": []}
     now = rows.current
-    p, truth = columns(p[now]), rows.truth[now]
-    found = scores.by_option(p, truth, rows.sampling_of(now))
+    answers, truth = TASKS[rows.question.task].answers(p[now]), rows.truth[now]
+    found = scores.by_option(columns(p[now]), answers, truth, rows.sampling_of(now))
     sets = _sets_by_option(rows, len(names))
-    pairs = scores.confusion(p, truth)
+    pairs = scores.confusion(answers, truth, len(names))
     named = (
         {**pair, "true": names[pair["true"]], "answer": names[pair["answer"]]} for pair in pairs
     )

@@ -13,11 +13,8 @@ from svc.learning import sampling
 from svc.learning.labelled import columns, sampling_weights
 from svc.learning.wordings import latest_with_options
 from svc.questions import Question
-from svc.stats import Floats, Ints, rates
+from svc.stats import TASKS, Ints, rates
 from svc.store import Labels, Period, Periods, QuestionVersions, TrainingData
-
-# A yes/no question that is as likely yes as no counts as yes, as in its answer.
-_EVEN = 0.5
 
 
 class RateReporter:
@@ -64,15 +61,8 @@ def _sums(period: Period, question: Question) -> rates.DecisionSums:
     if not period.p:
         return rates.DecisionSums(0, np.zeros(options), np.zeros(options, dtype=np.int64))
     p = np.array(period.p)
-    answers: Ints = np.bincount(_top(p), minlength=options)
+    answers: Ints = np.bincount(TASKS[question.task].answers(p), minlength=options)
     return rates.DecisionSums(len(p), columns(p).sum(axis=0), answers)
-
-
-def _top(p: Floats) -> Ints:
-    """The column of each answer."""
-    yes_or_no = p.shape[1] == 1
-    top: Ints = (p[:, 0] >= _EVEN).astype(np.int64) if yes_or_no else p.argmax(axis=1)
-    return top
 
 
 def _by_option(

@@ -13,7 +13,7 @@ from svc.jsontext import JsonObject
 from svc.learning.reports import Reporter
 from svc.learning.wordings import latest
 from svc.questions import Question
-from svc.stats import TASKS, Floats, drawing
+from svc.stats import TASKS, Ints, drawing
 from svc.store import (
     Entry,
     Judgements,
@@ -25,9 +25,6 @@ from svc.store import (
     Wording,
 )
 from svc.store.decisions import Decisions
-
-# A yes/no question that is as likely yes as no counts as yes, as in its answer.
-_EVEN = 0.5
 
 
 class ReviewDesk:
@@ -104,9 +101,10 @@ class ReviewDesk:
         if not new:
             return []
         p = np.array([question.evidence(one.p) for one in new], dtype=np.float64)
-        confidence = TASKS[question.task].confidence(p)
+        task = TASKS[question.task]
+        confidence = task.confidence(p)
         level = drawing.levels(confidence, np.append(np.array(look.confidences), confidence))
-        priority = drawing.priorities(level, _kinds(new, p), self._random)
+        priority = drawing.priorities(level, _kinds(new, task.answers(p)), self._random)
         columns = zip(new, level, confidence, priority, strict=True)
         return [
             Entry(one.seq, one.key, int(level), float(confidence), float(priority))
@@ -156,10 +154,8 @@ class ReviewDesk:
 
 
 def _kinds(
-    decisions: Sequence[NewDecision], p: Floats
+    decisions: Sequence[NewDecision], answers: Ints
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """A number for each decision: equal where the same models gave the same answer."""
-    yes_or_no = p.shape[1] == 1
-    answers = p[:, 0] >= _EVEN if yes_or_no else p.argmax(axis=1)
     names = [f"{one.answered_by} {answer}" for one, answer in zip(decisions, answers, strict=True)]
     return np.unique(names, return_inverse=True)[1].astype(np.int64)

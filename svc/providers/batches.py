@@ -32,8 +32,9 @@ PAGES, LISTED = 1_000, 100_000
 _LIST_BYTES = 8 * 1024 * 1024
 
 # A reply fills ten times its bytes while it is read, and many jobs look after batches at once. So
-# one is read after the other, and after one that took over so many seconds of a processor comes a
-# pause of so many times what it took, in which replies of other providers are read.
+# one is read after the other, as are the lines of results, and after some that took over so many
+# seconds of a processor comes a pause of so many times what they took, in which replies of other
+# providers are read.
 _READING = threading.Lock()
 _TURNS: dict[str, threading.Lock] = {}
 _SHORT_S, REST = 0.02, 9
@@ -70,6 +71,8 @@ class BatchClient:
         self.protocol = BATCH_PROTOCOLS[self.terms.protocol]
         self._name, self._now = provider.name, now
         self._exchange_s, self._sleep = exchange_s, sleep
+        # The time of a processor that was taken since the last pause.
+        self._unrested_s = 0.0
         self._redactor = Redactor(UNTOLD_CALL, provider.key, Allowance())
         self._streams = Streams(provider.url, provider.key, provider.local)
 
@@ -169,15 +172,20 @@ class BatchClient:
             data += piece
             if len(data) > most:
                 raise BadReply("the reply is too long")
+        return self.read_slowly(lambda: read(parsed(bytes(data or b"null"))))
+
+    def read_slowly(self, read: Callable[[], ResultT]) -> ResultT:
+        """What `read` makes of something that the provider sent, in turns and with pauses."""
         with _TURNS.setdefault(self._name, threading.Lock()):
             began = time.thread_time()
             try:
                 with _READING:
-                    return read(parsed(bytes(data or b"null")))
+                    return read()
             finally:
-                took_s = time.thread_time() - began
-                if took_s > _SHORT_S:
-                    self._sleep(REST * took_s)
+                self._unrested_s += time.thread_time() - began
+                if self._unrested_s > _SHORT_S:
+                    rest_s, self._unrested_s = REST * self._unrested_s, 0.0
+                    self._sleep(rest_s)
 
     def _pieces(
         self,

@@ -87,15 +87,17 @@ def _brier(briers: Floats, weights: Floats | None) -> Interval:
     return Interval(2 * half.estimate, 2 * half.low, 2 * half.high)
 
 
-def by_option(p: Floats, truth: Ints, weights: Floats | None = None) -> list[JsonObject]:
+def by_option(
+    p: Floats, answers: Ints, truth: Ints, weights: Floats | None = None
+) -> list[JsonObject]:
     """For each option how its probabilities match its labels, and how its answers do.
 
-    `p` is (n, k), two columns for a yes/no question. Classwise reliability as of Kull et al.,
-    Beyond Temperature Scaling (2019). Precision is null where the option was never the answer,
+    `p` is (n, k), two columns for a yes/no question, and `answers` are columns. Classwise
+    reliability as of Kull et al., Beyond Temperature Scaling (2019). Precision is null where the option was never the answer,
     recall where it was never true. The calibration error is told of the `MOST_OPTIONS` that were
     most often true or the answer, and null of the others.
     """
-    answers, shares = p.argmax(axis=1), normalised(weights, len(truth))
+    shares = normalised(weights, len(truth))
     frequent = _most_frequent(answers, truth, p.shape[1])
     return [
         {
@@ -132,10 +134,9 @@ def _hits(answered: Ints, true: Ints, shares: Floats) -> JsonObject:
     return {"precision": precision, "recall": recall, "f1": f1}
 
 
-def confusion(p: Floats, truth: Ints) -> list[JsonObject]:
+def confusion(answers: Ints, truth: Ints, options: int) -> list[JsonObject]:
     """How many labels of each true option got which answer; pairs without any are left out."""
-    options = p.shape[1]
-    counts = np.bincount(truth * options + p.argmax(axis=1), minlength=options**2)
+    counts = np.bincount(truth * options + answers, minlength=options**2)
     return [
         {"true": int(place) // options, "answer": int(place) % options, "count": int(counts[place])}
         for place in np.flatnonzero(counts)

@@ -62,6 +62,11 @@ class Task(ABC):
     def confidence(self, p: Floats) -> Floats:
         """How sure each answer is."""
 
+    def answers(self, p: Floats) -> Ints:
+        """The position of each answer; of yes or no, 1 for yes."""
+        top: Ints = p.argmax(axis=1)
+        return top
+
     @abstractmethod
     def correct(self, p: Floats, truth: Ints) -> Ints:
         """1 where the answer was right, else 0."""
@@ -103,11 +108,13 @@ class Classes(Task):
         return top
 
     def correct(self, p: Floats, truth: Ints) -> Ints:
-        right: Ints = (p.argmax(axis=1) == truth).astype(np.int64)
+        right: Ints = (self.answers(p) == truth).astype(np.int64)
         return right
 
     def misses(self, p: Floats) -> Ints:
-        second: Ints = p.argsort(axis=1)[:, -2]
+        others = p.copy()
+        others[np.arange(len(p)), self.answers(p)] = -1
+        second: Ints = others.argmax(axis=1)
         return second
 
     def true_probabilities(self, p: Floats, truth: Ints) -> Floats:
@@ -128,12 +135,16 @@ class YesNo(Task):
         return np.maximum(p[:, 0], 1 - p[:, 0])
 
     def correct(self, p: Floats, truth: Ints) -> Ints:
-        right: Ints = ((np.round(p[:, 0], SHOWN) >= EVEN) == truth).astype(np.int64)
+        right: Ints = (self.answers(p) == truth).astype(np.int64)
         return right
 
     def misses(self, p: Floats) -> Ints:
-        other: Ints = (p[:, 0] < EVEN).astype(np.int64)
-        return other
+        return 1 - self.answers(p)
+
+    def answers(self, p: Floats) -> Ints:
+        """Those to probabilities as callers see them."""
+        yes: Ints = (np.round(p[:, 0], SHOWN) >= EVEN).astype(np.int64)
+        return yes
 
     def true_probabilities(self, p: Floats, truth: Ints) -> Floats:
         return np.where(truth == 1, p[:, 0], 1 - p[:, 0])

@@ -164,6 +164,22 @@ def test_the_many_questions_of_one_project_leave_room_for_those_of_others() -> N
     assert not memory.wants_pair(MODEL, [CHOICE])
 
 
+def test_a_project_that_fills_the_memory_pays_for_what_others_ask_anew() -> None:
+    memory = DebiasMemory(size=20)
+    many = [load({**CHOICE_FIELDS, "instructions": f"{number}?"}) for number in range(20)]
+    for question in many:
+        memory.wants_pair(("lab", "@here/m"), [question])
+    wished = 0
+    for _ in range(100):
+        for project in ("b", "c"):
+            model = (project, "@here/m")
+            if memory.wants_pair(model, [CHOICE]):
+                wished += 1
+                learn(memory, 1, model=model)
+        memory.wants_pair(("lab", "@here/m"), [many[-1]])
+    assert wished <= 2 * (20 + 8)
+
+
 def test_the_project_unused_for_longest_is_forgotten_first() -> None:
     memory = settled(size=4)
     for project in ("b", "c", "d", "shop", "e"):

@@ -339,6 +339,19 @@ def test_a_long_reply_is_followed_by_a_pause() -> None:
     assert len(pauses) == 1 and pauses[0] > 0
 
 
+def test_many_short_readings_are_followed_by_a_pause_too() -> None:
+    """As of the lines of a file of results, which a provider may fill with anything."""
+    pauses: list[float] = []
+    given = Provider("own", "http://127.0.0.1:9/v1", local=True, batch=BatchTerms())
+    line = b"[" + b",".join([b"[]"] * 10_000) + b"]"
+    with closing(BatchClient(given, sleep=pauses.append)) as client:
+        before = time.thread_time()
+        for _ in range(200):
+            assert len(client.read_slowly(lambda: json.loads(line))) == 10_000
+        took_s = time.thread_time() - before
+    assert 7 * took_s < sum(pauses) < 10 * took_s
+
+
 def test_a_list_of_more_batches_than_anybody_has_is_not_read() -> None:
     page = Reply({"data": [1] * LISTED + [{"id": "x"}], "has_more": True})
     with ScriptedProvider(always(page)) as provider:

@@ -174,21 +174,21 @@ def test_confusion_precision_recall_and_f1_are_scikit_learns(seed: int) -> None:
     options, answers = list(range(p.shape[1])), p.argmax(axis=1)
     weights = np.random.default_rng(seed).uniform(1, 5, len(truth))
     judged = precision_recall_fscore_support(truth, answers, labels=options, sample_weight=weights)
-    for option, row in enumerate(scores.by_option(p, truth, weights)):
+    for option, row in enumerate(scores.by_option(p, p.argmax(axis=1), truth, weights)):
         for name, expected in zip(("precision", "recall"), judged, strict=False):
             if row[name] is not None:
                 assert row[name]["estimate"] == pytest.approx(expected[option], abs=1e-6)
         if row["f1"] is not None:
             assert row["f1"] == pytest.approx(judged[2][option])
     counts = np.zeros((len(options), len(options)), dtype=np.int64)
-    for cell in scores.confusion(p, truth):
+    for cell in scores.confusion(p.argmax(axis=1), truth, p.shape[1]):
         counts[cell["true"], cell["answer"]] = cell["count"]
     assert (counts == confusion_matrix(truth, answers, labels=options)).all()
 
 
 def test_an_option_never_answered_or_never_true_has_no_precision_or_recall() -> None:
     p = np.tile([0.7, 0.2, 0.1], (10, 1))
-    first, second, third = scores.by_option(p, np.repeat([0, 1], 5))
+    first, second, third = scores.by_option(p, p.argmax(axis=1), np.repeat([0, 1], 5))
     assert (first["precision"]["estimate"], first["recall"]["estimate"]) == (0.5, 1.0)
     assert (second["precision"], second["recall"]["estimate"], second["f1"]) == (None, 0.0, 0.0)
     assert (third["precision"], third["recall"], third["f1"]) == (None, None, None)
@@ -203,7 +203,7 @@ def test_classwise_errors_show_the_option_that_is_off() -> None:
     chance[:, 2] *= 0.4
     chance /= chance.sum(axis=1, keepdims=True)
     truth = (random.random((3_000, 1)) > chance.cumsum(axis=1)).sum(axis=1).clip(0, 2)
-    found = scores.by_option(p, truth)
+    found = scores.by_option(p, p.argmax(axis=1), truth)
     assert found[2]["probability"] > found[2]["share"]["high"]
     assert found[2]["ece"]["p"] < 0.02
     assert found[2]["ece"]["corrected"]["low"] > 0.05
@@ -213,8 +213,8 @@ def test_without_labels_there_is_nothing_to_say() -> None:
     p, truth = np.zeros((0, 3)), np.zeros(0, dtype=np.int64)
     assert calibration_error(p[:, 0], truth) is None
     assert scores.uncertainty(TASKS["classes"], p, truth) == {}
-    assert scores.by_option(p, truth) == []
-    assert scores.confusion(p, truth) == []
+    assert scores.by_option(p, p.argmax(axis=1), truth) == []
+    assert scores.confusion(p.argmax(axis=1), truth, p.shape[1]) == []
 
 
 def test_of_many_options_the_calibration_of_the_most_frequent_is_told() -> None:
@@ -222,7 +222,7 @@ def test_of_many_options_the_calibration_of_the_most_frequent_is_told() -> None:
     truth = np.repeat(np.arange(options), 2)[:-1]
     p = np.full((len(truth), options), 0.5 / (options - 1))
     p[np.arange(len(truth)), truth] = 0.5
-    found = scores.by_option(p, truth)
+    found = scores.by_option(p, p.argmax(axis=1), truth)
     with_error = [option for option, row in enumerate(found) if row["ece"] is not None]
     assert with_error == list(range(scores.MOST_OPTIONS))
     assert all(row["share"] is not None and row["recall"] is not None for row in found)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.web.conftest import Start
-from tests.web.labelled import CITY, Labelled, obeying
+from tests.web.labelled import CITY, NOUL, Labelled, obeying
 from tests.web.models import ANIMAL
 
 FIGURES = ["accuracy", "ece", "brier", "automated", "accuracy_when_automated", "bins"]
@@ -62,6 +62,19 @@ def test_a_tie_is_judged_as_it_was_answered(
         assert answer["confidence"] == 0.5
         labelled.feedback(decision["id"], answer["choice"])
     assert labelled.get("/v1/calibration?question=q")["before"]["accuracy"] == 1.0
+
+
+def test_an_even_yes_or_no_is_a_yes_in_all_figures(labelled: Labelled) -> None:
+    for number in range(4):
+        decision = labelled.decide(f"yes=0.5; {number}", NOUL, debias=False)
+        labelled.feedback(decision["id"], number > 0)
+    report = labelled.get("/v1/calibration?question=q")
+    assert report["before"]["accuracy"] == 0.75
+    assert report["confusion"] == [
+        {"true": "false", "answer": "true", "count": 1},
+        {"true": "true", "answer": "true", "count": 3},
+    ]
+    assert [one["answers"] for one in report["options"]] == [0, 4]
 
 
 def test_thresholds_say_what_may_be_automated(labelled: Labelled) -> None:
