@@ -68,6 +68,9 @@ class Knowledge:
         reading, calibrator = finding.reading, self.calibrator(question, finding)
         if calibrator is None or not reading.answered:
             return reading
+        if question.extracts and not any(reading.probabilities):
+            # Nothing is known of how sure a value is that came without a confidence.
+            return reading
         # A calibrator knows options by the order of the definition, a reading by the request's.
         p = reading.probabilities
         order = [int(place) for place in question.in_definition_order(range(len(p)))]
@@ -89,13 +92,13 @@ class Knowledge:
         candidates = question.candidates(rounded)
         if state is None or state.labels < limits.MIN_LABELS or not candidates:
             return question.unguaranteed
-        scores = self.scores(question, state)
+        scores, best = self.scores(question, state), question.named(question.top(rounded))
         if question.coverage_per is CoveragePer.OPTION:
-            return _covered_by_option(question, finding, scores, candidates)
+            return _covered_by_option(question, finding, scores, candidates, best)
         limit = scores.limit(finding.answered_by, question.coverage)
         if limit is None:
             return question.unguaranteed
-        members = _within(candidates, [limit] * len(candidates))
+        members = _within(candidates, [limit] * len(candidates), best)
         return {"coverage": question.coverage, "guaranteed": True, "set": members}
 
 
@@ -104,6 +107,7 @@ def _covered_by_option(
     finding: Finding,
     scores: Scores,
     candidates: Sequence[tuple[str, float]],
+    best: str,
 ) -> Mapping[str, Any]:
     """The set of options that are within a limit of their own each."""
     names = question.option_names
@@ -118,14 +122,17 @@ def _covered_by_option(
         "coverage": question.coverage,
         "guaranteed": len(kept) == len(candidates),
         "guaranteed_options": kept,
-        "set": _within(candidates, [one.limit for one in own]),
+        "set": _within(candidates, [one.limit for one in own], best),
     }
 
 
-def _within(candidates: Sequence[tuple[str, float]], highest: Sequence[float]) -> list[str]:
-    """The names of those candidates whose score is at most the highest that it may be."""
-    chosen = conformal.options_within([p for _, p in candidates], highest)
-    return [candidates[place][0] for place in chosen]
+def _within(
+    candidates: Sequence[tuple[str, float]], highest: Sequence[float], best: str
+) -> list[str]:
+    """The candidates whose score is at most the highest that it may be, or `best` alone."""
+    names = [name for name, _ in candidates]
+    chosen = conformal.options_within([p for _, p in candidates], highest, names.index(best))
+    return [names[place] for place in chosen]
 
 
 NOTHING_KNOWN = Knowledge()

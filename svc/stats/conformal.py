@@ -140,14 +140,18 @@ def _covered(held: Floats, weights: Floats) -> OptionCoverage:
     return OptionCoverage(len(held), bounded_mean(held, weights))
 
 
-def options_within(probabilities: Sequence[float], limits: Sequence[float]) -> list[int]:
+def options_within(
+    probabilities: Sequence[float], limits: Sequence[float], best: int | None = None
+) -> list[int]:
     """Places of the options whose score is within their limit.
 
-    Never empty: where none is, it is the most probable one.
+    Never empty: where none is, it is the most probable one, which `best` tells in a tie.
     """
     inside = [
         place
         for place, (p, limit) in enumerate(zip(probabilities, limits, strict=True))
         if limit == math.inf or (p > 0 and -math.log(p) <= limit + _LOG_ROUNDING)
     ]
-    return inside or [max(range(len(probabilities)), key=probabilities.__getitem__)]
+    if inside:
+        return inside
+    return [probabilities.index(max(probabilities)) if best is None else best]

@@ -93,9 +93,9 @@ def by_option(
     """For each option how its probabilities match its labels, and how its answers do.
 
     `p` is (n, k), two columns for a yes/no question, and `answers` are columns. Classwise
-    reliability as of Kull et al., Beyond Temperature Scaling (2019). Precision is null where the option was never the answer,
-    recall where it was never true. The calibration error is told of the `MOST_OPTIONS` that were
-    most often true or the answer, and null of the others.
+    reliability as of Kull et al., Beyond Temperature Scaling (2019). Precision is null where the
+    option was never the answer, recall where it was never true. The calibration error is told of
+    the `MOST_OPTIONS` that were most often true or the answer, and null of the others.
     """
     shares = normalised(weights, len(truth))
     frequent = _most_frequent(answers, truth, p.shape[1])

@@ -49,6 +49,18 @@ def known_of(pooled: float | None, **own: float | None) -> Knowledge:
     return Knowledge({NOUL.digest: CalibrationState(80, 80, 80, 0, text, 1)})
 
 
+def test_of_a_value_without_a_confidence_no_calibrator_makes_one() -> None:
+    """Labels count it as 0, and so do thresholds."""
+    question = from_definition(json.dumps({"type": "text", "instructions": "Which city?"}))
+    calibrator = json.dumps({"kind": "platt", "a": 0.1, "b": 3.0})
+    state = CalibrationState(30, 30, 30, 0, calibrator, 1)
+    known = Knowledge({question.digest: state})
+    for p, confidence in ((0.0, 0.0), (0.5, pytest.approx(0.95, abs=0.01))):
+        reading = Reading((p,), value="Rome")
+        found = Finding(reading, (Model("@p/m", "p", "m"),), (Mode.VERBAL,), reading)
+        assert known.confidence(question, found) == confidence
+
+
 def test_each_answering_model_has_its_own_calibrator() -> None:
     known = known_of(1.0, sure=0.5, shy=2.0)
     shown = {

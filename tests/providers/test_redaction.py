@@ -51,6 +51,9 @@ def test_words_that_were_not_sent_stay():
         ("my PIN is 77", "invalid: &amp;amp;#80;&amp;#x49;N &#55;7"),
         ("my PIN is 77", "invalid: \\120\\111\\116 \\67\\\\067"),
         ("my PIN is 77", "invalid: %2550%2549N &#37;37&amp;#92;u0037"),
+        ("mot de passe: été", "INVALID: \\U00E9T\\U00E9"),
+        ("비밀번호는 사과", unicodedata.normalize("NFD", "거부됨: 비밀번호는 사과")),
+        (unicodedata.normalize("NFD", "비밀번호는 사과"), "거부됨: 비밀번호는 사과"),
     ],
 )
 def test_what_stands_in_the_prompt_is_taken_out(prompt, words):
@@ -72,6 +75,8 @@ def test_what_stands_in_the_prompt_is_taken_out(prompt, words):
         "rm",
         "str",
         "\u00e9",
+        "비밀",
+        "사과",
     ):
         assert not any(secret.casefold() in word.casefold() for word in kept)
 
@@ -197,10 +202,9 @@ def test_letters_are_looked_at_one_by_one(letters: str) -> None:
 
 
 def test_every_letter_that_stands_for_few_others_is_made_plain() -> None:
-    korean = range(0xAC00, 0xD7A4)
     for code in range(0x110000):
         plain = unicodedata.normalize("NFKD", chr(code))
-        kept = len(plain) > PLAIN_LETTERS or code in korean
+        kept = len(plain) > PLAIN_LETTERS
         if plain.lower().upper().lower() == plain.lower():
             assert _fold(_normal(chr(code))) == _fold(chr(code) if kept else plain)
 

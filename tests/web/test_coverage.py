@@ -40,6 +40,15 @@ def test_a_set_is_never_empty(labelled: Labelled) -> None:
     assert answer["set"] == ["dog"]
 
 
+@pytest.mark.parametrize("per", ["answer", "option"])
+def test_the_set_of_a_tie_that_is_never_empty_has_the_answer(labelled: Labelled, per: str) -> None:
+    labelled.teach(60, right=1.0, p=0.99)
+    covered = {**ANIMAL, "options": {"dog": "", "cat": ""}, "coverage": 0.5, "coverage_per": per}
+    answer = labelled.decide("cat=0.5", covered)["answers"]["q"]
+    assert answer["choice"] in answer["set"]
+    assert per == "option" or answer["set"] == ["cat"]
+
+
 def test_more_coverage_than_the_labels_can_promise_is_every_option(labelled: Labelled) -> None:
     labelled.teach(30, right=1.0, p=0.99)
     answer = labelled.decide("cat=0.99", {**ANIMAL, "coverage": 0.99})["answers"]["q"]
