@@ -40,7 +40,7 @@ def read_question(path: str, present: Question) -> str:
         question = worded(text)
     except ApiError as error:
         raise SettingsError(f"{where}: {error.message}") from None
-    if question.type != present.type or question.option_names != present.option_names:
+    if question.type != present.type or _options(question) != _options(present):
         raise SettingsError(
             f"{where}: it must be of type {present.type} with the same options as the question, so "
             "that a label counts for both"
@@ -50,6 +50,11 @@ def read_question(path: str, present: Question) -> str:
             f"{where}: it has when, rules or depends_on; those of the callers' question hold"
         )
     return text
+
+
+def _options(question: Question) -> list[str]:
+    """What labels may name."""
+    return question.option_names or sorted(question.definition().get("options", ()))
 
 
 def _words(value: Any, where: str) -> Words:

@@ -65,7 +65,8 @@ class Reviewers:
 
 
 def _disagree(said: Sequence[Judgement], question: Question) -> bool:
-    return len({question.named(json.loads(one.label)) for one in said}) > 1
+    first, *others = (json.loads(one.label) for one in said)
+    return not all(question.agree(first, other) for other in others)
 
 
 def _disagreement(said: Sequence[Judgement]) -> JsonObject:

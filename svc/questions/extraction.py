@@ -105,7 +105,7 @@ class Extraction(Question):
         """The first reading's value, at the mean confidence if all agree, else at the lowest."""
         first = readings[0]
         confidences = [reading.probabilities[0] for reading in readings]
-        agree = all(self._agree(first.value, other.value) for other in readings[1:])
+        agree = all(self.agree(first.value, other.value) for other in readings[1:])
         confidence = math.fsum(confidences) / len(readings) if agree else min(confidences)
         return replace(first, probabilities=(confidence,))
 
@@ -124,13 +124,13 @@ class Extraction(Question):
 
     def opinion(self, reading: Reading, blended: Reading) -> Sequence[float]:
         """Its confidence in the value that was answered, 0 in one that it did not give."""
-        agrees = reading.answered and self._agree(reading.value, blended.value)
+        agrees = reading.answered and self.agree(reading.value, blended.value)
         return to_digits(reading.probabilities) if agrees else (0.0,)
 
     def _elected(self, votes: Sequence[Vote]) -> tuple[Reading, float]:
         sides: list[list[Vote]] = []
         for vote in [one for one in votes if one[0].answered] or votes:
-            side = next((s for s in sides if self._agree(s[0][0].value, vote[0].value)), None)
+            side = next((s for s in sides if self.agree(s[0][0].value, vote[0].value)), None)
             if side is None:
                 sides.append([vote])
             else:
@@ -139,10 +139,10 @@ class Extraction(Question):
         confidence = _weight(winner)[1]
         return replace(winner[0][0], probabilities=(confidence,)), len(winner) / len(votes)
 
-    def _agree(self, value: Any, other: Any) -> bool:
-        if value is None or other is None:
-            return value is None and other is None
-        return self.same(value, other)
+    def agree(self, label: Any, other: Any) -> bool:
+        if label is None or other is None:
+            return label is None and other is None
+        return self.same(label, other)
 
     def confidence(self, reading: Reading) -> float:
         return reading.probabilities[0]
@@ -155,7 +155,7 @@ class Extraction(Question):
 
     def truth(self, label: Any, answer: Mapping[str, Any]) -> int:
         """Whether the value that was returned is the true one."""
-        return int(self._agree(label, answer["value"]))
+        return int(self.agree(label, answer["value"]))
 
     def shown(self, fields: Mapping[str, Any]) -> tuple[Any, float]:
         return fields["value"], fields["confidence"]
@@ -165,7 +165,7 @@ class Extraction(Question):
 
     def probability(self, reading: Reading, label: Any) -> float:
         """The probability of the value that was read; nothing is known of any other value."""
-        return reading.probabilities[0] if self._agree(label, reading.value) else 0.0
+        return reading.probabilities[0] if self.agree(label, reading.value) else 0.0
 
     def check_label(self, label: Any) -> Any:
         if label is None:

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from svc.cli.main import main
-from svc.questions import Question
+from svc.cli.wording_files import read_question
+from svc.errors import SettingsError
+from svc.questions import TYPES, Question
 from svc.records import AskedQuestion, ChallengerAnswer
 from svc.schemas import load_questions
 from svc.store import (
@@ -118,6 +120,16 @@ def test_what_cannot_be_is_refused(db: Path, arguments: tuple[str, ...], message
     said = svc(db, "set", *WHICH, *arguments)
     assert said.exit_code and message in said.stderr
     assert listed(db) == []
+
+
+def test_another_wording_of_a_multi_has_the_same_options(tmp_path: Path) -> None:
+    multi = {"type": "multi", "instructions": "?", "options": {"x": "", "y": ""}}
+    present, path = TYPES["multi"].load(multi), tmp_path / "wording.json"
+    path.write_text(json.dumps({**multi, "options": {"p": "", "y": ""}}))
+    with pytest.raises(SettingsError, match="the same options"):
+        read_question(str(path), present)
+    path.write_text(json.dumps({**multi, "options": {"y": "Why?", "x": ""}}))
+    assert json.loads(read_question(str(path), present))["options"] == {"y": "Why?", "x": ""}
 
 
 def test_another_wording_has_the_same_labels(db: Path, tmp_path: Path) -> None:

@@ -122,6 +122,15 @@ def test_what_reviewers_said_is_kept_where_they_disagree(reviewed: Reviewed) -> 
     assert reviewed.get("/v1/review/disagreements?question=q")["disagreements"] == []
 
 
+def test_reviewers_who_write_one_value_in_two_ways_agree(reviewed: Reviewed) -> None:
+    made = reviewed.decide('value="Rome", 1', CITY)["id"]
+    reviewed.say(made, "Rome", "ann")
+    reviewed.say(made, " rome", "bob")
+    assert reviewed.get("/v1/review/disagreements?question=q")["disagreements"] == []
+    reviewed.say(made, "Oslo", "bob")
+    assert len(reviewed.get("/v1/review/disagreements?question=q")["disagreements"]) == 1
+
+
 def test_any_number_of_names_fills_no_more_than_the_last_reviewers_do(reviewed: Reviewed) -> None:
     made = reviewed.decide("cat=0.8")["id"]
     for number in range(limits.JUDGEMENTS_KEPT + 3):

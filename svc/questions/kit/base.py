@@ -366,6 +366,10 @@ class Question(ABC):
         """A checked label as text, for counts and comparisons; equal labels have equal texts."""
         return label if isinstance(label, str) else jsontext.dumps(label)
 
+    def agree(self, label: Any, other: Any) -> bool:
+        """Whether two checked labels say the same."""
+        return self.named(label) == self.named(other)
+
     def candidates(self, reading: Reading) -> list[tuple[str, float]]:
         """What a prediction set may hold, with probabilities; empty for a type without sets."""
         return []
