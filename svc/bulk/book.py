@@ -146,10 +146,7 @@ class Book:
 
     def remove(self) -> None:
         """Delete all of it, so that never a part of it is left under its name."""
-        deleted = self.folder.with_name(f"{self.folder.name}.deleted")
-        shutil.rmtree(deleted, ignore_errors=True)
-        self.folder.rename(deleted)
-        shutil.rmtree(deleted)
+        _remove(self.folder, self.folder.with_name(f"{self.folder.name}.deleted"))
 
     def _read(self) -> JsonObject:
         path = self.folder / FACTS
@@ -188,6 +185,11 @@ class Block:
         """The files of its rounds so far, in their order."""
         return sorted(self.folder.glob("*.round"))
 
+    def remove(self) -> None:
+        """Delete what is kept of rows that want no further reply, so that no part of it is left."""
+        if self.folder.exists():
+            _remove(self.folder, self.folder.with_name(f"deleted-{self.folder.name}"))
+
     @contextmanager
     def replay(self) -> Iterator[Replay]:
         """A replay of its rows; the calls that they want are the next round after this.
@@ -210,6 +212,13 @@ class Block:
             if listed:
                 with whole(self.folder / f"{number:04}.round") as file:
                     file.write(json.dumps(listed).encode())
+
+
+def _remove(folder: Path, deleted: Path) -> None:
+    """Delete a folder under another name."""
+    shutil.rmtree(deleted, ignore_errors=True)
+    folder.rename(deleted)
+    shutil.rmtree(deleted)
 
 
 def rows_of_block(calls: int, row_bytes: int = 0) -> int:

@@ -115,6 +115,8 @@ class JobRounds:
         self._send(running)
         running.sendings = [one for one in running.sendings if not one.cleared]
         if running.answered and not running.sendings:
+            # Its rows are settled in the database.
+            running.block.remove()
             self.leave_room(running)
 
     def _send(self, running: BlockRounds) -> None:

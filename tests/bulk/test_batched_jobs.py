@@ -16,6 +16,7 @@ import pytest
 
 from svc.app import create_app
 from svc.bootstrap import build
+from svc.bulk import book
 from svc.bulk.book import rows_of_block
 from svc.bulk.stripping import strip
 from svc.schemas import load_template
@@ -582,6 +583,27 @@ def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
     size = one.services.batches.plan(load_template(shared)).size
     # The row that was asked first, to learn how the model can be asked, is not among them.
     assert max(held) == pytest.approx(2 * size * 4 / 3, rel=0.15)
+
+
+def test_of_rows_that_are_answered_nothing_is_kept_while_others_wait(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider's replies may take far more room than the calls."""
+    monkeypatch.setattr(book, "BLOCK_ROWS", 3)
+    one, kept = world(SVC_CACHE_SIZE="0"), list[list[str]]()
+
+    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+        kept.append([path.name for path in sorted(one.services.spool.folder.glob("book_*/0*"))])
+        return said(body, n, headers)
+
+    double.handler, double.takes_s = answers, 0.3
+    double.expiring = {0: 0.8, 4: 0.8, 5: 0.8}
+    job_id = submit(one, 12)
+    with one.running():
+        one.ended(job_id)
+    assert len(one.results(job_id)) == 12
+    # The first block has further rounds, in the last of which the others are answered.
+    assert max(map(len, kept)) > 1 and kept[-1] == ["000000"]
 
 
 def test_jobs_without_room_for_their_calls_wait_for_those_of_others(
