@@ -7,12 +7,12 @@ difference: then the original order is asked, and corrected by what pairs have t
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from svc import limits
 from svc.questions import DECIMALS, Question, Reading
+from svc.recent import Recent
 from svc.stats import OrderBias
 from svc.terms import TaskKind
 
@@ -66,10 +66,8 @@ class DebiasMemory:
     """
 
     def __init__(self, size: int = limits.DEBIAS_MEMORY) -> None:
-        self._size = size
-        # By project, and then by model and question, those used last at the end.
-        self._records: OrderedDict[str, OrderedDict[tuple[str, bytes], _Record]] = OrderedDict()
-        self._count = 0
+        # Of each project by model and question.
+        self._records: Recent[str, tuple[str, bytes], _Record] = Recent(size)
         self._lock = threading.Lock()
 
     def wants_pair(self, model: ModelInProject, questions: Sequence[Question]) -> bool:
@@ -112,25 +110,12 @@ class DebiasMemory:
 
     def _record(self, model: ModelInProject, question: Question) -> _Record:
         project, model_id = model
-        own = self._records.setdefault(project, OrderedDict())
-        self._records.move_to_end(project)
         key = (model_id, question.digest)
-        record = own.get(key)
+        record = self._records.get(project, key)
         if record is None:
-            record = own[key] = _Record(OrderBias(question.task is TaskKind.CLASSES))
-            self._count += 1
-        own.move_to_end(key)
-        if self._count > self._size:
-            self._forget_one()
+            record = _Record(OrderBias(question.task is TaskKind.CLASSES))
+            self._records.put(project, key, record)
         return record
-
-    def _forget_one(self) -> None:
-        """Of projects that have as many, the one that was used longest ago comes first."""
-        project = max(self._records, key=lambda one: len(self._records[one]))
-        self._records[project].popitem(last=False)
-        self._count -= 1
-        if not self._records[project]:
-            del self._records[project]
 
 
 class BothOrders(DebiasMemory):

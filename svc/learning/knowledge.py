@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from svc import limits
 from svc.engine.plans import Finding
 from svc.learning import councils, fits
-from svc.learning.scored import NO_SCORES, ScoredLabels, Scores
+from svc.learning.scored import NO_SCORES, ScoredQuestions, Scores
 from svc.questions import DECIMALS, Opinions, Question, Reading, to_digits
 from svc.stats import Calibrator, conformal
-from svc.store import CalibrationState, Labels, Place
+from svc.store import CalibrationState, Labels
 from svc.terms import CoveragePer
-
-# For how many questions the labels stay in memory, at most 5,000 of each with a few numbers.
-SCORES_KEPT = 256
 
 ScoresOf = Callable[[Question, CalibrationState], Scores]
 UnreadOf = Callable[[Question, CalibrationState], int]
@@ -49,7 +45,11 @@ class Knowledge:
         found = [
             (one, self.states.get(one.digest)) for one in questions if one.coverage is not None
         ]
-        return sum(self.unread(one, state) for one, state in found if state is not None)
+        return sum(
+            self.unread(one, state)
+            for one, state in found
+            if state is not None and state.labels >= limits.MIN_LABELS
+        )
 
     def calibrator(self, question: Question, finding: Finding) -> Calibrator | None:
         """The calibrator that is in effect for this exact question and who answered it."""
@@ -147,9 +147,7 @@ class Library:
     """Looks up what is known; remembered scores are used as long as no label changed them."""
 
     def __init__(self, labels: Labels) -> None:
-        self._labels = labels
-        self._scored: OrderedDict[Place, tuple[ScoredLabels, threading.Lock]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._labels, self._scored = labels, ScoredQuestions(labels)
 
     def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
         """What the project's labels tell about `questions`: at most one indexed read.
@@ -160,24 +158,5 @@ class Library:
         if not states:
             return NOTHING_KNOWN
 
-        def scores(question: Question, state: CalibrationState) -> Scores:
-            scored, lock = self._scored_of(project, question)
-            with lock:
-                return scored.scores(self._labels, state)
-
-        def unread(question: Question, state: CalibrationState) -> int:
-            return self._scored_of(project, question)[0].unread(state)
-
-        return Knowledge(states, scores, unread)
-
-    def _scored_of(self, project: str, question: Question) -> tuple[ScoredLabels, threading.Lock]:
-        project_question = (project, question.digest)
-        with self._lock:
-            found = self._scored.get(project_question)
-            if found is None:
-                found = (ScoredLabels(project_question, question), threading.Lock())
-                self._scored[project_question] = found
-            self._scored.move_to_end(project_question)
-            if len(self._scored) > SCORES_KEPT:
-                self._scored.popitem(last=False)
-        return found
+        scored = self._scored
+        return Knowledge(states, partial(scored.scores, project), partial(scored.unread, project))

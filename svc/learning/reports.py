@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 
 from svc import limits
 from svc.jsontext import JsonObject, leading
 from svc.learning import councils, fits, options, sampling
-from svc.learning.fits import Fits
 from svc.learning.labelled import Labelled, labelled, unlabelled
 from svc.learning.wordings import latest
+from svc.recent import Recent
 from svc.stats import TASKS, Fitted, drift, scores, thresholds
-from svc.store import CalibrationState, Labels, Place, QuestionVersions, TrainingData, Week, Weeks
+from svc.store import CalibrationState, Labels, QuestionVersions, TrainingData, Week, Weeks
 
 # Whether a question has a mix of answers; and its weeks, as they are stored and as statistics take
 # them.
@@ -41,7 +41,7 @@ class Reporter:
         self._versions, self._labels, self._weeks = versions, labels, weeks
         self._clock = clock
         # With the state of the labels that they are made of.
-        self._promised: OrderedDict[Place, tuple[CalibrationState, JsonObject]] = OrderedDict()
+        self._promised: Recent[str, bytes, tuple[CalibrationState, JsonObject]] = Recent(PROMISED)
         self._lock = threading.Lock()
 
     def calibration(self, project: str, key: str) -> JsonObject:
@@ -70,7 +70,8 @@ class Reporter:
         """
         version, _ = latest(self._versions, project, key)
         state = self._labels.states(project, [version.digest]).get(version.digest)
-        known = self._promised.get((project, version.digest))
+        with self._lock:
+            known = self._promised.get(project, version.digest)
         if known is not None and known[0] == state:
             return known[1]
         data, rows, in_effect = self._read(project, key)
@@ -80,17 +81,11 @@ class Reporter:
             "thresholds": _promises(rows, in_effect),
         }
         if data is not None:
-            self._remember((project, version.digest), data.state, promised)
+            with self._lock:
+                self._promised.put(project, version.digest, (data.state, promised))
         return promised
 
-    def _remember(self, place: Place, state: CalibrationState, promised: JsonObject) -> None:
-        with self._lock:
-            self._promised[place] = (state, promised)
-            self._promised.move_to_end(place)
-            if len(self._promised) > PROMISED:
-                self._promised.popitem(last=False)
-
-    def _read(self, project: str, key: str) -> tuple[TrainingData | None, Labelled, Fits]:
+    def _read(self, project: str, key: str) -> tuple[TrainingData | None, Labelled, fits.Fits]:
         """The labels as they are stored and as statistics take them, and what is in effect."""
         version, question = latest(self._versions, project, key)
         data = self._labels.training_data((project, version.digest), limits.LABELS_READ)
@@ -158,7 +153,7 @@ def _shown(fitted: Fitted) -> JsonObject | None:
     return {**fitted.calibrator.parameters, "labels": fitted.labels}
 
 
-def _by_model(in_effect: Fits, rows: Labelled) -> list[JsonObject]:
+def _by_model(in_effect: fits.Fits, rows: Labelled) -> list[JsonObject]:
     """An entry for each of those who answered, the one with the most labels first."""
     groups = Counter(rows.groups).most_common()
     entries = []
@@ -170,7 +165,7 @@ def _by_model(in_effect: Fits, rows: Labelled) -> list[JsonObject]:
     return entries
 
 
-def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
+def _figures(rows: Labelled, in_effect: fits.Fits) -> JsonObject:
     """Scores before and after calibration, and what may be automated as things are now.
 
     `after` comes from calibrators that were fitted to half of the labels each; where none is in
@@ -190,7 +185,7 @@ def _figures(rows: Labelled, in_effect: Fits) -> JsonObject:
     }
 
 
-def _promises(rows: Labelled, in_effect: Fits) -> list[JsonObject]:
+def _promises(rows: Labelled, in_effect: fits.Fits) -> list[JsonObject]:
     """From which confidence on answers may be automated, by target.
 
     On the scale of the calibrators in effect, as callers compare thresholds with their confidences,

@@ -6,6 +6,7 @@ said is merged by today's pools, so that all is read again when these change.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from svc import limits
 from svc.learning import councils
 from svc.learning.labelled import Labelled, sampling_weights, weighed, worths
 from svc.questions import Question
+from svc.recent import Recent
 from svc.stats import (
     TASKS,
     Floats,
@@ -39,19 +41,23 @@ from svc.store import (
 # Of so many labels what was read is in memory at a time.
 _AT_ONCE = 50
 
+# For how many questions the labels stay in memory, at most 5,000 of each with a few numbers.
+QUESTIONS_KEPT = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
     """The nonconformity scores of a question's labels, with the truth, weight and group of each.
 
-    `groups` are places in `names`, which has the answering models and modes.
+    `groups` are places in `names`, which has the hashes of those of the answering models and modes:
+    callers choose them, and they may be long.
     """
 
     scores: Floats
     truth: Ints
     weights: Floats | None
     groups: Ints
-    names: Sequence[str]
+    names: Sequence[int]
 
     def limit(self, group: str, coverage: float) -> float | None:
         """The score up to which options are in a set; None where nothing can be promised.
@@ -109,9 +115,10 @@ class Scores:
         )
 
     def _rows(self, group: str) -> Ints | None:
-        if len(self.scores) < limits.MIN_LABELS or group not in self.names:
+        name = hash(group)
+        if len(self.scores) < limits.MIN_LABELS or name not in self.names:
             return None
-        own = np.flatnonzero(self.groups == self.names.index(group))
+        own = np.flatnonzero(self.groups == self.names.index(name))
         if not len(own):
             return None
         return own if len(own) >= limits.MIN_LABELS else np.arange(len(self.scores))
@@ -123,7 +130,7 @@ class Scores:
 def scores_of(rows: Labelled) -> Scores:
     """The scores of labels that were read as a whole."""
     true = TASKS[rows.question.task].true_probabilities(rows.p, rows.truth)
-    names, groups = np.unique(np.array(rows.groups), return_inverse=True)
+    names, groups = np.unique(np.array([*map(hash, rows.groups)]), return_inverse=True)
     return Scores(conformal.log_scores(true), rows.truth, rows.weights, groups, names.tolist())
 
 
@@ -163,8 +170,8 @@ class ScoredLabels:
         self._state: CalibrationState | None = None
         self._kept = _NO_LABELS
         self._relative: Mapping[tuple[int, int], float] = {}
-        # The answering models and modes, with their places.
-        self._names: dict[str, int] = {}
+        # The hashes of the names of answering models and modes, with their places.
+        self._names: dict[int, int] = {}
         self._changes = GroupedChangeTest()
         self._scores = NO_SCORES
 
@@ -207,8 +214,9 @@ class ScoredLabels:
         readings: Mapping[int, RawReading],
         state: CalibrationState,
     ) -> Floats:
-        for one in labels:
-            self._names.setdefault(one.answered_by, len(self._names))
+        names = [hash(one.answered_by) for one in labels]
+        for name in names:
+            self._names.setdefault(name, len(self._names))
         merged = _worths(labels, readings, self._question, state, state.pools)
         # Changes are looked for where members count alike (see `labelled`).
         alike = merged
@@ -216,12 +224,12 @@ class ScoredLabels:
             alike = _worths(labels, readings, self._question, state, None)
         found = [
             (
-                *(one.id, one.decision, one.truth, plain.correct, self._names[one.answered_by]),
+                *(one.id, one.decision, one.truth, plain.correct, self._names[name]),
                 *(one.decided_at, one.first_at),
                 *(pooled.p_true, plain.confidence),
                 *(one.chance, one.review_round, one.doubt),
             )
-            for one, pooled, plain in zip(labels, merged, alike, strict=True)
+            for one, name, pooled, plain in zip(labels, names, merged, alike, strict=True)
         ]
         return np.array(found, dtype=np.float64).reshape(-1, len(_NO_LABELS)).T
 
@@ -233,6 +241,34 @@ class ScoredLabels:
         relative = [self._relative.get(drawn) for drawn in zip(rounds, levels, strict=True)]
         weights = weighed(len(truth), sampling_weights(chance, relative), changes.values())
         return Scores(conformal.log_scores(p_true), truth, weights, groups, tuple(self._names))
+
+
+class ScoredQuestions:
+    """The labels of the questions of all projects that were asked about last; threads share it."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+        # Of each project by the digest of the exact question.
+        self._kept: Recent[str, bytes, tuple[ScoredLabels, threading.Lock]] = Recent(QUESTIONS_KEPT)
+        self._lock = threading.Lock()
+
+    def scores(self, project: str, question: Question, state: CalibrationState) -> Scores:
+        """The scores of at least the labels that `state` has. Raises `StorageError`."""
+        scored, lock = self._of(project, question)
+        with lock:
+            return scored.scores(self._labels, state)
+
+    def unread(self, project: str, question: Question, state: CalibrationState) -> int:
+        """How many of the labels that `state` has would be read for their scores, about."""
+        return self._of(project, question)[0].unread(state)
+
+    def _of(self, project: str, question: Question) -> tuple[ScoredLabels, threading.Lock]:
+        with self._lock:
+            found = self._kept.get(project, question.digest)
+            if found is None:
+                found = (ScoredLabels((project, question.digest), question), threading.Lock())
+                self._kept.put(project, question.digest, found)
+        return found
 
 
 def _basis(state: CalibrationState) -> tuple[object, ...]:

@@ -77,11 +77,15 @@ def test_a_model_whose_raw_probabilities_are_best_is_not_calibrated() -> None:
     assert known.calibrator(NOUL, finding((0.9,), "@p/other")) is not None
 
 
+def hashes(*names: str) -> list[int]:
+    return list(map(hash, names))
+
+
 def scores_of(**labels: int) -> Scores:
     names = [f"{model} logprobs" for model in labels]
     groups = np.repeat(np.arange(len(names)), list(labels.values()))
     values = [0.1 if names[int(group)].startswith("good") else 2.0 for group in groups]
-    return Scores(np.array(values), np.zeros(len(groups), int), None, groups, names)
+    return Scores(np.array(values), np.zeros(len(groups), int), None, groups, hashes(*names))
 
 
 def test_a_set_promises_nothing_for_a_model_without_labels() -> None:
@@ -102,7 +106,7 @@ def test_each_option_is_held_by_the_labels_of_the_model_that_answered() -> None:
     """The sure model gives truths 0.1 and 0.3, the other one 2 and 3, by their option."""
     scores = np.repeat([0.1, 0.3, 2.0, 3.0], 40)
     truth, groups = np.tile(np.repeat([0, 1], 40), 2), np.repeat([0, 1], 80)
-    labelled = Scores(scores, truth, None, groups, ("sure logprobs", "other logprobs"))
+    labelled = Scores(scores, truth, None, groups, hashes("sure logprobs", "other logprobs"))
     found = [labelled.option_limits(f"{name} logprobs", 0.9, 3) for name in ("sure", "other", "x")]
     assert found[2] is None
     assert found[0] is not None and found[1] is not None
@@ -121,7 +125,7 @@ def test_sets_promise_for_an_option_what_they_promise_for_each_model(seed: int) 
     groups = np.concatenate([np.arange(len(names)), random.integers(0, len(names), 120)])
     weights = random.uniform(0.1, 5, len(groups)) if seed % 2 else None
     truth = random.choice(4, len(groups), p=(0.6, 0.25, 0.15, 0))
-    labelled = Scores(random.exponential(size=len(groups)), truth, weights, groups, names)
+    labelled = Scores(random.exponential(size=len(groups)), truth, weights, groups, hashes(*names))
     of_each = [labelled.option_limits(name, 0.8, 4) or () for name in names]
     promised = [all(limits[option].guaranteed for limits in of_each) for option in range(4)]
     assert [one for _, one in labelled.coverage_by_option(0.8, 4)] == promised

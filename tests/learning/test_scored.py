@@ -118,11 +118,12 @@ class World:
         names = [found.names[int(group)] for group in found.groups]
         kept_ones = zip(found.scores, found.truth, names, _each(found.weights, names), strict=True)
         scores, weights = conformal.log_scores(true), _each(rows.weights, rows.groups)
-        all_ones = zip(scores, rows.truth, rows.groups, weights, strict=True)
+        groups = map(hash, rows.groups)
+        all_ones = zip(scores, rows.truth, groups, weights, strict=True)
         assert sorted(kept_ones) == sorted(all_ones)
 
 
-def _each(weights: Floats | None, labels: Sequence[str]) -> list[float]:
+def _each(weights: Floats | None, labels: Sequence[object]) -> list[float]:
     return [1.0] * len(labels) if weights is None else weights.tolist()
 
 
