@@ -193,5 +193,5 @@ def _promises(rows: Labelled, in_effect: fits.Fits) -> list[JsonObject]:
     """
     task, now, current = TASKS[rows.question.task], rows.calibrated(in_effect), rows.current
     correct = task.correct(now, rows.truth)
-    confidence = task.confidence(now)[current]
+    confidence = task.shown(now)[current]
     return thresholds.report(confidence, correct[current], rows.sampling_of(current))

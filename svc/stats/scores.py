@@ -11,7 +11,7 @@ from svc.stats.calibration_errors import BINS as BINS
 from svc.stats.calibration_errors import CalibrationError, bins_of, calibration_error
 from svc.stats.calibrators import Floats, Ints
 from svc.stats.intervals import Interval, bounded_mean, normalised
-from svc.stats.tasks import SHOWN, Task
+from svc.stats.tasks import Task
 
 AUTOMATE_FROM = 0.9  # confidence at which an answer counts as automated
 MOST_OPTIONS = 64  # of so many the calibration error is told, each of which takes milliseconds
@@ -23,7 +23,7 @@ def summary(task: Task, p: Floats, truth: Ints, weights: Floats | None = None) -
     `weights` are one over each label's chance to be asked for, in any unit.
     """
     confidence, correct = task.confidence(p), task.correct(p, truth)
-    automated = (np.round(confidence, SHOWN) >= AUTOMATE_FROM).astype(np.int64)
+    automated = (task.shown(p) >= AUTOMATE_FROM).astype(np.int64)
     parts = np.ones(len(correct)) if weights is None else weights
     some = len(correct) > 0
     return {

@@ -62,6 +62,10 @@ class Task(ABC):
     def confidence(self, p: Floats) -> Floats:
         """How sure each answer is."""
 
+    def shown(self, p: Floats) -> Floats:
+        """The confidence of each answer as callers see it."""
+        return np.round(self.confidence(p), SHOWN)
+
     def answers(self, p: Floats) -> Ints:
         """The position of each answer; of yes or no, 1 for yes."""
         top: Ints = p.argmax(axis=1)
@@ -105,6 +109,17 @@ class Classes(Task):
 
     def confidence(self, p: Floats) -> Floats:
         top: Floats = p.max(axis=1)
+        return top
+
+    def shown(self, p: Floats) -> Floats:
+        """After the largest remainders are rounded up, as in `svc.questions.kit.lettering.tidy`."""
+        exact = p * 10**SHOWN
+        units = np.floor(exact)
+        largest_first = np.argsort(units - exact, axis=1, kind="stable")
+        places = np.empty_like(largest_first)
+        np.put_along_axis(places, largest_first, np.arange(p.shape[1])[None, :], axis=1)
+        raised = places < 10**SHOWN - units.sum(axis=1, keepdims=True)
+        top: Floats = (units + raised).max(axis=1) / 10**SHOWN
         return top
 
     def correct(self, p: Floats, truth: Ints) -> Ints:

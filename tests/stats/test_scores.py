@@ -7,6 +7,7 @@ import pytest
 from mapie.metrics.calibration import expected_calibration_error as mapie_ece
 from sklearn.metrics import brier_score_loss, log_loss
 
+from svc.questions.kit.lettering import tidy
 from svc.stats import scores
 from svc.stats.calibrators import Floats, Ints
 from svc.stats.tasks import TASKS
@@ -88,3 +89,13 @@ def test_every_figure_stays_finite_at_the_edges(name: str, p: Floats, truth: Int
     found = scores.summary(task, p, truth)
     assert all(0 <= found[figure] <= 2 for figure in ("accuracy", "ece", "brier", "automated"))
     assert np.isfinite(task.log_losses(p, truth)).all()
+
+
+def test_confidences_are_as_callers_see_them() -> None:
+    random = np.random.default_rng(3)
+    p = random.dirichlet(np.ones(7), size=2_000)
+    p[:500] = np.round(p[:500], 1) + 0.01
+    p /= p.sum(axis=1, keepdims=True)
+    assert TASKS["classes"].shown(p).tolist() == [max(tidy(row)) for row in p.tolist()]
+    assert (TASKS["classes"].shown(p) != np.round(p.max(axis=1), 6)).any()
+    assert TASKS["yes_no"].shown(np.array([[0.1234567]])).tolist() == [0.876543]
