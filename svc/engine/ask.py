@@ -92,10 +92,11 @@ class ModelRequest:
     strict: bool
     project_key: str | None = field(default=None, repr=False)
 
-    @property
-    def asked(self) -> ModelInProject:
-        """Whose answers teach `debias: "auto"`."""
-        return (self.project, self.model.id)
+    def asked(self, way: Way) -> ModelInProject:
+        """Whose answers teach `debias: "auto"`: a model may prefer positions in one mode alone."""
+        mode = Mode.VERBAL if way in JSON_WAYS else Mode.LOGPROBS
+        kind = "thinking" if self.prompt_input.think else mode.value
+        return (self.project, f"{kind} {self.model.id}")
 
     @property
     def asked_as(self) -> str:
@@ -171,13 +172,14 @@ class Asker:
 
         runner = Runner(carry_out)
         traits = self._facts.traits.of(request.asked_as)
-        orders, climb = self._orders(request), Climb(traits)
+        climb = Climb(traits)
         failures: list[ProviderError | ApiError] = []
         for way in self._ways(request, traits):
             if way is Way.SINGLE and climb.reason is Reason.NO_PROBABILITIES:
                 # Probabilities that one call does not give are not given by many calls either.
                 climb.failed.append(way)
                 continue
+            orders = self._orders(request, way)
             if self._too_many(way, request, orders, ledger):
                 failures.append(OutOfCalls(_one_label_a_call(way, request, orders, ledger)))
                 continue
@@ -241,11 +243,11 @@ class Asker:
             return False
         return calls_needed(way, request.prompt_input, len(orders)) > min(ledger.left, ledger.share)
 
-    def _orders(self, request: ModelRequest) -> tuple[bool, ...]:
+    def _orders(self, request: ModelRequest, way: Way) -> tuple[bool, ...]:
         """The option orders to ask in: original, and reversed where that is wanted."""
         pair = request.debias
         if request.debias == AUTO:
-            pair = self._memory.wants_pair(request.asked, request.prompt_input.questions)
+            pair = self._memory.wants_pair(request.asked(way), request.prompt_input.questions)
         return (
             (False, True) if pair and request.reversible(self._decides(request.model)) else (False,)
         )
@@ -281,13 +283,13 @@ class Asker:
         """What the orders say together; `alone` says that the original one was asked alone."""
         questions, orders = request.prompt_input.questions, attempt.readings
         if request.debias == AUTO and len(orders) > 1:
-            self._memory.learn(request.asked, questions, orders)
+            self._memory.learn(request.asked(way), questions, orders)
         merged = [
             question.merge(readings) for question, *readings in zip(questions, *orders, strict=True)
         ]
         if request.debias == AUTO and alone:
             merged = [
-                self._memory.corrected(request.asked, question, reading)
+                self._memory.corrected(request.asked(way), question, reading)
                 for question, reading in zip(questions, merged, strict=True)
             ]
         masses = [

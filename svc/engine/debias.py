@@ -18,8 +18,8 @@ from svc.terms import TaskKind
 
 AUTO = "auto"
 
-# A project and the id of a model. What callers of a project have a model answer teaches nothing
-# about the questions of another project.
+# A project and the name of a model as it is asked. What callers of a project have a model answer
+# teaches nothing about the questions of another project.
 ModelInProject = tuple[str, str]
 
 

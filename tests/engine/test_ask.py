@@ -187,6 +187,16 @@ def test_auto_corrects_one_order_once_40_pairs_showed_what_the_other_would_have_
         assert len(made.client.calls) == 40 * 2 + 9 + 2 + 9
 
 
+def test_what_one_mode_taught_says_nothing_of_another() -> None:
+    with world(m=in_mode(in_order(yes(0.9), yes(0.3)), yes(0.9))) as made:
+        states(made, range(40))
+        words = {"state": "x", "debias": "auto", "mode": "verbal"}
+        decided = made.decide(asking(NOUL, **words))
+        assert decided["debiased"]
+        assert decided["answers"]["k0"]["noul"] == pytest.approx(0.9)
+        assert states(made, range(40, 41)) == [False]
+
+
 def test_without_debias_nothing_is_corrected() -> None:
     with world(m=in_order(yes(0.9), yes(0.3))) as made:
         states(made, range(40))
