@@ -25,6 +25,8 @@ _ROUNDING = 1e-6
 # The most probabilities that a pool is fitted to, those of the last labels. A pool has a weight for
 # each member alone, and to fit five of them to 5,000 labels of 255 options takes 10 s and 300 MB.
 _NUMBERS = 1_000_000
+# Of more councils those with the most labels have pools: every decision looks among them.
+_POOLS = 32
 # Rows that are merged with equal weights are in memory so many at a time.
 _EQUAL_AT_ONCE = 1_000
 _POWERS_OF_TEN = np.array([float(10**power) for power in range(309)])
@@ -63,9 +65,8 @@ def fitted(data: TrainingData, question: Question, weights: Floats | None = None
     if not question.calibrates:
         return None
     known = _kept(data.state.pools)
-    judged = [
-        _judged(data, council, rows, question, known, weights) for council, rows in _seated(data)
-    ]
+    largest = sorted(_seated(data), key=lambda seated: -len(seated[1]))[:_POOLS]
+    judged = [_judged(data, council, rows, question, known, weights) for council, rows in largest]
     pools = [one for one in judged if one is not None]
     return json.dumps(pools) if pools else None
 

@@ -94,6 +94,17 @@ def test_a_pool_takes_labels_enough_of_that_very_council() -> None:
     assert pool["weights"][1] > 3 * pool["weights"][0]
 
 
+def test_of_many_councils_those_with_the_most_labels_have_pools() -> None:
+    """All of them are looked through for each decision."""
+    p, members, truth = [], [], []
+    for number in range(40):
+        one = council(60 + number)
+        p, truth = p + one.p, truth + one.truth
+        members += [{f"{name}{number:02}": row[name] for name in row} for row in one.members if row]
+    pools = json.loads(councils.fitted(lesson(p, members, truth), CHOICE) or "[]")
+    assert {pool["models"][0] for pool in pools} == {f"bad{number:02}" for number in range(8, 40)}
+
+
 def test_a_pool_is_fitted_to_no_more_than_a_million_probabilities() -> None:
     options = {f"o{number}": "" for number in range(255)}
     wide = {"type": "choice", "instructions": "?", "options": options, "escape": False}
