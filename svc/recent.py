@@ -20,8 +20,11 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
 
     def __init__(self, size: int) -> None:
         self._size = size
-        # Owners, and the values of each, that were used last stand at the end.
-        self._kept: OrderedDict[OwnerT, OrderedDict[KeyT, ValueT]] = OrderedDict()
+        # The values of each owner, those used last at the end.
+        self._kept: dict[OwnerT, OrderedDict[KeyT, ValueT]] = {}
+        # By how many values they have, the owners, those used last at the end: of a thousand values
+        # there are at most 44 such numbers.
+        self._owners: dict[int, OrderedDict[OwnerT, None]] = {}
         self._count = 0
 
     def get(self, owner: OwnerT, key: KeyT) -> ValueT | None:
@@ -29,23 +32,36 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
         own = self._kept.get(owner)
         if own is None or key not in own:
             return None
-        self._kept.move_to_end(owner)
         own.move_to_end(key)
+        self._owners[len(own)].move_to_end(owner)
         return own[key]
 
     def put(self, owner: OwnerT, key: KeyT, value: ValueT) -> None:
         """Keep a value, in place of another one under the key."""
         own = self._kept.setdefault(owner, OrderedDict())
-        self._count += key not in own
+        before = len(own)
         own[key] = value
-        self._kept.move_to_end(owner)
         own.move_to_end(key)
+        self._place(owner, before)
         if self._count > self._size:
             self._give_up_one()
 
     def _give_up_one(self) -> None:
-        owner = max(self._kept, key=lambda one: len(self._kept[one]))
-        self._kept[owner].popitem(last=False)
-        self._count -= 1
-        if not self._kept[owner]:
+        owner = next(iter(self._owners[max(self._owners)]))
+        own = self._kept[owner]
+        before = len(own)
+        own.popitem(last=False)
+        self._place(owner, before)
+
+    def _place(self, owner: OwnerT, before: int) -> None:
+        """Put an owner among those that have as many values; `before` is how many it had."""
+        now = len(self._kept[owner])
+        self._count += now - before
+        if before:
+            del self._owners[before][owner]
+            if not self._owners[before]:
+                del self._owners[before]
+        if now:
+            self._owners.setdefault(now, OrderedDict())[owner] = None
+        else:
             del self._kept[owner]

@@ -72,7 +72,8 @@ class Knowledge:
             # Nothing is known of how sure a value is that came without a confidence.
             return reading
         # A calibrator knows options by the order of the definition, a reading by the request's.
-        p = reading.probabilities
+        # Labels know probabilities as they are stored.
+        p = to_digits(reading.probabilities)
         order = [int(place) for place in question.in_definition_order(range(len(p)))]
         found = dict(zip(order, calibrator.one([p[place] for place in order]), strict=True))
         return replace(reading, probabilities=tuple([found[place] for place in range(len(p))]))

@@ -174,15 +174,18 @@ class BatchClient:
                 raise BadReply("the reply is too long")
         return self.read_slowly(lambda: read(parsed(bytes(data or b"null"))))
 
-    def read_slowly(self, read: Callable[[], ResultT]) -> ResultT:
-        """What `read` makes of something that the provider sent, in turns and with pauses."""
+    def read_slowly(self, read: Callable[[], ResultT], usual_s: float = 0.0) -> ResultT:
+        """What `read` makes of something that the provider sent, in turns and with pauses.
+
+        What it takes of a processor beyond the `usual_s` seconds is followed by pauses.
+        """
         with _TURNS.setdefault(self._name, threading.Lock()):
             began = time.thread_time()
             try:
                 with _READING:
                     return read()
             finally:
-                self._unrested_s += time.thread_time() - began
+                self._unrested_s += max(0.0, time.thread_time() - began - usual_s)
                 if self._unrested_s > _SHORT_S:
                     rest_s, self._unrested_s = REST * self._unrested_s, 0.0
                     self._sleep(rest_s)

@@ -64,7 +64,7 @@ class Api:
         self.tick()
         return result
 
-    def read_slowly(self, read: Callable[[], Any]) -> Any:
+    def read_slowly(self, read: Callable[[], Any], usual_s: float) -> Any:
         return read()
 
     def upload(self, name: str, size: int, pieces: Iterable[bytes]) -> str:

@@ -349,7 +349,11 @@ def test_many_short_readings_are_followed_by_a_pause_too() -> None:
         for _ in range(200):
             assert len(client.read_slowly(lambda: json.loads(line))) == 10_000
         took_s = time.thread_time() - before
-    assert 7 * took_s < sum(pauses) < 10 * took_s
+        assert 7 * took_s < sum(pauses) < 10 * took_s
+        pauses.clear()
+        for _ in range(20):
+            client.read_slowly(lambda: json.loads(line), usual_s=60.0)
+    assert not pauses
 
 
 def test_a_list_of_more_batches_than_anybody_has_is_not_read() -> None:
