@@ -109,7 +109,7 @@ class ChanceField(NumberField):
 
     def __init__(self, description: str) -> None:
         super().__init__(0.0, 1.0, description=description)
-        self.form = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+        self.form = {"type": "number", "minimum": LEAST_CHANCE, "maximum": 1}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         chance = finite(value)
