@@ -17,7 +17,7 @@ CHAR_BYTES = 8
 ELEMENT_BYTES = 200
 
 # What one text may fill of all, as a part of it.
-_LARGEST = 1 / 8
+_LARGEST = 1 / 4
 
 
 class Memo(Generic[T]):

@@ -14,54 +14,48 @@ ValueT = TypeVar("ValueT")
 class Recent(Generic[OwnerT, KeyT, ValueT]):
     """Keeps at most `size` values; one thread at a time uses it.
 
-    For a further one, the owner that has the most gives up what it used longest ago, so that the
-    many of one owner leave those of others alone.
+    For a further one, an owner that has more than half of all places gives up what it used longest
+    ago, so that the many values of one owner leave those of others alone. Where there is none, what
+    was used longest ago is given up, whoever has it.
     """
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        # The values of each owner, those used last at the end.
-        self._kept: dict[OwnerT, OrderedDict[KeyT, ValueT]] = {}
-        # By how many values they have, the owners, those used last at the end: of a thousand values
-        # there are at most 44 such numbers.
-        self._owners: dict[int, OrderedDict[OwnerT, None]] = {}
-        self._count = 0
+        self._size, self._half = size, max(1, size // 2)
+        # Those used last stand at the end, of all owners and of each.
+        self._kept: OrderedDict[tuple[OwnerT, KeyT], ValueT] = OrderedDict()
+        self._keys: dict[OwnerT, OrderedDict[KeyT, None]] = {}
+        # The owner with more than half, if there is one.
+        self._large: tuple[OwnerT] | None = None
 
     def get(self, owner: OwnerT, key: KeyT) -> ValueT | None:
         """The value that is kept under a key, which counts as used now."""
-        own = self._kept.get(owner)
-        if own is None or key not in own:
-            return None
-        own.move_to_end(key)
-        self._owners[len(own)].move_to_end(owner)
-        return own[key]
+        value = self._kept.get((owner, key))
+        if value is not None:
+            self._kept.move_to_end((owner, key))
+            self._keys[owner].move_to_end(key)
+        return value
 
     def put(self, owner: OwnerT, key: KeyT, value: ValueT) -> None:
         """Keep a value, in place of another one under the key."""
-        own = self._kept.setdefault(owner, OrderedDict())
-        before = len(own)
-        own[key] = value
+        self._kept[owner, key] = value
+        self._kept.move_to_end((owner, key))
+        own = self._keys.setdefault(owner, OrderedDict())
+        own[key] = None
         own.move_to_end(key)
-        self._place(owner, before)
-        if self._count > self._size:
+        if len(own) > self._half:
+            self._large = (owner,)
+        if len(self._kept) > self._size:
             self._give_up_one()
 
     def _give_up_one(self) -> None:
-        owner = next(iter(self._owners[max(self._owners)]))
-        own = self._kept[owner]
-        before = len(own)
-        own.popitem(last=False)
-        self._place(owner, before)
-
-    def _place(self, owner: OwnerT, before: int) -> None:
-        """Put an owner among those that have as many values; `before` is how many it had."""
-        now = len(self._kept[owner])
-        self._count += now - before
-        if before:
-            del self._owners[before][owner]
-            if not self._owners[before]:
-                del self._owners[before]
-        if now:
-            self._owners.setdefault(now, OrderedDict())[owner] = None
+        if self._large is None:
+            owner, key = next(iter(self._kept))
         else:
-            del self._kept[owner]
+            (owner,) = self._large
+            key = next(iter(self._keys[owner]))
+        own = self._keys[owner]
+        del self._kept[owner, key], own[key]
+        if len(own) <= self._half and self._large == (owner,):
+            self._large = None
+        if not own:
+            del self._keys[owner]

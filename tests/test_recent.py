@@ -33,9 +33,33 @@ def test_the_many_of_one_owner_leave_those_of_others_alone() -> None:
     assert sum(recent.get("many", key) is not None for key in range(100)) == 6
 
 
-def test_of_owners_with_as_many_the_one_used_longest_ago_gives_up_one() -> None:
-    recent: Recent[str, str, int] = Recent(2)
-    recent.put("a", "x", 1), recent.put("b", "x", 2)
+def test_of_owners_without_half_of_all_what_was_used_longest_ago_is_given_up() -> None:
+    recent: Recent[str, str, int] = Recent(4)
+    for owner in "abcd":
+        recent.put(owner, "x", 1)
     assert recent.get("a", "x") == 1
-    recent.put("c", "x", 3)
-    assert [recent.get(owner, "x") for owner in "abc"] == [1, None, 3]
+    recent.put("e", "x", 1), recent.put("e", "y", 1)
+    assert [recent.get(owner, "x") for owner in "abcde"] == [1, None, None, 1, 1]
+
+
+def test_owners_that_come_no_more_leave_room_for_others() -> None:
+    recent: Recent[int, str, int] = Recent(100)
+    for owner in range(100):
+        recent.put(owner, "x", 1)
+    for _ in range(3):
+        for key in "pq":
+            recent.put(1_000, key, 1)
+        assert recent.get(1_000, "p") == recent.get(1_000, "q") == 1
+
+
+def test_an_owner_that_fills_all_pays_for_what_others_bring() -> None:
+    recent: Recent[str, int, int] = Recent(10)
+    for key in range(10):
+        recent.put("large", key, key)
+    for _ in range(5):
+        for owner in "bc":
+            for key in range(2):
+                if recent.get(owner, key) is None:
+                    recent.put(owner, key, 1)
+        assert recent.get("large", 9) == 9
+    assert all(recent.get(owner, key) == 1 for owner in "bc" for key in range(2))

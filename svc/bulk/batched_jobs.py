@@ -12,7 +12,7 @@ from functools import partial
 from svc.bootstrap import Services
 from svc.bulk.answering import Answering, JobEnded, JobFails, storing_threads
 from svc.bulk.batched_job import BatchedJob
-from svc.bulk.leaving import leave
+from svc.bulk.leaving import Leaving
 from svc.bulk.replayed_rows import ReplayedRows
 from svc.errors import Damaged, NotConfigured, SettingsError, SvcError
 from svc.schemas import DecisionRequest
@@ -51,10 +51,9 @@ class BatchedJobs:
         self._services, self._answering = services, answering
         self._pool = storing_threads()
         self._running: dict[str, _Running] = {}
-        self._leaving: dict[str, threading.Thread] = {}
+        self._leaving = Leaving(services)
         # Held by the one job that decides about rows, so that memory holds the replies of one.
         self._turn = threading.Lock()
-        self._closed = threading.Event()
 
     @property
     def ids(self) -> set[str]:
@@ -94,15 +93,9 @@ class BatchedJobs:
         one = self._running.pop(job_id, None)
         if one is not None:
             one.job.end()
-        book = self._services.spool.book(job_id)
-        if job_id not in self._leaving and (one is not None or book.exists()):
-            thread = threading.Thread(target=self._leave, args=(job_id, one), daemon=True)
-            self._leaving[job_id] = thread
-            try:
-                thread.start()
-            except RuntimeError:
-                # The system allows no further thread; it is deleted after the next start.
-                del self._leaving[job_id]
+        if one is not None or self._services.spool.book(job_id).exists():
+            thread = None if one is None else one.thread
+            self._leaving.add(job_id, lambda: thread is None or not thread.is_alive())
 
     def sweep(self, is_open: Callable[[str], bool]) -> None:
         """The same for all jobs that are not open any more."""
@@ -121,14 +114,14 @@ class BatchedJobs:
 
     def close(self) -> None:
         """End all threads; what is under way is cut off, and goes on with the next start."""
-        self._closed.set()
         running = list(self._running.values())
         for one in running:
             one.job.cut()
         give_up_at = time.monotonic() + _CLOSING_S
-        for thread in [*(one.thread for one in running), *self._leaving.values()]:
+        for thread in [one.thread for one in running]:
             if thread is not None:
                 thread.join(max(0.0, give_up_at - time.monotonic()))
+        self._leaving.close(max(0.0, give_up_at - time.monotonic()))
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _work(self, one: _Running) -> None:
@@ -157,15 +150,3 @@ class BatchedJobs:
         one.job.waiting_for = waiting_for
         log.error("job %s goes on later: %s", one.job.job.id, why)
         one.job.wait(wait_s)
-
-    def _leave(self, job_id: str, one: _Running | None) -> None:
-        """In a thread: delete what is left of an ended job."""
-        if one is not None and one.thread is not None:
-            one.thread.join()
-        try:
-            if self._services.spool.book(job_id).exists() and not self._closed.is_set():
-                leave(self._services, job_id, self._closed)
-        except Exception as error:  # noqa: BLE001 - it is tried again with the next start
-            log.error("what is left of %s is deleted later: %s", job_id, type(error).__name__)
-        finally:
-            self._leaving.pop(job_id, None)

@@ -6,6 +6,7 @@ It knows neither threads nor models; the runner tells it what became of each row
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,10 @@ from svc.store import Job, SpoolFile, SpoolLost
 
 # So many rows that fail one after the other are hardly a matter of the rows: the models fail.
 OUTAGE_ROWS = 10
+
+# Where a model works that gives some rows no answer, as many of them in a row are an outage as come
+# by chance this seldom, and at most so many.
+SELDOM, MOST_UNANSWERED = 1e-3, 100
 
 # The first pause of an outage, see `Pauses`.
 OUTAGE_PAUSE_S = 1.0
@@ -85,8 +90,11 @@ class JobRun:
         # Rows that were tried, by when they may be tried again.
         self._later: list[tuple[float, WaitingRow]] = []
         self._read = False
-        # The rows that failed since one was answered.
+        # The rows that failed since one was answered, and whether a model failed for one of them.
         self._failing: set[int] = set()
+        self._trouble = False
+        # How often rows were answered, and got no answer of a model that works.
+        self._answers = self._unanswered = 0
         self._pause_s, self._paused_until = 0.0, 0.0
         self._reason: str | None = None
 
@@ -122,7 +130,8 @@ class JobRun:
         """The row has its decision."""
         self._settle(row)
         self._failing.clear()
-        self._pause_s = 0.0
+        self._trouble, self._pause_s = False, 0.0
+        self._answers += 1
 
     def given_up(self, row: WaitingRow) -> None:
         """The row has its error."""
@@ -158,6 +167,8 @@ class JobRun:
         # Such a row may be at fault itself, so that its tries count. It is given up once the models
         # answer others, or where there are no others to find that out.
         works = isinstance(error, NoAnswer)
+        self._unanswered += works
+        self._trouble |= not works
         is_last = row.tries == len(self._pauses.retries)
         if self._is_out and not (works and self._read and not self._block):
             self.under_way -= 1
@@ -184,7 +195,15 @@ class JobRun:
 
     @property
     def _is_out(self) -> bool:
-        return len(self._failing) >= OUTAGE_ROWS
+        return len(self._failing) >= (OUTAGE_ROWS if self._trouble else self._outage_rows())
+
+    def _outage_rows(self) -> int:
+        """How many rows in a row without an answer are an outage where models seem to work."""
+        if not (self._answers and self._unanswered):
+            return OUTAGE_ROWS
+        share = self._unanswered / (self._unanswered + self._answers)
+        rows = math.ceil(math.log(SELDOM) / math.log(share))
+        return min(max(OUTAGE_ROWS, rows), MOST_UNANSWERED)
 
     def _settle(self, row: WaitingRow) -> None:
         self.under_way -= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -19,17 +20,100 @@ from svc.store import UnknownJob, job_of
 # What is left at a provider is tried to be deleted for so long, in seconds.
 LEAVING_S = 86_400.0
 
+# So many books are worked at at a time, however many jobs have ended.
+AT_ONCE = 4
+
 log = logging.getLogger(__name__)
 
 
-def leave(services: Services, job_id: str, closed: threading.Event) -> None:
+class Leaving:
+    """Deletes what many ended jobs have left, in a few threads; each is tried again until it is."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        # When each book is to be tried next, and the pause after that.
+        self._due: dict[str, tuple[float, float]] = {}
+        # The books that are tried now.
+        self._tried: set[str] = set()
+        self._ended: dict[str, Callable[[], bool]] = {}
+        self._threads: list[threading.Thread] = []
+        self._changed, self._closed = threading.Condition(), threading.Event()
+
+    def add(self, name: str, has_ended: Callable[[], bool]) -> None:
+        """Delete a book by its name, once `has_ended` says that its job needs it no more."""
+        with self._changed:
+            if self._closed.is_set() or name in self:
+                return
+            self._due[name], self._ended[name] = (0.0, OUTAGE_PAUSE_S), has_ended
+            self._changed.notify()
+            if len(self._threads) < AT_ONCE:
+                self._begin_thread()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._due or name in self._tried
+
+    def close(self, seconds: float) -> None:
+        """End the threads, and wait so long for them; the next start goes on."""
+        with self._changed:
+            self._closed.set()
+            self._changed.notify_all()
+        give_up_at = time.monotonic() + seconds
+        for thread in list(self._threads):
+            thread.join(max(0.0, give_up_at - time.monotonic()))
+
+    def _begin_thread(self) -> None:
+        thread = threading.Thread(target=self._work, name="svc-leaving", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            # The system allows no further thread; another one does it, or the next start.
+            return
+        self._threads.append(thread)
+
+    def _work(self) -> None:
+        while (taken := self._take()) is not None:
+            name, pause_s = taken
+            done = self._is_done(name)
+            with self._changed:
+                self._tried.discard(name)
+                if done:
+                    del self._ended[name]
+                else:
+                    later = min(LONGEST_PAUSE_S, 2 * pause_s)
+                    self._due[name] = (time.monotonic() + pause_s, later)
+
+    def _take(self) -> tuple[str, float] | None:
+        """The next book that is due, and its pause; None where there is none, or at the end."""
+        with self._changed:
+            while self._due and not self._closed.is_set():
+                name = min(self._due, key=lambda one: self._due[one])
+                due, pause_s = self._due[name]
+                left_s = due - time.monotonic()
+                if left_s <= 0:
+                    del self._due[name]
+                    self._tried.add(name)
+                    return name, pause_s
+                self._changed.wait(left_s)
+            self._threads.remove(threading.current_thread())
+        return None
+
+    def _is_done(self, name: str) -> bool:
+        try:
+            return self._ended[name]() and leave(self._services, name)
+        except Exception as error:  # noqa: BLE001 - it is tried again with the next start
+            log.error("what is left of %s is deleted later: %s", name, type(error).__name__)
+            return True
+
+
+def leave(services: Services, job_id: str) -> bool:
     """Delete what a book that no job needs holds at once, and what its providers have of it.
 
-    `job_id` is the id of its job, or what stands for it where the book was put aside.
-    Returns before that is done when the process is `closed`, or a provider is not configured; the
-    next one goes on.
+    `job_id` is the id of its job, or what stands for it where the book was put aside. Returns
+    whether no more is to be done now; where a provider is not configured, the next start goes on.
     """
     folder = services.spool.book(job_id)
+    if not folder.exists():
+        return True
     strip(folder)
     book = Book(folder, {}, b"")
     files, damaged = book.readable()
@@ -37,23 +121,21 @@ def leave(services: Services, job_id: str, closed: threading.Event) -> None:
     with closing(BatchApis(services)) as opened:
         apis = opened.still_there(names, _project(services, job_id))
         sendings = readable([file for file in files if file.provider in apis], apis)
-        left = [one for one in sendings if one is not None]
-        if damaged or len(left) < len(sendings):
-            log.warning("%s is damaged: its provider may still have svc-%s", folder, book.run)
-        give_up_at, pause_s = _begun_at(folder) + LEAVING_S, OUTAGE_PAUSE_S
-        while left := [one for one in left if not one.give_up()]:
-            if time.time() > give_up_at:
-                log.warning("what an ended job left at its provider stays there: svc-%s", book.run)
-                break
-            if closed.wait(pause_s):
-                return
-            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
-        for name in sorted(names - apis.keys()):
-            log.warning("%s, which is not configured, may still have svc-%s", name, book.run)
-        if names - apis.keys() and time.time() <= give_up_at:
-            # It may be again with the next start.
-            return
-    book.remove()
+        there = [one for one in sendings if one is not None]
+        left = [one for one in there if not one.give_up()]
+    is_late = time.time() > _begun_at(folder) + LEAVING_S
+    if left and not is_late:
+        return False
+    if damaged or len(there) < len(sendings):
+        log.warning("%s is damaged: its provider may still have svc-%s", folder, book.run)
+    if left:
+        log.warning("what an ended job left at its provider stays there: svc-%s", book.run)
+    for name in sorted(names - apis.keys()):
+        log.warning("%s, which is not configured, may still have svc-%s", name, book.run)
+    # It may be again with the next start.
+    if is_late or not names - apis.keys():
+        book.remove()
+    return True
 
 
 def _project(services: Services, name: str) -> str:

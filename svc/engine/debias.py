@@ -62,7 +62,7 @@ class _Record:
 class DebiasMemory:
     """Counts pairs for each model and exact question of a project.
 
-    It forgets those of the project that has the most, which it used longest ago.
+    It forgets those unused for longest, and first of a project that has more than half of them.
     """
 
     def __init__(self, size: int = limits.DEBIAS_MEMORY) -> None:

@@ -26,6 +26,10 @@ from svc.store import (
 )
 from svc.store.decisions import Decisions
 
+# Of the decisions in the queue at most this part may have labels from elsewhere, where the accuracy
+# of the others is to be that of all.
+MOST_ELSEWHERE = 0.01
+
 
 class ReviewDesk:
     """Hands out decisions on the most recent wording of a question."""
@@ -133,6 +137,8 @@ class ReviewDesk:
         counts = self._queue.counts(wording, now_ms)
         drawn = self._queue.drawn(wording, limits.LABELS_READ)
         decisions = [drawn.decisions.get(level, 0) for level in range(drawing.LEVELS)]
+        # Labels from elsewhere take decisions out of the queue: those that somebody complained of.
+        told = drawn.elsewhere <= MOST_ELSEWHERE * sum(decisions)
         accuracy = drawing.accuracy(
             np.array(drawn.correct, dtype=np.int64),
             np.array(drawn.level, dtype=np.int64),
@@ -146,7 +152,7 @@ class ReviewDesk:
             "waiting": counts.waiting + counts.returned,
             "leased": counts.leased,
             "skipped": self._judgements.skipped(wording),
-            "accuracy": None if accuracy is None else accuracy.as_json,
+            "accuracy": accuracy.as_json if accuracy is not None and told else None,
         }
 
     def _now_ms(self) -> int:

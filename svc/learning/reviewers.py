@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from svc import limits
 from svc.errors import InvalidRequest, NotFound
@@ -55,8 +56,8 @@ class Reviewers:
         Raises `NotFound` and `StorageError`.
         """
         version, question = latest(self._versions, project, key)
-        several = self._judgements.of_several((project, version.question_id), limit)
-        found = [said for said in several if _disagree(said, question)]
+        wording = (project, version.question_id)
+        found = self._judgements.of_several(wording, limit, partial(_disagree, question))
         return {
             "project": project,
             "question": key,
@@ -64,7 +65,7 @@ class Reviewers:
         }
 
 
-def _disagree(said: Sequence[Judgement], question: Question) -> bool:
+def _disagree(question: Question, said: Sequence[Judgement]) -> bool:
     first, *others = (json.loads(one.label) for one in said)
     return not all(question.agree(first, other) for other in others)
 

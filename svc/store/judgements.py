@@ -7,9 +7,10 @@ back without one, as callers may make up any number of names.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from svc import limits
@@ -39,12 +40,14 @@ _SKIPPED = (
     "WHERE project = ? AND question_id = ? AND label IS NULL"
 )
 # Of decisions that several labelled, the newest first.
+# Of so many decisions, the newest, it is read what reviewers said.
+LOOKED_AT = 2_000
 _SEVERAL = (
     "SELECT decision_seq, key FROM judgements WHERE project = ?1 AND question_id = ?2 "
     "AND id > coalesce((SELECT id FROM judgements WHERE project = ?1 AND question_id = ?2 "
     "ORDER BY id DESC LIMIT 1 OFFSET ?3), 0) "
     "AND label IS NOT NULL GROUP BY decision_seq, key HAVING count(DISTINCT reviewer) > 1 "
-    "AND count(DISTINCT label) > 1 ORDER BY decision_seq DESC LIMIT ?4"
+    f"AND count(DISTINCT label) > 1 ORDER BY decision_seq DESC LIMIT {LOOKED_AT}"
 )
 _WORDS = (
     "SELECT decisions.id, said.key, reviewer, said.label, max(said.id), said.created_at, "
@@ -91,14 +94,21 @@ class Judgements:
         with self._database.read() as connection:
             return int(connection.execute(_SKIPPED, wording).fetchone()[0])
 
-    def of_several(self, wording: Wording, most: int) -> list[list[Judgement]]:
+    def of_several(
+        self,
+        wording: Wording,
+        most: int,
+        differ: Callable[[Sequence[Judgement]], bool] = lambda _said: True,
+    ) -> list[list[Judgement]]:
         """The judgements of decisions that several reviewers labelled in different ways.
 
-        At most `most` decisions, the newest first. Raises `StorageError`.
+        At most `most` decisions, the newest first, whose judgements `differ`. Raises
+        `StorageError`.
         """
         with self._database.read() as connection:
-            found = connection.execute(_SEVERAL, (*wording, self._depth, most)).fetchall()
-            return [_of(connection, row) for row in found]
+            found = connection.execute(_SEVERAL, (*wording, self._depth)).fetchall()
+            several = (_of(connection, row) for row in found)
+            return list(islice(filter(differ, several), most))
 
 
 def add(connection: sqlite3.Connection, labels: Sequence[Sequence[Any]]) -> None:

@@ -145,6 +145,10 @@ _DRAWN = (
     "ON round = review_round AND level = doubt WHERE project = ? AND question_id = ? "
     "ORDER BY id DESC LIMIT ?"
 )
+_ELSEWHERE = (
+    "SELECT count(*) FROM (SELECT review_round FROM labels WHERE project = ? AND question_id = ? "
+    "ORDER BY id DESC LIMIT ?) WHERE review_round IS NULL"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +210,15 @@ class ReviewItem:
 class Drawn:
     """The labels of drawn decisions: level of doubt, whether the answer was right, and the chance.
 
-    `decisions` has how many the queue has seen, by level.
+    `decisions` has how many the queue has seen, by level, and `elsewhere` is how many of the recent
+    labels are of decisions that were not handed out.
     """
 
     level: list[int]
     correct: list[int]
     chance: list[float]
     decisions: dict[int, int]
+    elsewhere: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +319,9 @@ class ReviewQueue:
         with self._database.read() as connection:
             decisions = dict(connection.execute(_LEVELS, wording).fetchall())
             rows = connection.execute(_DRAWN, (*wording, most)).fetchall()
+            (elsewhere,) = connection.execute(_ELSEWHERE, (*wording, most)).fetchone()
         level, correct, chance = ([row[place] for row in rows] for place in range(3))
-        return Drawn(level, correct, chance, decisions)
+        return Drawn(level, correct, chance, decisions, elsewhere)
 
 
 def give_back(connection: sqlite3.Connection, seq: int, key: str, reviewer: str) -> bool:

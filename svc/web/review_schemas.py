@@ -102,7 +102,7 @@ class ReviewProgressSchema(ResponseSchema):
     accuracy = Shown(
         nullable(IntervalSchema),
         "The share of raw answers that are right among all of `decisions`; null without labels of "
-        "decisions that were handed out.",
+        "decisions that were handed out, and where labels from elsewhere are over 1% as many.",
     )
     thresholds = Shown(
         array(ThresholdSchema), "As in the calibration report, with about how many labels to go."

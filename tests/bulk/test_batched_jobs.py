@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,7 +18,7 @@ import pytest
 
 from svc.app import create_app
 from svc.bootstrap import build
-from svc.bulk import book
+from svc.bulk import book, leaving
 from svc.bulk.book import rows_of_block
 from svc.bulk.stripping import strip
 from svc.schemas import load_template
@@ -211,6 +213,31 @@ def test_a_cancelled_job_leaves_nothing_here_or_at_its_provider(
     assert [batch.cancelled for batch in double.batches.values()] == [True]
     found = one.job(job_id)
     assert (found["status"], found["answered"]) == ("cancelled", 1) and not double.carried_out
+
+
+def test_many_ended_jobs_whose_provider_fails_take_few_threads(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double.takes_s = 3_600.0
+    one, well, asked = world(), threading.Event(), double._files
+
+    def files(method: str, *given: Any) -> Reply:
+        if method == "DELETE" and not well.is_set():
+            return Reply({"error": {"message": "down"}}, 503)
+        return asked(method, *given)
+
+    monkeypatch.setattr(double, "_files", files)
+    with one.running():
+        for number in range(1, 13):
+            job_id = submit(one, 2)
+            until(lambda number=number: double.creations == number)  # type: ignore[misc]
+            one.client.post(f"/v1/batch/{job_id}/cancel")
+        until(lambda: all(batch.cancelled for batch in double.batches.values()))
+        names = Counter(thread.name for thread in threading.enumerate())
+        assert len(books(one)) == 12 and 0 < names["svc-leaving"] <= leaving.AT_ONCE
+        assert names["svc-batch"] == 0
+        well.set()
+        until(lambda: not books(one) and not double.files)
 
 
 def test_a_job_that_was_cancelled_while_nothing_ran_leaves_nothing_after_the_next_start(

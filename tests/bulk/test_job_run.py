@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
@@ -165,6 +166,27 @@ def test_rows_that_no_model_ever_answers_stop_no_others_and_have_their_errors(
                 given_up.append(row.number)
         clock.now += 1
     assert sorted(given_up) == list(range(1, withheld + 1))
+    assert clock.now - since < 3_600
+    run.close()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_many_rows_that_no_model_answers_are_no_outage_for_the_others(
+    spool: Spool, clock: Clock, share: float
+) -> None:
+    rows, draw, since = 1_000, random.Random(2), clock.now
+    withheld = {number for number in range(1, rows + 1) if draw.random() < share}
+    run = begun(spool, clock, rows, chars=100)
+    answered = 0
+    while answered < rows - len(withheld) and clock.now - since < 24 * 3_600:
+        for row in taken(run, 16):
+            if row.number not in withheld:
+                run.answered(row)
+                answered += 1
+            elif run.failed(row, NoAnswer("withheld")):
+                run.given_up(row)
+        clock.now += 1
+    assert answered == rows - len(withheld)
     assert clock.now - since < 3_600
     run.close()
 
