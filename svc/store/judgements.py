@@ -39,8 +39,7 @@ _SKIPPED = (
     "SELECT count(DISTINCT decision_seq || ',' || key) FROM judgements "
     "WHERE project = ? AND question_id = ? AND label IS NULL"
 )
-# Of decisions that several labelled, the newest first.
-# Of so many decisions, the newest, it is read what reviewers said.
+# Of so many decisions that several labelled, the newest first, it is read what they said.
 LOOKED_AT = 2_000
 _SEVERAL = (
     "SELECT decision_seq, key FROM judgements WHERE project = ?1 AND question_id = ?2 "

@@ -227,6 +227,7 @@ def test_many_ended_jobs_whose_provider_fails_take_few_threads(
         return asked(method, *given)
 
     monkeypatch.setattr(double, "_files", files)
+    monkeypatch.setattr(leaving, "LONGEST_PAUSE_S", 1.0)
     with one.running():
         for number in range(1, 13):
             job_id = submit(one, 2)
