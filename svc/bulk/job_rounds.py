@@ -59,8 +59,13 @@ class JobRounds:
         self._running = [BlockRounds(block) for block in blocks]
         # The blocks whose bytes were taken.
         self._taken: set[int] = set()
+        done = settled()
         for running in self._running:
             running.open(poll_s, UNATTENDED)
+            # Of rows that are settled nothing is kept, and nothing needs room.
+            running.answered = not running.round and 0 not in _part(
+                done, self._rows_of(running.block.number)
+            )
         # Only now, as a record that cannot be read ends this, and nobody would give it back.
         for running in self._running:
             if running.round:
@@ -160,9 +165,11 @@ class JobRounds:
 
     def _unsettled(self, block: int) -> Iterator[tuple[int, str]]:
         """The rows of a block that have neither decision nor error, with their JSON."""
+        return unsettled(self._opened, self._settled(), self._rows_of(block))
+
+    def _rows_of(self, block: int) -> range:
         first = block * self._block_rows + 1
-        end = min(first + self._block_rows, self._job.rows + 1)
-        return unsettled(self._opened, self._settled(), range(first, end))
+        return range(first, min(first + self._block_rows, self._job.rows + 1))
 
 
 def unsettled(
@@ -174,10 +181,14 @@ def unsettled(
         start, stop = max(among.start, numbers.start), min(among.stop, numbers.stop)
         return start < stop and 0 in settled[start:stop]
 
-    if 0 not in settled[among.start : among.stop]:
+    if 0 not in _part(settled, among):
         return
     with closing(opened()) as file:
         while (found := file.rows(wanted)) is not None:
             for number, text in enumerate(found[1], found[0]):
                 if number in among and not settled[number]:
                     yield number, text
+
+
+def _part(settled: bytearray, rows: range) -> bytearray:
+    return settled[rows.start : rows.stop]

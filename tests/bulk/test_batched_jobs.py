@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from svc import limits
 from svc.app import create_app
 from svc.bootstrap import build
 from svc.bulk import book, leaving
@@ -23,7 +24,6 @@ from svc.bulk.book import rows_of_block
 from svc.bulk.stripping import strip
 from svc.schemas import load_template
 from svc.settings import load
-from svc.shares import Shares
 from svc.spending.purses import LOOKED_AT_EVERY_S
 from svc.store import NANO, Budget, Budgets, Forgetting, Per, ProjectKeys, Scope, Subject
 from tests.batching import BatchDouble
@@ -634,12 +634,35 @@ def test_of_rows_that_are_answered_nothing_is_kept_while_others_wait(
     assert max(map(len, kept)) > 1 and kept[-1] == ["000000"]
 
 
-def test_jobs_without_room_for_their_calls_wait_for_those_of_others(
-    world: Make, double: BatchDouble
+def test_after_a_restart_rows_that_are_answered_take_no_room_from_others(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(book, "BLOCK_ROWS", 3)
     one = world(SVC_CACHE_SIZE="0")
+    # All batches but the first take long.
+    double.takes_s, double.expiring = 3_600.0, {}
+    job_id = submit(one, 12)
+    with one.running():
+        until(lambda: double.creations == 4)
+        first = next(iter(double.batches.values()))
+        first.created -= 7_200.0
+        until(lambda: one.job(job_id)["answered"] == 3)
+        until(lambda: len(list(one.services.spool.folder.glob("book_*/0*"))) == 3)
+    # As much as the three blocks take that are under way.
+    facts = json.loads((books(one)[0] / book.FACTS).read_text())
+    monkeypatch.setattr(limits, "WAITING_CALLS_BYTES", 3 * 3 * facts["row_bytes"])
+    double.takes_s = 0.0
+    with one.running():
+        one.ended(job_id)
+    assert len(one.results(job_id)) == 12
+
+
+def test_jobs_without_room_for_their_calls_wait_for_those_of_others(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The calls of one job are more than all that may wait, so that jobs go one after the other.
-    one.services.spool.room = Shares(1)
+    monkeypatch.setattr(limits, "WAITING_CALLS_BYTES", 1)
+    one = world(SVC_CACHE_SIZE="0")
     first, second = submit(one, 3), submit(one, 3)
     with one.running():
         one.ended(first)
