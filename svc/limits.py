@@ -208,7 +208,7 @@ REVIEWER_CHARS = 64
 # The reviewers of whom it is kept what they said of one question of a decision, and the judgements
 # of a question that a report of disagreements looks through; in both cases the last ones.
 JUDGEMENTS_KEPT = 20
-JUDGEMENTS_READ = 100_000
+JUDGEMENTS_READ = 20_000
 
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60
