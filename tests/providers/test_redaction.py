@@ -52,6 +52,8 @@ def test_words_that_were_not_sent_stay():
         ("my PIN is 77", "invalid: \\120\\111\\116 \\67\\\\067"),
         ("my PIN is 77", "invalid: %2550%2549N &#37;37&amp;#92;u0037"),
         ("mot de passe: été", "INVALID: \\U00E9T\\U00E9"),
+        ("été", "INVALID: B'\\XC3\\XA9T\\XC3\\XA9'"),
+        ("é𠮷", "invalid: \\n{latin small letter e with acute} \\u00020bb7"),
         ("비밀번호는 사과", unicodedata.normalize("NFD", "거부됨: 비밀번호는 사과")),
         (unicodedata.normalize("NFD", "비밀번호는 사과"), "거부됨: 비밀번호는 사과"),
     ],
@@ -75,6 +77,9 @@ def test_what_stands_in_the_prompt_is_taken_out(prompt, words):
         "rm",
         "str",
         "\u00e9",
+        "XC3",
+        "acute",
+        "0bb7",
         "비밀",
         "사과",
     ):
