@@ -22,6 +22,9 @@ from svc.questions.kit.lettering import complete, letters, normalised, one_line,
 from svc.questions.kit.verbal import SHARES, Stated, stated
 from svc.shapes import Json
 
+# Probabilities that are further apart differ in the seven digits that are stored.
+_NEARLY = 1 - 2e-6
+
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution(LabelQuestion):
@@ -125,7 +128,16 @@ class Lettered(Distribution):
         Of equal ones it is the first in the order of `definition`: so do labels count, which know
         probabilities as they are stored and no order of options but that one.
         """
-        return max(self._defined, key=to_digits(reading.probabilities).__getitem__)
+        first, *others = self._nearly_best(reading)
+        if not others:
+            return first
+        return max(first, *others, key=to_digits(reading.probabilities).__getitem__)
+
+    def _nearly_best(self, reading: Reading) -> list[int]:
+        """Those that may be equal to the most probable one as they are stored; mostly it alone."""
+        p = reading.probabilities
+        least = _NEARLY * max(p)
+        return [place for place in self._defined if p[place] >= least]
 
     @cached_property
     def _defined(self) -> tuple[int, ...]:
@@ -141,7 +153,9 @@ class Lettered(Distribution):
         return self.labels[::-1][index] if backwards else self.labels[index]
 
     def rounded(self, reading: Reading) -> list[float]:
-        # What is the most probable label has the largest probability.
+        if len(self._nearly_best(reading)) == 1:
+            return tidy(reading.probabilities)
+        # So that the one that is the answer has the largest probability.
         return tidy(to_digits(reading.probabilities), self._defined)
 
     def shown_confidence(self, reading: Reading) -> float:
