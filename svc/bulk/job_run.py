@@ -30,6 +30,9 @@ OUTAGE_ROWS = 10
 # by chance this seldom, and at most so many.
 SELDOM, MOST_UNANSWERED = 1e-3, 100
 
+# Among the rows of so many blocks one is looked for that such a model answers.
+AHEAD = 16
+
 # The first pause of an outage, see `Pauses`.
 OUTAGE_PAUSE_S = 1.0
 
@@ -85,8 +88,9 @@ class JobRun:
         self.pace = Pace()
         self._file, self._is_settled, self._clock = file, settled, clock
         self._pauses = pauses
-        # Rows of the block that was read last, the last one first.
+        # Rows of the blocks that were read last, the last one first, and how many blocks these were.
         self._block: list[WaitingRow] = []
+        self._blocks = 0
         # Rows that were tried, by when they may be tried again.
         self._later: list[tuple[float, WaitingRow]] = []
         self._read = False
@@ -234,9 +238,12 @@ class JobRun:
 
     def _next(self) -> WaitingRow | None:
         while not self._block and not self._read:
+            self._blocks = 0
             self._read_block()
         if self._is_out and self._block:
             # Any row that did not fail itself: neighbours may fail for a reason that they share.
+            while not self._trouble and self._blocks < AHEAD and not self._read:
+                self._read_block()
             return self._block.pop(random.randrange(len(self._block)))
         if self._later and self._later[0][0] <= self._clock():
             return heapq.heappop(self._later)[1]
@@ -251,7 +258,8 @@ class JobRun:
             return
         first, texts = found
         rows = [WaitingRow(number, text) for number, text in enumerate(texts, first)]
-        self._block = [row for row in reversed(rows) if not self._is_settled[row.number]]
+        further = [row for row in reversed(rows) if not self._is_settled[row.number]]
+        self._block, self._blocks = further + self._block, self._blocks + 1
 
     def _has_unsettled(self, numbers: range) -> bool:
         return 0 in self._is_settled[numbers.start : numbers.stop]

@@ -151,12 +151,12 @@ def test_one_row_that_always_fails_stops_no_other(spool: Spool, clock: Clock) ->
     run.close()
 
 
-@pytest.mark.parametrize(("withheld", "rows"), [(12, 112), (40, 340), (30, 30)])
+@pytest.mark.parametrize(("withheld", "rows"), [(12, 112), (40, 340), (30, 30), (600, 4_000)])
 def test_rows_that_no_model_ever_answers_stop_no_others_and_have_their_errors(
     spool: Spool, clock: Clock, withheld: int, rows: int
 ) -> None:
     """The first rows are withheld by a filter, one after the other."""
-    run, given_up, since = begun(spool, clock, rows, chars=100), [], clock.now
+    run, given_up, since = begun(spool, clock, rows, chars=1_000), [], clock.now
     while not run.is_finished and clock.now - since < 24 * 3_600:
         for row in taken(run, 16):
             if row.number > withheld:
