@@ -88,7 +88,7 @@ class JobRun:
         self.pace = Pace()
         self._file, self._is_settled, self._clock = file, settled, clock
         self._pauses = pauses
-        # Rows of the blocks that were read last, the last one first, and how many blocks these were.
+        # Rows of the blocks that were read last, the last one first, and the number of these.
         self._block: list[WaitingRow] = []
         self._blocks = 0
         # Rows that were tried, by when they may be tried again.
