@@ -33,6 +33,7 @@ LEVELS = (
         "pins",
         "processors",
         "ratelimit",
+        "recent",
         "records",
         "settings",
         "shapes",

@@ -28,7 +28,7 @@ def test_the_texts_that_came_last_are_kept_as_many_as_there_is_room_for() -> Non
 
 def test_a_text_that_fills_much_is_made_anew() -> None:
     memo = Memo(lambda text: [text], MOST)
-    long, crowded = "x" * 21, "," * (MOST // 8 // ELEMENT_BYTES + 1)
+    long, crowded = "x" * 42, "," * (MOST // 4 // ELEMENT_BYTES + 1)
     assert memo(long) is not memo(long)
     assert memo(crowded) is not memo(crowded)
 

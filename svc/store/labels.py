@@ -44,11 +44,11 @@ _ADD = (
     # It may have been deleted since it was read.
     "created_at FROM decisions WHERE seq = ?2"
 )
-# Whether the review queue had handed the decision out: then it is labelled now, and else before its
-# turn came.
+# Whether the review queue had handed the decision out, and a reviewer labels it now. Else it is
+# labelled before its turn came, or by somebody who had a reason of their own.
 _REVIEWED = (
     "UPDATE review_items SET leased_until = NULL, "
-    "state = CASE state WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE state END "
+    "state = CASE state WHEN 0 THEN 3 WHEN 1 THEN iif(?, 2, 3) ELSE state END "
     "WHERE decision_seq = ? AND key = ? RETURNING state, round, level"
 )
 _CHANCE = "SELECT chance FROM review_chances WHERE round = ? AND level = ?"
@@ -335,7 +335,9 @@ def _packed(label: NewLabel) -> _Packed:
 
 def _drawn(connection: sqlite3.Connection, label: NewLabel) -> tuple[Any, ...]:
     """How the decision came to be labelled and with which chance, when, and by which round."""
-    item = connection.execute(_REVIEWED, (label.decision_seq, label.key)).fetchone()
+    by_reviewer = label.reviewer is not None
+    place = (by_reviewer, label.decision_seq, label.key)
+    item = connection.execute(_REVIEWED, place).fetchone()
     if item is None or item[0] != LABELLED:
         return label.sampled, label.chance, label.created_at, None, None
     drawn = item[1:]

@@ -34,8 +34,8 @@ _SEVERAL = "["
 # Sets that a week does not count by themselves are counted in so many groups, by a hash: it depends
 # neither on the week nor on which sets came first, so that groups of several weeks can be compared.
 _GROUPS = 1_024
-# How the name of a group begins. Sets have no numbers in them.
-_GROUP = f'["{OTHERS}",'
+# How the name of a group begins; a set, which is JSON, never does so.
+_GROUP = f"[{OTHERS} "
 # A row after every other.
 _END = 2**63 - 1
 _SINCE = (

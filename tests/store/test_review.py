@@ -87,7 +87,7 @@ class Office:
             answered_by="@p/m logprobs",
             created_at=self.now,
             worth=Worth(0.7, 0.7, 1),
-            **fields,
+            **{"reviewer": "ann", **fields},
         )
         self.labels.add(given)
 

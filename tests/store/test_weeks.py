@@ -118,6 +118,18 @@ def test_sets_of_options_without_a_name_are_no_difference_between_weeks(
     assert drift.latest_significance(by_name, mixed=True, finished=False)["alarm"]
 
 
+def test_an_option_that_is_called_like_the_others_is_a_set_of_its_own(database: Database) -> None:
+    clock = Clock()
+    decisions = Decisions(database, clock)
+    sets = [json.dumps([OTHERS, *more]) for more in ([], ["a"], ["b"])]
+    for one in sets:
+        decisions.add(record(answered(one, 0.5)))
+    wording = QuestionVersions(database).latest("default", "topic")
+    assert wording is not None
+    (week,) = Weeks(database).read("default", wording.question_id, 1, clock.now_ms)
+    assert week.counts == dict.fromkeys(sets, 1) and not week.unnamed
+
+
 def test_long_sets_of_options_are_counted_in_groups(database: Database) -> None:
     """A report reads a year of them."""
     clock, long = Clock(), "o" * NAME_CHARS

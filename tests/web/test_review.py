@@ -106,6 +106,16 @@ def test_a_caller_cannot_choose_the_chance_of_what_was_handed_out(reviewed: Revi
     assert 0 < label["chance"] <= 1 and label["chance"] != 0.001
 
 
+def test_a_label_without_a_reviewer_is_not_one_of_the_queue(reviewed: Reviewed) -> None:
+    """A customer may complain of a decision that lies in a reviewer's hands."""
+    made = reviewed.decide("cat=0.8")["id"]
+    assert reviewed.review(limit=1)["items"]
+    reviewed.feedback(made, "dog")
+    sampling = reviewed.get("/v1/calibration?question=q")["sampling"]
+    assert sampling["labels"] == {"random": 0, "queue": 0, "other": 0, "unknown": 1}
+    assert reviewed.review()["progress"]["accuracy"] is None
+
+
 def test_what_reviewers_said_is_kept_where_they_disagree(reviewed: Reviewed) -> None:
     made = reviewed.decide("cat=0.8")["id"]
     reviewed.say(made, "cat", "ann")
