@@ -132,7 +132,8 @@ _CHANCES = (
 )
 _GIVE_BACK = (
     "UPDATE review_items SET leased_until = NULL "
-    "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND state = 1"
+    "WHERE decision_seq = ? AND key = ? AND reviewer = ? AND state = 1 "
+    "AND leased_until IS NOT NULL"
 )
 _COUNT = "SELECT count(*) FROM review_items WHERE project = ? AND question_id = ? AND state = ?"
 _LEASED = (

@@ -116,6 +116,12 @@ def test_a_label_without_a_reviewer_is_not_one_of_the_queue(reviewed: Reviewed) 
     assert reviewed.review()["progress"]["accuracy"] is None
 
 
+def test_what_was_given_back_is_not_given_back_again(reviewed: Reviewed) -> None:
+    made = reviewed.decide("cat=0.8")["id"]
+    assert reviewed.review()["items"]
+    assert [reviewed.skip(made).status_code for _ in range(2)] == [200, 422]
+
+
 def test_what_reviewers_said_is_kept_where_they_disagree(reviewed: Reviewed) -> None:
     made = reviewed.decide("cat=0.8")["id"]
     reviewed.say(made, "cat", "ann")
