@@ -196,7 +196,12 @@ def test_a_label_of_the_review_queue_has_its_chance(start: Start) -> None:
     seen = next(one for one in answered if one in handed_out)
     unseen = next(one for one in answered if one not in handed_out)
     for decision_id in (seen, unseen):
-        given = {"decision_id": decision_id, "question": "animal", "label": "dog"}
+        given = {
+            "decision_id": decision_id,
+            "question": "animal",
+            "label": "dog",
+            "reviewer": "ann",
+        }
         assert client.post("/v1/feedback", json=given).status_code == 200
     labelled = [pair for pair in pairs_of(app, challenger, 4) if pair.label is not None]
     assert sorted(pair.relative is None for pair in labelled) == [False, True]
