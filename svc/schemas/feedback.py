@@ -138,11 +138,12 @@ _SAMPLED = (
 )
 _CHANCE = (
     "The chance with which the decision was drawn for labelling; labels weigh one over it. Of "
-    "a decision that `GET /v1/review` handed out the server knows it, whatever is given here."
+    "a decision that `GET /v1/review` handed out, and a `reviewer` labels, the server knows it, "
+    "whatever is given here."
 )
 _REVIEWER = (
-    "Who says so: a short name. What several reviewers say of a decision is kept, and the last "
-    "label counts."
+    "Who says so: a short name, without which a label is none of the review queue's. What several "
+    "reviewers say of a decision is kept, and the last label counts."
 )
 
 
