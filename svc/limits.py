@@ -304,8 +304,8 @@ CACHE_SIZE = 1000
 # The probabilities and characters of values of all remembered decisions together; about 60 MB.
 CACHED_PROBABILITIES = 2_000_000
 
-# What providers may call one model in its calls for a request, and the characters of all names that
-# a decision is stored with.
+# How many names are kept that a provider gives one model in its replies to a request, and the
+# characters of all names that a decision is stored with.
 PROVIDER_NAMES = 8
 PROVIDER_NAMES_CHARS = 1_000
 

@@ -18,10 +18,10 @@ def ask_first(
     learnt: Callable[[], bool],
     wait: Callable[[float], None],
 ) -> None:
-    """Ask about rows one by one until a model is known, or a few have needed none or got no answer
-    from one that works.
+    """Ask about rows one by one until a model is known, or a few rows could not tell.
 
-    Otherwise each row would find out by itself, in rounds of its own. `rows` gives those that are
+    They cannot where they need no model, or where one that works gives them no answer. Without this
+    each row would find out by itself, in rounds of its own. `rows` gives those that are
     not settled; `ask` says why no model answered one; `wait` waits for so many seconds while the
     models fail, and may raise.
     """

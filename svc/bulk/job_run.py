@@ -26,11 +26,11 @@ from svc.store import Job, SpoolFile, SpoolLost
 # So many rows that fail one after the other are hardly a matter of the rows: the models fail.
 OUTAGE_ROWS = 10
 
-# Where a model works that gives some rows no answer, as many of them in a row are an outage as come
-# by chance this seldom, and at most so many.
+# A model that works may give some rows no answer. A run of such rows is an outage where chance, as
+# far as other rows tell, makes one so long less often than this, or where it has so many rows.
 SELDOM, MOST_UNANSWERED = 1e-3, 100
 
-# Among the rows of so many blocks one is looked for that such a model answers.
+# In such an outage a row that the model answers is looked for in so many blocks of rows.
 AHEAD = 16
 
 # The first pause of an outage, see `Pauses`.
@@ -94,10 +94,11 @@ class JobRun:
         # Rows that were tried, by when they may be tried again.
         self._later: list[tuple[float, WaitingRow]] = []
         self._read = False
-        # The rows that failed since one was answered, and whether a model failed for one of them.
+        # The rows that failed since one was answered, and whether one of them found no model that
+        # works.
         self._failing: set[int] = set()
         self._trouble = False
-        # How often rows were answered, and got no answer of a model that works.
+        # How often a row was answered, and how often a model that works gave a row no answer.
         self._answers = self._unanswered = 0
         self._pause_s, self._paused_until = 0.0, 0.0
         self._reason: str | None = None
@@ -168,8 +169,8 @@ class JobRun:
             self._put_off(row, 0.0)
             return False
         self._failing.add(row.number)
-        # Such a row may be at fault itself, so that its tries count. It is given up once the models
-        # answer others, or where there are no others to find that out.
+        # A row that gets no answer of a model that works may be at fault itself, so that its tries
+        # count. It is given up once the models answer others, or where no others are left to ask.
         works = isinstance(error, NoAnswer)
         self._unanswered += works
         self._trouble |= not works

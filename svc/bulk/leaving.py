@@ -20,7 +20,7 @@ from svc.store import UnknownJob, job_of
 # What is left at a provider is tried to be deleted for so long, in seconds.
 LEAVING_S = 86_400.0
 
-# So many books are worked at at a time, however many jobs have ended.
+# The threads that delete books, however many jobs have ended.
 AT_ONCE = 4
 
 log = logging.getLogger(__name__)
@@ -35,6 +35,7 @@ class Leaving:
         self._due: dict[str, tuple[float, float]] = {}
         # The books that are tried now.
         self._tried: set[str] = set()
+        # Of each book, what says that its job needs it no more.
         self._ended: dict[str, Callable[[], bool]] = {}
         self._threads: list[threading.Thread] = []
         self._changed, self._closed = threading.Condition(), threading.Event()
@@ -132,7 +133,7 @@ def leave(services: Services, job_id: str) -> bool:
         log.warning("what an ended job left at its provider stays there: svc-%s", book.run)
     for name in sorted(names - apis.keys()):
         log.warning("%s, which is not configured, may still have svc-%s", name, book.run)
-    # It may be again with the next start.
+    # A provider that is not configured may be so again with the next start, which needs the book.
     if is_late or not names - apis.keys():
         book.remove()
     return True

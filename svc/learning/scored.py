@@ -49,8 +49,8 @@ QUESTIONS_KEPT = 256
 class Scores:
     """The nonconformity scores of a question's labels, with the truth, weight and group of each.
 
-    `groups` are places in `names`, which has the hashes of those of the answering models and modes:
-    callers choose them, and they may be long.
+    `groups` are places in `names`, which has the hash of the name of each answering model and mode:
+    callers choose the names, which may be long.
     """
 
     scores: Floats

@@ -155,7 +155,7 @@ class Lettered(Distribution):
     def rounded(self, reading: Reading) -> list[float]:
         if len(self._nearly_best(reading)) == 1:
             return tidy(reading.probabilities)
-        # So that the one that is the answer has the largest probability.
+        # In a tie the label that is the answer is rounded up first, so that none is above it.
         return tidy(to_digits(reading.probabilities), self._defined)
 
     def shown_confidence(self, reading: Reading) -> float:
