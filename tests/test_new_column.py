@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 COLUMN = """    cached: bool = column(FLAG, "Whether every call was served from the cache.")
     shard: str = column(TEXT, "Where it was made.", default="north")
 """
-LAST = "added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT, _PACKED_READINGS]\n"
+LAST = "added += [_PACKED_READINGS, _ASKED_IN_INDEX]\n"
 MIGRATION = LAST.replace(
     "]", ", \"ALTER TABLE decisions ADD COLUMN shard TEXT NOT NULL DEFAULT 'south';\"]"
 )

@@ -70,6 +70,9 @@ _WHOLE = (
     "(SELECT whole.{0} FROM decisions AS whole WHERE whole.seq = decisions.same_as) END AS {0}"
 )
 ANSWERS, READINGS = _WHOLE.format("answers"), _WHOLE.format("readings")
+# The condition that a decision asks a question. A list of rows such as [3,14] is searched as ,3,14,
+# so that 1 is not found in 14.
+ASKS = "instr(',' || trim(question_ids, '[]') || ',', ',' || ? || ',')"
 _ENTRY = (
     f"SELECT seq, id, created_at, {ANSWERS}, question_ids, coalesce(tags, '{{}}'), images, "
     f"{', '.join(FACTS)} FROM decisions WHERE "

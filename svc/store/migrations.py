@@ -400,6 +400,12 @@ _WORDINGS_COUNT = "ALTER TABLE questions ADD COLUMN brought_by TEXT;"
 # Labels have their readings packed from here on (see `readings`): nothing changes, but that older
 # programs, which cannot read those, refuse the file.
 _PACKED_READINGS = ""
+# A question is looked for in the index alone: in a row it stands behind all that was read and
+# answered. This reads all decisions once.
+_ASKED_IN_INDEX = """
+DROP INDEX decisions_by_project;
+CREATE INDEX decisions_by_project ON decisions (project, seq, question_ids);
+"""
 
 
 @cache
@@ -413,7 +419,8 @@ def shipped() -> tuple[Migration, ...]:
     added = [_COUNCILS, _PROVENANCE, _PROVIDER_MODELS, _JUDGED, _SIZES, _CONCURRENCY, _REFS]
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
-    added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT, _PACKED_READINGS]
+    added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
+    added += [_PACKED_READINGS, _ASKED_IN_INDEX]
     return (schema, *added)
 
 

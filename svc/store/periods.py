@@ -10,18 +10,16 @@ from dataclasses import dataclass
 
 from svc import limits
 from svc.store import weeks
-from svc.store.audit_pages import READINGS
+from svc.store.audit_pages import ASKS, READINGS
 from svc.store.database import Database
 
 _DEEPEST = (
     "SELECT seq, created_at FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 )
-# A list of rows such as [3,14] is searched as ,3,14, so that 1 is not found in 14.
 _ASKED = (
     f"SELECT seq, created_at, {READINGS}, question_ids FROM decisions "
-    "WHERE project = ? AND seq >= ? AND "
-    "instr(replace(replace(question_ids, '[', ','), ']', ','), ',' || ? || ',') "
-    "ORDER BY seq DESC LIMIT ?"
+    "WHERE project = ? AND seq >= ? "
+    f"AND {ASKS} ORDER BY seq DESC LIMIT ?"
 )
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from svc import limits
 from svc.jsontext import JsonObject
 from svc.store import ids
-from svc.store.audit_pages import READINGS
+from svc.store.audit_pages import ASKS, READINGS
 from svc.store.database import Database
 
 # A project and the row of an exact question.
@@ -44,12 +44,10 @@ LENT = f"coalesce(leased_until, 0) BETWEEN :now + 1 AND :now + {MOST_AHEAD_MS}"
 _FRAME = "SELECT seen, looked_at FROM review_frames WHERE project = ? AND question_id = ?"
 _DEEPEST = "SELECT seq FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 _NEWEST = "SELECT seq FROM decisions WHERE project = ? ORDER BY seq DESC LIMIT 1"
-# A list of rows such as [3,14] is searched as ,3,14, so that 1 is not found in 14.
 _NEW = (
     f"SELECT seq, model, mode, privacy, {READINGS}, question_ids FROM decisions "
-    "WHERE project = ? AND seq > ? AND seq <= ? AND "
-    "instr(replace(replace(question_ids, '[', ','), ']', ','), ',' || ? || ',') "
-    "ORDER BY seq DESC LIMIT ?"
+    "WHERE project = ? AND seq > ? AND seq <= ? "
+    f"AND {ASKS} ORDER BY seq DESC LIMIT ?"
 )
 _CONFIDENCES = "SELECT confidence FROM review_items WHERE project = ? AND question_id = ?"
 _LOOKED = (

@@ -7,6 +7,7 @@ import pytest
 
 from svc.records import Answer, DecisionFacts, Source
 from svc.store import StorageError
+from svc.store.audit_pages import ASKS
 from svc.store.database import Database
 from svc.store.decisions import Decisions, StoredReading
 from svc.store.errors import UnknownDecision
@@ -213,7 +214,22 @@ def test_a_page_is_found_without_looking_at_other_projects(database):
             "ORDER BY seq DESC LIMIT 5"
         ).fetchall()
     steps = [step["detail"] for step in plan]
-    assert len(steps) == 1 and "decisions_by_project (project=? AND rowid<?)" in steps[0]
+    assert len(steps) == 1 and "decisions_by_project (project=? AND seq<?)" in steps[0]
+
+
+def test_a_question_is_looked_for_without_reading_decisions_that_do_not_ask_it(database):
+    """In a row it stands behind readings and answers, which may be long."""
+    with database.read() as connection:
+        program = connection.execute(
+            f"EXPLAIN SELECT readings FROM decisions WHERE project = 'a' AND seq > 1 AND {ASKS} "
+            "ORDER BY seq DESC",
+            (7,),
+        ).fetchall()
+    index = next(step["p1"] for step in program if str(step["p4"]).startswith("k("))
+    condition = next(at for at, step in enumerate(program) if str(step["p4"]).startswith("instr"))
+    read = [(step["p1"], at) for at, step in enumerate(program) if step["opcode"] == "Column"]
+    assert {cursor for cursor, at in read if at < condition} == {index}
+    assert {cursor for cursor, at in read if at > condition} != {index}
 
 
 def test_a_write_that_fails_leaves_no_part_of_the_decision(database, decisions):
