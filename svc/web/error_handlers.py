@@ -67,6 +67,11 @@ def register(routes: Flask | Blueprint, shape: Shape = in_the_one_shape) -> None
     def unknown(error: UnknownJob) -> Response:
         return respond(NotFound(error.message))
 
+    def nested(error: RecursionError) -> Response:
+        # What the parser took may be too deep for what is made of it, further down.
+        log.warning("a body is nested too deeply, or a function calls itself without end")
+        return respond(InvalidJson("the body is nested too deeply"))
+
     def unforeseen(error: Exception) -> Response:
         log.error("unforeseen exception", exc_info=error)
         return respond(InternalError("see the line before"))
@@ -77,6 +82,7 @@ def register(routes: Flask | Blueprint, shape: Shape = in_the_one_shape) -> None
     routes.register_error_handler(UnreadableKey, _freeing(refused))
     routes.register_error_handler(ProjectFull, _freeing(refused))
     routes.register_error_handler(UnknownJob, _freeing(unknown))
+    routes.register_error_handler(RecursionError, _freeing(nested))
     routes.register_error_handler(Exception, _freeing(unforeseen))
 
 

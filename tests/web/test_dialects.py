@@ -204,3 +204,26 @@ def test_a_body_with_many_parts_in_many_items_is_refused_before_each_is_looked_a
     assert response.get_json()["error"]["message"] == (
         "the body has more than 100,000 members and elements; send less at once"
     )
+
+
+@pytest.mark.parametrize("inside", ["input", "question"])
+def test_json_in_pieces_is_never_too_deep_for_what_is_made_of_it(
+    start: Start, inside: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The parser takes some depths at which it cannot be written any more."""
+    client = start().test_client()
+    asks = '{"type":"predicate","instructions":%s}'
+    for depth in range(850, 1_000, 2):
+        deep = '{"type":"input_json","data":%s}' % ("[" * depth + "]" * depth)
+        pieces = f'[{{"type":"input_text","text":"x"}},{deep}]'
+        given, question = '"x"', asks % '"So?"'
+        if inside == "question":
+            question = asks % pieces
+        else:
+            given = f'[{{"role":"user","content":{pieces}}}]'
+        body = f'{{"input":{given},"questions":[{question}]}}'
+        response = client.post("/v1/decisions", data=body)
+        if response.status_code != 200:
+            assert response.status_code in (400, 422), (depth, response.text)
+            assert "nested too deeply" in response.text
+    assert not caplog.records

@@ -111,6 +111,17 @@ def test_an_unforeseen_exception_is_500_with_nothing_of_it(
     assert second.exc_info is None
 
 
+def test_what_is_nested_too_deeply_for_some_function_is_refused(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = assert_error(
+        raising(start(), RecursionError("tungsten wombat")).get("/raises"), 400, "invalid_json"
+    )
+    assert message == "the body is nested too deeply"
+    (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert "nested too deeply" in record.getMessage() and "wombat" not in caplog.text
+
+
 def test_an_http_exception_from_within_is_500_and_logged(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -67,8 +67,14 @@ def shown(piece: Piece, gallery: Gallery) -> Any:
 
 
 def text_of(pieces: Sequence[Piece], gallery: Gallery) -> str:
-    """Pieces as one text, with JSON in its compact form."""
-    return "\n\n".join(jsontext.as_text(shown(piece, gallery)) for piece in pieces)
+    """Pieces as one text, with JSON in its compact form.
+
+    Raises `ValidationError` where that nests too deeply, or there are too many images.
+    """
+    try:
+        return "\n\n".join(jsontext.as_text(shown(piece, gallery)) for piece in pieces)
+    except RecursionError:
+        raise ValidationError("is nested too deeply") from None
 
 
 def question_text(pieces: Sequence[Piece], gallery: Gallery) -> str:
