@@ -243,6 +243,9 @@ JOB_PARTS = 500_000
 # The bytes on the disk of the calls of all jobs that wait for batches of providers, about.
 WAITING_CALLS_BYTES = 4_000_000_000
 
+# The free bytes that results of these batches leave on the disk: the rest wait at their provider.
+LEFT_BY_RESULTS_BYTES = 500_000_000
+
 # The rows that are looked at to say what many will take, but no more once their states have so many
 # characters, or so many with each state as often as rules look into it; and how many those many may
 # be.

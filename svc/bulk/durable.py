@@ -38,10 +38,15 @@ def undamaged(path: Path) -> Iterator[None]:
 def whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write into, which is at `path` once the block has ended without an error."""
     part = path.with_name(path.name + PART)
-    with part.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+    except Exception:
+        # Where the disk is full, others need its room.
+        part.unlink(missing_ok=True)
+        raise
     part.replace(path)
     sync_folder(path.parent)
 

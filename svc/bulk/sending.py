@@ -8,9 +8,12 @@ for it, several times, because it may still be under way.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -145,12 +148,14 @@ class Sending:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         patience: Patience = ATTENDED,
+        free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
     ) -> None:
         """`poll_s` are the seconds between two looks at it; `now` is in seconds since the epoch.
 
-        Raises `Damaged`.
+        `free_bytes` tells how much of the disk with a folder is free. Raises `Damaged`.
         """
         self.file, self.done = file, 0
+        self._free_bytes = free_bytes
         self._api, self._poll_s, self._clock, self._now = api, poll_s, clock, now
         self._patience = patience
         with undamaged(file.record):
@@ -390,9 +395,15 @@ class Sending:
                 for call, status, body in self._results(file_id):
                     if call in missing:
                         missing.remove(call)
+                        self._leave_room()
                         replies.write(self._line(call, status, body))
             for call in sorted(missing):
                 replies.write(self._line(call, NO_STATUS, b"{}"))
+
+    def _leave_room(self) -> None:
+        """Raise `OSError` where little of the disk is free, which others need."""
+        if self._free_bytes(self.file.folder) < limits.LEFT_BY_RESULTS_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _line(self, call: str, status: int, body: bytes) -> bytes:
         sealed = self.file.sealing.seal(label(call, status), body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -418,6 +419,22 @@ def test_a_queue_that_is_full_for_a_day_ends_the_rounds(file: BatchFile) -> None
     api = Api(state=State.FAILED, codes=("token_limit_exceeded",))
     with pytest.raises(RoundsEnd, match="queue of provider own was full for 24 hours"):
         run(file, api, Clock(), 25 * 3_600)
+
+
+def test_results_leave_others_room_on_the_disk_and_come_later(file: BatchFile) -> None:
+    api, clock = Api(output=tuple(result(call) for call in CALLS)), Clock()
+    # The disk fills with the second result, and has room again after that.
+    free = iter([501_000_000, 499_000_000])
+    sending = Sending(
+        file, api, 1.0, clock, now=clock, free_bytes=lambda _: next(free, 501_000_000)
+    )
+    with pytest.raises(OSError, match="No space left") as raised:
+        advance(sending, clock, 1_000.0)
+    assert raised.value.errno == errno.ENOSPC
+    assert not [path for path in file.folder.iterdir() if "replies" in path.name]
+    assert api.deleted == []
+    advance(sending, clock, 1_000.0)
+    assert sending.cleared and file.replies.read_text().count(" 200 ") == len(CALLS)
 
 
 def test_wherever_a_batch_is_on_its_way_nothing_of_it_is_left_once_it_is_given_up(
