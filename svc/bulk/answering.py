@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from enum import Enum, auto
 from functools import partial
 
 from svc import jsontext
@@ -19,7 +20,7 @@ from svc.errors import (
     ModelUnavailable,
     NotConfigured,
 )
-from svc.records import Decision
+from svc.records import Decision, Source
 from svc.schemas import DecisionRequest, parsed_row, with_row
 from svc.store import JobRow, Jobs, ProjectFull, StorageError, UnreadableKey
 from svc.threads import Threads
@@ -31,6 +32,13 @@ STORED_AGAIN_S = 1.0
 _STORING = 16
 
 log = logging.getLogger(__name__)
+
+
+class Settled(Enum):
+    """How a row was settled: only a model that answers it now shows that the models work."""
+
+    BY_MODEL = auto()
+    WITHOUT_MODEL = auto()
 
 
 class JobEnded(Exception):
@@ -63,21 +71,21 @@ class Answering:
 
     def answer(
         self, job: int, number: int, text: str, template: DecisionRequest, key_id: str | None
-    ) -> ApiError | None:
+    ) -> ApiError | Settled:
         """Ask about a row, and store its decision, or its error where it cannot be asked.
 
-        Returns why no model answered, None where it is settled. Raises `JobEnded` and `JobFails`,
+        Returns how it is settled, or why no model answered. Raises `JobEnded` and `JobFails`,
         and `StorageError` where nothing could be stored until the process had to stop.
         """
         if not self._jobs.is_open(job):
             raise JobEnded
         if self._jobs.is_settled(JobRow(job, number, "")):
             # It was forgotten while it waited.
-            return None
+            return Settled.WITHOUT_MODEL
         given = parsed_row(text)
         if not given:
             self.forget(job, number)
-            return None
+            return Settled.WITHOUT_MODEL
         row = JobRow(job, number, given["id"])
         began = time.monotonic()
         try:
@@ -98,14 +106,14 @@ class Answering:
         except ModelUnavailable as error:
             # To wait for a model that is not there helps no row.
             self.give_up(row, error)
-            return None
+            return Settled.WITHOUT_MODEL
         except (*MODELS_FAULT, InternalError, NotConfigured) as error:
             return error
         except ApiError as error:
             self.give_up(row, error)
-            return None
+            return Settled.WITHOUT_MODEL
         self._counted(time.monotonic() - began, decision)
-        return None
+        return Settled.BY_MODEL if _is_by_model(decision) else Settled.WITHOUT_MODEL
 
     def give_up(self, row: JobRow, error: ApiError) -> None:
         """Store that a row has no answer. Raises `JobFails` and `StorageError` as `answer` does."""
@@ -155,6 +163,12 @@ class Answering:
             return self._jobs.is_settled(row)
         except StorageError:
             return False
+
+
+def _is_by_model(decision: Decision) -> bool:
+    """Whether a model was asked for it, and neither rules nor the cache gave all of its answers."""
+    answers = decision.answers.values()
+    return not decision.cached and any(one.source is Source.MODELS for one in answers)
 
 
 def storing_threads() -> Threads:

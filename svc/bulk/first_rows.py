@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from svc.bulk.answering import Settled
 from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
 from svc.errors import ApiError, NoAnswer, RateLimited
 
@@ -14,16 +15,16 @@ TRIED = 10
 
 def ask_first(
     rows: Callable[[], Iterable[tuple[int, str]]],
-    ask: Callable[[int, str], ApiError | None],
+    ask: Callable[[int, str], ApiError | Settled],
     learnt: Callable[[], bool],
     wait: Callable[[float], None],
 ) -> None:
     """Ask about rows one by one until a model is known, or a few rows could not tell.
 
     They cannot where they need no model, or where one that works gives them no answer. Without this
-    each row would find out by itself, in rounds of its own. `rows` gives those that are
-    not settled; `ask` says why no model answered one; `wait` waits for so many seconds while the
-    models fail, and may raise.
+    each row would find out by itself, in rounds of its own. `rows` gives those that are not
+    settled; `ask` says how one was settled, or why no model answered it; `wait` waits for so many
+    seconds while the models fail, and may raise.
     """
     pause_s, answered = OUTAGE_PAUSE_S, 0
     while answered < TRIED:
@@ -31,12 +32,12 @@ def ask_first(
         if not tried:
             return
         for number, text in tried:
-            error = ask(number, text)
-            if error is None or isinstance(error, NoAnswer):
+            outcome = ask(number, text)
+            if isinstance(outcome, Settled | NoAnswer):
                 answered += 1
                 if learnt():
                     return
                 continue
-            rate_s = error.retry_after if isinstance(error, RateLimited) else 0.0
+            rate_s = outcome.retry_after if isinstance(outcome, RateLimited) else 0.0
             wait(min(LONGEST_PAUSE_S, max(pause_s, rate_s)))
             pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)

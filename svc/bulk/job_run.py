@@ -132,14 +132,14 @@ class JobRun:
         return row
 
     def answered(self, row: WaitingRow) -> None:
-        """The row has its decision."""
+        """The row has its decision, for which a model was asked now."""
         self._settle(row)
         self._failing.clear()
         self._trouble, self._pause_s = False, 0.0
         self._answers += 1
 
-    def given_up(self, row: WaitingRow) -> None:
-        """The row has its error."""
+    def settled_without_model(self, row: WaitingRow) -> None:
+        """The row has its error or its decision, which does not say that the models work."""
         self._settle(row)
 
     def dropped(self, row: WaitingRow) -> None:

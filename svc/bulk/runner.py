@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from svc import limits
-from svc.bulk.answering import Answering, JobEnded, JobFails, unforeseen
+from svc.bulk.answering import Answering, JobEnded, JobFails, Settled, unforeseen
 from svc.bulk.batched_jobs import BatchedJobs
 from svc.bulk.job_run import JobRun, Pauses, WaitingRow
 from svc.errors import ApiError
@@ -45,8 +45,8 @@ _REVOKED = "the API key that handed it in was revoked"
 
 log = logging.getLogger(__name__)
 
-# What became of a row, None where it was answered.
-_Outcome = ApiError | JobEnded | JobFails | StorageError | None
+# What became of a row.
+_Outcome = Settled | ApiError | JobEnded | JobFails | StorageError
 
 
 class _Share(NamedTuple):
@@ -266,7 +266,7 @@ class Runner:
             else:
                 row_id = parsed_row(row.text)["id"]
                 self._answering.give_up(JobRow(job.seq, row.number, row_id), given_up)
-                outcome = None
+                outcome = Settled.WITHOUT_MODEL
         except (JobEnded, JobFails, StorageError) as error:
             outcome = error
         except Exception as error:  # noqa: BLE001 - the others must go on
@@ -286,8 +286,9 @@ class Runner:
             wait_s = 0.0
 
     def _take(self, run: JobRun, row: WaitingRow, given_up: bool, outcome: _Outcome) -> None:
-        if outcome is None:
-            (run.given_up if given_up else run.answered)(row)
+        if isinstance(outcome, Settled):
+            by_model = outcome is Settled.BY_MODEL
+            (run.answered if by_model else run.settled_without_model)(row)
             if run.is_finished and run.job.id in self._runs:
                 self._forget(run.job.id)
         elif isinstance(outcome, ApiError):

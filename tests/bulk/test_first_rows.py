@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from svc.bulk.answering import Settled
 from svc.bulk.first_rows import TRIED, ask_first
 from svc.errors import ApiError, ModelError, NoAnswer, RateLimited
 
@@ -16,13 +17,13 @@ class Asked:
         self.waits: list[float] = []
         self.known = False
 
-    def ask(self, number: int, text: str) -> ApiError | None:
+    def ask(self, number: int, text: str) -> ApiError | Settled:
         self.asked.append(number)
         if len(self.asked) <= self.failing:
             return RateLimited("rate", 7) if len(self.asked) == 1 else ModelError("no answer")
         self.left.remove(number)
         self.known = len(self.asked) > self.failing + self.by_rules
-        return None
+        return Settled.BY_MODEL if self.known else Settled.WITHOUT_MODEL
 
     def run(self) -> None:
         rows = lambda: [(number, "{}") for number in self.left]  # noqa: E731

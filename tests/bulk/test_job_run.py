@@ -89,7 +89,7 @@ def test_a_row_that_fails_is_tried_three_times_with_longer_and_longer_waits(
         clock.now += 0.2
     (row,) = taken(run)
     assert run.failed(row, FAILED) and run.under_way == 1
-    run.given_up(row)
+    run.settled_without_model(row)
     assert run.is_finished and run.under_way == 0
     run.close()
 
@@ -144,10 +144,34 @@ def test_one_row_that_always_fails_stops_no_other(spool: Spool, clock: Clock) ->
             if row.number != 7:
                 run.answered(row)
             elif run.failed(row, FAILED):
-                run.given_up(row)
+                run.settled_without_model(row)
                 given_up += 1
         clock.now += 1
     assert given_up == 1
+    run.close()
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
+def test_rows_that_need_no_model_do_not_end_an_outage(
+    spool: Spool, clock: Clock, share: float
+) -> None:
+    """They are answered by rules or from the cache, at once, while the others fail for an hour."""
+    rows, draw, since = 2_000, random.Random(2), clock.now
+    free = {number for number in range(1, rows + 1) if draw.random() < share}
+    run, asked = begun(spool, clock, rows, chars=100), 0
+    while not run.is_finished and clock.now - since < 2 * 3_600:
+        for row in taken(run, 16):
+            is_out = clock.now - since < 3_600
+            asked += is_out and row.number not in free
+            if row.number in free:
+                run.settled_without_model(row)
+            elif is_out:
+                assert not run.failed(row, FAILED)
+            else:
+                run.answered(row)
+        clock.now += 1
+    assert run.is_finished
+    assert asked < 16 + 20 + 10
     run.close()
 
 
@@ -162,7 +186,7 @@ def test_rows_that_no_model_ever_answers_stop_no_others_and_have_their_errors(
             if row.number > withheld:
                 run.answered(row)
             elif run.failed(row, NoAnswer("withheld")):
-                run.given_up(row)
+                run.settled_without_model(row)
                 given_up.append(row.number)
         clock.now += 1
     assert sorted(given_up) == list(range(1, withheld + 1))
@@ -184,7 +208,7 @@ def test_many_rows_that_no_model_answers_are_no_outage_for_the_others(
                 run.answered(row)
                 answered += 1
             elif run.failed(row, NoAnswer("withheld")):
-                run.given_up(row)
+                run.settled_without_model(row)
         clock.now += 1
     assert answered == rows - len(withheld)
     assert clock.now - since < 3_600

@@ -117,6 +117,26 @@ def test_while_the_models_fail_a_job_waits_and_then_goes_on(world: Make) -> None
     assert len(asked) < 40
 
 
+def test_while_the_models_fail_rows_that_need_none_cost_the_others_no_try(world: Make) -> None:
+    failing = [True]
+    one = world(opened(lambda _: failing[0]))
+    ruled = {**ANIMAL, "rules": [{"if": {"kind": "known"}, "answer": "cat"}]}
+    rows = [
+        {"id": f"r{n}", "state": {"text": f"Cat {n}.", "kind": "known" if n % 2 else "other"}}
+        for n in range(80)
+    ]
+    job_id = one.submit(rows=rows, questions={"animal": ruled})
+    with one.running():
+        until(lambda: one.job(job_id)["waiting_for"] == "the models fail")
+        assert one.job(job_id)["answered"] > 0
+        # Longer than the tries of a row take.
+        time.sleep(1.0)
+        assert one.job(job_id)["failed"] == 0
+        failing[0] = False
+        job = one.ended(job_id)
+    assert (job["answered"], job["failed"]) == (80, 0)
+
+
 def test_a_small_job_is_not_stuck_behind_a_large_one(world: Make) -> None:
     gate = Gate()
     one = world(gate)
