@@ -158,6 +158,8 @@ def test_the_tokens_of_the_provider_are_in_the_usage(start: Start) -> None:
         ({"questions": [{**ASKS, "instructions": pictures(9)}]}, "questions[0]"),
         ({"safety_identifier": "x" * 129}, "safety_identifier"),
         ({"prompt_cache_options": {"mode": "never"}}, "prompt_cache_options.mode"),
+        ({"🐈\n" + "x" * 99: 1}, f"🐈\N{REPLACEMENT CHARACTER}{'x' * 57}…"),
+        ({"input": [{"role": "user", "content": "x", "y" * 61: 1}]}, f"input[0].{'y' * 59}…"),
     ],
 )
 def test_an_error_says_where_it_is(start: Start, change: dict[str, Any], param: str) -> None:

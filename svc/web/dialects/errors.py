@@ -18,6 +18,7 @@ from svc.errors import (
 )
 from svc.http import error_body
 from svc.jsontext import JsonObject
+from svc.phrases import visible
 from svc.schemas import listed, walk
 from svc.shapes import TEXT, Json, described, nullable, record
 from svc.web.auth import GOOGLE_KEY
@@ -37,6 +38,9 @@ _STATUSES = {
     504: "DEADLINE_EXCEEDED",
 }
 _OTHER_STATUSES = {4: "INVALID_ARGUMENT", 5: "UNAVAILABLE"}
+
+# So much of a caller's name for a field is repeated.
+_NAME_CHARS = 60
 
 # The same request would fail again.
 _LASTING = (ModelUnavailable, OutOfCalls, QuotaSpent, DollarsSpent)
@@ -62,7 +66,8 @@ def _place(path: tuple[str, ...]) -> str:
 
 def _steps(path: tuple[str, ...]) -> Iterator[str]:
     for part in path:
-        yield f"[{part}]" if part.isdigit() else f".{part}" if part else ""
+        name = visible(part, _NAME_CHARS)
+        yield f"[{name}]" if part.isdigit() else f".{name}" if part else ""
 
 
 def from_google() -> bool:
