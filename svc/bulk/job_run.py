@@ -39,6 +39,13 @@ OUTAGE_PAUSE_S = 1.0
 # The longest wait for a provider's rate.
 LONGEST_PAUSE_S = 60.0
 
+# A row has its error once the rate was refused to it alone so many times one after the other, which
+# takes a good quarter of an hour.
+REFUSED_ALONE = 12
+
+# Where so many rows were put off, none is taken before them.
+MOST_PUT_OFF = 100
+
 DAILY_LIMIT = "the daily limit"
 PROVIDER_RATE = "a provider's rate"
 MODELS = "the models fail"
@@ -62,11 +69,18 @@ class Pauses:
 
 @dataclass(frozen=True, order=True, slots=True)
 class WaitingRow:
-    """A row to be asked: its number, its JSON, and how often it was tried."""
+    """A row to be asked: its number, its JSON, and how often it was tried.
+
+    `alone` counts how often a provider's rate was refused to it and to no other. When that was so
+    last, or when it was refused first, `answers` and `limits` were those of its job.
+    """
 
     number: int
     text: str = field(compare=False)
     tries: int = field(compare=False, default=0)
+    alone: int = field(compare=False, default=0)
+    answers: int = field(compare=False, default=0)
+    limits: int = field(compare=False, default=0)
 
 
 class JobRun:
@@ -93,6 +107,8 @@ class JobRun:
         self._blocks = 0
         # Rows that were tried, by when they may be tried again.
         self._later: list[tuple[float, WaitingRow]] = []
+        # Whether the row that was taken last was tried before.
+        self._again = False
         self._read = False
         # The rows that failed since one was answered, and whether one of them found no model that
         # works.
@@ -100,6 +116,8 @@ class JobRun:
         self._trouble = False
         # How often a row was answered, and how often a model that works gave a row no answer.
         self._answers = self._unanswered = 0
+        # How many rows a provider's rate was refused to.
+        self._limits = 0
         self._pause_s, self._paused_until = 0.0, 0.0
         self._reason: str | None = None
 
@@ -159,6 +177,8 @@ class JobRun:
     def failed(self, row: WaitingRow, error: ApiError) -> bool:
         """The row was not answered; whether it is given up, and still under way until it is."""
         if isinstance(error, RateLimited):
+            if not isinstance(error, BudgetSpent) and self._is_refused_alone(row):
+                return self._refused_alone(row)
             self.under_way -= 1
             self._wait_for_rate(row, error)
             return False
@@ -226,7 +246,26 @@ class JobRun:
             self._reason = error.budget
         wait_s = error.retry_after if is_budget else min(error.retry_after, LONGEST_PAUSE_S)
         self._paused_until = max(self._paused_until, self._clock() + wait_s)
-        self._put_off(row, 0.0)
+        # A row that was refused before says nothing of others.
+        self._limits += not (is_budget or row.limits)
+        self._put_off(self._noted(row, 0), 0.0)
+
+    def _is_refused_alone(self, row: WaitingRow) -> bool:
+        """Whether others were answered since the row was refused last, and none were refused."""
+        others = row.limits == self._limits > 0 and row.answers < self._answers
+        return others and self._has_room
+
+    def _refused_alone(self, row: WaitingRow) -> bool:
+        """Put the row off without the others, longer and longer; whether it is given up."""
+        if row.alone == REFUSED_ALONE:
+            return True
+        self.under_way -= 1
+        wait_s = min(self._pauses.outage * 2.0 ** (row.alone + 1), self._pauses.longest_outage)
+        self._put_off(self._noted(row, row.alone + 1), wait_s)
+        return False
+
+    def _noted(self, row: WaitingRow, alone: int) -> WaitingRow:
+        return replace(row, alone=alone, answers=self._answers, limits=self._limits)
 
     def _pause_for_outage(self, reason: str) -> None:
         if self._is_paused:
@@ -246,9 +285,17 @@ class JobRun:
             while not self._trouble and self._blocks < AHEAD and not self._read:
                 self._read_block()
             return self._block.pop(random.randrange(len(self._block)))
-        if self._later and self._later[0][0] <= self._clock():
+        is_due = bool(self._later) and self._later[0][0] <= self._clock()
+        # Rows that were put off and others take turns, since it may be only the former that fail.
+        self._again = is_due and not (self._again and self._block and self._has_room)
+        if self._again:
             return heapq.heappop(self._later)[1]
         return self._block.pop() if self._block else None
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether further rows may be put off before those that were are asked again."""
+        return len(self._later) < MOST_PUT_OFF
 
     def _read_block(self) -> None:
         found = self._file.rows(self._has_unsettled)

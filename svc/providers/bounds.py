@@ -36,6 +36,10 @@ _PROMPT_LENGTH = re.compile(
 )
 # The prompt and the output limit together, above what fits.
 _SUM = re.compile(r"(?<!\d)(\d{1,8}) \+ \d{1,8} > (\d{3,8})")
+# How many tokens a minute may have, and how many this one call would take.
+_RATE = re.compile(
+    r"\bLimit:? (\d{1,12}),? (?:Used:? \d{1,12},? )?Requested:? (\d{1,12})", re.IGNORECASE
+)
 # What is said of the prompt, whose length is another one with the next call.
 _PROMPT = re.compile(
     r"\binputs\b|input (tokens|length)|prompt|messages|\b(total|sum)\b|\+", re.IGNORECASE
@@ -83,6 +87,12 @@ def output_limit(message: str, sent: int) -> tuple[int, bool] | None:
     if less and TOO_LARGE.search(message):
         return max(less), True
     return None
+
+
+def is_above_every_rate(message: str) -> bool:
+    """Whether a message says that this one call would take more tokens than a minute may have."""
+    rate = _RATE.search(message)
+    return rate is not None and int(rate[2]) > int(rate[1])
 
 
 def is_of_the_prompt(message: str) -> bool:

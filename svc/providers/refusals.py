@@ -137,6 +137,9 @@ def failure(
     detail = log_line(error.status, facts, call.redactor.message(error.message))
     if error.status == 402 or _no_credit(error, headers, call):
         return NoCredit(detail)
+    if error.status == 429 and bounds.is_above_every_rate(error.message):
+        # Waiting does not help such a call, as OpenAI answers it.
+        return Refused(detail)
     if error.status == 429:
         return Throttled(detail, retry_after(headers, error.reset, now))
     if error.status == 401:

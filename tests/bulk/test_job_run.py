@@ -244,6 +244,57 @@ def test_a_providers_rate_is_waited_for_and_costs_no_try(spool: Spool, clock: Cl
     run.close()
 
 
+@pytest.mark.parametrize("retry_after", [1, 3_600])
+@pytest.mark.parametrize("large", [{7}, {1, 7, 900}, set(range(100, 2_000, 100))])
+def test_rows_to_which_the_rate_is_always_refused_stop_no_others_and_have_their_errors(
+    spool: Spool, clock: Clock, large: set[int], retry_after: int
+) -> None:
+    """A provider may say so of a call that is larger than what it allows in a minute."""
+    run, given_up, others_s = begun(spool, clock, 2_000, chars=100), set(), 0.0
+    answered, since = 0, clock.now
+    while not run.is_finished and clock.now - since < 24 * 3_600:
+        for row in taken(run, 16):
+            if row.number not in large:
+                run.answered(row)
+                answered += 1
+            elif run.failed(row, RateLimited("rate", retry_after)):
+                run.settled_without_model(row)
+                given_up.add(row.number)
+        if answered == 2_000 - len(large) and not others_s:
+            others_s = clock.now - since
+        clock.now += 1
+    # Up to three pauses for each, and what the others take by themselves.
+    assert 0 < others_s < 125 + 3 * len(large) * min(retry_after + 1, 60)
+    # Where no other is asked any more, nobody knows whether the rate is used up.
+    assert given_up <= large
+    run.close()
+
+
+@pytest.mark.parametrize("retry_after", [1, 60])
+def test_a_rate_that_is_refused_to_all_rows_costs_none_of_them(
+    spool: Spool, clock: Clock, retry_after: int
+) -> None:
+    """Ten rows a minute, of sixteen that are asked at a time in any order."""
+    run, draw, answered = begun(spool, clock, 1_000, chars=100), random.Random(2), 0
+    minute, left, since = -1, 0, clock.now
+    while not run.is_finished and clock.now - since < 24 * 3_600:
+        if clock.now // 60 != minute:
+            minute, left = clock.now // 60, 10
+        rows = taken(run, 16)
+        draw.shuffle(rows)
+        for row in rows:
+            if left:
+                left -= 1
+                run.answered(row)
+                answered += 1
+            else:
+                assert not run.failed(row, RateLimited("rate", retry_after))
+        clock.now += 1
+    assert answered == 1_000
+    assert clock.now - since < 1.5 * 100 * 60
+    run.close()
+
+
 def test_the_daily_limit_is_waited_for_until_the_next_day(spool: Spool, clock: Clock) -> None:
     run = begun(spool, clock, 1)
     (row,) = taken(run)

@@ -452,6 +452,8 @@ def test_a_usage_of_another_shape_counts_nothing(usage):
         (599, b"\xff", ServerTrouble),
         (429, b"", Throttled),
         (429, error("slow"), Throttled),
+        (429, error("tokens per min: Limit 30000, Used 29937, Requested 385."), Throttled),
+        (429, error("Request too large (TPM): Limit 30000, Requested 61337. Reduce it."), Refused),
         (200, error("slow", code=429), Throttled),
         (200, error("slow", code="429"), Throttled),
         (200, error("slow", code="rate_limit_exceeded"), Throttled),
