@@ -154,6 +154,21 @@ def finite(value: Any) -> float | int | None:
         return value
 
 
+def nests_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects are nested in `value` more than `levels` deep."""
+    if not isinstance(value, (list, dict)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(nests_deeper(one, levels - 1) for one in inner)
+
+
+def has_infinite(value: Any) -> bool:
+    """Whether a number in `value` is larger than every float."""
+    if isinstance(value, (list, dict)):
+        return any(map(has_infinite, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, Literal) and finite(value) is None
+
+
 def dumps(value: Any) -> str:
     """Compact JSON with numbers as they were read. Raises `RecursionError` at too deep nesting."""
     literals: list[str] = []

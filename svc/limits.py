@@ -9,9 +9,10 @@ from __future__ import annotations
 # questions is that of all keys, instructions, options, levels, examples and conditions together.
 # The size of a body is in MiB, and is the default of --max-body-mb. Its parts are the members of
 # all objects and the elements of all lists in it; a body of /v1/decisions may have fewer of them,
-# since each costs more to check. An object with more unknown fields than are listed is refused as a
-# whole. Lists and maps of questions are those of /v1/decisions, where as many share a call as one
-# request of /v1/decide may have; their input has at most so many parts.
+# since each costs more to check. A value to compare with, and a level as JSON, may be nested so
+# deep that all who read it again can. An object with more unknown fields than are listed is refused
+# as a whole. Lists and maps of questions are those of /v1/decisions, where as many share a call as
+# one request of /v1/decide may have; their input has at most so many parts.
 STATE_CHARS = 150_000
 QUESTIONS = 64
 QUESTION_TEXT_CHARS = 100_000
@@ -24,6 +25,7 @@ BODY_PARTS = 200_000
 DIALECT_PARTS = 100_000
 UNKNOWN_FIELDS = 20
 QUESTIONS_JSON_CHARS = 1_000_000
+NESTING = 32
 REQUEST_ID_CHARS = 64
 PROJECT_CHARS = 200
 

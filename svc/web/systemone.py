@@ -17,7 +17,7 @@ from typing import Any
 from flask import Blueprint, g
 from marshmallow import EXCLUDE, post_load, pre_load
 
-from svc import jsontext
+from svc import jsontext, limits
 from svc.engine.decide import Engine
 from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject
@@ -308,10 +308,19 @@ def _meant(kind: str, criteria: Any) -> tuple[JsonObject, str]:
     if isinstance(replaced, Levels):
         if not isinstance(criteria, list):
             raise ValueError("must be a list of level descriptions, lowest first")
+        _check_legend(criteria)
         return {replaced.name: [_text(level) for level in criteria]}, ""
     if not isinstance(criteria, Mapping):
         raise ValueError("must be an object of option key to description")
     return {replaced.name: {name: _text(about) for name, about in criteria.items()}}, ""
+
+
+def _check_legend(levels: list[Any]) -> None:
+    """Raise `ValueError` for JSON that could not be read again with the answer."""
+    if any(jsontext.nests_deeper(level, limits.NESTING) for level in levels):
+        raise ValueError(f"a level is nested more than {limits.NESTING} levels deep")
+    if jsontext.has_infinite(levels):
+        raise ValueError("a level has a number that is too large")
 
 
 def _meaning(sides: Mapping[str, str], criteria: Any) -> str:

@@ -210,6 +210,42 @@ def test_json_that_is_nested_too_deeply_is_refused_by_name(client: FlaskClient, 
     assert answered > 500
 
 
+@pytest.mark.parametrize(
+    ("level", "reason"),
+    [
+        ("[" * 33 + "]" * 33, "a level is nested more than 32 levels deep"),
+        ('{"a":' * 800 + "1" + "}" * 800, "a level is nested more than 32 levels deep"),
+        ("9" * 4_301, "a level has a number that is too large"),
+        ('{"a": [-1e400]}', "a level has a number that is too large"),
+    ],
+)
+def test_a_level_that_could_not_be_read_again_with_its_answer_is_refused(
+    client: FlaskClient, level: str, reason: str
+) -> None:
+    question = f'{{"type": "score", "criteria": ["a", {level}]}}'
+    data = f'{{"state": "s", "questions": {{"q": {question}}}}}'
+    response = client.post("/v1/systemone", data=data)
+    assert response.status_code == 422
+    assert response.get_json()["error"]["message"] == f'question "q" criteria: {reason}'
+
+
+@pytest.mark.parametrize(
+    "level", ["[" * 32 + "]" * 32, "9" * 300, "0.12345678901234567890", "1e308"]
+)
+def test_an_answer_with_json_as_a_level_is_read_again_by_all(
+    client: FlaskClient, level: str
+) -> None:
+    question = f'{{"type": "score", "criteria": ["a", {level}]}}'
+    data = f'{{"state": "s", "questions": {{"q": {question}}}}}'
+    decided = client.post("/v1/systemone", data=data)
+    assert decided.status_code == 200, decided.text
+    label = {"decision_id": decided.get_json()["id"], "question": "q", "label": 1}
+    assert client.post("/v1/feedback", json=label).status_code == 200
+    for path in ("audit?question=q", "export?", "review?question=q&reviewer=r&answers=shown"):
+        response = client.get(f"/v1/{path}")
+        assert response.status_code == 200, (path, response.text)
+
+
 @pytest.mark.parametrize("key", ["team", "which team is it? say access", "日本語", " ", "0"])
 def test_a_key_does_not_change_its_answer(client: FlaskClient, key: str) -> None:
     found = ask(client, {key: CHOICE})["answers"][key]

@@ -11,15 +11,13 @@ from marshmallow import ValidationError
 
 from svc import limits
 from svc.errors import InvalidRequest
-from svc.jsontext import JsonObject, Literal, dumps, finite
+from svc.jsontext import JsonObject, Literal, dumps, finite, nests_deeper
 from svc.phrases import quoted
 from svc.questions.kit.fields import Described, amount
 from svc.shapes import Json, Named, array, mapping, record
 
 # A field name that starts with it reads another question's answer.
 ANSWER_MARK = "@"
-# The most levels of nesting in a value to compare with, so that no comparison recurses too deeply.
-DEEPEST = 32
 _MISSING = object()
 # Numbers that no float holds are compared by their value up to so many characters, and then by
 # their text: what an any_of compares would take long otherwise.
@@ -245,8 +243,8 @@ def _rule(index: int, rule: Any) -> Rule:
 
 
 def _condition(name: str, wanted: Any) -> Condition:
-    if _deeper(wanted, DEEPEST):
-        raise ValidationError(f"{quoted(name)} is nested more than {DEEPEST} levels deep")
+    if nests_deeper(wanted, limits.NESTING):
+        raise ValidationError(f"{quoted(name)} is nested more than {limits.NESTING} levels deep")
     if isinstance(wanted, list):
         return Condition(name, "any_of", wanted)
     if not isinstance(wanted, Mapping):
@@ -262,14 +260,6 @@ def _condition(name: str, wanted: Any) -> Condition:
     if not _fits(operand, OPERANDS[operator]):
         raise ValidationError(f"{quoted(name)} {operator} must be {OPERANDS[operator]}")
     return Condition(name, operator, finite(operand) if operator in COMPARING else operand)
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested in `value` more than `levels` deep."""
-    if not isinstance(value, (list, dict)):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_deeper(one, levels - 1) for one in inner)
 
 
 def _fits(operand: Any, kind: str) -> bool:
