@@ -34,6 +34,7 @@ from svc.providers import (
     api_error_of,
     asked_by,
 )
+from svc.providers.failures import Cancelled
 from svc.records import Model
 from svc.spending import Purse
 from svc.terms import Mode
@@ -58,6 +59,8 @@ class Ledger:
         self.purse, self.caller = purse, caller
         self.left = calls
         self.share = calls // max(1, models)
+        # How many calls have ended, but for those that were cut off.
+        self.ended = 0
         self.cost_usd = 0.0
         self.input_tokens = self.output_tokens = 0
         self.details = TokenDetails()
@@ -70,6 +73,11 @@ class Ledger:
             if calls > self.left:
                 raise OutOfCalls("the request ran out of its model calls")
             self.left -= calls
+
+    def count(self, calls: int) -> None:
+        """Note that so many calls have ended."""
+        with self._lock:
+            self.ended += calls
 
     def book(self, cost_usd: float, completion: Completion) -> None:
         """Add what one completion used."""
@@ -211,6 +219,7 @@ class Asker:
 
     def _book(self, model: Model, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
         """Count calls with what they took, for the request and for the model."""
+        ledger.count(sum(not isinstance(outcome, Cancelled) for outcome in outcomes))
         counts = Counts(calls=len(outcomes), failures=len(outcomes))
         for outcome in outcomes:
             if isinstance(outcome, Completion):

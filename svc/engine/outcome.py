@@ -27,7 +27,9 @@ def decision(
 
     `results` are those of all models that were asked, and `answers` are what the caller gets.
     """
-    request, cached = setup.request, bool(results) and all(result.cached for result in results)
+    request = setup.request
+    # A call that failed, or whose answer did not count, may be paid as well.
+    cached = bool(results) and all(result.cached for result in results) and not setup.ledger.ended
     debiased = [
         result.debiased for result in answered.findings.results if result.debiased is not None
     ]

@@ -418,6 +418,16 @@ def test_every_plan_is_answered_from_the_cache_when_it_repeats(model: Any) -> No
         assert (response["cost_usd"], response["latency_ms"]) == (0, 0)
 
 
+@pytest.mark.parametrize("model", [ids("ba"), {"council": ids("ab")}], ids=["chain", "council"])
+def test_a_repeat_for_which_a_model_was_called_again_is_not_from_the_cache(model: Any) -> None:
+    """What failed was not kept, and a call that fails may be paid."""
+    with world(100, a=yes(0.9), b=BROKEN) as made:
+        made.decide(asking(model))
+        response = made.decide(asking(model))
+        assert response["cached"] is False
+        assert response["latency_ms"] > 0
+
+
 def test_only_their_own_plans_add_their_fields() -> None:
     with world(a=yes(0.9), b=yes(0.9)) as made:
         for model, added in [
