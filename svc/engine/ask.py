@@ -304,13 +304,15 @@ class Asker:
         masses = [
             reading.mass for readings in orders for reading in readings if reading.mass is not None
         ]
+        reversible = request.reversible(way is Way.DECISION)
         if masses:
             self._usage.add(request.model.id, Counts(mass=math.fsum(masses), readings=len(masses)))
         return ModelResult(
             readings=tuple(merged),
             original=tuple(orders[0]),
             mode=Mode.VERBAL if way in JSON_WAYS else Mode.LOGPROBS,
-            debiased=len(orders) > 1 if request.reversible(way is Way.DECISION) else None,
+            debiased=len(orders) > 1 if reversible else None,
+            lopsided=reversible and len(orders) == 1 and not alone,
             served_by=tuple(dict.fromkeys(attempt.served_by))[: limits.PROVIDER_NAMES],
         )
 

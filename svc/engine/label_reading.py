@@ -54,6 +54,9 @@ _AFTER = r"""
     | \s+for\ question\b
     )
 """
+# Labels with which sentences begin that are no answers.
+_WORDS = frozenset({"a", "i"})
+
 # Beginnings of sentences that are no answers, though their first word is a label.
 _IDIOM = re.compile(
     r"\W*(?:no\s+(?:doubt|problem|wonder|idea|question)\b|no\.\s?(?:of\b|\d)|n/a\b|i,)",
@@ -129,6 +132,8 @@ def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
     line = _distribution(text.token_at(lines[0].at), valid)
     if line.mass is None or line.mass < LEAST_MASS:
         raise Unreadable("hardly any probability falls on a label")
+    if all(valid[place].casefold() in _WORDS for place in line.probabilities):
+        raise Unreadable("what looks like a label may be a word of prose")
     return line
 
 
@@ -282,16 +287,19 @@ def _list_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 def _distribution(token: Token, labels: Sequence[str]) -> LabelLine:
     """Sum the probabilities at one position over the tokens that read as the same label."""
-    alternatives = dict(token.alternatives)
-    alternatives.setdefault(token.text, token.logprob)
-    probabilities = [math.exp(min(logprob, 0.0)) for logprob in alternatives.values()]
+    # Two tokens may have one text, as "true" with and without a space before it may, and then have
+    # probabilities of their own; one that is listed twice counts once.
+    alternatives = list(dict.fromkeys(token.alternatives))
+    if all(text != token.text for text, _ in alternatives):
+        alternatives.append((token.text, token.logprob))
+    probabilities = [math.exp(min(logprob, 0.0)) for _, logprob in alternatives]
     total = sum(probabilities)
     if total > 1 + MASS_SLACK:
         raise Unreadable("the alternatives' probabilities sum to more than 1")
     position = _positions(tuple(labels))
     in_parts = _label_of(token.text[:_TOKEN_CHARS]) not in position
     by_label: dict[int, float] = {}
-    for text, probability in zip(alternatives, probabilities, strict=True):
+    for (text, _), probability in zip(alternatives, probabilities, strict=True):
         label = _label_of(text) if len(text) <= _TOKEN_CHARS else ""
         index = position.get(label)
         if index is None and in_parts:

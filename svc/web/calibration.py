@@ -86,8 +86,12 @@ class ReliabilityBinSchema(ResponseSchema):
 class OwnCalibratorSchema(ResponseSchema):
     """What makes the probabilities of one answering model true."""
 
-    model = Shown(TEXT, "Its full id; those of a council joined by `+`.")
-    mode = Shown(TEXT, "How its probabilities were read.")
+    model = Shown(
+        TEXT, "Its full id; those of a council joined by `+`, with `!` before a member that failed."
+    )
+    mode = Shown(
+        TEXT, "How its probabilities were read, and `-one-order` where one of two orders failed."
+    )
     labels = Shown(COUNT, "The labels of its answers.")
     own = Shown(FLAG, "Whether it was fitted for this model, and not for all together.")
     calibrator = Shown(nullable(CalibratorSchema))

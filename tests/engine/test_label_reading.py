@@ -500,6 +500,38 @@ def test_the_token_itself_counts_where_its_alternatives_leave_it_out() -> None:
     assert line.probabilities == pytest.approx({0: 0.6, 1: 0.3})
 
 
+@pytest.mark.parametrize("marks", [("A", "A"), ("A", "\u2581A"), ("\u2581A", "A")])
+def test_two_tokens_of_one_text_count_together(marks: tuple[str, str]) -> None:
+    """Some servers decode a token with a space before it to the same text as the one without."""
+    first, second = marks
+    line = read_single([token("A", (first, 0.85), ("B", 0.1), (second, 0.01))], LETTERS)
+    assert line.probabilities == pytest.approx({0: 0.86, 1: 0.1})
+
+
+def test_a_token_that_is_listed_twice_counts_once() -> None:
+    line = read_single([token("A", ("A", 0.6), ("B", 0.1), ("A", 0.6))], LETTERS)
+    assert line.probabilities == pytest.approx({0: 0.6, 1: 0.1})
+
+
+@pytest.mark.parametrize(
+    "alternatives",
+    [
+        [("Sorry", 0.9), ("I", 0.08)],
+        [("The", 0.6), ("A", 0.3)],
+        [("Well", 0.5), ("I", 0.2), ("A", 0.1)],
+    ],
+    ids=str,
+)
+def test_a_first_position_whose_labels_may_be_words_of_prose_is_no_answer(
+    alternatives: list[tuple[str, float]],
+) -> None:
+    tokens = [token(alternatives[0][0], *alternatives), *sure(", it is about a refund")]
+    with pytest.raises(Unreadable, match="word of prose"):
+        read_single(tokens, tuple("ABCDEFGHIJK"))
+    told = [token(alternatives[0][0], *alternatives, ("C", 0.01)), *sure(", it is a refund")]
+    assert len(read_single(told, tuple("ABCDEFGHIJK")).probabilities) > 1
+
+
 def test_a_missing_label_is_at_most_as_probable_as_the_smallest_alternative() -> None:
     line = read_single([token("A", ("A", 0.6), ("B", 0.1), ("x", 0.05))], LETTERS)
     assert line.bound == pytest.approx(0.05)

@@ -428,6 +428,31 @@ def test_a_repeat_for_which_a_model_was_called_again_is_not_from_the_cache(model
         assert response["latency_ms"] > 0
 
 
+@pytest.mark.parametrize(
+    ("model", "fields", "by"),
+    [
+        (ids("a"), {"debias": True}, "@here/a logprobs"),
+        (ids("a"), {"debias": False}, "@here/a logprobs"),
+        (ids("c"), {"debias": True}, "@here/c logprobs-one-order"),
+        (ids("c"), {"debias": False}, "@here/c logprobs"),
+        ({"council": ids("ba")}, {}, "@here/a+!@here/b logprobs"),
+        ({"council": ids("ad")}, {}, "@here/a+@here/d logprobs"),
+        ({"council": ids("ac")}, {"debias": True}, "@here/a+@here/c logprobs-one-order"),
+        ({"cascade": ids("ba"), "escalate_below": 0.8}, {}, "@here/a logprobs"),
+    ],
+    ids=str,
+)
+def test_what_was_answered_in_part_belongs_to_another_group_of_labels(
+    model: Any, fields: dict[str, Any], by: str
+) -> None:
+    """A promise that rests on labels of whole councils, or of both orders, is none for a part."""
+    halves = in_order(yes(0.9), failing(Refused()))
+    with world(a=yes(0.9), b=BROKEN, c=halves, d=yes(0.8)) as made:
+        decision = made.decision(asking(model, **fields))
+        assert decision.questions[0].reading is not None
+        assert decision.questions[0].reading["by"] == by
+
+
 def test_only_their_own_plans_add_their_fields() -> None:
     with world(a=yes(0.9), b=yes(0.9)) as made:
         for model, added in [

@@ -99,6 +99,15 @@ def test_where_the_strong_member_fails_the_others_share_its_weight(labelled: Lab
     assert answer["agreement"] == 1
 
 
+def test_sets_are_not_promised_for_an_answer_of_a_part_of_the_council(labelled: Labelled) -> None:
+    teach(labelled)
+    asked = {**ANIMAL, "coverage": 0.8}
+    whole = labelled.decide(state(0.9, 0.1, 0.1, 100), asked, **ASKED)["answers"]["q"]
+    part = labelled.decide(state("fails", 0.1, 0.1, 101), asked, **ASKED)["answers"]["q"]
+    assert (whole["guaranteed"], part["guaranteed"]) == (True, False)
+    assert "set" not in part
+
+
 def test_prediction_sets_are_of_the_labels_as_they_are_pooled_now(labelled: Labelled) -> None:
     asked = {**ANIMAL, "coverage": 0.9}
     teach(labelled)

@@ -19,6 +19,9 @@ from svc.questions import NumberField, Opinions, Question, Reading
 from svc.records import Model
 from svc.terms import Mode
 
+# What follows the mode of answers that are `lopsided`, in the name of their group.
+ONE_ORDER = "-one-order"
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -45,14 +48,16 @@ class ModelResult:
     """What one model answered: a reading for each question, and how it was asked.
 
     `original` are the readings of the first option order that was answered, before the orders were
-    merged. `mode` is never auto. `debiased` is None when there was no order to reverse. `served_by`
-    are the first names that the provider gave its model, each once.
+    merged. `mode` is never auto. `debiased` is None when there was no order to reverse. `lopsided`
+    says that both orders were asked, and one of them was not answered.
+    `served_by` are the first names that the provider gave its model, each once.
     """
 
     readings: tuple[Reading, ...]
     original: tuple[Reading, ...]
     mode: Mode
     debiased: bool | None
+    lopsided: bool = False
     cached: bool = False
     served_by: tuple[str, ...] = ()
 
@@ -76,7 +81,8 @@ class Finding:
     `models` are those whose answers went into the reading, and `modes` are the modes in which they
     answered. `original` is the first model's reading of the first option order that was answered.
     `extra` are answer fields that the plan adds. `members` are the probabilities of each member of
-    a council, by its id, and None where its call failed.
+    a council, by its id, and None where its call failed. `lopsided` says that one of
+    the models did not answer in one of the orders in which it was asked.
     """
 
     reading: Reading
@@ -85,16 +91,19 @@ class Finding:
     original: Reading
     extra: Mapping[str, Any] = field(default_factory=dict)
     members: Mapping[str, Sequence[float] | None] = field(default_factory=dict)
+    lopsided: bool = False
 
     @property
     def answered_by(self) -> str:
         """The answering models and the mode in one word each, as labels are grouped by.
 
-        A council is the same whoever of it failed.
+        What labels teach of a whole council, or of both orders, does not hold for a part of them.
         """
+        failed = {model for model, p in self.members.items() if p is None}
         models = sorted(self.members) or [model.id for model in self.models]
+        named = "+".join(f"!{model}" if model in failed else model for model in models)
         mode = Mode.VERBAL if Mode.VERBAL in self.modes else Mode.LOGPROBS
-        return f"{'+'.join(models)} {mode}"
+        return f"{named} {mode}{ONE_ORDER if self.lopsided else ''}"
 
 
 @dataclass(slots=True)
@@ -197,9 +206,16 @@ def grouped(questions: Mapping[str, Question]) -> list[Group]:
 
 def found_by(group: Group, model: Model, result: ModelResult) -> Findings:
     """The findings of a group that one model answered."""
-    rows = zip(group.questions, result.readings, result.original, strict=True)
+    rows = zip(group.questions.items(), result.readings, result.original, strict=True)
     by_key = {
-        key: Finding(reading, (model,), (result.mode,), original) for key, reading, original in rows
+        key: Finding(
+            reading,
+            (model,),
+            (result.mode,),
+            original,
+            lopsided=result.lopsided and question.reversible,
+        )
+        for (key, question), reading, original in rows
     }
     return Findings(by_key, [result])
 

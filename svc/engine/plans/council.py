@@ -54,6 +54,7 @@ def _blended(team: Team, group: Group, outcomes: Sequence[ModelResult | ApiError
             members[0][1].original[index],
             {"agreement": round(agreement, 6)},
             _opinions(team.models, question, readings, reading),
+            question.reversible and any(result.lopsided for _, result in members),
         )
     return findings
 
