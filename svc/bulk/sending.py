@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import math
 import os
 import re
@@ -36,6 +37,7 @@ from svc.providers import (
     Gone,
     KeyRefused,
     NoCredit,
+    Overlong,
     ProviderError,
     RemoteBatch,
     ServerTrouble,
@@ -88,6 +90,9 @@ _USUAL_S = 1e-7
 _NO_JSON = b"}"
 
 _CALL = re.compile(rb'\{"custom_id":"([0-9a-f]{32})"')
+
+
+log = logging.getLogger(__name__)
 
 
 class RoundsEnd(SvcError):
@@ -412,7 +417,11 @@ class Sending:
     def _results(self, file_id: str) -> Iterator[tuple[str, int, bytes]]:
         """The id, the status and the body of each result in a file."""
         lines = _lines(self._api.download(file_id, self.file.lines))
-        return filter(None, map(self._result, lines))
+        try:
+            yield from filter(None, map(self._result, lines))
+        except Overlong:
+            # Fetched again it would be as long. What lacks a result is asked again, a few times.
+            log.warning("%s: its file of results is too long to be read to the end", self._name)
 
     def _result(self, line: bytes) -> tuple[str, int, bytes] | None:
         return self._api.read_slowly(partial(_result, line), _USUAL_S * len(line))
@@ -485,6 +494,7 @@ def _result(line: bytes) -> tuple[str, int, bytes] | None:
     text = json.dumps(response.get("body"), separators=(",", ":"), ensure_ascii=False)
     # A half of a pair that stands alone is no UTF-8, and is written as the escape that it came as.
     body = text.encode("utf-8", "backslashreplace")
-    most = len(line) if status == _ANSWERED else limits.BATCH_REPLY_BYTES
-    # What was written shorter than Python writes it, such as many numbers of 1e15, is no reply.
+    longest = limits.BATCH_RESULT_GROWTH * len(line)
+    most = longest if status == _ANSWERED else limits.BATCH_FAILURE_BYTES
+    # What is far shorter than Python writes it, such as many numbers of 1e15, is no reply.
     return (call, status, body) if len(body) <= most else (call, NO_STATUS, b"{}")

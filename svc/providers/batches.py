@@ -15,7 +15,7 @@ from svc import limits
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch, found_id
 from svc.providers.catalog import BatchTerms, Provider
 from svc.providers.client import UNTOLD_CALL, refusal
-from svc.providers.failures import BadReply, ProviderError
+from svc.providers.failures import BadReply, Overlong, ProviderError
 from svc.providers.redaction import REMOVED, Allowance, Redactor
 from svc.providers.replies import Reply, parsed
 from svc.providers.streams import CHUNK_BYTES, Streams
@@ -118,7 +118,10 @@ class BatchClient:
         self._asked(_nothing, "POST", f"{self.protocol.path}/{batch_id}/cancel", b"")
 
     def download(self, file_id: str, calls: int) -> Iterator[bytes]:
-        """The bytes of a file of results of so many calls at most, piece by piece."""
+        """The bytes of a file of results of so many calls at most, piece by piece.
+
+        Raises `Overlong` where there are more than so many calls can have.
+        """
         size, most = 0, max(limits.BATCH_OUTPUT_BYTES, calls * limits.BATCH_REPLY_BYTES)
         # Each line takes time, even an empty one.
         lines, most_lines = 0, limits.BATCH_OUTPUT_LINES + calls * limits.BATCH_REPLY_LINES
@@ -126,7 +129,7 @@ class BatchClient:
             size += len(chunk)
             lines += chunk.count(b"\n")
             if size > most or lines > most_lines:
-                raise BadReply("the file of results is too long")
+                raise Overlong("the file of results is too long")
             yield chunk
 
     def delete(self, file_id: str) -> None:

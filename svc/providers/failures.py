@@ -17,7 +17,8 @@
     │   ├── NoCredit           the account has no credit left
     │   └── Unanswerable       a decision server has no way to answer such a question
     ├── BadReply               a reply that is no completion
-    │   └── Cut                the output limit was used up before an answer began
+    │   ├── Cut                the output limit was used up before an answer began
+    │   └── Overlong           it is longer than any reply to what was asked
     ├── CallTimedOut           the call's time is over
     └── Cancelled              cut off by this server
 
@@ -197,6 +198,10 @@ class Cut(BadReply):
     """The output limit was used up before an answer began, for example by thought."""
 
     public_message = "the model used up the output limit before it began to answer"
+
+
+class Overlong(BadReply):
+    """A reply is longer than any to what was asked."""
 
 
 class CallTimedOut(ProviderError):

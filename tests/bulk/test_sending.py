@@ -20,6 +20,7 @@ from svc.providers import (
     Gone,
     KeyRefused,
     NoCredit,
+    Overlong,
     ProviderError,
     RemoteBatch,
     ServerTrouble,
@@ -189,10 +190,34 @@ def test_a_line_that_is_too_long_is_no_result_and_its_rest_is_none(file: BatchFi
     assert replies(file) == {CALLS[0]: (0, {}), CALLS[1]: (0, {}), CALLS[2]: (200, {})}
 
 
-def test_a_result_takes_no_more_room_than_it_came_with(file: BatchFile) -> None:
+def test_results_are_read_whose_numbers_are_written_shorter_than_python_writes_them(
+    file: BatchFile,
+) -> None:
+    """As JavaScript and Rust write those of a long, sure reply: 1e-7."""
+    written = b'{"a":[%s]}' % b",".join([b"-1e-7"] * 5_000)
+    results = tuple(result(call).replace(b"{}", written) for call in CALLS)
+    assert run(file, Api(output=results), Clock()).over
+    assert replies(file) == dict.fromkeys(CALLS, (200, {"a": [-1e-7] * 5_000}))
+
+
+def test_of_a_file_that_is_too_long_the_results_count_that_were_read(
+    file: BatchFile, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Endless(Api):
+        def download(self, file_id: str, calls: int) -> Iterator[bytes]:
+            yield from super().download(file_id, calls)
+            raise Overlong("the file of results is too long")
+
+    api = Endless(output=(result(CALLS[0]), result(CALLS[1]), result(CALLS[2])[:50]))
+    assert run(file, api, Clock()).over
+    assert replies(file) == {CALLS[0]: (200, {}), CALLS[1]: (200, {}), CALLS[2]: (0, {})}
+    assert "too long to be read to the end" in caplog.text
+
+
+def test_a_result_takes_little_more_room_than_it_came_with(file: BatchFile) -> None:
     texts = {"a": "Grüße 😀", "half": "\ud83d"}
     swollen = result(CALLS[1]).replace(b"{}", b"[" + b",".join([b"1e15"] * 100) + b"]")
-    failed = result(CALLS[2], 500, error="x" * limits.BATCH_REPLY_BYTES)
+    failed = result(CALLS[2], 500, error="x" * limits.BATCH_FAILURE_BYTES)
     came = json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
     kept = came.encode("utf-8", "backslashreplace")
     whole = result(CALLS[0]).replace(b"{}", kept)
