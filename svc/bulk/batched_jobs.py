@@ -131,7 +131,7 @@ class BatchedJobs:
         except JobEnded:
             pass
         except StorageError as error:
-            self._later(one, error.message, _DISK)
+            self._later(one, error.message, _DISK, _AGAIN_S)
         except Damaged as error:
             log.error("job %s fails: %s", one.job.job.id, error)
             one.failure = "what the server keeps of its batches is damaged"
@@ -143,9 +143,9 @@ class BatchedJobs:
             one.failure = str(error)
         except Exception as error:  # noqa: BLE001 - the others go on, and this one later
             waiting_for = _DISK if isinstance(error, OSError) else _UNFORESEEN
-            self._later(one, type(error).__name__, waiting_for)
+            self._later(one, type(error).__name__, waiting_for, _AGAIN_S)
 
-    def _later(self, one: _Running, why: str, waiting_for: str, wait_s: float = _AGAIN_S) -> None:
+    def _later(self, one: _Running, why: str, waiting_for: str, wait_s: float) -> None:
         """Have the job go on after a while; the log is told why, callers what it waits for."""
         one.job.waiting_for = waiting_for
         log.error("job %s goes on later: %s", one.job.job.id, why)

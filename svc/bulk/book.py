@@ -56,16 +56,13 @@ class Book:
         """`apis` are the Batch APIs of the run's providers by their names.
 
         `record` tells the run from others; calls and replies have this `sealing`.
-        Raises `SettingsError` where the folder cannot be used.
+        Raises `OSError` where the folder cannot be used.
         """
         self.folder, self.apis, self.sealing = folder, apis, sealing
         self._of = hashlib.sha256(record).hexdigest()
         self._replay: Replay | None = None
-        try:
-            own_folder(folder)
-            self._facts = self._read()
-        except OSError as error:
-            raise SettingsError(f"folder {str(folder)!r}: {error.strerror}") from None
+        own_folder(folder)
+        self._facts = self._read()
 
     @property
     def run(self) -> str:

@@ -19,7 +19,7 @@ import pytest
 from svc import limits
 from svc.app import create_app
 from svc.bootstrap import build
-from svc.bulk import book, leaving
+from svc.bulk import batched_jobs, book, leaving
 from svc.bulk.book import rows_of_block
 from svc.bulk.stripping import strip
 from svc.schemas import load_template
@@ -295,6 +295,22 @@ def test_a_job_waits_while_its_model_leads_to_another_provider(
         with one.running():
             assert one.ended(job_id)["answered"] == 40
     assert double.creations == 1
+
+
+def test_a_job_waits_while_there_is_no_place_for_its_batches(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full for a moment fails no job, and callers read no path of the server."""
+    monkeypatch.setattr(batched_jobs, "_AGAIN_S", 0.2)
+    one = world()
+    job_id = submit(one, 3)
+    place = one.services.spool.book(job_id)
+    place.touch()
+    with one.running():
+        reason = "the server's database or disk, which failed just now"
+        until(lambda: one.job(job_id)["waiting_for"] == reason)
+        place.unlink()
+        assert one.ended(job_id)["answered"] == 3
 
 
 def test_a_job_waits_while_its_provider_refuses_the_key(world: Make, double: BatchDouble) -> None:
