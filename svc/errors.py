@@ -212,6 +212,10 @@ class OutOfCalls(ModelError):
     """The request has made all the model calls that it may."""
 
 
+class WrongWay(ModelError):
+    """The model cannot be asked in the way in which the request wants it."""
+
+
 class NoAnswer(ModelError):
     """A model works, but gave no valid answer; it may answer some of the questions alone."""
 
@@ -244,11 +248,16 @@ ENDING = (Timeout, InternalError, QuotaSpent)
 MODELS_FAULT = (ModelError, ModelUnavailable, RateLimited, Timeout)
 
 
+# These are of the request or of its models, as it asks them: waiting does not help.
+LASTING_FAULT = (WrongWay, OutOfCalls, ModelUnavailable)
+
+
 def together(errors: Sequence[ApiError]) -> ApiError:
     """The one error that stands for several models that failed, with the words of each.
 
-    All rate-limited: the soonest `RateLimited`; all of one other kind: that kind; otherwise
-    `ModelError`.
+    All rate-limited: the soonest `RateLimited`; all of one other kind: that kind; where waiting
+    would help none of them, `NoAnswer` if a model works and gave none, or else `WrongWay`;
+    otherwise `ModelError`.
     """
     limited = [error for error in errors if isinstance(error, RateLimited)]
     if len(limited) == len(errors):
@@ -256,7 +265,10 @@ def together(errors: Sequence[ApiError]) -> ApiError:
     words = "; ".join(dict.fromkeys(error.message for error in errors))
     if len({type(error) for error in errors}) == 1:
         return errors[0].saying(words)
-    return ModelError(words)
+    if not all(isinstance(error, (*LASTING_FAULT, NoAnswer)) for error in errors):
+        return ModelError(words)
+    works = any(isinstance(error, NoAnswer) for error in errors)
+    return NoAnswer(words) if works else WrongWay(words)
 
 
 def statuses() -> set[int]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from svc.bulk.pace import Pace
 from svc.errors import (
+    LASTING_FAULT,
     ApiError,
     BudgetSpent,
     DollarsSpent,
@@ -188,10 +189,13 @@ class JobRun:
             # Its operator may have started the server without what it had before.
             self._put_off(row, 0.0)
             return False
+        if isinstance(error, LASTING_FAULT) and not self._answers:
+            # All rows may have it, however long they wait.
+            return self._tried(row)
         self._failing.add(row.number)
         # A row that gets no answer of a model that works may be at fault itself, so that its tries
         # count. It is given up once the models answer others, or where no others are left to ask.
-        works = isinstance(error, NoAnswer)
+        works = isinstance(error, (NoAnswer, *LASTING_FAULT))
         self._unanswered += works
         self._trouble |= not works
         is_last = row.tries == len(self._pauses.retries)
@@ -200,11 +204,7 @@ class JobRun:
             self._pause_for_outage(MODELS)
             self._put_off(replace(row, tries=row.tries + 1) if works and not is_last else row, 0.0)
             return False
-        if is_last:
-            return True
-        self.under_way -= 1
-        self._put_off(replace(row, tries=row.tries + 1), self._pauses.retries[row.tries])
-        return False
+        return self._tried(row)
 
     def follow(self, renewed: Callable[[SpoolFile], SpoolFile]) -> None:
         """Go on with the file that took the place of its own, if one did. Raises `SpoolLost`."""
@@ -254,6 +254,14 @@ class JobRun:
         """Whether others were answered since the row was refused last, and none were refused."""
         others = row.limits == self._limits > 0 and row.answers < self._answers
         return others and self._has_room
+
+    def _tried(self, row: WaitingRow) -> bool:
+        """Put the row off for its next try; whether it was the last one."""
+        if row.tries == len(self._pauses.retries):
+            return True
+        self.under_way -= 1
+        self._put_off(replace(row, tries=row.tries + 1), self._pauses.retries[row.tries])
+        return False
 
     def _refused_alone(self, row: WaitingRow) -> bool:
         """Put the row off without the others, longer and longer; whether it is given up."""

@@ -37,6 +37,7 @@ from svc.errors import (
     ModelUnavailable,
     NoAnswer,
     RateLimited,
+    WrongWay,
     together,
 )
 from svc.usage import NO_USAGE, StatedUsage
@@ -121,6 +122,7 @@ class ParameterBounded(ParameterRefused):
 class NotThisWay(ProviderError):
     """The model cannot be asked in this way; another way may succeed."""
 
+    public_error: type[ModelError] = WrongWay
     public_message = "the model's provider refused the call"
     advice = "SVC_LOG_LEVEL=warning shows what the provider said"
 

@@ -11,7 +11,7 @@ import pytest
 
 from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, Pauses, WaitingRow
 from svc.bulk.pace import Pace
-from svc.errors import BudgetSpent, ModelError, NoAnswer, RateLimited
+from svc.errors import BudgetSpent, ModelError, NoAnswer, OutOfCalls, RateLimited, WrongWay
 from svc.schemas import load_template
 from svc.store import Database, Job, Spool, SpoolLost
 from tests.store.copies import copied
@@ -227,6 +227,36 @@ def test_models_that_give_no_answer_to_any_row_are_an_outage_while_rows_are_left
         clock.now += 1
     assert run.waiting_for == MODELS
     assert asked < 16 + 5 * 20 + 10
+    run.close()
+
+
+@pytest.mark.parametrize("error", [WrongWay("no log-probabilities"), OutOfCalls("80 of 64")])
+def test_what_no_waiting_can_help_is_no_outage(
+    spool: Spool, clock: Clock, error: ModelError
+) -> None:
+    run, since = begun(spool, clock, 300, chars=100), clock.now
+    while not run.is_finished and clock.now - since < 24 * 3_600:
+        for row in taken(run, 16):
+            if run.failed(row, error):
+                run.settled_without_model(row)
+        clock.now += 1
+    assert run.is_finished and clock.now - since < 600
+    run.close()
+
+
+@pytest.mark.parametrize("error", [WrongWay("refused"), NoAnswer("refused")])
+def test_what_a_model_refuses_that_has_answered_others_may_be_an_outage(
+    spool: Spool, clock: Clock, error: ModelError
+) -> None:
+    run, since = begun(spool, clock, 2_000, chars=100), clock.now
+    while not run.is_finished and clock.now - since < 24 * 3_600:
+        for row in taken(run, 16):
+            if 60 < clock.now - since < 1_800:
+                assert not run.failed(row, error)
+            else:
+                run.answered(row)
+        clock.now += 1
+    assert run.is_finished
     run.close()
 
 

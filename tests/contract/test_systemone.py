@@ -211,6 +211,23 @@ def test_json_that_is_nested_too_deeply_is_refused_by_name(client: FlaskClient, 
 
 
 @pytest.mark.parametrize(
+    ("kind", "criteria", "reason"),
+    [
+        ("choice", {str(number): 0.5 for number in range(256)}, "needs 2 to 255 options, has 256"),
+        ("score", [[[]]] * 20 + [10**401], "needs 2 to 20 levels, has 21"),
+    ],
+)
+def test_too_many_criteria_are_refused_before_they_are_looked_at(
+    client: FlaskClient, kind: str, criteria: Any, reason: str
+) -> None:
+    question = {"type": kind, "instructions": "Which?", "criteria": criteria}
+    data = json.dumps({"state": "s", "questions": {"q": question}})
+    response = client.post("/v1/systemone", data=data)
+    assert response.status_code == 422
+    assert reason in response.get_json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
     ("level", "reason"),
     [
         ("[" * 33 + "]" * 33, "a level is nested more than 32 levels deep"),
