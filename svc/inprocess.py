@@ -145,7 +145,6 @@ class InProcess:
     def at_once(self, request: DecisionRequest, wanted: int) -> int:
         """How many of the `wanted` decisions to make at once, so that rate limits delay none much.
 
-        The calls under way at a provider are at most those of a minute, half of a deadline.
         Raises `InvalidRequest` when one decision needs more calls than it may make.
         """
         orders = planned_calls.orders_of(request.debias or False)
@@ -155,12 +154,7 @@ class InProcess:
             raise InvalidRequest(
                 f"a line needs {calls} model calls, at most {limits.MODEL_CALLS} are allowed"
             )
-        for provider in map(self._router.provider, models):
-            if provider.rpm is not None:
-                members = sum(model.provider == provider.name for model in models)
-                calls = planned_calls.of_stages(request, members, orders)
-                wanted = min(wanted, max(1, provider.rpm // max(1, calls)))
-        return wanted
+        return planned_calls.at_once(request, models, orders, self._router.provider, wanted)
 
     def forecaster(self, request: DecisionRequest, batched: bool = False) -> Forecaster:
         """Who says what rows take that are asked alike, in batches or not. Raises `ApiError`."""

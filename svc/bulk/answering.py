@@ -28,6 +28,9 @@ from svc.threads import Threads
 # The pause before something is stored again that the database did not take, in seconds.
 STORED_AGAIN_S = 1.0
 
+# Jobs have such a share of each provider's rate.
+SHARE_OF_RATE = 0.5
+
 # How many rows are stored at a time.
 _STORING = 16
 
@@ -68,6 +71,14 @@ class Answering:
         """
         self._engine, self._add, self._jobs = engine, add, jobs
         self._stop, self._counted, self._deadline = stop, counted, deadline
+
+    def at_once(self, template: DecisionRequest, wanted: int) -> int:
+        """How many of the `wanted` rows to ask at a time.
+
+        What cannot be asked in time is left out of an answer: an order of options, or a member of a
+        council.
+        """
+        return self._engine.at_once(template, wanted, SHARE_OF_RATE)
 
     def answer(
         self, job: int, number: int, text: str, template: DecisionRequest, key_id: str | None

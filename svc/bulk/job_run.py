@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from svc import limits
 from svc.bulk.pace import Pace
 from svc.errors import (
     LASTING_FAULT,
@@ -95,14 +96,18 @@ class JobRun:
         settled: bytearray,
         clock: Callable[[], float],
         pauses: Pauses,
+        at_once: int = limits.JOB_THREADS,
     ) -> None:
-        """`settled` has 1 at the number of each row that is; `clock` is in seconds."""
+        """`settled` has 1 at the number of each row that is; `clock` is in seconds.
+
+        At most so many rows are asked `at_once`.
+        """
         self.job, self.template = job, template
         self.under_way = 0
         self.settled = sum(settled)
         self.pace = Pace()
         self._file, self._is_settled, self._clock = file, settled, clock
-        self._pauses = pauses
+        self._pauses, self._at_once = pauses, at_once
         # Rows of the blocks that were read last, the last one first, and the number of these.
         self._block: list[WaitingRow] = []
         self._blocks = 0
@@ -142,6 +147,8 @@ class JobRun:
 
     def take(self) -> WaitingRow | None:
         """The next row to be asked, None where there is none now. Raises `SpoolLost`."""
+        if self.under_way >= self._at_once:
+            return None
         # While the models fail, one row at a time finds out whether they still do.
         if self._is_paused or (self._is_out and self.under_way):
             return None

@@ -179,7 +179,8 @@ class Runner:
             self._batched.begin(job, template)
             return
         settled, clock = self._jobs.settled(job), time.monotonic
-        self._runs[job.id] = JobRun(job, template, file, settled, clock, self._pauses)
+        at_once = self._answering.at_once(template, self._threads)
+        self._runs[job.id] = JobRun(job, template, file, settled, clock, self._pauses, at_once)
         self._turns.append(job.id)
         self._tell(self._runs[job.id])
 

@@ -24,6 +24,7 @@ from svc.errors import ApiError, ModelError, OutOfCalls
 from svc.providers import (
     CHAT,
     JSON_WAYS,
+    Cancelled,
     Completion,
     Provider,
     ProviderError,
@@ -34,7 +35,6 @@ from svc.providers import (
     api_error_of,
     asked_by,
 )
-from svc.providers.failures import Cancelled
 from svc.records import Model
 from svc.spending import Purse
 from svc.terms import Mode

@@ -110,6 +110,13 @@ class Engine:
         """Raise the `ApiError` of a request that could not be carried out; no model is asked."""
         self._setups.make(request, deadline, api_key)
 
+    def at_once(self, request: DecisionRequest, wanted: int, share: float) -> int:
+        """How many such requests to make at a time, of the `wanted`, see `planned_calls.at_once`.
+
+        All of them for one that cannot be carried out.
+        """
+        return self._setups.at_once(request, wanted, share)
+
     def _decide(
         self, setup: Setup, deadline: Deadline, api_key: str | None, present: Present
     ) -> Decision:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from svc import limits
 from svc.engine.plans import grouped
 from svc.errors import InvalidRequest
+from svc.providers import Provider
+from svc.records import Model
 from svc.schemas import DecisionRequest
 
 
@@ -33,6 +37,27 @@ def of_stages(request: DecisionRequest, members: int, orders: int) -> int:
             reversible = any(question.reversible for question in group.questions.values())
             calls += members * (orders if reversible else 1)
     return calls
+
+
+def at_once(
+    request: DecisionRequest,
+    models: Sequence[Model],
+    orders: int,
+    provider_of: Callable[[Model], Provider],
+    wanted: int,
+    share: float = 1.0,
+) -> int:
+    """How many of the `wanted` decisions to make at once, so that rate limits delay none much.
+
+    The calls under way at a provider are at most those of a minute, half of a deadline, where such
+    a `share` of its rate may be used.
+    """
+    for provider in map(provider_of, models):
+        if provider.rpm is not None:
+            members = sum(model.provider == provider.name for model in models)
+            calls = of_stages(request, members, orders)
+            wanted = min(wanted, max(1, int(share * provider.rpm) // max(1, calls)))
+    return wanted
 
 
 def of_explain(request: DecisionRequest) -> int:

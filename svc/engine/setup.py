@@ -13,7 +13,7 @@ from svc.engine.ask import Ledger
 from svc.engine.payment import check_prices
 from svc.engine.plans import CHAIN, Plan
 from svc.engine.prompt import Image
-from svc.errors import InvalidRequest
+from svc.errors import ApiError, InvalidRequest
 from svc.learning import Knowledge
 from svc.pins import LATEST, PINS, Pin
 from svc.providers import Router
@@ -144,7 +144,7 @@ class SetupMaker:
 
         Raises `ApiError` for one that cannot be carried out.
         """
-        choice = chosen(self.router, self.latest, request, self.promoted)
+        choice = self._chosen(request)
         project = request.project or DEFAULT_PROJECT
         purse = self.purse_of(project, api_key, job)
         check_prices(purse, self.router, choice.models)
@@ -164,6 +164,20 @@ class SetupMaker:
             project_key=self.project_key(project) if aggregated else None,
             images=tuple(Image(url, digest(self.salt, url)) for url in request.images),
         )
+
+    def at_once(self, request: DecisionRequest, wanted: int, share: float) -> int:
+        """See `Engine.at_once`."""
+        try:
+            choice = self._chosen(request)
+        except ApiError:
+            return wanted
+        provider_of = self.router.provider
+        return planned_calls.at_once(
+            request, choice.models, choice.orders, provider_of, wanted, share
+        )
+
+    def _chosen(self, request: DecisionRequest) -> Choice:
+        return chosen(self.router, self.latest, request, self.promoted)
 
 
 def digest(salt: bytes, text: str) -> bytes:

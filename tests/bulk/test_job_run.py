@@ -46,6 +46,7 @@ def begun(
     settled: tuple[int, ...] = (),
     of: int = 0,
     chars: int = 100_000,
+    at_once: int = 18,
 ) -> JobRun:
     texts = [f'{{"id":"{n}","state":"{"x" * chars}"}}' for n in range(1, rows + 1)]
     with spool.writing("job_a", "{}", texts):
@@ -55,7 +56,7 @@ def begun(
     for number in settled:
         numbers[number] = 1
     template = load_template({"questions": {"q": ANIMAL}})
-    return JobRun(job, template, spool.opened("job_a"), numbers, clock, Pauses())
+    return JobRun(job, template, spool.opened("job_a"), numbers, clock, Pauses(), at_once)
 
 
 def taken(run: JobRun, most: int | None = None) -> list[WaitingRow]:
@@ -67,6 +68,17 @@ def test_rows_come_in_order_without_those_that_are_settled(spool: Spool, clock: 
     run = begun(spool, clock, 9, settled=(1, 2, 3, 4, 8))
     assert [row.number for row in taken(run)] == [5, 6, 7, 9]
     assert (run.under_way, run.settled) == (4, 5)
+    run.close()
+
+
+def test_no_more_rows_are_asked_at_a_time_than_is_said(spool: Spool, clock: Clock) -> None:
+    run = begun(spool, clock, 9, at_once=2)
+    first, second = taken(run)
+    run.answered(first)
+    (third,) = taken(run)
+    run.failed(second, FAILED)
+    run.settled_without_model(third)
+    assert len(taken(run)) == 2
     run.close()
 
 

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from svc import limits
+from svc.bulk.answering import SHARE_OF_RATE
 from svc.bulk.runner import SPARE_THREADS
+from svc.schemas import load_template
 from svc.store import ApiKeys, ProjectSizes
 from svc.store.keys import NewKey
 from tests.bulk.conftest import WAIT_S, World, until
@@ -470,6 +472,26 @@ def test_a_runner_without_jobs_ends(world: Make) -> None:
 
     run()
     assert ended.is_set()
+
+
+@pytest.mark.parametrize(
+    ("fields", "rpm", "rows"),
+    [
+        ({}, "60", 15),
+        ({"debias": False}, "60", 18),
+        ({"model": {"council": [f"@scripted/{name}" for name in "abcde"]}}, "60", 3),
+        ({"model": {"council": [f"@scripted/{name}" for name in "abcde"]}}, "10", 1),
+        ({"model": "@unknown/m"}, "60", 18),
+    ],
+    ids=str,
+)
+def test_so_many_rows_are_asked_at_a_time_as_the_rate_allows(
+    world: Make, fields: Json, rpm: str, rows: int
+) -> None:
+    """Whose turn does not come in time is left out of an answer, as an order or a member is."""
+    one = world(SVC_PROVIDER_SCRIPTED_RPM=rpm)
+    template = load_template({"questions": {"q": ANIMAL}, **fields})
+    assert one.services.core.engine.at_once(template, 18, SHARE_OF_RATE) == rows
 
 
 def test_jobs_take_at_most_half_of_a_providers_rate(world: Make) -> None:
