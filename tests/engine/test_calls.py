@@ -449,7 +449,7 @@ def test_a_pause_holds_no_thread_of_the_pool() -> None:
         ([Gone(), ModelUnavailable("gone")], ModelUnavailable),
         ([BadReply(), ServerTrouble()], ModelError),
         ([Throttled(), Gone()], ModelError),
-        ([Gone(), BadReply()], ModelError),
+        ([Gone(), BadReply()], NoAnswer),
         ([Throttled(), InternalError("x")], ModelError),
         ([InternalError("x")], InternalError),
         ([KeyRefused(), NoCredit()], ModelError),
