@@ -257,6 +257,35 @@ def test_disagreements_are_looked_for_among_the_last_judgements(
     assert Judgements(database, depth=1).of_several(office.wording, 9) == []
 
 
+def test_disagreements_are_looked_for_in_so_many_characters(
+    office: Office, database: Database
+) -> None:
+    (made,) = office.decide(0.1)
+    office.label(made, "a", reviewer="ann")
+    office.label(made, "b", reviewer="bob")
+    length = 2 * len('topic"a"')
+    for chars, found in ((length, 1), (length - 1, 0)):
+        judgements = Judgements(database, chars=chars)
+        assert len(judgements.of_several(office.wording, 9)) == found
+
+
+def test_of_decisions_on_which_reviewers_may_disagree_so_much_is_read(
+    office: Office, database: Database
+) -> None:
+    """The oldest judgements of each are long, and not among the last ones of the question."""
+    made = office.decide(0.1, 0.2, 0.3)
+    for reviewer, label in (("old", "x" * 100), ("ann", "a"), ("bob", "b")):
+        for one in made:
+            office.label(one, label, reviewer=reviewer)
+    newest = 100 + 3 * len('topic"""b"') + len("ab")
+    for chars, found in ((newest, made[:1:-1]), (newest + 1, made[:0:-1]), (10_000, made[::-1])):
+        read: list[str] = []
+        judgements = Judgements(database, depth=6, chars=chars)
+        # None is listed, so that all that may be read is.
+        judgements.of_several(office.wording, 9, lambda said, read=read: read.append(said[0].id))
+        assert read == found
+
+
 def test_the_oldest_are_left_out_where_too_many_wait(database: Database) -> None:
     office = Office(database, most=3)
     old = office.decide(0.1, 0.2, 0.3)
