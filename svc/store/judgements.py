@@ -36,8 +36,8 @@ _TRIM = (
     "AND (label IS NULL) = ?3 ORDER BY id DESC LIMIT 1 OFFSET ?4)"
 )
 _SKIPPED = (
-    "SELECT count(DISTINCT decision_seq || ',' || key) FROM judgements "
-    "WHERE project = ? AND question_id = ? AND label IS NULL"
+    "SELECT count(*) FROM (SELECT DISTINCT decision_seq, key FROM judgements "
+    "WHERE project = ? AND question_id = ? AND label IS NULL)"
 )
 # Of so many decisions that several labelled, the newest first, it is read what they said.
 LOOKED_AT = 2_000

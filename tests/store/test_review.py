@@ -22,6 +22,7 @@ from svc.store import (
     Worth,
 )
 from svc.store.decisions import Decisions
+from tests.store.lending import plans
 from tests.store.records import asked, record
 
 NOW, LEASE, HOUR = 1_000_000_000, 60_000, 3_600_000
@@ -245,6 +246,23 @@ def test_reviewers_who_agree_in_the_end_do_not_disagree(office: Office) -> None:
         office.label(one, label, reviewer=reviewer)
     found = office.judgements.of_several(office.wording, 10)
     assert {said.label for judgements in found for said in judgements} <= {'"a"'}
+
+
+def test_what_was_given_back_is_counted_without_reading_what_was_labelled(
+    office: Office, database: Database
+) -> None:
+    first, second = office.decide(0.1, 0.2)
+    for reviewer in ("ann", "bob"):
+        office.take(reviewer)
+        assert office.skip(first, reviewer)
+    office.take("ann")
+    office.label(second)
+    assert office.judgements.skipped(office.wording) == 1
+    wording = office.wording
+    (plan,) = plans(database, lambda lent: Judgements(lent).skipped(wording))
+    # Nothing else is in that index, and it has the order in which equal ones follow each other.
+    assert "INDEX judgements_given_back (project=? AND question_id=?)" in plan
+    assert "TEMP B-TREE" not in plan
 
 
 def test_disagreements_are_looked_for_among_the_last_judgements(
