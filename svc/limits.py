@@ -214,9 +214,12 @@ REVIEW_PAGE_DEFAULT = 10
 REVIEWER_CHARS = 64
 
 # The reviewers of whom it is kept what they said of one question of a decision, and the judgements
-# of a question that a report of disagreements looks through; in both cases the last ones.
+# of a question that a report of disagreements looks through; in both cases the last ones. The
+# characters of judgements, which are keys and labels, that the report looks through to find
+# decisions, and as many that it reads of these.
 JUDGEMENTS_KEPT = 20
 JUDGEMENTS_READ = 20_000
+JUDGEMENTS_CHARS = 10_000_000
 
 # The lines that each process logs a minute about requests of strangers, who have no good key.
 STRANGERS_LOGGED = 60

@@ -128,10 +128,8 @@ class ReviewDesk:
         }
         if not shown:
             return found
-        decision = self._decisions.get(item.id)
-        if decision is None:
-            return None
-        return {**found, "answer": decision.answers[item.key].fields}
+        answer = self._decisions.answer(item.id, item.key)
+        return None if answer is None else {**found, "answer": answer}
 
     def _progress(self, project: str, key: str, wording: Wording, now_ms: int) -> JsonObject:
         counts = self._queue.counts(wording, now_ms)

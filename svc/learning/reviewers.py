@@ -66,8 +66,7 @@ class Reviewers:
 
 
 def _disagree(question: Question, said: Sequence[Judgement]) -> bool:
-    first, *others = (json.loads(one.label) for one in said)
-    return not all(question.agree(first, other) for other in others)
+    return not question.all_agree([json.loads(one.label) for one in said])
 
 
 def _disagreement(said: Sequence[Judgement]) -> JsonObject:

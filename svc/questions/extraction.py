@@ -105,7 +105,7 @@ class Extraction(Question):
         """The first reading's value, at the mean confidence if all agree, else at the lowest."""
         first = readings[0]
         confidences = [reading.probabilities[0] for reading in readings]
-        agree = all(self.agree(first.value, other.value) for other in readings[1:])
+        agree = self.all_agree([reading.value for reading in readings])
         confidence = math.fsum(confidences) / len(readings) if agree else min(confidences)
         return replace(first, probabilities=(confidence,))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,12 @@ class Text(Extraction):
 
     def same(self, value: str, other: str) -> bool:
         """Whether both are the same text, apart from case and extra white space."""
-        return value.casefold().split() == other.casefold().split()
+        return _words(value) == _words(other)
+
+    def all_agree(self, labels: Sequence[str | None]) -> bool:
+        """The same with each text taken apart once, which takes longer than to compare them."""
+        first, *others = (None if label is None else _words(label) for label in labels)
+        return all(first == other for other in others)
 
     @property
     def allowed(self) -> str:
@@ -53,6 +58,11 @@ class Text(Extraction):
 
     def definition(self) -> Mapping[str, Any]:
         return {"nullable": self.nullable, "max_length": self.max_length}
+
+
+def _words(text: str) -> list[str]:
+    """What is left of it without case and extra white space."""
+    return text.casefold().split()
 
 
 class TextSchema(ExtractionSchema):

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from svc import jsontext
+from svc.jsontext import JsonObject
 from svc.records import FACTS, Answer, Decision, DecisionFacts
 from svc.store import activity, ids, jobs, kept_answers, places, question_versions, shown, weeks
 from svc.store.audit_pages import (
@@ -100,6 +101,11 @@ _BY_IDS = (
     f"SELECT seq, id, question_ids, {', '.join(FACTS)}, {ANSWERS}, {READINGS} FROM decisions "
     "WHERE id IN ({})"
 )
+# SQLite takes one answer out of many in a tenth of the time that it takes to make objects of all.
+_ANSWER = (
+    f"SELECT value FROM (SELECT {ANSWERS} FROM decisions WHERE id = ?), json_each(answers) "
+    "WHERE key = ?"
+)
 _NEWEST = (
     "SELECT value AS ref, (SELECT id FROM decisions WHERE project = ?1 AND ref = value "
     "ORDER BY seq DESC LIMIT 1) AS id FROM json_each(?2)"
@@ -170,6 +176,11 @@ class Decisions(AuditPages):
         """The decision with this id. Raises `StorageError`."""
         found, _ = self.several([decision_id])
         return found.get(decision_id)
+
+    def answer(self, decision_id: str, key: str) -> JsonObject | None:
+        """The fields of one answer of a decision, None for no such. Raises `StorageError`."""
+        rows = self._database.rows(_ANSWER, ids.parse(decision_id), key)
+        return json.loads(rows[0]["value"]) if rows else None
 
     def shown(self, decision_id: str, debiased: bool, shape: shown.Shape) -> str | None:
         """The JSON of the decision with this id, None for no such. Raises `StorageError`."""

@@ -7,7 +7,7 @@ back without one, as callers may make up any number of names.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -36,15 +36,23 @@ _TRIM = (
     "AND (label IS NULL) = ?3 ORDER BY id DESC LIMIT 1 OFFSET ?4)"
 )
 _SKIPPED = (
-    "SELECT count(DISTINCT decision_seq || ',' || key) FROM judgements "
-    "WHERE project = ? AND question_id = ? AND label IS NULL"
+    "SELECT count(*) FROM (SELECT DISTINCT decision_seq, key FROM judgements "
+    "WHERE project = ? AND question_id = ? AND label IS NULL)"
 )
 # Of so many decisions that several labelled, the newest first, it is read what they said.
 LOOKED_AT = 2_000
+# The newest judgement that is not looked through, as there are too many with it or they are too
+# long together. None before it is read.
+_FIRST_TOO_MANY = (
+    "SELECT id FROM (SELECT id, count(*) OVER said AS judgements, "
+    "total(length(key) + coalesce(length(label), 0)) OVER said AS chars "
+    "FROM judgements WHERE project = ?1 AND question_id = ?2 "
+    "WINDOW said AS (ORDER BY id DESC ROWS UNBOUNDED PRECEDING)) "
+    "WHERE judgements > ?3 OR chars > ?4 LIMIT 1"
+)
 _SEVERAL = (
     "SELECT decision_seq, key FROM judgements WHERE project = ?1 AND question_id = ?2 "
-    "AND id > coalesce((SELECT id FROM judgements WHERE project = ?1 AND question_id = ?2 "
-    "ORDER BY id DESC LIMIT 1 OFFSET ?3), 0) "
+    f"AND id > coalesce(({_FIRST_TOO_MANY}), 0) "
     "AND label IS NOT NULL GROUP BY decision_seq, key HAVING count(DISTINCT reviewer) > 1 "
     f"AND count(DISTINCT label) > 1 ORDER BY decision_seq DESC LIMIT {LOOKED_AT}"
 )
@@ -75,10 +83,19 @@ class Judgement:
 class Judgements:
     """Keeps and finds them."""
 
-    def __init__(self, database: Database, depth: int = limits.JUDGEMENTS_READ) -> None:
-        """Of a question the last `depth` judgements are looked through."""
+    def __init__(
+        self,
+        database: Database,
+        depth: int = limits.JUDGEMENTS_READ,
+        chars: int = limits.JUDGEMENTS_CHARS,
+    ) -> None:
+        """Of a question the last `depth` judgements are looked through.
+
+        Keys and labels of these have no more than `chars` characters together. Of the decisions
+        that are found so as much is read, but at least one decision.
+        """
         self._database = database
-        self._depth = depth
+        self._depth, self._chars = depth, chars
 
     def skip(self, wording: Wording, seq: int, key: str, reviewer: str, now_ms: int) -> bool:
         """Note that a reviewer gives a decision back unlabelled; False for one who never had it.
@@ -105,8 +122,9 @@ class Judgements:
         `StorageError`.
         """
         with self._database.read() as connection:
-            found = connection.execute(_SEVERAL, (*wording, self._depth)).fetchall()
-            several = (_of(connection, row) for row in found)
+            place = (*wording, self._depth, self._chars)
+            found = connection.execute(_SEVERAL, place).fetchall()
+            several = _of_each(connection, found, self._chars)
             return list(islice(filter(differ, several), most))
 
 
@@ -131,6 +149,19 @@ def _skip(said: Sequence[Any], connection: sqlite3.Connection) -> bool:
         connection.execute(_ADD, said)
         connection.execute(_TRIM, (seq, key, True, limits.JUDGEMENTS_KEPT))
     return had_it
+
+
+def _of_each(
+    connection: sqlite3.Connection, decisions: Iterable[Sequence[Any]], chars: int
+) -> Iterator[list[Judgement]]:
+    """What was said of each decision, up to the one with which it is `chars` characters."""
+    for decision in decisions:
+        said = _of(connection, decision)
+        yield said
+        # What was said before the last judgements of the question is among it.
+        chars -= sum(len(one.key) + len(one.label) + len(one.counts or "") for one in said)
+        if chars <= 0:
+            return
 
 
 def _of(connection: sqlite3.Connection, decision: Sequence[Any]) -> list[Judgement]:

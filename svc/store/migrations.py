@@ -406,6 +406,12 @@ _ASKED_IN_INDEX = """
 DROP INDEX decisions_by_project;
 CREATE INDEX decisions_by_project ON decisions (project, seq, question_ids);
 """
+# Decisions that reviewers gave back are counted for each look at the review queue, without those
+# that they labelled.
+_GIVEN_BACK_IN_INDEX = """
+CREATE INDEX judgements_given_back ON judgements (project, question_id, decision_seq, key)
+    WHERE label IS NULL;
+"""
 
 
 @cache
@@ -420,7 +426,7 @@ def shipped() -> tuple[Migration, ...]:
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
     added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
-    added += [_PACKED_READINGS, _ASKED_IN_INDEX]
+    added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX]
     return (schema, *added)
 
 

@@ -61,8 +61,10 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
         """List decisions of which reviewers say different things.
 
         Of the most recent wording of the question in the project, among its last {JUDGEMENTS_READ}
-        judgements. What the last {JUDGEMENTS_KEPT} reviewers of a decision said last is kept. The
-        list also ends after about 2 MB.
+        judgements, fewer where their labels are long: {JUDGEMENTS_CHARS} characters of judgements
+        are looked through, and as many of the decisions found among them. What the last
+        {JUDGEMENTS_KEPT} reviewers of a decision said last is kept. The list also ends after about
+        2 MB.
         """
         return reviewers.disagreements(g.access.reading(project), question, limit)
 

@@ -32,6 +32,27 @@ def test_texts_are_the_same_whatever_their_case_and_white_space() -> None:
     assert question.probability(readings[0], "NEW YORK") == 0.9
 
 
+def test_each_of_many_texts_is_taken_apart_once_to_compare_them() -> None:
+    taken_apart = []
+
+    class Told(str):
+        def casefold(self) -> str:
+            taken_apart.append(self)
+            return super().casefold()
+
+    texts = [Told(text) for text in ("New York", "new york", " NEW  YORK")]
+    assert load(BODY).all_agree(texts)
+    assert taken_apart == texts
+
+
+@pytest.mark.parametrize(
+    ("labels", "agree"),
+    [(["Rome"], True), ([None, None], True), ([None, "Rome"], False), (["Rome", None], False)],
+)
+def test_no_text_is_like_no_other(labels: list[Any], agree: bool) -> None:
+    assert load({**BODY, "nullable": True}).all_agree(labels) is agree
+
+
 @pytest.mark.parametrize("max_length", [0, 2001, -1, 1.5, "200", True, None])
 def test_a_length_out_of_range_is_refused_with_the_bounds(max_length: Any) -> None:
     with pytest.raises(ValidationError) as refusal:

@@ -264,6 +264,24 @@ def long_one(**fields):
     return record(asked("topic"), answers={"topic": said}, **fields)
 
 
+@pytest.mark.parametrize(
+    "key", ["topic", "a.b", "$", "", '"topic"', "back\\slash \\u0041", "[0]", "Zürich 🚲", "'; --"]
+)
+def test_one_answer_of_a_decision_is_read_by_its_key(decisions, key):
+    """Keys may hold whatever a path into JSON would take for more than a name."""
+    said = {"value": 'a "\ud800" \\', "confidence": 0.1, "sets": {"0.9": [None, True, 1e-7]}}
+    answers = {"other": Answer(Source.RULE, {"rule": 1}), key: Answer(Source.MODELS, said)}
+    made = decisions.add(record(asked("other"), asked(key), answers=answers))
+    assert decisions.answer(made, key) == decisions.get(made).answers[key].fields == said
+    assert decisions.answer(made, "another") is None
+    assert decisions.answer(UNKNOWN, key) is None
+
+
+def test_one_answer_is_read_where_the_decision_refers_to_another_for_it(decisions):
+    first, again = (decisions.add(long_one()) for _ in range(2))
+    assert decisions.answer(again, "topic") == decisions.get(first).answers["topic"].fields
+
+
 def test_a_long_decision_that_says_the_same_again_is_written_once(database, decisions):
     first = decisions.add(long_one())
     again = decisions.add(long_one(cached=True, latency_ms=0.0))

@@ -22,6 +22,7 @@ from svc.store import (
     Worth,
 )
 from svc.store.decisions import Decisions
+from tests.store.lending import plans
 from tests.store.records import asked, record
 
 NOW, LEASE, HOUR = 1_000_000_000, 60_000, 3_600_000
@@ -247,6 +248,23 @@ def test_reviewers_who_agree_in_the_end_do_not_disagree(office: Office) -> None:
     assert {said.label for judgements in found for said in judgements} <= {'"a"'}
 
 
+def test_what_was_given_back_is_counted_without_reading_what_was_labelled(
+    office: Office, database: Database
+) -> None:
+    first, second = office.decide(0.1, 0.2)
+    for reviewer in ("ann", "bob"):
+        office.take(reviewer)
+        assert office.skip(first, reviewer)
+    office.take("ann")
+    office.label(second)
+    assert office.judgements.skipped(office.wording) == 1
+    wording = office.wording
+    (plan,) = plans(database, lambda lent: Judgements(lent).skipped(wording))
+    # Nothing else is in that index, and it has the order in which equal ones follow each other.
+    assert "INDEX judgements_given_back (project=? AND question_id=?)" in plan
+    assert "TEMP B-TREE" not in plan
+
+
 def test_disagreements_are_looked_for_among_the_last_judgements(
     office: Office, database: Database
 ) -> None:
@@ -255,6 +273,35 @@ def test_disagreements_are_looked_for_among_the_last_judgements(
     office.label(made, "b", reviewer="bob")
     assert len(Judgements(database, depth=2).of_several(office.wording, 9)) == 1
     assert Judgements(database, depth=1).of_several(office.wording, 9) == []
+
+
+def test_disagreements_are_looked_for_in_so_many_characters(
+    office: Office, database: Database
+) -> None:
+    (made,) = office.decide(0.1)
+    office.label(made, "a", reviewer="ann")
+    office.label(made, "b", reviewer="bob")
+    length = 2 * len('topic"a"')
+    for chars, found in ((length, 1), (length - 1, 0)):
+        judgements = Judgements(database, chars=chars)
+        assert len(judgements.of_several(office.wording, 9)) == found
+
+
+def test_of_decisions_on_which_reviewers_may_disagree_so_much_is_read(
+    office: Office, database: Database
+) -> None:
+    """The oldest judgements of each are long, and not among the last ones of the question."""
+    made = office.decide(0.1, 0.2, 0.3)
+    for reviewer, label in (("old", "x" * 100), ("ann", "a"), ("bob", "b")):
+        for one in made:
+            office.label(one, label, reviewer=reviewer)
+    newest = 100 + 3 * len('topic"""b"') + len("ab")
+    for chars, found in ((newest, made[:1:-1]), (newest + 1, made[:0:-1]), (10_000, made[::-1])):
+        read: list[str] = []
+        judgements = Judgements(database, depth=6, chars=chars)
+        # None is listed, so that all that may be read is.
+        judgements.of_several(office.wording, 9, lambda said, read=read: read.append(said[0].id))
+        assert read == found
 
 
 def test_the_oldest_are_left_out_where_too_many_wait(database: Database) -> None:

@@ -370,6 +370,11 @@ class Question(ABC):
         """Whether two checked labels say the same."""
         return self.named(label) == self.named(other)
 
+    def all_agree(self, labels: Sequence[Any]) -> bool:
+        """Whether checked labels, at least one, all say the same as the first."""
+        first, *others = labels
+        return all(self.agree(first, other) for other in others)
+
     def candidates(self, reading: Reading) -> list[tuple[str, float]]:
         """What a prediction set may hold, with probabilities; empty for a type without sets."""
         return []
