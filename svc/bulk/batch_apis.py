@@ -7,14 +7,16 @@ from contextlib import suppress
 from dataclasses import replace
 
 from svc.bootstrap import Services
-from svc.providers import BatchClient, Provider
+from svc.providers import EXCHANGE_S, BatchClient, Provider
 from svc.store import ProjectKeys, UnreadableKey
 
 
 class BatchApis:
     """Opens them, and closes them together."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, exchange_s: float = EXCHANGE_S) -> None:
+        """An exchange without a file may take so many seconds."""
+        self._exchange_s = exchange_s
         self._catalog = services.core.catalog
         self._keys = ProjectKeys(services.database, services.settings.master_key)
         self._open: list[BatchClient] = []
@@ -49,5 +51,6 @@ class BatchApis:
         own = None
         if provider.aggregator:
             own = self._opened_with[project] = self._keys.get(project)
-        self._open.append(BatchClient(provider if own is None else replace(provider, key=own)))
+        provider = provider if own is None else replace(provider, key=own)
+        self._open.append(BatchClient(provider, exchange_s=self._exchange_s))
         return self._open[-1]

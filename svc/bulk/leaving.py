@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,12 +14,15 @@ from svc.bootstrap import Services
 from svc.bulk.batch_apis import BatchApis
 from svc.bulk.book import Book
 from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
-from svc.bulk.sending import readable
+from svc.bulk.sending import Sending, readable
 from svc.bulk.stripping import strip
 from svc.store import UnknownJob, job_of
 
 # What is left at a provider is tried to be deleted for so long, in seconds.
 LEAVING_S = 86_400.0
+
+# What a provider may take for each of it, in seconds: many others may wait behind one that hangs.
+EXCHANGE_S = 10.0
 
 # The threads that delete books, however many jobs have ended.
 AT_ONCE = 4
@@ -45,7 +49,9 @@ class Leaving:
         with self._changed:
             if self._closed.is_set() or name in self:
                 return
-            self._due[name], self._ended[name] = (0.0, OUTAGE_PAUSE_S), has_ended
+            # In any order, as a process may end before it comes to those behind slow ones.
+            self._due[name] = (random.random(), OUTAGE_PAUSE_S)
+            self._ended[name] = has_ended
             self._changed.notify()
             if len(self._threads) < AT_ONCE:
                 self._begin_thread()
@@ -119,11 +125,11 @@ def leave(services: Services, job_id: str) -> bool:
     book = Book(folder, {}, b"")
     files, damaged = book.readable()
     names = {file.provider for file in files}
-    with closing(BatchApis(services)) as opened:
+    with closing(BatchApis(services, EXCHANGE_S)) as opened:
         apis = opened.still_there(names, _project(services, job_id))
         sendings = readable([file for file in files if file.provider in apis], apis)
         there = [one for one in sendings if one is not None]
-        left = [one for one in there if not one.give_up()]
+        left = _left(there)
     is_late = time.time() > _begun_at(folder) + LEAVING_S
     if left and not is_late:
         return False
@@ -137,6 +143,18 @@ def leave(services: Services, job_id: str) -> bool:
     if is_late or not names - apis.keys():
         book.remove()
     return True
+
+
+def _left(sendings: Iterable[Sending]) -> list[Sending]:
+    """Those of which something is left; a provider that fails is asked about none after that."""
+    left: list[Sending] = []
+    failing: set[str] = set()
+    for one in sendings:
+        if one.file.provider in failing or not one.give_up():
+            left.append(one)
+        if one.fails:
+            failing.add(one.file.provider)
+    return left
 
 
 def _project(services: Services, name: str) -> str:

@@ -220,6 +220,7 @@ class Sending:
             if not self.over and not self._ended():
                 return False
         except ProviderError:
+            self._failures += 1
             return False
         self._clear()
         return not self.file.record.exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc.providers.admission import Admission
 from svc.providers.batch_protocols import WINDOW_HOURS, RemoteBatch, State
-from svc.providers.batches import BatchClient
+from svc.providers.batches import EXCHANGE_S, BatchClient
 from svc.providers.bodies import JSON_OBJECT, JSON_SCHEMA, ChatCall
 from svc.providers.catalog import (
     CHAT,
@@ -62,6 +62,7 @@ from svc.wire import TooLong
 
 __all__ = [
     "CHAT",
+    "EXCHANGE_S",
     "JSON_OBJECT",
     "JSON_SCHEMA",
     "JSON_WAYS",

@@ -241,6 +241,35 @@ def test_many_ended_jobs_whose_provider_fails_take_few_threads(
         until(lambda: not books(one) and not double.files)
 
 
+def test_what_jobs_left_at_a_provider_that_hangs_keeps_that_of_others_waiting_for_moments(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaving, "EXCHANGE_S", 0.2)
+    hangs, over, answer = threading.Event(), threading.Event(), double.answer
+
+    def answered(method: str, path: str, *given: Any) -> tuple[int, Any]:
+        if hangs.is_set() and "chat" not in path:
+            over.wait(60)
+        return answer(method, path, *given)
+
+    monkeypatch.setattr(double, "answer", answered)
+    with BatchDouble(said) as other:
+        double.takes_s = other.takes_s = 3_600.0
+        well = {"SVC_PROVIDER_WELL_URL": other.url, "SVC_PROVIDER_WELL_BATCH": "1"}
+        one = world(**well, SVC_PROVIDER_WELL_PRICE="2,4")
+        jobs = [submit(one, 2) for _ in range(8)] + [submit(one, 2, model="@well/m")]
+        with one.running():
+            until(lambda: double.creations == 8 and other.creations == 1)
+        for job_id in jobs:
+            one.client.post(f"/v1/batch/{job_id}/cancel")
+        hangs.set()
+        with one.running():
+            until(lambda: not other.files)
+            assert len(books(one)) == 8
+            over.set()
+            hangs.clear()
+
+
 def test_a_job_that_was_cancelled_while_nothing_ran_leaves_nothing_after_the_next_start(
     world: Make, double: BatchDouble
 ) -> None:
