@@ -38,7 +38,8 @@ class Probe:
 def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list[ModelResult]:
     """Add `explain` to the answers that models gave; the results of the calls it took.
 
-    A field whose call fails is left out. Raises `Timeout`.
+    A field whose call fails is left out, and so is every field of an answer that was given in one
+    of two orders, which may be another one than that of the calls. Raises `Timeout`.
     """
     request = setup.request
     states = _states(setup)
@@ -53,7 +54,9 @@ def add(setup: Setup, asker: Asker, answered: Answered, flows: FlowPool) -> list
         setup.ledger.caller,
     )
     shares: dict[str, dict[str, float]] = {
-        key: {} for probe in probes for key in probe.group.questions
+        key: {}
+        for key, finding in answered.findings.by_key.items()
+        if states and request.questions[key].reversible
     }
     results = []
     for probe, outcome in zip(probes, outcomes, strict=True):
@@ -72,7 +75,7 @@ def _groups(request: DecisionRequest, answered: Answered) -> list[tuple[Model, M
     groups: dict[tuple[Model, Mode, bool], dict[str, Question]] = {}
     for key, finding in answered.findings.by_key.items():
         question = request.questions[key]
-        if question.reversible:
+        if question.reversible and not finding.lopsided:
             shared = (finding.models[0], finding.modes[0], question.think)
             groups.setdefault(shared, {})[key] = question
     return [

@@ -47,6 +47,15 @@ def test_each_field_has_the_drop_that_leaving_it_out_brings() -> None:
         assert len(made.client.calls) == 1 + 3
 
 
+@pytest.mark.parametrize("orders", [(failing(Refused()), yes(0.3)), (yes(0.9), failing(Refused()))])
+def test_an_answer_in_one_of_two_orders_has_no_drops(orders: tuple[Answerer, Answerer]) -> None:
+    """The calls without a field show the original order, and it may be the other that answered."""
+    with world(m=in_order(*orders)) as made:
+        response = made.decide({**asking(), "debias": True})
+        assert response["debiased"] is False
+        assert response["answers"]["a"]["explain"] == {}
+
+
 def test_the_drop_is_of_the_answer_that_was_given() -> None:
     with world(m=moved_by("subject", 0.2, 0.9)) as made:
         answer = made.decide(asking())["answers"]["a"]
