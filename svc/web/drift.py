@@ -19,7 +19,7 @@ class DriftWeekSchema(ResponseSchema):
     decisions = Shown(COUNT, "Those in which a model answered the question; rules do not count.")
     mix = Shown(
         nullable(mapping(PROBABILITY)),
-        "The share of each top answer; null for extracted values.",
+        "The share of each top answer, before calibration; null for extracted values.",
     )
     confidence = Shown(PROBABILITY, "The mean raw probability of the top answer.")
     mix_change = Shown(

@@ -23,7 +23,9 @@ class RateSchema(ResponseSchema):
     estimate = Shown(_SHARE, "Its share, by the labels and all probabilities.")
     low = Shown(_SHARE, "From here the 95% interval of the share goes.")
     high = Shown(_SHARE, "Up to here.")
-    naive = Shown(_SHARE, "Its share of the answers of models; null without decisions.")
+    naive = Shown(
+        _SHARE, "Its share of what models answered, before calibration; null without decisions."
+    )
     labels_alone = Shown(nullable(IntervalSchema), "Its share of the labels.")
     power = Shown(_SHARE, "How far the probabilities are believed; 0 is not at all.")
     worth = Shown(nullable(AMOUNT), "How many labels it would take in place of one without them.")
