@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from svc.errors import Timeout
-from svc.limits import MODEL_REPLIES_PARTS, REPLIES_PARTS
+from svc.limits import MODEL_REPLIES_PARTS, REPLIES_LINES, REPLIES_PARTS
 from svc.tracing import Trace
 
 
@@ -21,11 +21,19 @@ class Effort:
     call has to wait because of what it took.
     """
 
-    __slots__ = ("_each", "_left", "_lock", "_of", "caller", "pause_s", "worked_s")
+    __slots__ = ("_each", "_left", "_lines_left", "_lock", "_of", "caller", "pause_s", "worked_s")
 
-    def __init__(self, parts: int = REPLIES_PARTS, each: int = MODEL_REPLIES_PARTS) -> None:
-        """Of the replies of all models so many `parts` may be read, and so many of `each`."""
-        self._left, self._each = parts, each
+    def __init__(
+        self,
+        parts: int = REPLIES_PARTS,
+        each: int = MODEL_REPLIES_PARTS,
+        lines: int = REPLIES_LINES,
+    ) -> None:
+        """Of the replies of all models so many `parts` may be read, and so many of `each`.
+
+        So many `lines` may stand around what they hold, beyond those that are always read.
+        """
+        self._left, self._each, self._lines_left = parts, each, lines
         self._of: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.caller: str | None = None
@@ -49,6 +57,14 @@ class Effort:
                 return False
             self._left -= parts
             self._of[model] += parts
+            return True
+
+    def take_lines(self, lines: int) -> bool:
+        """Take so many lines; False, and nothing is taken, where they are not there."""
+        with self._lock:
+            if lines > self._lines_left:
+                return False
+            self._lines_left -= lines
             return True
 
 

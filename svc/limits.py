@@ -135,6 +135,11 @@ REPLY_LINES = 20_000
 REPLY_FRAMING_BYTES = 262_144
 REPLY_PIECES = 65_536
 
+# How many of these lines are always read of a reply, and how many beyond them of all replies to one
+# request together. A chunk takes a few microseconds, of however few bytes it is.
+REPLY_LINES_ALWAYS_READ = 512
+REPLIES_LINES = 100_000
+
 # What the replies to one request may hold together, and those of one model: members and elements of
 # their JSON, and one more for so many bytes. A model that lies leaves enough for those asked after
 # it. A reply that is no larger than the last figure is always read.

@@ -10,6 +10,7 @@ import http.client
 import io
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 from svc import limits
@@ -24,6 +25,9 @@ SMALL_PIECES, REST_S = 128, 0.05
 
 # The bytes of framing that may come with each such piece: the size of a chunk takes a few.
 LINE_BYTES = 32
+
+# Of lines beyond those that are always read, so many at a time are told of.
+LINES_TOLD = 256
 
 
 class TooLong(Exception):
@@ -66,14 +70,19 @@ class _Pieces(io.RawIOBase):
 class _Framed(io.BufferedReader):
     """The same, with a bound on what is read by lines: heads, the sizes of chunks, trailers."""
 
-    def __init__(self, pieces: _Pieces) -> None:
+    def __init__(self, pieces: _Pieces, tell: Callable[[int], None]) -> None:
+        """`tell` hears of lines, `LINES_TOLD` at a time, before these are read."""
         super().__init__(pieces)
-        self._pieces = pieces
+        self._pieces, self._tell = pieces, tell
         self._lines = self._line_bytes = 0
+        self._told = limits.REPLY_LINES_ALWAYS_READ
         # Whether the bytes ended within the last line, or where one should have been.
         self.cut = False
 
     def readline(self, size: int | None = -1, /) -> bytes:
+        if self._lines == self._told:
+            self._tell(LINES_TOLD)
+            self._told += LINES_TOLD
         line = super().readline(size)
         self.cut = not line.endswith(b"\n")
         self._lines += 1
@@ -94,8 +103,12 @@ class BoundedResponse(http.client.HTTPResponse):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         pieces = _Pieces(self.fp.detach(), self.most_bytes, self.least_piece)
-        self.fp = self._framed = _Framed(pieces)
+        self.fp = self._framed = _Framed(pieces, self.more_lines)
         self._is_cut = False
+
+    @staticmethod
+    def more_lines(lines: int) -> None:
+        """Called before so many lines are read beyond those that always are; it may raise."""
 
     def begin(self) -> None:
         """Read the head."""

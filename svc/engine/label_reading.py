@@ -38,14 +38,17 @@ _THOUGHT_BEGINS = re.compile(r"\s*<(think|thinking|reasoning)>")
 _MARKS = {"\u2581": " ", "\u0120": " ", "\u010a": "\n", "<0x0A>": "\n", "\r": ""}
 _MARK = re.compile("|".join(map(re.escape, _MARKS)))
 # Each character can be read in one way only, so that no line takes long to refuse.
-_BEFORE = r"""
+_BEFORE = re.compile(
+    r"""
     (?:[\s>\#*_`"'\u2018\u201c(\[{\u2022\u2013\u2014=:-]    # marks that open something
     | (?:the\ |my\ )?(?:final\ |best\ |correct\ )?(?:answer|label|option|choice|reply)s?
       (?:\ to\ question\ \d{1,3})?(?:\ is)?\b
     | (?:line|question|q)\ ?\d{1,3}\ ?[:.)=-]                # the number of a line
     | \d{1,3}\ ?[:.)](?!\d)
     )*
-"""
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 # What may stand behind a label: nothing, marks that close it, a dash between spaces, or words in
 # brackets up to the end.
 _AFTER = r"""
@@ -237,9 +240,14 @@ def _on_line(text: _TokenText, line: _TextLine, labels: tuple[str, ...]) -> Labe
 
 
 def _label_at(line: str, labels: tuple[str, ...]) -> int | None:
-    """Where on the line its label begins."""
-    match = _pattern(labels).match(line)
-    if match is None or _lists_labels(line, labels):
+    """Where on the line its label begins.
+
+    It is looked for in one place: what stands before it may be many marks.
+    """
+    before = _BEFORE.match(line)
+    at = before.end() if before else 0
+    match = _pattern(labels).match(line, at)
+    if match is None or _lists_labels(line, at, labels):
         return None
     place = match.start("label")
     return None if _IDIOM.match(line, place) else place
@@ -249,7 +257,7 @@ def _label_at(line: str, labels: tuple[str, ...]) -> int | None:
 def _pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
     either = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
     after = _AFTER.replace("{labels}", either)
-    return re.compile(f"{_BEFORE}(?P<label>{either}){after}", re.VERBOSE | re.IGNORECASE)
+    return re.compile(f"(?P<label>{either}){after}", re.VERBOSE | re.IGNORECASE)
 
 
 def _is_prose_of_a_label(line: str, labels: tuple[str, ...]) -> bool:
@@ -264,16 +272,16 @@ def _is_prose_of_a_label(line: str, labels: tuple[str, ...]) -> bool:
     return re.match(either, line, re.IGNORECASE) is not None
 
 
-def _lists_labels(line: str, labels: tuple[str, ...]) -> bool:
-    """Whether the line is an echo of the choice: `A, B or C`, `yes/no`, `A. B. C.`."""
-    match = _list_pattern(labels).match(line)
+def _lists_labels(line: str, at: int, labels: tuple[str, ...]) -> bool:
+    """Whether the line is, from there on, an echo of the choice: `A, B or C`, `A. B. C.`."""
+    match = _list_pattern(labels).match(line, at)
     if match is None:
         return False
     if match["all"] is None:
         return match["first"].casefold() != match["second"].casefold()
     listed = set(re.findall(r"\w+", match["all"].casefold()))
     # Two labels are no list: `A. B` may be label A with an option that is called B.
-    return len(listed & {label.casefold() for label in labels}) > 2
+    return len(listed & _positions(labels).keys()) > 2
 
 
 @lru_cache(maxsize=1_024)
@@ -282,7 +290,7 @@ def _list_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
     joined = r"\s*(?:[,/|&+](?:\s*(?:or|and)\b)?|\b(?:or|and)\b)\s*"
     adjacent = rf"(?P<first>{either}){joined}(?P<second>{either})\b"
     entire = rf"(?P<all>{either}(?:[\s.):;-]+{either})+)[\s.):;]*$"
-    return re.compile(f"{_BEFORE}(?:{adjacent}|{entire})", re.VERBOSE | re.IGNORECASE)
+    return re.compile(f"(?:{adjacent}|{entire})", re.VERBOSE | re.IGNORECASE)
 
 
 def _distribution(token: Token, labels: Sequence[str]) -> LabelLine:

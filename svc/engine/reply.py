@@ -21,6 +21,10 @@ JSON_CHARS = 262_144
 # How many objects and lists a reply may hold, in its text as well.
 JSON_BRACKETS = 10_000
 
+# An object or list is no longer tried as the whole answer to a question once those behind it, which
+# are none, hold more members and elements than this: many times as many as there are options.
+JSON_PARTS_TRIED = 2_000
+
 
 def wanted_labels(questions: Sequence[Question], backwards: bool) -> list[tuple[str, ...]]:
     """The labels of each line of a reply to all questions."""
@@ -52,13 +56,19 @@ def read_json(text: str, questions: Sequence[Question], backwards: bool) -> list
     if written.count("{") + written.count("[") > JSON_BRACKETS:
         raise Unreadable("the reply holds more objects and lists than any answer has")
     values = list(_json_values(written))
-    rows = list(zip(questions, _members(values, questions, backwards), strict=True))
+    rows = [
+        (question, question.stated(answer, backwards), answer)
+        for question, answer in zip(questions, _members(values, questions, backwards), strict=True)
+    ]
     scales = BOTH
-    for question, answer in rows:
-        scales &= question.stated(answer, backwards).scales
+    for _, stated, _ in rows:
+        scales &= stated.scales
     if not scales:
         raise Unreadable("the reply's probabilities are on no known scale")
-    return [question.read_member(answer, backwards, min(scales)) for question, answer in rows]
+    return [
+        question.read_stated(stated, answer, backwards, min(scales))
+        for question, stated, answer in rows
+    ]
 
 
 def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bool) -> list[Any]:
@@ -73,13 +83,35 @@ def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bo
             if not lowered.keys().isdisjoint(names):
                 return [lowered.get(name) for name in names]
     if len(questions) == 1:
-        # The answer itself, without the object around it. To look at one takes long where there are
-        # many options.
-        every = (one for value in reversed(values) for one in (value, *_candidates(value)))
-        for alone in islice(every, JSON_STARTS):
+        for alone in _alone(values):
             if _answers(questions[0], alone, backwards):
                 return [alone]
     raise Unreadable("the reply holds no JSON object with the answers")
+
+
+def _alone(values: Sequence[Any]) -> Iterator[Any]:
+    """What may be an answer itself, without the object around it, the last first, each once.
+
+    To look at one takes long where there are many options, or where it holds many names.
+    """
+    every = (one for value in reversed(values) for one in (value, *_candidates(value)))
+    tried: set[int] = set()
+    parts = 0
+    for one in islice(every, JSON_STARTS):
+        if id(one) in tried:
+            continue
+        yield one
+        tried.add(id(one))
+        parts += _parts(one)
+        if parts > JSON_PARTS_TRIED:
+            return
+
+
+def _parts(value: Any) -> int:
+    """How many members and elements an object or a list has, with those of objects in a list."""
+    if isinstance(value, dict):
+        return len(value)
+    return sum(len(entry) if isinstance(entry, dict) else 1 for entry in value)
 
 
 def _candidates(value: Any) -> list[JsonObject]:

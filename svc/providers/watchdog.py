@@ -14,18 +14,24 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from svc.deadline import Deadline
+from svc.deadline import Deadline, Effort
 
 _current = threading.local()
 
 
 class Watch:
-    """The time of one call and the socket that it uses at the moment."""
+    """The time of one call, what may be read for its request, and the socket that it uses now."""
 
-    __slots__ = ("_clock", "_handle", "_lock", "_sock", "at", "cancelled", "expired")
+    __slots__ = ("_clock", "_handle", "_lock", "_sock", "at", "cancelled", "effort", "expired")
 
-    def __init__(self, at: float, lock: threading.Lock, clock: Callable[[], float]) -> None:
-        self.at = at
+    def __init__(
+        self,
+        at: float,
+        lock: threading.Lock,
+        clock: Callable[[], float],
+        effort: Effort | None,
+    ) -> None:
+        self.at, self.effort = at, effort
         self._clock = clock
         self.expired = False
         self.cancelled = False
@@ -108,7 +114,8 @@ class Watchdog:
 
         It ends early when `deadline` is cancelled.
         """
-        watch = Watch(self._clock() + seconds, self._lock, self._clock)
+        effort = deadline.effort if deadline else None
+        watch = Watch(self._clock() + seconds, self._lock, self._clock, effort)
         self._add(watch)
         _current.watch = watch
         try:

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 from svc.questions.kit import (
     ABSTAIN,
-    SHARES,
     Examples,
     FlagField,
     Opinions,
@@ -91,7 +90,7 @@ class Extraction(Question):
         confidence = number_of(member.get("confidence")) if isinstance(member, Mapping) else None
         return Stated({} if confidence is None else {0: confidence}, whole=False)
 
-    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
+    def read_stated(self, stated: Stated, member: Any, backwards: bool, scale: float) -> Reading:
         """The value and its confidence; a member that is not valid is no answer, never an error."""
         if not isinstance(member, Mapping):
             return NO_ANSWER
@@ -99,7 +98,7 @@ class Extraction(Question):
             value = self.check_label(member.get("value"))
         except ValueError:
             return NO_ANSWER
-        return Reading((self.stated(member, backwards).on(scale).get(0, 0.0),), value=value)
+        return Reading((stated.on(scale).get(0, 0.0),), value=value)
 
     def merge(self, readings: Sequence[Reading]) -> Reading:
         """The first reading's value, at the mean confidence if all agree, else at the lowest."""

@@ -14,7 +14,6 @@ from svc.questions.kit import (
     DECIMALS,
     OF_OPTIONS,
     RULED,
-    SHARES,
     Descriptions,
     LabelLine,
     LabelQuestion,
@@ -109,8 +108,8 @@ class Multi(LabelQuestion):
         # That an option is named does not say how probable it is.
         return replace(stated(member, self.labels, shown, whole=False), bare=())
 
-    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
-        probabilities = self.stated(member, backwards).on(scale)
+    def read_stated(self, stated: Stated, member: Any, backwards: bool, scale: float) -> Reading:
+        probabilities = stated.on(scale)
         if not probabilities:
             raise Unreadable("no probability for any of the options")
         # A model leaves out the options that it thinks do not apply.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import time
 from collections.abc import Sequence
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from svc.engine import label_reading
 from svc.engine.label_reading import (
     LEAST_MASS,
     answer_tokens,
@@ -788,6 +790,27 @@ def test_a_hostile_reply_is_dealt_with_at_once(piece: str, in_one_token: bool) -
             except Unreadable:
                 continue
     assert time.process_time() - began < LONGEST_S
+
+
+class Places:
+    """A pattern of labels that notes at which places of a line it looks for one."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern, self.looked = pattern, list[int]()
+
+    def match(self, line: str, at: int = 0) -> re.Match[str] | None:
+        self.looked.append(at)
+        return self._pattern.match(line, at)
+
+
+@pytest.mark.parametrize("before", ["(" * 16, "- " * 8, "answer is " * 4, "1. " * 5, ""])
+def test_the_label_of_a_line_is_looked_for_in_one_place(
+    monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    places = Places(re.compile(r"(?P<label>A)\b"))
+    monkeypatch.setattr(label_reading, "_pattern", lambda labels: places)
+    assert len(read_lines(sure(before, "customer\n", before, "A"), [LETTERS])) == 1
+    assert places.looked[:2] == [len(before), len(before)]
 
 
 def test_thousands_of_lines_of_labels_are_dealt_with_at_once() -> None:

@@ -16,6 +16,7 @@ from svc.engine.label_reading import read_lines
 from svc.engine.reply import JSON_CHARS, JSON_STARTS, assembled, decided, read_json, wanted_labels
 from svc.providers.replies import Token
 from svc.questions import LabelLine, Question, Reading, Unreadable
+from svc.questions.kit import verbal
 from tests.engine.models import CHOICE, INTEGER, MULTI, NOUL, NUMBER, SCORE, TEXT
 from tests.engine.tokens import token
 from tests.questions.contract import load
@@ -89,6 +90,69 @@ def test_many_objects_that_may_be_the_only_answer_cost_little() -> None:
     with contextlib.suppress(Unreadable):
         read_json(text, [most], False)
     assert time.thread_time() - before < 0.1
+
+
+class Looked:
+    """Counts the names that are looked up, and how often a question's labels are made ready."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.names = self.made = 0
+        position, make = verbal._Written.position, verbal._Written.__init__
+
+        def counted(written: verbal._Written, name: str) -> int | None:
+            self.names += 1
+            return position(written, name)
+
+        def counted_make(written: verbal._Written, *args: Any) -> None:
+            self.made += 1
+            make(written, *args)
+
+        monkeypatch.setattr(verbal._Written, "position", counted)
+        monkeypatch.setattr(verbal._Written, "__init__", counted_make)
+
+
+def unknown(kind: str, count: int) -> Any:
+    """An object or a list with so many names that are none of an option."""
+    names = [f"c{number}" for number in range(count)]
+    return {
+        "object": dict.fromkeys(names, 0),
+        "object within one": {"answer": dict.fromkeys(names, 0)},
+        "names": names,
+        "objects": [dict.fromkeys(names[:20], 0)] * (count // 20),
+        "truth values": [True] * count,
+    }[kind]
+
+
+KINDS = ["object", "object within one", "names", "objects", "truth values"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_names_are_looked_up_in_objects_that_are_no_answer(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    most = load({**CHOICE, "options": {f"{kind} {number}": "" for number in range(255)}})
+    looked = Looked(monkeypatch)
+    written = [{"label": "C", "probability": 0.9}, *[unknown(kind, 900)] * 24]
+    with pytest.raises(Unreadable):
+        read_json("\n".join(map(json.dumps, written)), [most], False)
+    assert 900 <= looked.names <= 4_000
+    assert looked.made == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_before_objects_that_are_none_is_read(kind: str) -> None:
+    most = load({**CHOICE, "options": {f"o{number}": "" for number in range(255)}})
+    written = [[{"label": "C", "probability": 0.9}], unknown(kind, 400), unknown(kind, 400)]
+    (reading,) = read_json("\n".join(map(json.dumps, written)), [most], False)
+    assert reading.probabilities[2] == pytest.approx(0.9)
+
+
+def test_the_names_in_an_answer_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = load({**CHOICE, "options": {f"once {number}": "" for number in range(255)}})
+    looked = Looked(monkeypatch)
+    members = {"q1": {"C": 0.9, **unknown("object", 400)}, "q2": {"A": 0.8}}
+    read_json(json.dumps(members), [most, most], False)
+    assert looked.names == 402
 
 
 def test_what_a_server_decided_is_read_in_the_original_order() -> None:

@@ -233,12 +233,16 @@ class Question(ABC):
     def stated(self, member: Any, backwards: bool) -> Stated:
         """The probabilities in this question's member of a JSON reply, as they are written."""
 
-    @abstractmethod
     def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
         """Read this question's member of a JSON reply whose probabilities are parts of `scale`.
 
         Raises `Unreadable`.
         """
+        return self.read_stated(self.stated(member, backwards), member, backwards, scale)
+
+    @abstractmethod
+    def read_stated(self, stated: Stated, member: Any, backwards: bool, scale: float) -> Reading:
+        """The same where what is `stated` in the member was found already."""
 
     # --- how readings are merged ---
 

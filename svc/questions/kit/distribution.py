@@ -19,7 +19,7 @@ from svc.questions.kit.base import (
     to_digits,
 )
 from svc.questions.kit.lettering import complete, letters, normalised, one_line, tidy
-from svc.questions.kit.verbal import SHARES, Stated, stated
+from svc.questions.kit.verbal import Stated, stated
 from svc.shapes import Json
 
 # Probabilities that are further apart differ in the seven digits that are stored.
@@ -61,13 +61,13 @@ class Distribution(LabelQuestion):
     def stated(self, member: Any, backwards: bool) -> Stated:
         return stated(member, self.shown_labels(backwards), self.shown_names(backwards))
 
-    def read_member(self, member: Any, backwards: bool, scale: float = SHARES) -> Reading:
-        stated = self.stated(member, backwards).on(scale)
-        if len(self.labels) == 2 and len(stated) == 1:
+    def read_stated(self, stated: Stated, member: Any, backwards: bool, scale: float) -> Reading:
+        named = stated.on(scale)
+        if len(self.labels) == 2 and len(named) == 1:
             # The other one of two labels has the rest of the probability.
-            ((index, p),) = stated.items()
-            stated = {index: p, 1 - index: 1 - p}
-        shown = complete(stated, len(self.labels), bound=self._bound(stated))
+            ((index, p),) = named.items()
+            named = {index: p, 1 - index: 1 - p}
+        shown = complete(named, len(self.labels), bound=self._bound(named))
         return self.reading(shown, backwards)
 
     def _bound(self, stated: Mapping[int, float]) -> float:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -90,13 +91,12 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
     """What a reply's member states of `labels`; it may use their `names` instead."""
     numbers: dict[int, float] = {}
     bare: dict[int, None] = {}
-    written = _Written(labels, names)
+    written = _written(tuple(labels), tuple(names))
     for name, value in islice(_entries(member), ENTRIES):
         index = written.position(name)
-        number = number_of(value)
         if index is None:
             continue
-        if number is not None:
+        if (number := number_of(value)) is not None:
             numbers.setdefault(index, number)
         elif value is None:
             bare.setdefault(index)
@@ -166,6 +166,13 @@ class _Written:
             return index if self._labels[index].casefold() == leading[1] else None
         key, colon, _ = wanted.partition(":")
         return self._positions.get(key.strip()) if colon else None
+
+
+# Of a reply to one question many parts are read, one after the other. A question's names may be
+# long, so that those of few questions are kept.
+@lru_cache(maxsize=8)
+def _written(labels: tuple[str, ...], names: tuple[str, ...]) -> _Written:
+    return _Written(labels, names)
 
 
 def _folded(name: str) -> str:
