@@ -155,6 +155,18 @@ def test_the_names_in_an_answer_are_looked_up_once(monkeypatch: pytest.MonkeyPat
     assert looked.names == 402
 
 
+def test_of_few_options_few_names_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = Looked(monkeypatch)
+    members = {
+        "q1": {**unknown("object", 80), "yes": 0.9},
+        "q2": {"yes": 0.8, **unknown("object", 1_000)},
+    }
+    first, second = read_json(json.dumps(members), [NOUL_Q, NOUL_Q], False)
+    found = [first.probabilities[0], second.probabilities[0]]
+    assert found == pytest.approx([0.9, 0.8])
+    assert looked.names < 200
+
+
 def test_what_a_server_decided_is_read_in_the_original_order() -> None:
     lines = [LabelLine({0: 0.7, 1: 0.2, 2: 0.1}), LabelLine({0: 0.6, 1: 0.4})]
     choice, urgent = decided(lines, [CHOICE_Q, NOUL_Q])

@@ -20,8 +20,10 @@ SUM_SLACK = 5.0
 # Where some labels are missing, numbers are percentages if the largest is above this one.
 PARTLY = 20.0
 
-# How many entries of a list are looked at: four times the most options there can be.
+# How many entries of a list are looked at: four times the most options there can be. Of the labels
+# that a member names so many are looked at for each that the question has, and so many more.
 ENTRIES = 1_100
+NAMED_EACH, NAMED_MORE = 4, 80
 
 # How far over 1 rounding may push a share.
 ONE_SLACK = 1e-6
@@ -92,7 +94,7 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
     numbers: dict[int, float] = {}
     bare: dict[int, None] = {}
     written = _written(tuple(labels), tuple(names))
-    for name, value in islice(_entries(member), ENTRIES):
+    for name, value in islice(_entries(member), NAMED_EACH * len(labels) + NAMED_MORE):
         index = written.position(name)
         if index is None:
             continue
