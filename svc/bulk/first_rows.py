@@ -7,7 +7,7 @@ from itertools import islice
 
 from svc.bulk.answering import Settled
 from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
-from svc.errors import ApiError, NoAnswer, RateLimited
+from svc.errors import LASTING_FAULT, ApiError, NoAnswer, RateLimited
 
 # So many rows are tried until one was answered by a model.
 TRIED = 10
@@ -21,8 +21,8 @@ def ask_first(
 ) -> None:
     """Ask about rows one by one until a model is known, or a few rows could not tell.
 
-    They cannot where they need no model, or where one that works gives them no answer. Without this
-    each row would find out by itself, in rounds of its own. `rows` gives those that are not
+    They cannot where they need no model, or where none can answer them as they are asked. Without
+    this each row would find out by itself, in rounds of its own. `rows` gives those that are not
     settled; `ask` says how one was settled, or why no model answered it; `wait` waits for so many
     seconds while the models fail, and may raise.
     """
@@ -33,7 +33,7 @@ def ask_first(
             return
         for number, text in tried:
             outcome = ask(number, text)
-            if isinstance(outcome, Settled | NoAnswer):
+            if isinstance(outcome, (Settled, NoAnswer, *LASTING_FAULT)):
                 answered += 1
                 if learnt():
                     return

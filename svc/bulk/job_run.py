@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from svc import limits
 from svc.bulk.pace import Pace
@@ -45,7 +46,7 @@ LONGEST_PAUSE_S = 60.0
 # takes a good quarter of an hour.
 REFUSED_ALONE = 12
 
-# Where so many rows were put off, none is taken before them.
+# So many rows are put off before those that were are asked first.
 MOST_PUT_OFF = 100
 
 DAILY_LIMIT = "the daily limit"
@@ -69,20 +70,29 @@ class Pauses:
     longest_outage: float = 300.0
 
 
+class Seen(NamedTuple):
+    """How many rows were answered, to how many the rate was refused, and how many of these were
+    answered after they had been put off alone.
+    """
+
+    answers: int
+    limits: int
+    recovered: int
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class WaitingRow:
     """A row to be asked: its number, its JSON, and how often it was tried.
 
-    `alone` counts how often a provider's rate was refused to it and to no other. When that was so
-    last, or when it was refused first, `answers` and `limits` were those of its job.
+    `alone` counts how often a provider's rate was refused to it while others were answered. `seen`
+    is what had become of its job when the rate was refused to it last, None where it never was.
     """
 
     number: int
     text: str = field(compare=False)
     tries: int = field(compare=False, default=0)
     alone: int = field(compare=False, default=0)
-    answers: int = field(compare=False, default=0)
-    limits: int = field(compare=False, default=0)
+    seen: Seen | None = field(compare=False, default=None)
 
 
 class JobRun:
@@ -113,8 +123,9 @@ class JobRun:
         self._blocks = 0
         # Rows that were tried, by when they may be tried again.
         self._later: list[tuple[float, WaitingRow]] = []
-        # Whether the row that was taken last was tried before.
-        self._again = False
+        # Whether the row that was taken last was tried before, and whether the rate was waited for
+        # since one was taken that was not.
+        self._again = self._has_paused = False
         self._read = False
         # The rows that failed since one was answered, and whether one of them found no model that
         # works.
@@ -122,8 +133,9 @@ class JobRun:
         self._trouble = False
         # How often a row was answered, and how often a model that works gave a row no answer.
         self._answers = self._unanswered = 0
-        # How many rows a provider's rate was refused to.
-        self._limits = 0
+        # How many rows a provider's rate was refused to, and how many were answered that had been
+        # put off alone for it.
+        self._limits = self._recovered = 0
         self._pause_s, self._paused_until = 0.0, 0.0
         self._reason: str | None = None
 
@@ -163,6 +175,7 @@ class JobRun:
         self._failing.clear()
         self._trouble, self._pause_s = False, 0.0
         self._answers += 1
+        self._recovered += row.alone > 0
 
     def settled_without_model(self, row: WaitingRow) -> None:
         """The row has its error or its decision, which does not say that the models work."""
@@ -253,14 +266,15 @@ class JobRun:
             self._reason = error.budget
         wait_s = error.retry_after if is_budget else min(error.retry_after, LONGEST_PAUSE_S)
         self._paused_until = max(self._paused_until, self._clock() + wait_s)
+        self._has_paused = True
         # A row that was refused before says nothing of others.
-        self._limits += not (is_budget or row.limits)
-        self._put_off(self._noted(row, 0), 0.0)
+        self._limits += not is_budget and row.seen is None
+        self._put_off(row if is_budget else replace(row, alone=0, seen=self._seen), 0.0)
 
     def _is_refused_alone(self, row: WaitingRow) -> bool:
         """Whether others were answered since the row was refused last, and none were refused."""
-        others = row.limits == self._limits > 0 and row.answers < self._answers
-        return others and self._has_room
+        seen = row.seen
+        return seen is not None and seen.limits == self._limits and seen.answers < self._answers
 
     def _tried(self, row: WaitingRow) -> bool:
         """Put the row off for its next try; whether it was the last one."""
@@ -272,15 +286,19 @@ class JobRun:
 
     def _refused_alone(self, row: WaitingRow) -> bool:
         """Put the row off without the others, longer and longer; whether it is given up."""
-        if row.alone == REFUSED_ALONE:
+        # Where others came through that had been put off so, it may come through as well.
+        is_like_others = row.seen is not None and row.seen.recovered < self._recovered
+        alone = 1 if is_like_others else row.alone + 1
+        if alone > REFUSED_ALONE:
             return True
         self.under_way -= 1
-        wait_s = min(self._pauses.outage * 2.0 ** (row.alone + 1), self._pauses.longest_outage)
-        self._put_off(self._noted(row, row.alone + 1), wait_s)
+        wait_s = min(self._pauses.outage * 2.0**alone, self._pauses.longest_outage)
+        self._put_off(replace(row, alone=alone, seen=self._seen), wait_s)
         return False
 
-    def _noted(self, row: WaitingRow, alone: int) -> WaitingRow:
-        return replace(row, alone=alone, answers=self._answers, limits=self._limits)
+    @property
+    def _seen(self) -> Seen:
+        return Seen(self._answers, self._limits, self._recovered)
 
     def _pause_for_outage(self, reason: str) -> None:
         if self._is_paused:
@@ -302,15 +320,13 @@ class JobRun:
             return self._block.pop(random.randrange(len(self._block)))
         is_due = bool(self._later) and self._later[0][0] <= self._clock()
         # Rows that were put off and others take turns, since it may be only the former that fail.
-        self._again = is_due and not (self._again and self._block and self._has_room)
+        # Where many were put off, one other is taken after each pause.
+        takes_turns = self._again and (len(self._later) < MOST_PUT_OFF or self._has_paused)
+        self._again = is_due and not (takes_turns and self._block)
         if self._again:
             return heapq.heappop(self._later)[1]
+        self._has_paused = False
         return self._block.pop() if self._block else None
-
-    @property
-    def _has_room(self) -> bool:
-        """Whether further rows may be put off before those that were are asked again."""
-        return len(self._later) < MOST_PUT_OFF
 
     def _read_block(self) -> None:
         found = self._file.rows(self._has_unsettled)

@@ -14,7 +14,7 @@ from svc.bootstrap import Services
 from svc.bulk.batch_apis import BatchApis
 from svc.bulk.book import Book
 from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
-from svc.bulk.sending import Sending, readable
+from svc.bulk.sending import LOOKS, Sending, readable
 from svc.bulk.stripping import strip
 from svc.store import UnknownJob, job_of
 
@@ -146,15 +146,22 @@ def leave(services: Services, job_id: str) -> bool:
 
 
 def _left(sendings: Iterable[Sending]) -> list[Sending]:
-    """Those of which something is left; a provider that fails is asked about none after that."""
+    """Those of which something is left; a provider that hangs is asked about none after that."""
     left: list[Sending] = []
-    failing: set[str] = set()
+    hanging: set[str] = set()
     for one in sendings:
-        if one.file.provider in failing or not one.give_up():
+        began = time.monotonic()
+        if one.file.provider in hanging or not _is_given_up(one):
             left.append(one)
-        if one.fails:
-            failing.add(one.file.provider)
+        if time.monotonic() - began >= EXCHANGE_S:
+            hanging.add(one.file.provider)
     return left
+
+
+def _is_given_up(sending: Sending) -> bool:
+    """Whether all of it is; one that may have been created is looked for as often as it takes."""
+    looks = LOOKS if sending.unclear else 1
+    return any(sending.give_up() for _ in range(looks))
 
 
 def _project(services: Services, name: str) -> str:

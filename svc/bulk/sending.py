@@ -177,6 +177,11 @@ class Sending:
         return self._record.batch is not None or self._record.creating or self.over
 
     @property
+    def unclear(self) -> bool:
+        """Whether it may have been created, and nobody knows its id."""
+        return self._record.creating and self._record.batch is None
+
+    @property
     def over(self) -> bool:
         """Whether the results are in the book."""
         return self.file.replies.exists()
@@ -220,7 +225,6 @@ class Sending:
             if not self.over and not self._ended():
                 return False
         except ProviderError:
-            self._failures += 1
             return False
         self._clear()
         return not self.file.record.exists()

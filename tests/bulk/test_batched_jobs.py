@@ -26,7 +26,7 @@ from svc.schemas import load_template
 from svc.settings import load
 from svc.spending.purses import LOOKED_AT_EVERY_S
 from svc.store import NANO, Budget, Budgets, Forgetting, Per, ProjectKeys, Scope, Subject
-from tests.batching import BatchDouble
+from tests.batching import BatchDouble, Lost
 from tests.bulk.conftest import World, until
 from tests.scripted import Json, Reply, ScriptedProvider, completion, error
 from tests.store.copies import copied
@@ -241,6 +241,26 @@ def test_many_ended_jobs_whose_provider_fails_take_few_threads(
         until(lambda: not books(one) and not double.files)
 
 
+def test_a_batch_that_was_perhaps_never_created_leaves_nothing_either(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, answer = threading.Event(), double.answer
+
+    def answered(method: str, path: str, *given: Any) -> tuple[int, Any]:
+        if method == "POST" and path.endswith("/batches"):
+            tried.set()
+            raise Lost
+        return answer(method, path, *given)
+
+    monkeypatch.setattr(double, "answer", answered)
+    one = world()
+    job_id = submit(one, 2)
+    with one.running():
+        assert tried.wait(30)
+        one.client.post(f"/v1/batch/{job_id}/cancel")
+        until(lambda: not books(one) and not double.files)
+
+
 def test_what_jobs_left_at_a_provider_that_hangs_keeps_that_of_others_waiting_for_moments(
     world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,8 +284,7 @@ def test_what_jobs_left_at_a_provider_that_hangs_keeps_that_of_others_waiting_fo
             one.client.post(f"/v1/batch/{job_id}/cancel")
         hangs.set()
         with one.running():
-            until(lambda: not other.files)
-            assert len(books(one)) == 8
+            until(lambda: not other.files and len(books(one)) == 8)
             over.set()
             hangs.clear()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from svc.bulk.answering import Settled
 from svc.bulk.first_rows import TRIED, ask_first
-from svc.errors import ApiError, ModelError, NoAnswer, RateLimited
+from svc.errors import ApiError, ModelError, NoAnswer, OutOfCalls, RateLimited, WrongWay
 
 
 class Asked:
@@ -43,12 +45,13 @@ def test_rows_that_fail_are_tried_in_turn_with_longer_and_longer_pauses() -> Non
     assert asked.waits == [7.0, 2.0, 4.0, 8.0, 16.0, 32.0, *[60.0] * 6]
 
 
-def test_rows_that_a_working_model_does_not_answer_are_not_asked_about_for_ever() -> None:
+@pytest.mark.parametrize("error", [NoAnswer("withheld"), WrongWay("refused"), OutOfCalls("80")])
+def test_rows_that_no_waiting_can_help_are_not_asked_about_for_ever(error: ApiError) -> None:
     asked: list[int] = []
 
     def withheld(number: int, text: str) -> ApiError:
         asked.append(number)
-        return NoAnswer("withheld")
+        return error
 
     ask_first(lambda: [(1, "{}")], withheld, lambda: False, lambda _: None)
     assert asked == [1] * TRIED

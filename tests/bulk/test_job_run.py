@@ -287,7 +287,9 @@ def test_a_providers_rate_is_waited_for_and_costs_no_try(spool: Spool, clock: Cl
 
 
 @pytest.mark.parametrize("retry_after", [1, 3_600])
-@pytest.mark.parametrize("large", [{7}, {1, 7, 900}, set(range(100, 2_000, 100))])
+@pytest.mark.parametrize(
+    "large", [{7}, {1, 7, 900}, set(range(100, 2_000, 100)), set(range(1, 151))], ids=len
+)
 def test_rows_to_which_the_rate_is_always_refused_stop_no_others_and_have_their_errors(
     spool: Spool, clock: Clock, large: set[int], retry_after: int
 ) -> None:
