@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 COLUMN = """    cached: bool = column(FLAG, "Whether every call was served from the cache.")
     shard: str = column(TEXT, "Where it was made.", default="north")
 """
-LAST = "added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX]\n"
+LAST = "added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX, _ELSEWHERE_IN_INDEX]\n"
 MIGRATION = LAST.replace(
     "]", ", \"ALTER TABLE decisions ADD COLUMN shard TEXT NOT NULL DEFAULT 'south';\"]"
 )

@@ -7,9 +7,11 @@ effect for them until then is fitted without any answer of a challenger.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from svc import limits
 from svc.learning.fits import Fits
 from svc.questions import Question
 from svc.store import ChallengerLabel, TrainingData
@@ -35,9 +37,16 @@ def joined(
     return TrainingData(data.state, *(list(column) for column in zip(*rows, strict=True)))
 
 
-def with_challengers(own: Fits, both: Fits, found: Sequence[ChallengerLabel]) -> Fits:
-    """The fits `own` to callers' answers, with those of challengers out of the fits to `both`."""
-    groups = {one.answered_by for one in found}
+def with_challengers(
+    own: Fits, both: Fits, found: Sequence[ChallengerLabel], data: TrainingData
+) -> Fits:
+    """The fits `own` to callers' answers, with those of challengers out of the fits to `both`.
+
+    A model that answers callers as well, as a later member of a cascade does, may answer other
+    decisions for them: with enough labels of these in `data` its calibrator is theirs alone.
+    """
+    labels = Counter(data.answered_by)
+    groups = {one.answered_by for one in found if labels[one.answered_by] < limits.MIN_LABELS}
     taught = {group: fitted for group, fitted in both.by_group.items() if group in groups}
     return replace(own, by_group={**own.by_group, **taught})
 

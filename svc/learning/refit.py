@@ -32,5 +32,5 @@ def learned(data: TrainingData, definition: str, found: Sequence[ChallengerLabel
     if not found:
         return Learned(own, pools)
     both = labelled(challenged.joined(data, found, question), question, pools)
-    fitted = challenged.with_challengers(own, both.fits(again), found)
+    fitted = challenged.with_challengers(own, both.fits(again), found, data)
     return Learned(fitted, pools)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from svc.providers import bounds
@@ -34,6 +35,9 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 
 # How far a field's name and the word that refuses it may stand apart.
 _NEAR_CHARS = 60
+
+# So many mentions of fields are looked at.
+_MENTIONS = 32
 
 _BLAMES_PARAMETERS = (400, 403, 404, 422)
 _BLAMES_MODEL = (400, 403, 404, 410, 422)
@@ -265,7 +269,8 @@ def _mention(names: str) -> str:
 
 
 def _mentions(names: str, error: ErrorText) -> Iterator[re.Match[str]]:
-    return re.finditer(_mention(names), error.message, re.IGNORECASE)
+    """The first places of a message that name a field; around each it is looked at on its own."""
+    return islice(re.finditer(_mention(names), error.message, re.IGNORECASE), _MENTIONS)
 
 
 def _named(param: str, call: SentCall) -> str | None:

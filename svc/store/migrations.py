@@ -412,6 +412,10 @@ _GIVEN_BACK_IN_INDEX = """
 CREATE INDEX judgements_given_back ON judgements (project, question_id, decision_seq, key)
     WHERE label IS NULL;
 """
+# So are labels that did not come from the queue.
+_ELSEWHERE_IN_INDEX = """
+CREATE INDEX labels_from_elsewhere ON labels (project, question_id) WHERE review_round IS NULL;
+"""
 
 
 @cache
@@ -426,7 +430,7 @@ def shipped() -> tuple[Migration, ...]:
     added += [_ACTIVITY, _REVIEW, _ASKED_AT, _REPEATS, _PROJECT_DAYS, _JOBS, _ENDED_JOBS]
     added += [_BUDGETS, _KEPT_DECISIONS, _RETENTION, _CHALLENGERS, _HOOKS]
     added += [_CHALLENGERS_LEARN, _LABEL_TIMES, _WORDINGS_COUNT]
-    added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX]
+    added += [_PACKED_READINGS, _ASKED_IN_INDEX, _GIVEN_BACK_IN_INDEX, _ELSEWHERE_IN_INDEX]
     return (schema, *added)
 
 

@@ -144,9 +144,9 @@ _DRAWN = (
     "ON round = review_round AND level = doubt WHERE project = ? AND question_id = ? "
     "ORDER BY id DESC LIMIT ?"
 )
+# All there are, however old: what they took out of the queue does not come back.
 _ELSEWHERE = (
-    "SELECT count(*) FROM (SELECT review_round FROM labels WHERE project = ? AND question_id = ? "
-    "ORDER BY id DESC LIMIT ?) WHERE review_round IS NULL"
+    "SELECT count(*) FROM labels WHERE project = ? AND question_id = ? AND review_round IS NULL"
 )
 
 
@@ -209,8 +209,8 @@ class ReviewItem:
 class Drawn:
     """The labels of drawn decisions: level of doubt, whether the answer was right, and the chance.
 
-    `decisions` has how many the queue has seen, by level, and `elsewhere` is how many of the recent
-    labels are of decisions that were not handed out.
+    `decisions` has how many the queue has seen, by level, and `elsewhere` is how many
+    labels there are of decisions that were not handed out.
     """
 
     level: list[int]
@@ -318,7 +318,7 @@ class ReviewQueue:
         with self._database.read() as connection:
             decisions = dict(connection.execute(_LEVELS, wording).fetchall())
             rows = connection.execute(_DRAWN, (*wording, most)).fetchall()
-            (elsewhere,) = connection.execute(_ELSEWHERE, (*wording, most)).fetchone()
+            (elsewhere,) = connection.execute(_ELSEWHERE, wording).fetchone()
         level, correct, chance = ([row[place] for row in rows] for place in range(3))
         return Drawn(level, correct, chance, decisions, elsewhere)
 

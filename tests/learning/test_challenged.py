@@ -103,6 +103,23 @@ def test_what_callers_get_is_as_without_a_challenger(school: School) -> None:
     )
 
 
+def test_a_model_that_answers_callers_too_is_calibrated_by_what_it_answers_them(
+    school: School,
+) -> None:
+    """As one that a cascade asks about what is hard, and a challenger about everything."""
+    for number in range(40):
+        school.label(school.decide(0.95, by=RIVAL), "a" if number % 2 else "b")
+    alone = school.fits()
+    school.teach()
+    beside = school.fits()
+    assert alone.of(RIVAL) is not None
+    hard, easy = ([0.95, 0.05], [0.97, 0.03])
+    calibrator = beside.of(RIVAL)
+    assert calibrator is not None
+    assert calibrator.one(hard)[0] == pytest.approx(0.5, abs=0.12)
+    assert calibrator.one(easy)[0] < 0.65
+
+
 def test_its_labels_are_corrected_and_deleted_with_those_of_callers(school: School) -> None:
     made = school.teach(60)
     question_id = school.decisions.get(made[0]).readings["q"].question_id  # type: ignore[union-attr]

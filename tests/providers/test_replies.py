@@ -662,6 +662,8 @@ def test_a_schema_that_is_refused_beside_an_object_is_left_out_alone(body):
         (PLAIN, error("invalid" + "x" * 60 + " temperature"), ServerTrouble),
         (PLAIN, error("invalid" + "x" * 50 + " temperature"), ParameterRefused),
         (PLAIN, error("validation error: max_tokens"), ParameterRefused),
+        (PLAIN, error("temperature " * 20 + "is invalid"), ParameterRefused),
+        (PLAIN, error("temperature " * 40 + "is invalid"), ServerTrouble),
         (LOGPROBS, error("oops"), ServerTrouble),
         (LOGPROBS, error("validation failed"), ServerTrouble),
         (LOGPROBS, error("could not compute logprobs"), ServerTrouble),

@@ -229,6 +229,15 @@ def test_what_was_labelled_before_its_turn_keeps_what_its_caller_said(office: Of
     assert office.chances() == [("other", None)]
 
 
+def test_labels_from_elsewhere_count_however_many_came_after_them(office: Office) -> None:
+    first, *others = office.decide(0.1, 0.2, 0.3, 0.4)
+    office.label(first, sampled="other")
+    for one in office.take("ann", 3):
+        office.label(one)
+    assert len(others) == 3
+    assert office.queue.drawn(office.wording, 2).elsewhere == 1
+
+
 def test_a_correction_of_a_drawn_label_stays_drawn(office: Office) -> None:
     first, *_ = office.decide(0.1, 0.2)
     office.take("ann")
