@@ -49,6 +49,9 @@ REFUSED_ALONE = 12
 # So many rows are put off before those that were are asked first.
 MOST_PUT_OFF = 100
 
+# What says that a limit of this server is used up, and not a provider's rate.
+_BUDGETS = (BudgetSpent, DollarsSpent)
+
 DAILY_LIMIT = "the daily limit"
 PROVIDER_RATE = "a provider's rate"
 MODELS = "the models fail"
@@ -198,7 +201,7 @@ class JobRun:
     def failed(self, row: WaitingRow, error: ApiError) -> bool:
         """The row was not answered; whether it is given up, and still under way until it is."""
         if isinstance(error, RateLimited):
-            if not isinstance(error, BudgetSpent) and self._is_refused_alone(row):
+            if not isinstance(error, _BUDGETS) and self._is_refused_alone(row):
                 return self._refused_alone(row)
             self.under_way -= 1
             self._wait_for_rate(row, error)
@@ -268,8 +271,9 @@ class JobRun:
         self._paused_until = max(self._paused_until, self._clock() + wait_s)
         self._has_paused = True
         # A row that was refused before says nothing of others.
-        self._limits += not is_budget and row.seen is None
-        self._put_off(row if is_budget else replace(row, alone=0, seen=self._seen), 0.0)
+        of_rate = not isinstance(error, _BUDGETS)
+        self._limits += of_rate and row.seen is None
+        self._put_off(replace(row, alone=0, seen=self._seen) if of_rate else row, 0.0)
 
     def _is_refused_alone(self, row: WaitingRow) -> bool:
         """Whether others were answered since the row was refused last, and none were refused."""

@@ -139,7 +139,9 @@ def _json_values(text: str) -> Iterator[Any]:
         try:
             value, end = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            wasted += error.pos - start
+            # Of a text without an end it is told where that begins, but it was read to the last.
+            is_endless = error.msg.startswith("Unterminated string")
+            wasted += (len(text) if is_endless else error.pos) - start
             end = start + 1
         except (ValueError, RecursionError):
             # Where this stopped is not known, so it counts as the whole rest.

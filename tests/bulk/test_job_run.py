@@ -11,7 +11,15 @@ import pytest
 
 from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, Pauses, WaitingRow
 from svc.bulk.pace import Pace
-from svc.errors import BudgetSpent, ModelError, NoAnswer, OutOfCalls, RateLimited, WrongWay
+from svc.errors import (
+    BudgetSpent,
+    DollarsSpent,
+    ModelError,
+    NoAnswer,
+    OutOfCalls,
+    RateLimited,
+    WrongWay,
+)
 from svc.schemas import load_template
 from svc.store import Database, Job, Spool, SpoolLost
 from tests.store.copies import copied
@@ -311,6 +319,22 @@ def test_rows_to_which_the_rate_is_always_refused_stop_no_others_and_have_their_
     assert 0 < others_s < 125 + 3 * len(large) * min(retry_after + 1, 60)
     # Where no other is asked any more, nobody knows whether the rate is used up.
     assert given_up <= large
+    run.close()
+
+
+@pytest.mark.parametrize("spent", [BudgetSpent("spent", 60), DollarsSpent("spent", 60)])
+def test_a_row_for_which_a_budget_has_no_room_waits_also_where_others_have(
+    spool: Spool, clock: Clock, spent: RateLimited
+) -> None:
+    run, since = begun(spool, clock, 3_000, chars=100), clock.now
+    while clock.now - since < 3_600:
+        for row in taken(run, 2):
+            if row.number == 7:
+                assert not run.failed(row, spent)
+            else:
+                run.answered(row)
+        clock.now += 1
+    assert run.settled > 30
     run.close()
 
 

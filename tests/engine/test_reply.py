@@ -311,6 +311,19 @@ def test_a_hostile_reply_is_refused_at_once(text: str, questions: list[Question]
     assert time.process_time() - began < LONGEST_S
 
 
+def test_a_text_without_an_end_is_read_once_or_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, decode = [], json.JSONDecoder.raw_decode
+
+    def counted(decoder: json.JSONDecoder, text: str, start: int = 0) -> Any:
+        reads.append(start)
+        return decode(decoder, text, start)
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+    with pytest.raises(Unreadable):
+        read_json("[" * JSON_STARTS + '"' + "\\n" * (JSON_CHARS // 2 - 50), [NOUL_Q], False)
+    assert len(reads) <= 2
+
+
 @pytest.mark.parametrize("named", ["unknown", "(" * 40, "some one: y", "A" * 40, " " * 40])
 def test_thousands_of_unknown_labels_for_many_options_are_refused_at_once(named: str) -> None:
     most = load({**CHOICE, "options": {f"intent_{number}": "" for number in range(255)}})
