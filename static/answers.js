@@ -89,13 +89,19 @@ function optionBars({ probabilities: shares }, chosen, wording) {
   return sorted.map(([key, share]) => row(described(key, wording), share, key === chosen));
 }
 
-function levelBars({ probabilities: shares, legend }, mean, wording) {
-  const levels = Object.entries(shares ?? []); // a list, or an object by level
+function levelBars(answer, mean, wording) {
+  const levels = Object.entries(answer.probabilities ?? []); // a list, or an object by level
   const top = Math.max(...levels.map(([, share]) => share));
-  const names = legend ?? wording?.levels ?? [];
-  return levels.map(([level, share]) =>
-    row(names[level] ? `${level}: ${names[level]}` : `Level ${level}`, share, share === top),
-  );
+  return levels.map(([level, share]) => {
+    const name = levelName(answer, wording, level);
+    return row(name ? `${level}: ${name}` : `Level ${level}`, share, share === top);
+  });
+}
+
+/** The words of a level, where they are known; JSON in their place as it is written. */
+function levelName({ legend: given }, wording, level) {
+  const words = (given ?? wording?.levels)?.[level];
+  return typeof words === "object" && words !== null ? JSON.stringify(words) : words;
 }
 
 function yesNoBars(answer, p) {
@@ -117,13 +123,13 @@ function valueBars(answer, value, wording) {
 /** The most probable level among those there are, in words where they are known. */
 function levelText(answer, mean, wording) {
   const [level, last] = [topLevel(answer), Object.values(answer.probabilities).length - 1];
-  const words = (answer.legend ?? wording?.levels)?.[level];
+  const words = levelName(answer, wording, level);
   const place = `level ${level} of 0–${last}, mean ${decimal(mean)}`;
   return words ? [words, el("span", { class: "note meaning" }, place)] : place;
 }
 
 function levelWords(answer, mean, wording) {
-  const words = (answer.legend ?? wording?.levels)?.[topLevel(answer)];
+  const words = levelName(answer, wording, topLevel(answer));
   return words ?? levelText(answer, mean);
 }
 

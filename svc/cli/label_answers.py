@@ -78,7 +78,9 @@ class Sayable:
             value, sure = value >= 0.5, max(value, 1 - value)
         elif self._question.display == "level":
             shares = answer["probabilities"]
-            value = shares.index(max(shares))
+            # Some routes answer with an object by level in place of a list.
+            by_level = list(shares.values() if isinstance(shares, dict) else shares)
+            value = by_level.index(max(by_level))
         return self.words(value) + ("" if sure is None else f", {sure:.1%}")
 
     def _one(self, text: str) -> Option:

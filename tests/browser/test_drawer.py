@@ -49,6 +49,18 @@ def labels(server: Server, decision_id: str) -> dict[str, Any]:
     return {one["question"]: one["label"] for one in given}
 
 
+def test_a_level_that_is_json_is_shown_as_it_is_written(browser: Browser, own: Server) -> None:
+    """Some of it would otherwise be code that says how it is a text, or none."""
+    level = {"toString": 1, "valueOf": 1}
+    question = {"type": "score", "instructions": "How urgent?", "criteria": [level, level]}
+    body = {"state": "Late.", "questions": {"q": question}, "project": "desk"}
+    decided = own.post(body, "/v1/systemone").json()
+    browser.open(own.url, f"decisions?project=desk&decision={decided['id']}")
+    shown = browser.wait("dialog.drawer .answer", "toString")
+    assert '{"toString":1,"valueOf":1}' in shown.text
+    assert "toString" in browser.wait("tbody tr").text
+
+
 def test_a_decision_has_an_address(browser: Browser, own: Server, decision: Any) -> None:
     browser.open(own.url, f"decisions?project=desk&decision={decision['id']}")
     browser.wait("dialog.drawer .facts dd", "ticket 7")
