@@ -108,10 +108,11 @@ class Challenges:
     ) -> None:
         """Have a share of the decisions of challenged questions asked of the challenger.
 
-        Answers of the cache and of rules tell nothing new about a model, and are left out. Never
-        waits, but for a look at which challengers there are, and never raises.
+        Answers of the cache and of rules tell nothing new about a model, and are left out, as are
+        explained ones, whose cost and time are for more than the answer. Never waits, but for a
+        look at which challengers there are, and never raises.
         """
-        if decision.cached or not decision.id:
+        if decision.cached or request.explain or not decision.id:
             return
         try:
             for challenger in self._roster.running(decision.project):

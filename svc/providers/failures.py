@@ -138,6 +138,8 @@ class UnusableLogprobs(NoLogprobs):
     """The model answered, with log-probabilities that cannot be used or without any."""
 
     may_be_charged = True
+    # Each try may cost money, so that jobs wait after a few.
+    public_error = ModelError
 
 
 class FormatRefused(NotThisWay):

@@ -30,6 +30,7 @@ from svc.store.contents import Contents, digest_of
 from svc.store.database import Database
 from svc.store.project_sizes import (
     JOB_ROW_BYTES,
+    QUESTION_BYTES,
     ROW_BYTES,
     WORDING_ROW_BYTES,
     Room,
@@ -239,9 +240,9 @@ class Decisions(AuditPages):
             decision = item.decision
             same_as = self._contents.find(connection, item.digest)
             texts = item.texts if same_as is None else _ELSEWHERE
-            row_id, row_bytes = None, ROW_BYTES
+            row_id, row_bytes = None, ROW_BYTES + QUESTION_BYTES * len(decision.questions)
             if item.row is not None:
-                row_id, row_bytes = item.row.id, ROW_BYTES + JOB_ROW_BYTES
+                row_id, row_bytes = item.row.id, row_bytes + JOB_ROW_BYTES
             if room.is_bounded(decision.project):
                 row_bytes += _brought(connection, decision)
             models = (decision.model, decision.provider_models)

@@ -20,6 +20,9 @@ from svc.store.errors import ProjectFull
 # What a decision fills beside its texts and images, with its places in indexes.
 ROW_BYTES = 600
 
+# What each of its questions fills in it, with its place in an index.
+QUESTION_BYTES = 16
+
 # What a wording of a question fills beside itself, with its sums.
 WORDING_ROW_BYTES = 400
 
@@ -45,6 +48,7 @@ DECISION_SIZE = (
     "length(CAST(answers AS BLOB)) + length(CAST(readings AS BLOB)) + coalesce(length(images), 0) "
     "+ coalesce(length(CAST(tags AS BLOB)), 0) + coalesce(length(CAST(ref AS BLOB)), 0) "
     "+ length(CAST(model AS BLOB)) + coalesce(length(CAST(provider_models AS BLOB)), 0) "
+    f"+ {QUESTION_BYTES} * (1 + length(question_ids) - length(replace(question_ids, ',', ''))) "
     f"+ {ROW_BYTES}"
 )
 WORDING_SIZE = f"length(CAST(definition AS BLOB)) + {WORDING_ROW_BYTES}"

@@ -154,6 +154,15 @@ def test_other_decisions_are_not_asked(decision: Decision) -> None:
     assert not rival.asked
 
 
+def test_an_explained_decision_is_not_asked() -> None:
+    """Its cost and its time are for more than its answer."""
+    rival = Rival()
+    challenges = Challenges(Book(RIVAL), lambda: rival, draw=lambda: 0.0)
+    challenges.offer(replace(REQUEST, explain=True), made())
+    challenges.close()
+    assert not rival.asked
+
+
 def test_what_waits_for_a_challenger_that_is_removed_is_not_asked() -> None:
     """Its budget is removed with it."""
     book, go = Book(RIVAL), threading.Event()

@@ -59,6 +59,24 @@ def file_bytes(database: Database) -> int:
     return int(row[0])
 
 
+def test_each_question_of_a_decision_counts_also_where_another_says_the_same(
+    database: Database,
+) -> None:
+    """Its number stands in the row and in an index."""
+    sizes, decisions = ProjectSizes(database), Decisions(database)
+    many = record(*(asked(f"q{number}", f"Which {number}?") for number in range(1_000)))
+    decisions.add(many)
+    sizes.set("default", 10**9)
+    before, file = used(sizes), file_bytes(database)
+    for _ in range(100):
+        decisions.add(many)
+    assert used(sizes) - before > 0.9 * (file_bytes(database) - file)
+    sizes.set("default", 10**9)
+    counted = used(sizes)
+    sizes.set("default", 2 * 10**9)
+    assert used(sizes) == counted
+
+
 def test_a_project_stores_no_more_than_it_may_and_others_go_on(database: Database) -> None:
     sizes, decisions = ProjectSizes(database), Decisions(database)
     decisions.add(record())
