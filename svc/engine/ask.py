@@ -29,6 +29,7 @@ from svc.providers import (
     Provider,
     ProviderError,
     Reason,
+    TokenUsage,
     TraitMemory,
     Traits,
     Way,
@@ -38,7 +39,7 @@ from svc.providers import (
 from svc.records import Model
 from svc.spending import Purse
 from svc.terms import Mode
-from svc.usage import Counts, TokenDetails, Usage
+from svc.usage import NO_DETAILS, NO_USAGE, Counts, TokenDetails, Usage
 
 
 class Ledger:
@@ -79,13 +80,13 @@ class Ledger:
         with self._lock:
             self.ended += calls
 
-    def book(self, cost_usd: float, completion: Completion) -> None:
-        """Add what one completion used."""
+    def book(self, cost_usd: float, used: TokenUsage, details: TokenDetails = NO_DETAILS) -> None:
+        """Add what one call used."""
         with self._lock:
             self.cost_usd += cost_usd
-            self.input_tokens += completion.input_tokens
-            self.output_tokens += completion.output_tokens
-            self.details = self.details.plus(completion.details)
+            self.input_tokens += used.input_tokens
+            self.output_tokens += used.output_tokens
+            self.details = self.details.plus(details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class ModelFacts(Protocol):
     @property
     def traits(self) -> TraitMemory: ...
     def provider(self, model: Model) -> Provider: ...
-    def cost_usd(self, model: Model, completion: Completion) -> float: ...
+    def cost_usd(self, model: Model, usage: TokenUsage) -> float: ...
 
 
 class Asker:
@@ -224,9 +225,14 @@ class Asker:
         for outcome in outcomes:
             if isinstance(outcome, Completion):
                 cost_usd = self._facts.cost_usd(model, outcome)
-                ledger.book(cost_usd, outcome)
+                ledger.book(cost_usd, outcome, outcome.details)
                 tokens = (outcome.input_tokens, outcome.output_tokens)
                 counts = counts.plus(Counts(0, -1, *tokens, cost_usd))
+            elif isinstance(outcome, ProviderError) and outcome.usage != NO_USAGE:
+                # Such as thought that used up the output limit.
+                cost_usd = self._facts.cost_usd(model, outcome.usage)
+                ledger.book(cost_usd, outcome.usage)
+                counts = counts.plus(Counts(0, 0, *outcome.usage[:2], cost_usd))
         self._usage.add(model.id, counts)
 
     def _ways(self, request: ModelRequest, traits: Traits) -> Sequence[Way]:

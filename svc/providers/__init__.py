@@ -36,7 +36,7 @@ from svc.providers.failures import (
     Unanswerable,
     api_error_of,
 )
-from svc.providers.prices import price_of, price_variable
+from svc.providers.prices import TokenUsage, price_of, price_variable
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
 from svc.providers.replays import ReplayClient, Replies
@@ -105,6 +105,7 @@ __all__ = [
     "State",
     "Throttled",
     "Token",
+    "TokenUsage",
     "TooLong",
     "TraitMemory",
     "Traits",

@@ -31,7 +31,7 @@ from svc.providers.failures import (
     ServerTrouble,
 )
 from svc.providers.long_replies import TOO_MUCH, ComingReply, LongReplies
-from svc.providers.prices import cost_usd
+from svc.providers.prices import TokenUsage, cost_usd
 from svc.providers.protocol import DecisionCall
 from svc.providers.protocols import PROTOCOLS
 from svc.providers.redaction import Allowance, Redactor
@@ -135,9 +135,9 @@ class Client:
         """The provider of a resolved model."""
         return self._catalog[model.provider]
 
-    def cost_usd(self, model: Model, completion: Completion) -> float:
-        """Dollars for a completion of this model."""
-        return cost_usd(self._catalog[model.provider], model.name, completion)
+    def cost_usd(self, model: Model, usage: TokenUsage) -> float:
+        """Dollars for what a call of this model used."""
+        return cost_usd(self._catalog[model.provider], model.name, usage)
 
     def list_models(self, provider: Provider, timeout_s: float = LIST_TIMEOUT_S) -> list[str]:
         """The ids that the provider's `/models` lists; raises a `ProviderError`."""

@@ -17,6 +17,7 @@ from svc.flows import FlowPool
 from svc.pins import NEWEST
 from svc.providers.bodies import ChatCall, build_body
 from svc.providers.catalog import Provider
+from svc.providers.prices import TokenUsage
 from svc.providers.replies import Completion, Token
 from svc.providers.routing import Router
 from svc.providers.traits import NO_CORRECTIONS, Corrections, TraitMemory
@@ -56,7 +57,7 @@ class FakeClient:
     def provider(self, model: Model) -> Provider:
         return replace(LOCAL, kind=self.kinds.get(model.name, LOCAL.kind))
 
-    def cost_usd(self, model: Model, completion: Completion) -> float:
+    def cost_usd(self, model: Model, usage: TokenUsage) -> float:
         return 0.001
 
     def list_models(self, provider: Provider) -> list[str]:

@@ -16,6 +16,7 @@ from svc.errors import (
 )
 from svc.providers.bodies import ChatCall
 from svc.providers.failures import (
+    Cut,
     Gone,
     KeyRefused,
     NoCredit,
@@ -24,6 +25,7 @@ from svc.providers.failures import (
     Throttled,
 )
 from svc.providers.replies import Completion
+from svc.usage import StatedUsage
 from tests.engine.fakes import Answerer, answering, failing, users, world
 from tests.engine.models import (
     CHOICE,
@@ -451,6 +453,16 @@ def test_what_was_answered_in_part_belongs_to_another_group_of_labels(
         decision = made.decision(asking(model, **fields))
         assert decision.questions[0].reading is not None
         assert decision.questions[0].reading["by"] == by
+
+
+def test_what_a_failed_call_says_that_it_used_is_in_the_cost() -> None:
+    thought = Cut()
+    thought.usage = StatedUsage(100, 8_192)
+    with world(a=failing(thought), b=yes(0.9)) as made:
+        decision = made.decision(asking(ids("ab"), mode="logprobs"))
+        calls = len(made.client.calls)
+    assert (decision.input_tokens, decision.output_tokens) >= (100, 8_192)
+    assert decision.cost_usd == pytest.approx(0.001 * calls)
 
 
 def test_only_their_own_plans_add_their_fields() -> None:
