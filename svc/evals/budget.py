@@ -19,10 +19,20 @@ def most_calls(request: DecisionRequest) -> int:
     members = len(request.plan.models) if request.plan else 1
     orders = 1 if request.debias is False else _ORDERS
     calls = planned_calls.of_stages(request, members, orders)
-    falls_back = request.mode in (None, Mode.AUTO) and any(
-        not question.think and not question.verbal_reason for question in request.questions.values()
-    )
-    return min(limits.MODEL_CALLS, calls * 2 if falls_back else calls)
+    if request.mode is Mode.VERBAL:
+        return min(limits.MODEL_CALLS, calls)
+    by_labels = [
+        question
+        for question in request.questions.values()
+        if not question.think and not question.verbal_reason
+    ]
+    if by_labels and request.mode is not Mode.LOGPROBS:
+        calls *= 2
+    lines = sum(len(question.reply_lines(False)) for question in by_labels)
+    if lines > 1:
+        # Some models have to be asked for one label a call.
+        calls += members * orders * lines
+    return min(limits.MODEL_CALLS, calls)
 
 
 def calls_text(calls: int) -> str:
