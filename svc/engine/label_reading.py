@@ -21,6 +21,9 @@ from svc.questions import LabelLine, Unreadable
 # How much probability a first position without a label must put on labels to count as an answer.
 LEAST_MASS = 0.05
 
+# How much of that may be on labels that are words of prose as well.
+MOST_ON_WORDS = 0.95
+
 # How far over 1 rounding may push the sum of the probabilities at one position.
 MASS_SLACK = 0.01
 
@@ -135,7 +138,9 @@ def read_single(tokens: Sequence[Token], labels: Sequence[str]) -> LabelLine:
     line = _distribution(text.token_at(lines[0].at), valid)
     if line.mass is None or line.mass < LEAST_MASS:
         raise Unreadable("hardly any probability falls on a label")
-    if all(valid[place].casefold() in _WORDS for place in line.probabilities):
+    by_place = line.probabilities.items()
+    words = math.fsum(p for place, p in by_place if valid[place].casefold() in _WORDS)
+    if words > MOST_ON_WORDS * line.mass:
         raise Unreadable("what looks like a label may be a word of prose")
     return line
 

@@ -530,7 +530,11 @@ def test_a_first_position_whose_labels_may_be_words_of_prose_is_no_answer(
     tokens = [token(alternatives[0][0], *alternatives), *sure(", it is about a refund")]
     with pytest.raises(Unreadable, match="word of prose"):
         read_single(tokens, tuple("ABCDEFGHIJK"))
-    told = [token(alternatives[0][0], *alternatives, ("C", 0.01)), *sure(", it is a refund")]
+    # A trace of another label, of which twenty alternatives may have some, does not change that.
+    traced = [token(alternatives[0][0], *alternatives, ("C", 1e-6)), *sure(", it is a refund")]
+    with pytest.raises(Unreadable, match="word of prose"):
+        read_single(traced, tuple("ABCDEFGHIJK"))
+    told = [token(alternatives[0][0], *alternatives, ("C", 0.018)), *sure(", it is a refund")]
     assert len(read_single(told, tuple("ABCDEFGHIJK")).probabilities) > 1
 
 
