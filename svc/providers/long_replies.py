@@ -54,12 +54,13 @@ class LongReplies:
         """
         parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
         is_long = parts > limits.REPLY_PARTS_ALWAYS_READ
-        return self._turn(parts, model, deadline) if is_long else _AT_ONCE
+        return self._turn(body, parts, model, deadline) if is_long else _AT_ONCE
 
     @contextlib.contextmanager
-    def _turn(self, parts: int, model: Model, deadline: Deadline) -> Iterator[None]:
+    def _turn(self, body: bytes, parts: int, model: Model, deadline: Deadline) -> Iterator[None]:
         effort = deadline.effort
-        if not effort.take(model.id, parts):
+        # The rest of its bytes was taken while they came in.
+        if not effort.take(model.id, parts - _parts_that_came(body)):
             raise BadReply(TOO_MUCH)
         with contextlib.ExitStack() as turn:
             try:
@@ -68,6 +69,11 @@ class LongReplies:
             except Timeout:
                 raise CallTimedOut("the call took too long") from None
             yield
+
+
+def _parts_that_came(body: bytes) -> int:
+    """What was taken for a body before it was whole, see `ComingReply.take`."""
+    return max(0, len(body) // limits.REPLY_BYTES_A_PART - limits.REPLY_PARTS_ALWAYS_READ)
 
 
 class ComingReply:

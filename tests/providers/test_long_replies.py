@@ -53,6 +53,18 @@ def test_who_waits_to_read_hears_that_nobody_wants_it_any_more() -> None:
             pass
 
 
+def test_the_bytes_of_a_reply_count_once() -> None:
+    """Those beyond the first were taken while they came in."""
+    parts = 10 * limits.REPLY_PARTS_ALWAYS_READ
+    body = b'"' + b"x" * (parts * limits.REPLY_BYTES_A_PART - 2) + b'"'
+    long, asked = LongReplies(), Deadline(60.0, effort=Effort(2 * parts, parts))
+    with long.coming(M, asked) as coming:
+        assert coming.take(lambda: True, len(body) * 9 // 10)
+        with long.reading(body, M, asked):
+            pass
+    assert not asked.effort.take(M.id, 1)
+
+
 @pytest.mark.parametrize("parts", [(limits.REPLY_PARTS_ALWAYS_READ, 10**6), (10**6, 10)])
 def test_what_a_request_may_read_bounds_it_too(parts: tuple[int, int]) -> None:
     asked = Deadline(60.0, effort=Effort(*parts))
