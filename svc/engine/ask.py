@@ -159,10 +159,24 @@ class Asker:
         def ask_now() -> ModelResult:
             return self._ask_now(request, ledger, deadline)
 
+        key = self._key(request)
+        if key is None:
+            return ask_now()
+        result, cached = self._cache.fetch(request.mode, key, deadline, ask_now)
+        return replace(result, cached=True) if cached else result
+
+    def kept(self, request: ModelRequest) -> ModelResult | None:
+        """The remembered result, None where there is none."""
+        key = self._key(request)
+        found = None if key is None else self._cache.kept(request.mode, key)
+        return None if found is None else replace(found, cached=True)
+
+    def _key(self, request: ModelRequest) -> bytes | None:
+        """Under which the result is remembered, None where that may not be."""
         extracts = any(not question.reversible for question in request.prompt_input.questions)
         if request.strict and extracts:
-            return ask_now()
-        key = cache_key(
+            return None
+        return cache_key(
             request.project,
             self._era(request.project),
             request.model.id,
@@ -172,8 +186,6 @@ class Asker:
             *(image.digest.hex() for image in request.prompt_input.images),
             *prompt.key_parts(request.prompt_input),
         )
-        result, cached = self._cache.fetch(request.mode, key, deadline, ask_now)
-        return replace(result, cached=True) if cached else result
 
     def _ask_now(self, request: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
         def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:

@@ -50,9 +50,7 @@ class DecisionCache(Generic[T]):
             with self._lock:
                 kept = self._kept.setdefault(mode, OrderedDict())
                 if key in kept:
-                    _, value = kept.pop(key)
-                    kept[key] = next(self._uses), value
-                    return value, True
+                    return self._used(kept, key), True
                 shared = self._under_way.get((mode, key))
                 if shared is None:
                     own = self._under_way[mode, key] = Future()
@@ -65,6 +63,19 @@ class DecisionCache(Generic[T]):
                 # it now.
                 deadline.check()
         return self._make(mode, key, own, make), False
+
+    def kept(self, mode: str, key: bytes) -> T | None:
+        """The value that is kept for `key`, which counts as used; None where there is none."""
+        with self._lock:
+            kept = self._kept.get(mode)
+            if kept is None or key not in kept:
+                return None
+            return self._used(kept, key)
+
+    def _used(self, kept: OrderedDict[bytes, tuple[int, T]], key: bytes) -> T:
+        _, value = kept.pop(key)
+        kept[key] = next(self._uses), value
+        return value
 
     def _make(self, mode: str, key: bytes, own: Future[T], make: Callable[[], T]) -> T:
         try:

@@ -26,13 +26,20 @@ class DecisionAsker:
 
     def ask(self, model: Model, group: Group, deadline: Deadline) -> ModelResult:
         """What one model answers to a group of questions. Raises what `Asker.ask` raises."""
+        return self.asker.ask(self._asked(model, group), self.setup.ledger, deadline)
+
+    def kept(self, model: Model, group: Group) -> ModelResult | None:
+        """What one model answered to the same before, None where that is not remembered."""
+        return self.asker.kept(self._asked(model, group))
+
+    def _asked(self, model: Model, group: Group) -> ModelRequest:
         setup, request = self.setup, self.setup.request
         questions = tuple(group.questions.values())
         think = request.think or group.think
         prompt_input = PromptInput(
             setup.pin, questions, self.text, self.earlier, setup.images, think, setup.salt
         )
-        model_request = ModelRequest(
+        return ModelRequest(
             model,
             prompt_input,
             setup.mode,
@@ -41,4 +48,3 @@ class DecisionAsker:
             setup.strict,
             setup.project_key,
         )
-        return self.asker.ask(model_request, setup.ledger, deadline)

@@ -465,6 +465,17 @@ def test_what_a_failed_call_says_that_it_used_is_in_the_cost() -> None:
     assert decision.cost_usd == pytest.approx(0.001 * calls)
 
 
+def test_a_race_that_repeats_asks_nobody() -> None:
+    held = Held(yes(0.9))
+    with world(100, a=held, b=yes(0.8)) as made:
+        first = made.decide(asking({"race": ids("ab")}))
+        calls = len(made.client.calls)
+        again = made.decide(asking({"race": ids("ab")}))
+        assert (first["model"], again["model"], again["cached"]) == ("@here/b", "@here/b", True)
+        assert len(made.client.calls) == calls
+        held.let_go.set()
+
+
 def test_only_their_own_plans_add_their_fields() -> None:
     with world(a=yes(0.9), b=yes(0.9)) as made:
         for model, added in [

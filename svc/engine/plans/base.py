@@ -119,9 +119,10 @@ class Findings:
 
 
 class GroupAsker(Protocol):
-    """Asks one model the questions of a group."""
+    """Asks one model the questions of a group; `kept` is what it answered to the same before."""
 
     def ask(self, model: Model, group: Group, deadline: Deadline) -> ModelResult: ...
+    def kept(self, model: Model, group: Group) -> ModelResult | None: ...
 
 
 class Learned(Protocol):
