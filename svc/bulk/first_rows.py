@@ -26,11 +26,13 @@ def ask_first(
     settled; `ask` says how one was settled, or why no model answered it; `wait` waits for so many
     seconds while the models fail, and may raise.
     """
-    pause_s, answered = OUTAGE_PAUSE_S, 0
+    pause_s, answered, failed = OUTAGE_PAUSE_S, 0, 0
     while answered < TRIED:
-        tried = list(islice(rows(), TRIED))
-        if not tried:
+        # Those that failed are left for later, as it may be they that are at fault.
+        tried = list(islice(rows(), failed, failed + TRIED))
+        if not tried and not failed:
             return
+        failed = failed if tried else 0
         for number, text in tried:
             outcome = ask(number, text)
             if isinstance(outcome, (Settled, NoAnswer, *LASTING_FAULT)):
@@ -38,6 +40,7 @@ def ask_first(
                 if learnt():
                     return
                 continue
+            failed += 1
             rate_s = outcome.retry_after if isinstance(outcome, RateLimited) else 0.0
             wait(min(LONGEST_PAUSE_S, max(pause_s, rate_s)))
             pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)

@@ -64,7 +64,8 @@ def _figures(name: str, found: JsonObject) -> tuple[str, ...]:
 def _promise(one: JsonObject) -> tuple[str, ...]:
     return (
         f"{one['target']:.0%} right",
-        decimal(one["min_confidence"]),
+        # Whole, since a lower one may be no promise.
+        "-" if one["min_confidence"] is None else f"{one['min_confidence']:g}",
         percent(one["automated"]),
         one.get("reason") or "",
     )

@@ -20,7 +20,7 @@ from svc.engine.ladder import Climb, moves_on
 from svc.engine.payment import paid
 from svc.engine.plans import ModelResult
 from svc.engine.prompt import PromptInput
-from svc.errors import ApiError, ModelError, OutOfCalls
+from svc.errors import ApiError, OutOfCalls, WrongWay
 from svc.providers import (
     CHAT,
     JSON_WAYS,
@@ -252,7 +252,7 @@ class Asker:
         if self._decides(request.model):
             if request.mode is Mode.VERBAL:
                 message = "a decision server writes no text, so it cannot be asked in mode verbal"
-                raise ModelError(message).about(_named(request.model))
+                raise WrongWay(message).about(_named(request.model))
             return (Way.DECISION,)
         verbal_only = any(question.verbal_reason for question in request.prompt_input.questions)
         return ladder.ways(

@@ -41,8 +41,14 @@ def test_one_row_is_enough_where_a_model_answers_it() -> None:
 def test_rows_that_fail_are_tried_in_turn_with_longer_and_longer_pauses() -> None:
     asked = Asked(failing=12)
     asked.run()
-    assert asked.asked == [*range(1, TRIED + 1), 1, 2, 3]
+    assert asked.asked == [*range(1, TRIED + 1), 11, 12, 13]
     assert asked.waits == [7.0, 2.0, 4.0, 8.0, 16.0, 32.0, *[60.0] * 6]
+
+
+def test_rows_that_always_fail_are_asked_about_again_once_all_others_were() -> None:
+    asked = Asked(failing=25, rows=12)
+    asked.run()
+    assert asked.asked == [*range(1, 13), *range(1, 13), 1, 2]
 
 
 @pytest.mark.parametrize("error", [NoAnswer("withheld"), WrongWay("refused"), OutOfCalls("80")])
