@@ -113,14 +113,14 @@ class JobRun:
     ) -> None:
         """`settled` has 1 at the number of each row that is; `clock` is in seconds.
 
-        At most so many rows are asked `at_once`.
+        At most so many rows are asked `at_once`, which may be changed.
         """
         self.job, self.template = job, template
-        self.under_way = 0
+        self.under_way, self.at_once = 0, at_once
         self.settled = sum(settled)
         self.pace = Pace()
         self._file, self._is_settled, self._clock = file, settled, clock
-        self._pauses, self._at_once = pauses, at_once
+        self._pauses = pauses
         # Rows of the blocks that were read last, the last one first, and the number of these.
         self._block: list[WaitingRow] = []
         self._blocks = 0
@@ -162,7 +162,7 @@ class JobRun:
 
     def take(self) -> WaitingRow | None:
         """The next row to be asked, None where there is none now. Raises `SpoolLost`."""
-        if self.under_way >= self._at_once:
+        if self.under_way >= self.at_once:
             return None
         # While the models fail, one row at a time finds out whether they still do.
         if self._is_paused or (self._is_out and self.under_way):

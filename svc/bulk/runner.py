@@ -152,6 +152,8 @@ class Runner:
         except SpoolLost as error:
             self._fail_job(run.job.id, error.message)
             return
+        # How a model has to be asked may have been learnt since.
+        run.at_once = self._answering.at_once(run.template, self._threads)
         self._tell(run)
 
     def _look_at_batched(self, job: Job) -> None:

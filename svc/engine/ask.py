@@ -37,6 +37,7 @@ from svc.providers import (
     asked_by,
 )
 from svc.records import Model
+from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import Purse
 from svc.terms import Mode
 from svc.usage import NO_DETAILS, NO_USAGE, Counts, TokenDetails, Usage
@@ -164,6 +165,20 @@ class Asker:
             return ask_now()
         result, cached = self._cache.fetch(request.mode, key, deadline, ask_now)
         return replace(result, cached=True) if cached else result
+
+    def calls_of(self, model: Model, request: DecisionRequest, mode: Mode) -> int:
+        """How many calls it takes to ask a model once, as far as it is known.
+
+        They are as many as there are labels where it has to be asked for each by itself.
+        """
+        asked = [question for question in request.questions.values() if not question.think]
+        labels = sum(len(question.reply_lines(False)) for question in asked)
+        if labels < 2 or self._decides(model):
+            return 1
+        traits = self._facts.traits.of(asked_by(request.project or DEFAULT_PROJECT, model.id))
+        verbal_only = any(question.verbal_reason for question in asked)
+        first, *_ = ladder.ways(traits, mode, labels=labels, verbal_only=verbal_only)
+        return labels if first is Way.SINGLE else 1
 
     def kept(self, request: ModelRequest) -> ModelResult | None:
         """The remembered result, None where there is none."""

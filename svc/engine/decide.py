@@ -115,7 +115,7 @@ class Engine:
 
         All of them for one that cannot be carried out.
         """
-        return self._setups.at_once(request, wanted, share)
+        return self._setups.at_once(request, wanted, share, self._asker.calls_of)
 
     def _decide(
         self, setup: Setup, deadline: Deadline, api_key: str | None, present: Present

@@ -46,16 +46,17 @@ def at_once(
     provider_of: Callable[[Model], Provider],
     wanted: int,
     share: float = 1.0,
+    calls_of: Callable[[Model], int] = lambda _model: 1,
 ) -> int:
     """How many of the `wanted` decisions to make at once, so that rate limits delay none much.
 
     The calls under way at a provider are at most those of a minute, half of a deadline, where such
-    a `share` of its rate may be used.
+    a `share` of its rate may be used. `calls_of` says how many a model takes to be asked once.
     """
     for provider in map(provider_of, models):
         if provider.rpm is not None:
-            members = sum(model.provider == provider.name for model in models)
-            calls = of_stages(request, members, orders)
+            members = sum(calls_of(model) for model in models if model.provider == provider.name)
+            calls = min(limits.MODEL_CALLS, of_stages(request, members, orders))
             wanted = min(wanted, max(1, int(share * provider.rpm) // max(1, calls)))
     return wanted
 

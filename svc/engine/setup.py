@@ -27,6 +27,8 @@ Know = Callable[[str, Iterable[Question]], Knowledge]
 KeyOf = Callable[[str], str | None]
 # The id of the model that was promoted for a question of a request, None for no such.
 Promoted = Callable[[DecisionRequest], str | None]
+# How many calls it takes to ask a model once, in a mode.
+CallsOf = Callable[[Model, DecisionRequest, Mode], int]
 
 
 def nobody_promoted(_request: DecisionRequest) -> None:
@@ -165,15 +167,23 @@ class SetupMaker:
             images=tuple(Image(url, digest(self.salt, url)) for url in request.images),
         )
 
-    def at_once(self, request: DecisionRequest, wanted: int, share: float) -> int:
-        """See `Engine.at_once`."""
+    def at_once(
+        self, request: DecisionRequest, wanted: int, share: float, calls_of: CallsOf
+    ) -> int:
+        """See `Engine.at_once`; `calls_of` says how many calls it takes to ask a model once."""
         try:
             choice = self._chosen(request)
         except ApiError:
             return wanted
-        provider_of = self.router.provider
+        mode = request.mode or choice.pin.mode
         return planned_calls.at_once(
-            request, choice.models, choice.orders, provider_of, wanted, share
+            request,
+            choice.models,
+            choice.orders,
+            self.router.provider,
+            wanted,
+            share,
+            lambda model: calls_of(model, request, mode),
         )
 
     def _chosen(self, request: DecisionRequest) -> Choice:

@@ -18,6 +18,7 @@ import pytest
 from svc import limits
 from svc.bulk.answering import SHARE_OF_RATE
 from svc.bulk.runner import SPARE_THREADS
+from svc.providers import asked_by
 from svc.schemas import load_template
 from svc.store import ApiKeys, ProjectSizes
 from svc.store.keys import NewKey
@@ -492,6 +493,18 @@ def test_so_many_rows_are_asked_at_a_time_as_the_rate_allows(
     one = world(SVC_PROVIDER_SCRIPTED_RPM=rpm)
     template = load_template({"questions": {"q": ANIMAL}, **fields})
     assert one.services.core.engine.at_once(template, 18, SHARE_OF_RATE) == rows
+
+
+def test_a_model_that_is_asked_for_one_label_a_call_has_fewer_rows_at_a_time(world: Make) -> None:
+    one = world(SVC_PROVIDER_SCRIPTED_RPM="60")
+    multi = {"type": "multi", "instructions": "Which?", "options": dict.fromkeys("abcde", "")}
+    template = load_template({"questions": {"q": multi}})
+    engine, traits = one.services.core.engine, one.services.core.client.traits
+    assert engine.at_once(template, 18, SHARE_OF_RATE) == 15
+    # Its replies with all labels could not be read.
+    model = asked_by("default", "@scripted/m")
+    traits.change(model, lambda known: replace(known, labels=replace(known.labels, index=1)))
+    assert engine.at_once(template, 18, SHARE_OF_RATE) == 3
 
 
 def test_jobs_take_at_most_half_of_a_providers_rate(world: Make) -> None:
