@@ -216,6 +216,15 @@ class WrongWay(ModelError):
     """The model cannot be asked in the way in which the request wants it."""
 
 
+class PartlyLimited(ModelError):
+    """Of several models the rate of some is used up, and waiting does not help the others."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        """`retry_after` is in seconds, until the first of them may be asked again."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class NoAnswer(ModelError):
     """A model works, but gave no valid answer; it may answer some of the questions alone."""
 
@@ -256,8 +265,8 @@ def together(errors: Sequence[ApiError]) -> ApiError:
     """The one error that stands for several models that failed, with the words of each.
 
     All rate-limited: the soonest `RateLimited`; all of one other kind: that kind; where waiting
-    would help none of them, `NoAnswer` if a model works and gave none, or else `WrongWay`;
-    otherwise `ModelError`.
+    would help none of them, `NoAnswer` if a model works and gave none, or else `WrongWay`; where
+    it helps those alone whose rate is used up, `PartlyLimited`; otherwise `ModelError`.
     """
     limited = [error for error in errors if isinstance(error, RateLimited)]
     if len(limited) == len(errors):
@@ -265,7 +274,10 @@ def together(errors: Sequence[ApiError]) -> ApiError:
     words = "; ".join(dict.fromkeys(error.message for error in errors))
     if len({type(error) for error in errors}) == 1:
         return errors[0].saying(words)
-    if not all(isinstance(error, (*LASTING_FAULT, NoAnswer)) for error in errors):
+    others = [error for error in errors if not isinstance(error, (*LASTING_FAULT, NoAnswer))]
+    if others and all(type(error) is RateLimited for error in others):
+        return PartlyLimited(words, min(error.retry_after for error in limited))
+    if others:
         return ModelError(words)
     works = any(isinstance(error, NoAnswer) for error in errors)
     return NoAnswer(words) if works else WrongWay(words)

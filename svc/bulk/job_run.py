@@ -21,6 +21,7 @@ from svc.errors import (
     DollarsSpent,
     NoAnswer,
     NotConfigured,
+    PartlyLimited,
     RateLimited,
 )
 from svc.schemas import DecisionRequest
@@ -200,7 +201,7 @@ class JobRun:
 
     def failed(self, row: WaitingRow, error: ApiError) -> bool:
         """The row was not answered; whether it is given up, and still under way until it is."""
-        if isinstance(error, RateLimited):
+        if isinstance(error, (RateLimited, PartlyLimited)):
             if not isinstance(error, _BUDGETS) and self._is_refused_alone(row):
                 return self._refused_alone(row)
             self.under_way -= 1
@@ -261,7 +262,7 @@ class JobRun:
     def _put_off(self, row: WaitingRow, seconds: float) -> None:
         heapq.heappush(self._later, (self._clock() + seconds, row))
 
-    def _wait_for_rate(self, row: WaitingRow, error: RateLimited) -> None:
+    def _wait_for_rate(self, row: WaitingRow, error: RateLimited | PartlyLimited) -> None:
         is_budget = isinstance(error, BudgetSpent)
         self._reason = DAILY_LIMIT if is_budget else PROVIDER_RATE
         if isinstance(error, DollarsSpent):

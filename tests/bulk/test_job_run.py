@@ -12,11 +12,13 @@ import pytest
 from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, Pauses, WaitingRow
 from svc.bulk.pace import Pace
 from svc.errors import (
+    ApiError,
     BudgetSpent,
     DollarsSpent,
     ModelError,
     NoAnswer,
     OutOfCalls,
+    PartlyLimited,
     RateLimited,
     WrongWay,
 )
@@ -280,11 +282,14 @@ def test_what_a_model_refuses_that_has_answered_others_may_be_an_outage(
     run.close()
 
 
-def test_a_providers_rate_is_waited_for_and_costs_no_try(spool: Spool, clock: Clock) -> None:
+@pytest.mark.parametrize("limited", [RateLimited("rate", 7), PartlyLimited("rate", 7)])
+def test_a_providers_rate_is_waited_for_and_costs_no_try(
+    spool: Spool, clock: Clock, limited: ApiError
+) -> None:
     run = begun(spool, clock, 2)
     first, second = taken(run)
     for _ in range(5):
-        run.failed(first, RateLimited("rate", 7))
+        run.failed(first, limited)
         assert run.waiting_for == PROVIDER_RATE and taken(run) == []
         clock.now += 7
         (first,) = taken(run)

@@ -17,6 +17,7 @@ from svc.errors import (
     ModelError,
     ModelUnavailable,
     NoAnswer,
+    PartlyLimited,
     RateLimited,
     Timeout,
 )
@@ -448,7 +449,7 @@ def test_a_pause_holds_no_thread_of_the_pool() -> None:
         ([Throttled(), RateLimited("x", 9)], RateLimited),
         ([Gone(), ModelUnavailable("gone")], ModelUnavailable),
         ([BadReply(), ServerTrouble()], ModelError),
-        ([Throttled(), Gone()], ModelError),
+        ([Throttled(), Gone()], PartlyLimited),
         ([Gone(), BadReply()], NoAnswer),
         ([Throttled(), InternalError("x")], ModelError),
         ([InternalError("x")], InternalError),

@@ -11,6 +11,7 @@ from svc.errors import (
     ModelError,
     ModelUnavailable,
     NoAnswer,
+    PartlyLimited,
     RateLimited,
     Timeout,
 )
@@ -91,7 +92,7 @@ def test_a_chain_goes_on_where_a_model_fails(trouble: Answerer) -> None:
         ((GONE, GONE), ModelUnavailable),
         ((BROKEN, babbling), NoAnswer),
         ((GONE, BROKEN), NoAnswer),
-        ((GONE, BUSY), ModelError),
+        ((GONE, BUSY), PartlyLimited),
         ((BUSY, BUSY), RateLimited),
     ],
 )
