@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -111,3 +112,11 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         write_page(str(tmp_path / "no" / "p.html"), [(RUN, {"late": saved()})], "none")
     write_page(str(tmp_path / "p.html"), [(RUN, {"late": saved(scored("a", "a"))})], "none")
     assert [path.name for path in tmp_path.iterdir()] == ["p.html"]
+
+
+def test_a_promised_confidence_is_shown_whole() -> None:
+    """Cut to two digits it is a lower one, which is no promise."""
+    sure = [replace(scored("a", "a"), confidence=0.992163) for _ in range(400)]
+    doubtful = [replace(scored("a", "b"), confidence=0.9905) for _ in range(200)]
+    text = page([(RUN, {"late": saved(*sure, *doubtful)})], "none")
+    assert "<td>0.992163</td>" in text
