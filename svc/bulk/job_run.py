@@ -47,6 +47,10 @@ LONGEST_PAUSE_S = 60.0
 # takes a good quarter of an hour.
 REFUSED_ALONE = 12
 
+# Tries of rows that no waiting seems to help are so many times as far apart as others, until a
+# model has answered a row.
+PATIENCE = 5.0
+
 # So many rows are put off before those that were are asked first.
 MOST_PUT_OFF = 100
 
@@ -214,8 +218,8 @@ class JobRun:
             self._put_off(row, 0.0)
             return False
         if isinstance(error, LASTING_FAULT) and not self._answers:
-            # All rows may have it, however long they wait.
-            return self._tried(row)
+            # All rows may have it, however long they wait, or a gateway says so for a while.
+            return self._tried(row, PATIENCE)
         self._failing.add(row.number)
         # A row that gets no answer of a model that works may be at fault itself, so that its tries
         # count. It is given up once the models answer others, or where no others are left to ask.
@@ -281,12 +285,13 @@ class JobRun:
         seen = row.seen
         return seen is not None and seen.limits == self._limits and seen.answers < self._answers
 
-    def _tried(self, row: WaitingRow) -> bool:
-        """Put the row off for its next try; whether it was the last one."""
+    def _tried(self, row: WaitingRow, patience: float = 1.0) -> bool:
+        """Put the row off for its next try, so many times as long; whether it was the last one."""
         if row.tries == len(self._pauses.retries):
             return True
         self.under_way -= 1
-        self._put_off(replace(row, tries=row.tries + 1), self._pauses.retries[row.tries])
+        wait_s = patience * self._pauses.retries[row.tries]
+        self._put_off(replace(row, tries=row.tries + 1), wait_s)
         return False
 
     def _refused_alone(self, row: WaitingRow) -> bool:
@@ -324,6 +329,9 @@ class JobRun:
                 self._read_block()
             return self._block.pop(random.randrange(len(self._block)))
         is_due = bool(self._later) and self._later[0][0] <= self._clock()
+        if not (is_due or self._answers) and len(self._later) >= MOST_PUT_OFF:
+            # No row was answered yet, and memory holds each that was put off.
+            return None
         # Rows that were put off and others take turns, since it may be only the former that fail.
         # Where many were put off, one other is taken after each pause.
         takes_turns = self._again and (len(self._later) < MOST_PUT_OFF or self._has_paused)

@@ -256,13 +256,30 @@ def test_models_that_give_no_answer_to_any_row_are_an_outage_while_rows_are_left
 def test_what_no_waiting_can_help_is_no_outage(
     spool: Spool, clock: Clock, error: ModelError
 ) -> None:
-    run, since = begun(spool, clock, 300, chars=100), clock.now
+    run, since, waiting = begun(spool, clock, 300, chars=100), clock.now, 0
     while not run.is_finished and clock.now - since < 24 * 3_600:
         for row in taken(run, 16):
+            waiting += row.tries == 0
             if run.failed(row, error):
                 run.settled_without_model(row)
+                waiting -= 1
+        # Memory holds few of them at a time.
+        assert waiting <= 100 + 16
         clock.now += 1
     assert run.is_finished and clock.now - since < 600
+    run.close()
+
+
+def test_what_a_gateway_refuses_for_half_a_minute_costs_no_row(spool: Spool, clock: Clock) -> None:
+    run, since = begun(spool, clock, 400, chars=100), clock.now
+    while not run.is_finished and clock.now - since < 3_600:
+        for row in taken(run, 16):
+            if clock.now - since > 30:
+                run.answered(row)
+            else:
+                assert not run.failed(row, WrongWay("no log-probabilities"))
+        clock.now += 1
+    assert run.is_finished
     run.close()
 
 
