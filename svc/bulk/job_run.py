@@ -51,7 +51,7 @@ REFUSED_ALONE = 12
 # model has answered a row.
 PATIENCE = 5.0
 
-# So many rows are put off before those that were are asked first.
+# Where so many rows were put off, these are asked before any further ones.
 MOST_PUT_OFF = 100
 
 # What says that a limit of this server is used up, and not a provider's rate.
@@ -226,11 +226,11 @@ class JobRun:
         works = isinstance(error, (NoAnswer, *LASTING_FAULT))
         self._unanswered += works
         self._trouble |= not works
-        is_last = row.tries == len(self._pauses.retries)
         if self._is_out and not (works and self._read and not self._block):
             self.under_way -= 1
             self._pause_for_outage(MODELS)
-            self._put_off(replace(row, tries=row.tries + 1) if works and not is_last else row, 0.0)
+            counts = works and not self._is_last_try(row)
+            self._put_off(replace(row, tries=row.tries + 1) if counts else row, 0.0)
             return False
         return self._tried(row)
 
@@ -285,9 +285,12 @@ class JobRun:
         seen = row.seen
         return seen is not None and seen.limits == self._limits and seen.answers < self._answers
 
+    def _is_last_try(self, row: WaitingRow) -> bool:
+        return row.tries == len(self._pauses.retries)
+
     def _tried(self, row: WaitingRow, patience: float = 1.0) -> bool:
         """Put the row off for its next try, so many times as long; whether it was the last one."""
-        if row.tries == len(self._pauses.retries):
+        if self._is_last_try(row):
             return True
         self.under_way -= 1
         wait_s = patience * self._pauses.retries[row.tries]

@@ -81,7 +81,7 @@ class Ledger:
         with self._lock:
             self.ended += calls
 
-    def book(self, cost_usd: float, used: TokenUsage, details: TokenDetails = NO_DETAILS) -> None:
+    def book(self, cost_usd: float, used: TokenUsage, details: TokenDetails) -> None:
         """Add what one call used."""
         with self._lock:
             self.cost_usd += cost_usd
@@ -250,16 +250,18 @@ class Asker:
         ledger.count(sum(not isinstance(outcome, Cancelled) for outcome in outcomes))
         counts = Counts(calls=len(outcomes), failures=len(outcomes))
         for outcome in outcomes:
+            used: TokenUsage
             if isinstance(outcome, Completion):
-                cost_usd = self._facts.cost_usd(model, outcome)
-                ledger.book(cost_usd, outcome, outcome.details)
-                tokens = (outcome.input_tokens, outcome.output_tokens)
-                counts = counts.plus(Counts(0, -1, *tokens, cost_usd))
+                used, details, succeeded = outcome, outcome.details, 1
             elif isinstance(outcome, ProviderError) and outcome.usage != NO_USAGE:
-                # Such as thought that used up the output limit.
-                cost_usd = self._facts.cost_usd(model, outcome.usage)
-                ledger.book(cost_usd, outcome.usage)
-                counts = counts.plus(Counts(0, 0, *outcome.usage[:2], cost_usd))
+                # Such as a call whose model used up the output limit with thought.
+                used, details, succeeded = outcome.usage, NO_DETAILS, 0
+            else:
+                continue
+            cost_usd = self._facts.cost_usd(model, used)
+            ledger.book(cost_usd, used, details)
+            tokens = (used.input_tokens, used.output_tokens)
+            counts = counts.plus(Counts(0, -succeeded, *tokens, cost_usd))
         self._usage.add(model.id, counts)
 
     def _ways(self, request: ModelRequest, traits: Traits) -> Sequence[Way]:

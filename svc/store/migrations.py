@@ -412,7 +412,8 @@ _GIVEN_BACK_IN_INDEX = """
 CREATE INDEX judgements_given_back ON judgements (project, question_id, decision_seq, key)
     WHERE label IS NULL;
 """
-# So are labels that did not come from the queue.
+# Labels that did not come from the review queue are counted for each look at it, without those
+# that did.
 _ELSEWHERE_IN_INDEX = """
 CREATE INDEX labels_from_elsewhere ON labels (project, question_id) WHERE review_round IS NULL;
 """

@@ -209,8 +209,8 @@ class ReviewItem:
 class Drawn:
     """The labels of drawn decisions: level of doubt, whether the answer was right, and the chance.
 
-    `decisions` has how many the queue has seen, by level, and `elsewhere` is how many
-    labels there are of decisions that were not handed out.
+    `decisions` has how many the queue has seen, by level, and `elsewhere` is how many labels there
+    are of decisions that were not handed out.
     """
 
     level: list[int]

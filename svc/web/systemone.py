@@ -309,13 +309,13 @@ def _meant(kind: str, criteria: Any) -> tuple[JsonObject, str]:
         if not isinstance(criteria, list):
             raise ValueError("must be a list of level descriptions, lowest first")
         if len(criteria) > replaced.bounds[1]:
+            # They are refused for their number, and each would take time to write.
             return {replaced.name: criteria}, ""
         _check_legend(criteria)
         return {replaced.name: [_text(level) for level in criteria]}, ""
     if not isinstance(criteria, Mapping):
         raise ValueError("must be an object of option key to description")
     if len(criteria) > replaced.bounds[1]:
-        # They are refused for their number, and each would take time to write.
         return {replaced.name: criteria}, ""
     return {replaced.name: {name: _text(about) for name, about in criteria.items()}}, ""
 

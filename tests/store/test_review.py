@@ -274,26 +274,25 @@ def test_what_was_given_back_is_counted_without_reading_what_was_labelled(
     assert "TEMP B-TREE" not in plan
 
 
-def test_disagreements_are_looked_for_among_the_last_judgements(
-    office: Office, database: Database
+BOTH_SAID = 2 * len('topic"a"')
+
+
+@pytest.mark.parametrize(
+    ("bound", "found"),
+    [
+        ({"depth": 2}, 1),
+        ({"depth": 1}, 0),
+        ({"chars": BOTH_SAID}, 1),
+        ({"chars": BOTH_SAID - 1}, 0),
+    ],
+)
+def test_disagreements_are_looked_for_in_the_last_judgements_and_in_so_many_characters(
+    office: Office, database: Database, bound: dict[str, int], found: int
 ) -> None:
     (made,) = office.decide(0.1)
     office.label(made, "a", reviewer="ann")
     office.label(made, "b", reviewer="bob")
-    assert len(Judgements(database, depth=2).of_several(office.wording, 9)) == 1
-    assert Judgements(database, depth=1).of_several(office.wording, 9) == []
-
-
-def test_disagreements_are_looked_for_in_so_many_characters(
-    office: Office, database: Database
-) -> None:
-    (made,) = office.decide(0.1)
-    office.label(made, "a", reviewer="ann")
-    office.label(made, "b", reviewer="bob")
-    length = 2 * len('topic"a"')
-    for chars, found in ((length, 1), (length - 1, 0)):
-        judgements = Judgements(database, chars=chars)
-        assert len(judgements.of_several(office.wording, 9)) == found
+    assert len(Judgements(database, **bound).of_several(office.wording, 9)) == found
 
 
 def test_of_decisions_on_which_reviewers_may_disagree_so_much_is_read(
