@@ -138,7 +138,7 @@ class UnusableLogprobs(NoLogprobs):
     """The model answered, with log-probabilities that cannot be used or without any."""
 
     may_be_charged = True
-    # Each try may cost money, so that jobs wait after a few.
+    # Each call may cost money, so that jobs wait after a few, as in an outage.
     public_error = ModelError
 
 

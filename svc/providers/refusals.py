@@ -36,7 +36,7 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 # How far a field's name and the word that refuses it may stand apart.
 _NEAR_CHARS = 60
 
-# So many mentions of fields are looked at.
+# So many places of a message that name a field are looked at.
 _MENTIONS = 32
 
 _BLAMES_PARAMETERS = (400, 403, 404, 422)
@@ -142,7 +142,7 @@ def failure(
     if error.status == 402 or _no_credit(error, headers, call):
         return NoCredit(detail)
     if error.status == 429 and bounds.is_above_every_rate(error.message):
-        # Waiting does not help such a call, as OpenAI answers it.
+        # OpenAI answers so a call that is larger than its limit, which no waiting helps.
         return Refused(detail)
     if error.status == 429:
         return Throttled(detail, retry_after(headers, error.reset, now))

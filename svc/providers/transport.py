@@ -70,7 +70,7 @@ class _Response(BoundedResponse):
 
     @staticmethod
     def more_lines(lines: int) -> None:
-        """Raises `TooMuch`."""
+        """Take lines from those of all replies to the request. Raises `TooMuch`."""
         effort = current_watch().effort
         if effort is not None and not effort.take_lines(lines):
             raise TooMuch

@@ -40,7 +40,7 @@ class Text(Extraction):
         return _words(value) == _words(other)
 
     def all_agree(self, labels: Sequence[str | None]) -> bool:
-        """The same with each text taken apart once, which takes longer than to compare them."""
+        """Whether all are the same text, see `same`; each is taken apart once."""
         first, *others = (None if label is None else _words(label) for label in labels)
         return all(first == other for other in others)
 

@@ -242,7 +242,10 @@ class Question(ABC):
 
     @abstractmethod
     def read_stated(self, stated: Stated, member: Any, backwards: bool, scale: float) -> Reading:
-        """The same where what is `stated` in the member was found already."""
+        """Read a member of which it is known already what is `stated` in it.
+
+        Raises `Unreadable`.
+        """
 
     # --- how readings are merged ---
 
