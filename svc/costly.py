@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from svc import processor_time
 from svc.deadline import Deadline
 from svc.errors import RateLimited, Timeout
 
@@ -135,7 +136,7 @@ class CostlyWork:
     def __init__(
         self,
         small: int,
-        processor: Callable[[], float] = time.thread_time,
+        processor: Callable[[], float] = processor_time.used_s,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[Deadline, float], None] = Deadline.pause,
         pause: float = PAUSE,

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from svc import processor_time
 from svc.errors import Timeout
 from svc.limits import MODEL_REPLIES_PARTS, REPLIES_LINES, REPLIES_PARTS
 from svc.tracing import Trace
@@ -41,7 +42,7 @@ class Effort:
         self.pause_s: Callable[[], float] = lambda: 0.0
 
     @contextlib.contextmanager
-    def counted(self, processor: Callable[[], float] = time.thread_time) -> Iterator[None]:
+    def counted(self, processor: Callable[[], float] = processor_time.used_s) -> Iterator[None]:
         """What this thread, which is another than the request's, does in the block is for it."""
         began = processor()
         try:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import mmap
+import re
 import threading
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -82,10 +84,19 @@ Sees = Callable[[Mapping[str, str]], bool]
 # How many projects with their models have series of their own, and how many of these with a
 # question type. All beyond are counted together, so that callers cannot fill a Prometheus server.
 PROJECT_SERIES = 128
-TYPE_SERIES = 256
+TYPE_SERIES = 512
+
+# The models of one project that a process counts by their names. Its further ones are counted as
+# `REST`, so that none takes the series of the others by inventing names.
+PROJECT_MODELS = 16
+REST = "(others)"
 
 # A project and models with a longer name are counted with the others.
 _SERIES_BYTES = 640
+
+# The versions in an `Accept` header, and what the Prometheus client takes as one.
+_VERSIONS = re.compile(r"version=([^;,]*)")
+_VERSION = re.compile(r"\s*[0-9]{1,4}(\.[0-9]{1,4}){0,3}\s*")
 
 # Stands between the parts of a name; no project, model or type has it.
 _BETWEEN = "\x1f"
@@ -166,6 +177,7 @@ class Metrics:
         self._board, self._row, self._quota = board, board.new_row(), quota
         self._backlog, self._models, self._dollars = backlog, models, dollars
         self._projects, self._types = board.projects.open(), board.types.open()
+        self._models_of: defaultdict[str, set[str]] = defaultdict(set)
         self._lock = threading.Lock()
         self._registry = CollectorRegistry(auto_describe=True)
         self._registry.register(self)
@@ -184,12 +196,26 @@ class Metrics:
         self._count_by_project(decision)
 
     def _count_by_project(self, decision: Decision) -> None:
-        series = f"{decision.project}{_BETWEEN}{decision.model}"
+        series = f"{decision.project}{_BETWEEN}{self._named(decision.project, decision.model)}"
         self._projects.add(series, (1, decision.cost_usd, decision.input_tokens))
         for question in decision.questions:
             answer = decision.answers[question.key]
             if answer.source is not Source.SKIPPED:
                 self._types.add(f"{series}{_BETWEEN}{question.type}", (1, answer.abstains))
+
+    def _named(self, project: str, models: str) -> str:
+        """The models of a decision, or `REST` where their project has enough others.
+
+        What has no series of its own in any case is not remembered.
+        """
+        with self._lock:
+            full = len(self._models_of) >= PROJECT_SERIES and project not in self._models_of
+            if full or len(models) > _SERIES_BYTES:
+                return models
+            known = self._models_of[project]
+            if len(known) < PROJECT_MODELS:
+                known.add(models)
+            return models if models in known else REST
 
     def responded(self, status: int) -> None:
         """Count a response."""
@@ -209,7 +235,7 @@ class Metrics:
         exporter = PrometheusMetrics.for_app_factory(
             path=None, export_defaults=False, registry=_Seen(self._registry, sees)
         )
-        text, content_type = exporter.generate_metrics(accept, names)
+        text, content_type = exporter.generate_metrics(_understood(accept), names)
         return str(text), str(content_type)
 
     def collect(self) -> Iterator[Metric]:
@@ -258,6 +284,15 @@ class Metrics:
         yield GaugeMetricFamily("svc_jobs_open", "Jobs that have not ended.", jobs)
         text = "Rows of open jobs that have neither a decision nor an error."
         yield GaugeMetricFamily("svc_job_rows_left", text, rows)
+
+
+def _understood(accept: str | None) -> str | None:
+    """An `Accept` header that the Prometheus client can read, None where it cannot.
+
+    It knows no quoted values, and fails where a version is not of numbers.
+    """
+    plain = (accept or "").replace('"', "")
+    return plain if all(map(_VERSION.fullmatch, _VERSIONS.findall(plain))) else None
 
 
 class _Seen:

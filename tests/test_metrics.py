@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.metrics import BUCKETS, PROJECT_SERIES, ROWS, TYPE_SERIES, Board, Metrics
+from svc.metrics import (
+    BUCKETS,
+    PROJECT_MODELS,
+    PROJECT_SERIES,
+    REST,
+    ROWS,
+    TYPE_SERIES,
+    Board,
+    Metrics,
+)
 from svc.records import SKIPPED, Answer, Decision, Source
 from svc.store import StorageError
 from tests.openapi.judge import document
@@ -118,6 +127,19 @@ def test_names_that_callers_choose_give_a_bounded_number_of_series() -> None:
     assert shown["svc_project_answers_total other other other"] == TYPE_SERIES + 2
 
 
+def test_a_project_that_invents_models_takes_no_series_of_others() -> None:
+    metrics = Metrics(Board())
+    for number in range(2 * TYPE_SERIES):
+        metrics.decided(0.1, decided(SURE, project="loud", model=f"m{number}"))
+    metrics.decided(0.1, decided(SURE, project="quiet", model="m"))
+    shown = samples(metrics)
+    assert shown["svc_project_decisions_total m quiet"] == 1
+    assert shown["svc_project_answers_total m quiet choice"] == 1
+    rest = 2 * TYPE_SERIES - PROJECT_MODELS
+    assert shown[f"svc_project_decisions_total {REST} loud"] == rest
+    assert shown["svc_project_decisions_total m0 loud"] == 1
+
+
 def test_a_duration_is_counted_in_every_bucket_whose_bound_it_does_not_exceed() -> None:
     metrics = Metrics(Board())
     for seconds in (0.0, BUCKETS[0], 0.3, BUCKETS[-1], 1_000.0):
@@ -224,7 +246,18 @@ def test_a_quota_that_cannot_be_read_is_left_out_of_the_scrape() -> None:
     assert "svc_decisions_total" in shown
 
 
-def test_a_scraper_that_wants_openmetrics_gets_it() -> None:
-    text, content_type = Metrics(Board()).render("application/openmetrics-text; version=1.0.0")
+@pytest.mark.parametrize("version", ["1.0.0", '"1.0.0"'])
+def test_a_scraper_that_wants_openmetrics_gets_it(version: str) -> None:
+    wanted = f"application/openmetrics-text; version={version}"
+    text, content_type = Metrics(Board()).render(wanted)
     assert content_type.startswith("application/openmetrics-text")
     assert text.endswith("# EOF\n")
+
+
+@pytest.mark.parametrize("kind", ["application/openmetrics-text", "text/plain"])
+@pytest.mark.parametrize("version", ["x", "1.x", '"', "²", "1" * 5_000, "1.0.0.0.0.0"])
+def test_a_scraper_that_wants_a_version_that_is_none_gets_plain_text(
+    kind: str, version: str
+) -> None:
+    _, content_type = Metrics(Board()).render(f"{kind}; version={version}")
+    assert content_type.startswith("text/plain")

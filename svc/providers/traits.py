@@ -264,13 +264,13 @@ class TraitMemory:
 
     def learn(self, model_id: str, correction: Traits) -> None:
         """Remember refusals and bounds, for `FORGET_S` seconds."""
-        now = self._clock()
-        self.change(model_id, lambda old: replace(old.corrected(correction), learnt_at=now))
+        self.change(
+            model_id, lambda old: replace(old.corrected(correction), learnt_at=self._clock())
+        )
 
     def needs_room(self, model_id: str) -> None:
         """Remember that the model thinks before it answers, for `FORGET_S` seconds."""
-        now = self._clock()
-        self.change(model_id, lambda old: replace(old, thinks=True, learnt_at=now))
+        self.change(model_id, lambda old: replace(old, thinks=True, learnt_at=self._clock()))
 
     def close(self) -> None:
         """Release the memory in this process."""

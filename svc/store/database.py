@@ -97,7 +97,10 @@ class Database:
         return database
 
     def write(
-        self, fn: Callable[[sqlite3.Connection], ResultT], timeout_s: float = WRITE_TIMEOUT_S
+        self,
+        fn: Callable[[sqlite3.Connection], ResultT],
+        timeout_s: float = WRITE_TIMEOUT_S,
+        size: int = 1,
     ) -> ResultT:
         """Run `fn` in the writer's transaction; returns its result once that is durable.
 
@@ -105,20 +108,25 @@ class Database:
         run counts: after a failure, all that shared the transaction run again. An exception of
         `fn` undoes its own writes alone and is raised here. Raises `StorageError` where the
         database refuses the write, after `close`, and after `timeout_s` seconds; in this last case
-        it may still be written later.
+        it may still be written later. `size` is that of `write_grouped`.
         """
-        return self._writer.write(_call_each, fn, timeout_s)
+        return self._writer.write(_call_each, fn, timeout_s, size)
 
     def write_grouped(
-        self, handler: Handler[ItemT, ResultT], item: ItemT, timeout_s: float = WRITE_TIMEOUT_S
+        self,
+        handler: Handler[ItemT, ResultT],
+        item: ItemT,
+        timeout_s: float = WRITE_TIMEOUT_S,
+        size: int = 1,
     ) -> ResultT:
         """Like `write`, for what is written often: one statement may then serve many callers.
 
         `handler(connection, items)` gets the items of all callers that wait for this handler, in
         order, and returns one result for each. Where it raises, it is called again with fewer
-        items, until only the item that fails gets the error.
+        items, until only the item that fails gets the error. The processor time of a call is of
+        the threads that wait for it, in proportion to the `size` of their items.
         """
-        return self._writer.write(handler, item, timeout_s)
+        return self._writer.write(handler, item, timeout_s, size)
 
     def note(self, handler: Handler[ItemT, ResultT], item: ItemT) -> None:
         """Like `write_grouped`, but nobody waits for it or hears whether it was written."""

@@ -164,7 +164,8 @@ class Decisions(AuditPages):
         columns, answers, readings, images, tags = _encode(decision)
         digest = digest_of(decision, answers, readings)
         item = _Item(decision, columns, (answers, readings), images, tags, digest, row, kept)
-        ulid = self._database.write_grouped(self._insert, item)
+        questions = max(1, len(decision.questions))
+        ulid = self._database.write_grouped(self._insert, item, size=questions)
         if ulid is None:
             raise full(decision.project)
         return ids.text(ulid)

@@ -146,9 +146,11 @@ class Labels:
         known: dict[Place, tuple[CalibrationState, int]] = {}
         size = at_once or max(1, len(labels))
         for begin in range(0, len(labels), size):
-            groups = _by_place(labels[begin : begin + size])
+            some = labels[begin : begin + size]
             with self._database.changing():
-                stored = self._database.write(partial(_add_groups, groups))
+                stored = self._database.write(
+                    partial(_add_groups, _by_place(some)), size=max(1, len(some))
+                )
             for place, (state, grown) in stored.items():
                 known[place] = (state, grown + known[place][1] if place in known else grown)
         return known

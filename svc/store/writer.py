@@ -6,6 +6,7 @@ import contextlib
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import groupby, pairwise
@@ -13,6 +14,7 @@ from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from svc import processor_time
 from svc.store.connections import (
     BUSY_TIMEOUT_S,
     error_name,
@@ -37,14 +39,20 @@ log = logging.getLogger(__name__)
 class _Queued:
     """An item on its way to the writer, and its result or error.
 
+    `size` is how much it is beside others, and `worked_s` what the writer used for it, in seconds
+    of a processor.
+
     The callers that shared a transaction wake each other one by one. When all wake at once, they
     compete for the interpreter's lock, which cost a third of the decisions a second.
     """
 
-    __slots__ = ("_claim", "_done", "error", "handler", "item", "next", "result")
+    __slots__ = (
+        *("_claim", "_done", "error", "handler", "item", "next", "result", "size", "worked_s"),
+    )
 
-    def __init__(self, handler: Handler[Any, Any], item: Any) -> None:
-        self.handler, self.item = handler, item
+    def __init__(self, handler: Handler[Any, Any], item: Any, size: int = 1) -> None:
+        self.handler, self.item, self.size = handler, item, size
+        self.worked_s = 0.0
         self.result: Any = None
         self.error: BaseException | None = None
         self.next: _Queued | None = None
@@ -65,6 +73,7 @@ class _Queued:
                 wake(self.next)
         if not answered:
             raise WriteTimedOut(f"the database took no record within {timeout_s:g} s")
+        processor_time.add(self.worked_s)
         if self.error is not None:
             raise self.error
         return self.result
@@ -120,11 +129,13 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
 
-    def write(self, handler: Handler[ItemT, ResultT], item: ItemT, timeout_s: float) -> ResultT:
+    def write(
+        self, handler: Handler[ItemT, ResultT], item: ItemT, timeout_s: float, size: int = 1
+    ) -> ResultT:
         """See `Database.write_grouped`."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("a write inside a write would wait for itself; use the connection")
-        job = _Queued(handler, item)
+        job = _Queued(handler, item, size)
         with self._gate:
             if self._closed:
                 raise StorageError("the database is closed")
@@ -257,9 +268,12 @@ def _run_all(connection: sqlite3.Connection, jobs: list[_Queued]) -> None:
     """Pass neighbouring jobs that have the same handler to it together."""
     for handler, group in groupby(jobs, key=attrgetter("handler")):
         together = list(group)
+        began = time.thread_time()
         results = handler(connection, [job.item for job in together])
+        each_s = (time.thread_time() - began) / sum(job.size for job in together)
         for job, result in zip(together, results, strict=True):
             job.result = result
+            job.worked_s += job.size * each_s
 
 
 def _fail(jobs: list[_Queued], error: BaseException) -> None:

@@ -159,6 +159,22 @@ def test_expired_calls_lost_responses_and_an_errors_file_cost_no_row_and_nothing
     until(lambda: not double.files)
 
 
+def test_what_a_provider_refuses_of_a_call_is_left_out_of_it_and_the_row_answered(
+    world: Make, double: BatchDouble
+) -> None:
+    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+        if "Parcel 8." in json.dumps(body) and "temperature" in body:
+            return Reply(error("Unsupported parameter: 'temperature'", param="temperature"), 400)
+        return said(body, n, headers)
+
+    double.handler = answers
+    one = world()
+    job_id = submit(one)
+    with one.running():
+        found = one.ended(job_id)
+    assert (found["answered"], found["failed"]) == (40, 0)
+
+
 def test_a_cascade_goes_its_rounds(world: Make, double: BatchDouble) -> None:
     one = world(SVC_CACHE_SIZE="0")
     plan = {"cascade": ["@own/m", "@own/large"], "escalate_below": 0.8}

@@ -1,10 +1,12 @@
 import contextlib
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
+from svc import processor_time
 from svc.store import StorageError, connections
 from svc.store.database import Database
 from svc.store.writer import Writer
@@ -123,6 +125,23 @@ def test_neighbours_with_the_same_handler_are_handed_over_together(bench):
         futures = [enqueue(bench.writer.write, handler, item, TIMEOUT_S) for item in range(5)]
     assert [future.result() for future in futures] == [0, 2, 4, 6, 8]
     assert calls == [[0, 1, 2, 3, 4]]
+
+
+def test_what_the_writer_uses_is_of_those_who_wait_by_the_size_of_their_items(bench):
+    def works(connection, items):
+        until_s = time.thread_time() + 0.03
+        while time.thread_time() < until_s:
+            pass
+        return items
+
+    def used_by(size):
+        began = processor_time.used_s()
+        bench.writer.write(works, size, TIMEOUT_S, size)
+        return processor_time.used_s() - began
+
+    with held_up(bench.writer) as enqueue:
+        small, large = enqueue(used_by, 1), enqueue(used_by, 99)
+    assert large.result() > 0.025 > 0.01 > small.result()
 
 
 @pytest.mark.parametrize("bad", [{0}, {6}, {3}, {0, 1, 2}, set(range(7))])
