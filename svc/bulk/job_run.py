@@ -34,7 +34,7 @@ OUTAGE_ROWS = 10
 # far as other rows tell, makes one so long less often than this, or where it has so many rows.
 SELDOM, MOST_UNANSWERED = 1e-3, 100
 
-# In such an outage a row that the model answers is looked for in so many blocks of rows.
+# In an outage a row that models answer is looked for in so many blocks of rows.
 AHEAD = 16
 
 # The first pause of an outage, see `Pauses`.
@@ -328,7 +328,7 @@ class JobRun:
             self._read_block()
         if self._is_out and self._block:
             # Any row that did not fail itself: neighbours may fail for a reason that they share.
-            while not self._trouble and self._blocks < AHEAD and not self._read:
+            while self._blocks < AHEAD and not self._read:
                 self._read_block()
             return self._block.pop(random.randrange(len(self._block)))
         is_due = bool(self._later) and self._later[0][0] <= self._clock()

@@ -158,6 +158,21 @@ def test_an_outage_costs_at_most_twenty_rows_in_an_hour(spool: Spool, clock: Clo
     run.close()
 
 
+def test_many_first_rows_that_always_fail_stop_no_others(spool: Spool, clock: Clock) -> None:
+    """Those of the first blocks: their models answer every row of later ones."""
+    run, given_up, since = begun(spool, clock, 4_000, chars=1_000), [], clock.now
+    while not run.is_finished and clock.now - since < 6 * 3_600:
+        for row in taken(run, 16):
+            if row.number > 1_000:
+                run.answered(row)
+            elif run.failed(row, FAILED):
+                run.settled_without_model(row)
+                given_up.append(row.number)
+        clock.now += 1
+    assert run.is_finished and sorted(given_up) == list(range(1, 1_001))
+    run.close()
+
+
 def test_one_row_that_always_fails_stops_no_other(spool: Spool, clock: Clock) -> None:
     run = begun(spool, clock, 30)
     given_up = 0
