@@ -10,7 +10,7 @@ function exportButton(query, signal) {
     if (button.ariaDisabled) return; // one at a time
     button.ariaDisabled = "true";
     await exportAll(query, said, signal).catch((error) => {
-      if (!signal.aborted) said.replaceChildren(`Not exported. ${error.message}`);
+      if (!signal.aborted) said.replaceChildren(visible(`Not exported. ${error.message}`));
     });
     button.ariaDisabled = null;
   };

@@ -12,9 +12,8 @@ function wasItRight({ id, key, answer, wording, given }, signal) {
   const place = el("div");
   const say = async (label) => {
     said.replaceChildren("Saving…");
-    said.replaceChildren(
-      await saved({ decision_id: id, question: key, label }, definition, signal),
-    );
+    const told = await saved({ decision_id: id, question: key, label }, definition, signal);
+    said.replaceChildren(visible(told));
     place.replaceChildren();
   };
   const right = () => {

@@ -15,7 +15,7 @@ async function jobs(region, params, signal) {
     said,
     place,
   );
-  const doing = { signal, say: (text) => said.replaceChildren(text) };
+  const doing = { signal, say: (text) => said.replaceChildren(visible(text)) };
   let held = "";
   const read = async () => {
     const page = await getJson("v1/batch", { ...params, limit: JOBS_SHOWN }, signal);

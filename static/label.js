@@ -62,7 +62,7 @@ function fileField(files, trouble) {
   const change = async (event) => {
     trouble.replaceChildren();
     chosenFiles = await chooseFiles(event.target.files).catch((error) => {
-      trouble.replaceChildren(wordsOf(error));
+      trouble.replaceChildren(visible(wordsOf(error)));
       return null;
     });
     files.replaceChildren(...columnFields(chosenFiles));

@@ -191,7 +191,8 @@ function textsOf(table, mapped, naming, reading) {
   for (const record of naming ? table.records : []) {
     const value = record === undefined ? "" : (table.cell(record, naming) ?? "");
     // Another decision may have the number that is left of a long one.
-    const name = isExact(value) ? String(value).trim() : "";
+    const isName = ["string", "number"].includes(typeof value) && isExact(value);
+    const name = isName ? String(value).trim() : "";
     if (name) add(name, record);
   }
   for (const name of unsure) texts.delete(name);

@@ -4,6 +4,7 @@
 const SEND_MS = 15_000;
 const PAUSES_S = [1, 2, 4, 8, 15]; // before a failed one is sent again
 const LONGEST_PAUSE_S = 60; // that a server is believed
+const LAST_CHARS = 20_000; // of a label that arrives although its tab is closed
 // What may pass by itself, or with another key; whatever else is refused is refused for good.
 const PASSING = (status) => status === 0 || [401, 408, 429].includes(status) || status >= 500;
 
@@ -66,8 +67,11 @@ class Outbox {
 /** Post one of them: `{answer, error}`, one of which is null. */
 async function posted({ path, body }) {
   const headers = { "Content-Type": "application/json" };
-  // What is under way when the tab is closed arrives all the same.
-  const options = { method: "POST", body: JSON.stringify(body), headers, keepalive: true };
+  const text = JSON.stringify(body);
+  // What is under way when the tab is closed arrives all the same. Browsers refuse that for more
+  // than 64 KiB, of which a character may take three bytes.
+  const keepalive = text.length <= LAST_CHARS;
+  const options = { method: "POST", body: text, headers, keepalive };
   try {
     const response = await send(path, options, new AbortController().signal, SEND_MS);
     return { answer: await response.json(), error: null };

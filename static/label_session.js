@@ -201,7 +201,7 @@ class LabelSession {
     const missing = `${counted(absent, "decision")} not in the file: skipped, others may have them.`;
     const twice = `${counted(this.unsure, "name")} with several texts in the file: not used.`;
     const notices = [absent && missing, this.unsure && twice].filter(Boolean);
-    this.notices.replaceChildren(notices.join(" "));
+    this.notices.replaceChildren(visible(notices.join(" ")));
   }
 
   drawSaving() {

@@ -39,11 +39,7 @@ class BatchedJob:
         self._apis = BatchApis(services)
 
     def end(self) -> None:
-        """Have `run` end before its next row."""
-        self._over.set()
-
-    def cut(self) -> None:
-        """The same, and end what is under way at its provider."""
+        """Have `run` end before its next row, and what is under way at its provider at once."""
         self._over.set()
         self._apis.close()
 

@@ -116,7 +116,7 @@ class BatchedJobs:
         """End all threads; what is under way is cut off, and goes on with the next start."""
         running = list(self._running.values())
         for one in running:
-            one.job.cut()
+            one.job.end()
         give_up_at = time.monotonic() + _CLOSING_S
         for thread in [one.thread for one in running]:
             if thread is not None:

@@ -126,6 +126,7 @@ class JobRounds:
 
     def _send(self, running: BlockRounds) -> None:
         for sending in running.sendings:
+            self._check()
             if sending.made or self._hindrance is None:
                 sending.step()
 

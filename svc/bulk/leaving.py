@@ -6,15 +6,16 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from svc.bootstrap import Services
 from svc.bulk.batch_apis import BatchApis
 from svc.bulk.book import Book
 from svc.bulk.job_run import LONGEST_PAUSE_S, OUTAGE_PAUSE_S
-from svc.bulk.sending import LOOKS, Sending, readable
+from svc.bulk.sending import Sending, readable
 from svc.bulk.stripping import strip
 from svc.store import UnknownJob, job_of
 
@@ -24,8 +25,9 @@ LEAVING_S = 86_400.0
 # What a provider may take for each of it, in seconds: many others may wait behind one that hangs.
 EXCHANGE_S = 10.0
 
-# The threads that delete books, however many jobs have ended.
-AT_ONCE = 4
+# The threads that delete books, however many jobs have ended, and those of them that ask one
+# provider.
+AT_ONCE, OF_PROVIDER = 4, 2
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,8 @@ class Leaving:
         # Of each book, what says that its job needs it no more.
         self._ended: dict[str, Callable[[], bool]] = {}
         self._threads: list[threading.Thread] = []
+        # How many threads ask each provider.
+        self._asked: Counter[str] = Counter()
         self._changed, self._closed = threading.Condition(), threading.Event()
 
     def add(self, name: str, has_ended: Callable[[], bool]) -> None:
@@ -106,17 +110,36 @@ class Leaving:
 
     def _is_done(self, name: str) -> bool:
         try:
-            return self._ended[name]() and leave(self._services, name)
+            return self._ended[name]() and leave(self._services, name, self._asking)
         except Exception as error:  # noqa: BLE001 - it is tried again with the next start
             log.error("what is left of %s is deleted later: %s", name, type(error).__name__)
             return True
 
+    @contextmanager
+    def _asking(self, providers: Collection[str]) -> Iterator[bool]:
+        """Whether they may be asked in the block, which not all threads do of one provider."""
+        with self._changed:
+            may = all(self._asked[name] < OF_PROVIDER for name in providers)
+            if may:
+                self._asked.update(providers)
+        try:
+            yield may
+        finally:
+            if may:
+                with self._changed:
+                    self._asked.subtract(providers)
 
-def leave(services: Services, job_id: str) -> bool:
+
+def leave(
+    services: Services,
+    job_id: str,
+    asking: Callable[[Collection[str]], AbstractContextManager[bool]],
+) -> bool:
     """Delete what a book that no job needs holds at once, and what its providers have of it.
 
-    `job_id` is the id of its job, or what stands for it where the book was put aside. Returns
-    whether no more is to be done now; where a provider is not configured, the next start goes on.
+    `job_id` is the id of its job, or what stands for it where the book was put aside. `asking` says
+    whether providers may be asked inside its block. Returns whether no more is to be done now;
+    where a provider is not configured, the next start goes on.
     """
     folder = services.spool.book(job_id)
     if not folder.exists():
@@ -125,7 +148,9 @@ def leave(services: Services, job_id: str) -> bool:
     book = Book(folder, {}, b"")
     files, damaged = book.readable()
     names = {file.provider for file in files}
-    with closing(BatchApis(services, EXCHANGE_S)) as opened:
+    with asking(names) as may, closing(BatchApis(services, EXCHANGE_S)) as opened:
+        if not may:
+            return False
         apis = opened.still_there(names, _project(services, job_id))
         sendings = readable([file for file in files if file.provider in apis], apis)
         there = [one for one in sendings if one is not None]
@@ -151,17 +176,11 @@ def _left(sendings: Iterable[Sending]) -> list[Sending]:
     hanging: set[str] = set()
     for one in sendings:
         began = time.monotonic()
-        if one.file.provider in hanging or not _is_given_up(one):
+        if one.file.provider in hanging or not one.give_up():
             left.append(one)
         if time.monotonic() - began >= EXCHANGE_S:
             hanging.add(one.file.provider)
     return left
-
-
-def _is_given_up(sending: Sending) -> bool:
-    """Whether all of it is; one that may have been created is looked for as often as it takes."""
-    looks = LOOKS if sending.unclear else 1
-    return any(sending.give_up() for _ in range(looks))
 
 
 def _project(services: Services, name: str) -> str:

@@ -17,7 +17,7 @@ from svc.bulk.answered import Answered
 from svc.bulk.block_lines import BlockLines
 from svc.bulk.block_rounds import BlockRounds, how_far, under_way
 from svc.bulk.book import Book, rows_of_block
-from svc.bulk.sending import LOOKS, RoundsEnd, Sending, readable
+from svc.bulk.sending import RoundsEnd, readable
 from svc.errors import Pending
 
 Work = Callable[[InputLine], Result]
@@ -38,11 +38,8 @@ def give_up(book: Book) -> int:
     Returns of how many batches something is left at a provider, or may be.
     """
     batches, damaged = book.readable()
-    return damaged + sum(not _is_given_up(one) for one in readable(batches, book.apis))
-
-
-def _is_given_up(sending: Sending | None) -> bool:
-    return sending is not None and any(sending.give_up() for _ in range(LOOKS))
+    sendings = readable(batches, book.apis)
+    return damaged + sum(one is None or not one.give_up() for one in sendings)
 
 
 class Rounds:

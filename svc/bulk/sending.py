@@ -48,6 +48,10 @@ from svc.providers import (
 # How often the batches are looked through for one whose creation had no response.
 LOOKS = 3
 
+# For so many seconds after a creation that had no response the batch may still come to be, as far
+# as nothing is left of a job that has ended.
+CREATED_WITHIN_S = 60.0
+
 # A batch that failed by these is created again after a while.
 _FULL = frozenset({"token_limit_exceeded", "rate_limit_exceeded", "queue_limit_exceeded"})
 _FULL_WAIT_S = 60.0
@@ -175,11 +179,6 @@ class Sending:
     def made(self) -> bool:
         """Whether the batch is at its provider, or may be, or was."""
         return self._record.batch is not None or self._record.creating or self.over
-
-    @property
-    def unclear(self) -> bool:
-        """Whether it may have been created, and nobody knows its id."""
-        return self._record.creating and self._record.batch is None
 
     @property
     def over(self) -> bool:
@@ -353,7 +352,8 @@ class Sending:
         record, files = self._record, list[str]()
         if record.batch is None and record.creating:
             found = self._lost()
-            if found is None and self._looks < LOOKS:
+            age_s = self._now() - (self._record.since or 0.0)
+            if found is None and age_s < CREATED_WITHIN_S:
                 return False
             self._save(batch=found.id if found else None, creating=False)
         if record.batch is not None:

@@ -12,6 +12,7 @@ from svc.cli.groups import Suggesting
 from svc.cli.notices import notice
 from svc.cli.tables import echo_json, json_option, moment, table
 from svc.errors import SettingsError
+from svc.phrases import reason
 from svc.store import PREFIX, ApiKey, ApiKeys
 
 _HEAD = ("id", "name", "rpm", "at once", "project", "created", "state")
@@ -67,12 +68,21 @@ def create(name: str, rpm: int, concurrency: int | None, project: str | None, db
     if concurrency is not None:
         _check("--concurrency", concurrency, limits.CONCURRENCY)
     with database.opened(db, create=True) as opened:
-        key = ApiKeys(opened).create(name, rpm, project, concurrency)
-    if key is None:
-        raise SettingsError(
-            f"--name {name!r} is taken, perhaps by a revoked key; `svc keys list` shows all names"
-        )
-    click.echo(f"id:  {key.id}\nkey: {key.text}")
+        keys = ApiKeys(opened)
+        key = keys.create(name, rpm, project, concurrency)
+        if key is None:
+            raise SettingsError(
+                f"--name {name!r} is taken, perhaps by a revoked key; "
+                "`svc keys list` shows all names"
+            )
+        try:
+            click.echo(f"id:  {key.id}\nkey: {key.text}")
+        except OSError as error:
+            keys.revoke(key.id)
+            raise SettingsError(
+                f"the key could not be printed ({reason(error)}), so it is revoked: "
+                f"{name!r} needs another --name now"
+            ) from None
     notice("Save the key now: it is not shown again.")
 
 

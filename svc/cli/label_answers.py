@@ -53,8 +53,8 @@ class Sayable:
     def parsed(self, line: str) -> Any:
         """The label that a line says. Raises `ValueError`."""
         if self.several:
-            parts = [] if line == NOTHING else line.replace(",", " ").split()
-            return self._checked([self._one(part).label for part in parts])
+            chosen = [] if line == NOTHING else self._chosen(line)
+            return self._checked(list(dict.fromkeys(one.label for one in chosen)))
         if self.options:
             return self._one(line).label
         if line == NOTHING:
@@ -93,6 +93,16 @@ class Sayable:
             how = "fits several options" if parts else "is no option"
             raise ValueError(f"{printable(text)!r} {how}")
         return parts[0]
+
+    def _chosen(self, text: str) -> list[Option]:
+        """The options that a text names, whose names may have the commas and blanks between."""
+        parts = text.split(",") if "," in text else text.split()
+        try:
+            return [self._one(text)] if text.strip() else []
+        except ValueError:
+            if len(parts) < 2:
+                raise
+        return [one for part in parts for one in self._chosen(part.strip())]
 
     def _checked(self, label: Any) -> Any:
         self._question.check_label(label)

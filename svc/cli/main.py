@@ -7,7 +7,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -126,6 +126,9 @@ class Commands(Suggesting):
             sys.exit(0)
         except OSError as error:
             _fail(_words(error))
+        except UnicodeEncodeError as error:
+            log.debug("a command failed", exc_info=error)
+            _fail(_not_encoded(sys.argv[1:]))
         except Exception as error:
             log.debug("a command failed", exc_info=error)
             _fail(f"svc itself failed, which is a bug ({type(error).__name__})")
@@ -149,6 +152,14 @@ def _words(error: OSError) -> str:
     """The system's error, with the file that it is about."""
     name = f"{error.filename!r}: " if error.filename else ""
     return name + reason(error)
+
+
+def _not_encoded(arguments: Sequence[str]) -> str:
+    """What to say of a text that has no bytes in UTF-8, as an argument may not have them."""
+    for number, argument in enumerate(arguments, 1):
+        if argument != argument.encode("utf-8", "ignore").decode():
+            return f"argument {number} is not UTF-8"
+    return "svc itself failed, which is a bug (UnicodeEncodeError)"
 
 
 def _fail(message: str, status: int = FAILED) -> NoReturn:

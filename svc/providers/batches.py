@@ -15,7 +15,7 @@ from svc import limits
 from svc.providers.batch_protocols import BATCH_PROTOCOLS, RemoteBatch, found_id
 from svc.providers.catalog import BatchTerms, Provider
 from svc.providers.client import UNTOLD_CALL, refusal
-from svc.providers.failures import BadReply, Overlong, ProviderError
+from svc.providers.failures import BadReply, CallTimedOut, Overlong, ProviderError
 from svc.providers.redaction import REMOVED, Allowance, Redactor
 from svc.providers.replies import Reply, parsed
 from svc.providers.streams import CHUNK_BYTES, Streams
@@ -27,6 +27,9 @@ EXCHANGE_S, FILE_S = 120.0, 3_600.0
 # More pages of a list, and more batches on them, are not read: whoever has more cannot find one
 # again.
 PAGES, LISTED = 1_000, 100_000
+
+# All pages of a list together may take so many times as long as one exchange.
+_LIST_EXCHANGES = 12
 
 # The longest list, in bytes: of files not everybody has pages.
 _LIST_BYTES = 8 * 1024 * 1024
@@ -98,7 +101,10 @@ class BatchClient:
     def find(self, name: str) -> RemoteBatch | None:
         """The batch that was created under this name, None where there is none."""
         query, left = self.protocol.first_page(), LISTED
+        ends_at = time.monotonic() + _LIST_EXCHANGES * self._exchange_s
         for number in range(PAGES):
+            if time.monotonic() > ends_at:
+                raise CallTimedOut("the pages of the list of batches take too long")
             read = partial(self._page, name, number)
             page = self._asked(read, "GET", self.protocol.path + query, most=_LIST_BYTES)
             left -= page.listed

@@ -306,6 +306,30 @@ def test_columns_and_values_of_a_hostile_file_are_read_as_they_stand(
         assert found == ["one", "", "", "(nested too deeply to be shown)"]
 
 
+def test_values_that_are_no_names_name_no_text(browser: Browser, desk: Desk) -> None:
+    visit(browser, desk)
+    browser.wait("input[type=file]")
+    content = '{"ref": {"toString": 1}, "text": "one"}\n{"ref": 2, "text": "two"}\n'
+    found = browser.run(
+        """const [content] = arguments;
+        return readTable(new File([content], "a.jsonl")).then((table) =>
+          [...textsOf(table, [], "ref", "text").texts])""",
+        content,
+    )
+    assert found == [["2", "two"]]
+
+
+def test_a_label_of_any_length_reaches_the_server(browser: Browser, desk: Desk) -> None:
+    visit(browser, desk)
+    browser.wait("input[type=file]")
+    found = browser.run(
+        """const body = { decision_id: "dec_1", question: "q", label: "字".repeat(30_000) };
+        return posted({ path: FEEDBACK, body }).then(({ error }) => error.status)"""
+    )
+    assert found == 404
+    browser.drain()
+
+
 @pytest.mark.parametrize(("name", "content", "message"), UNFIT)
 def test_texts_of_which_no_decision_can_be_told_are_refused(
     browser: Browser, desk: Desk, tmp_path: Path, name: str, content: str, message: str

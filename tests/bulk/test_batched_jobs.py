@@ -19,7 +19,7 @@ import pytest
 from svc import limits
 from svc.app import create_app
 from svc.bootstrap import build
-from svc.bulk import batched_jobs, book, leaving
+from svc.bulk import batched_jobs, book, leaving, sending
 from svc.bulk.book import rows_of_block
 from svc.bulk.stripping import strip
 from svc.schemas import load_template
@@ -271,12 +271,72 @@ def test_a_batch_that_was_perhaps_never_created_leaves_nothing_either(
         return answer(method, path, *given)
 
     monkeypatch.setattr(double, "answer", answered)
+    monkeypatch.setattr(sending, "CREATED_WITHIN_S", 1.0)
     one = world()
     job_id = submit(one, 2)
     with one.running():
         assert tried.wait(30)
         one.client.post(f"/v1/batch/{job_id}/cancel")
         until(lambda: not books(one) and not double.files)
+
+
+def test_a_batch_that_comes_to_be_after_its_job_was_cancelled_is_cancelled_too(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its creation has no response, and no list shows it for two seconds."""
+    double.takes_s = 3_600.0
+    tried, answer, shown_at = threading.Event(), double.answer, [0.0]
+
+    def answered(method: str, path: str, *given: Any) -> tuple[int, Any]:
+        if method == "POST" and path.endswith("/batches"):
+            answer(method, path, *given)
+            shown_at[0] = time.monotonic() + 2.0
+            tried.set()
+            raise Lost
+        if "/batches?" in path and time.monotonic() < shown_at[0]:
+            return 200, {"object": "list", "data": [], "has_more": False}
+        return answer(method, path, *given)
+
+    monkeypatch.setattr(double, "answer", answered)
+    one = world()
+    job_id = submit(one, 2)
+    with one.running():
+        assert tried.wait(30)
+        one.client.post(f"/v1/batch/{job_id}/cancel")
+        until(lambda: not books(one) and not double.files)
+    assert [batch.cancelled for batch in double.batches.values()] == [True]
+
+
+def test_a_provider_whose_lists_never_end_keeps_nothing_of_others_waiting(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, answer, creations = threading.Event(), double.answer, Counter[str]()
+
+    def answered(method: str, path: str, *given: Any) -> tuple[int, Any]:
+        if method == "POST" and path.endswith("/batches"):
+            creations["tried"] += 1
+            raise Lost
+        if "/batches?" in path:
+            ended.wait(1.0)
+            return 200, {"object": "list", "data": [{"id": "batch_x"}], "has_more": True}
+        return answer(method, path, *given)
+
+    monkeypatch.setattr(double, "answer", answered)
+    with BatchDouble(said) as other:
+        other.takes_s = 3_600.0
+        well = {"SVC_PROVIDER_WELL_URL": other.url, "SVC_PROVIDER_WELL_BATCH": "1"}
+        one = world(**well, SVC_PROVIDER_WELL_PRICE="2,4")
+        jobs = [submit(one, 2) for _ in range(6)]
+        with one.running():
+            until(lambda: creations["tried"] >= 6)
+            for job_id in jobs:
+                one.client.post(f"/v1/batch/{job_id}/cancel")
+            until(lambda: len(one.services.jobs.open()) == 0)
+            jobs = [submit(one, 2, model="@well/m")]
+            until(lambda: other.creations == 1)
+            one.client.post(f"/v1/batch/{jobs[0]}/cancel")
+            until(lambda: not other.files and len(books(one)) == 6)
+            ended.set()
 
 
 def test_what_jobs_left_at_a_provider_that_hangs_keeps_that_of_others_waiting_for_moments(
@@ -305,6 +365,27 @@ def test_what_jobs_left_at_a_provider_that_hangs_keeps_that_of_others_waiting_fo
             until(lambda: not other.files and len(books(one)) == 8)
             over.set()
             hangs.clear()
+
+
+def test_a_job_is_cancelled_also_while_its_results_do_not_come(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, over, answer = threading.Event(), threading.Event(), double.answer
+
+    def answered(method: str, path: str, *given: Any) -> tuple[int, Any]:
+        if path.endswith("/content"):
+            asked.set()
+            over.wait(60)
+        return answer(method, path, *given)
+
+    monkeypatch.setattr(double, "answer", answered)
+    one = world()
+    job_id = submit(one)
+    with one.running():
+        assert asked.wait(30)
+        one.client.post(f"/v1/batch/{job_id}/cancel")
+        until(lambda: not books(one) and not double.files)
+        over.set()
 
 
 def test_a_job_that_was_cancelled_while_nothing_ran_leaves_nothing_after_the_next_start(

@@ -102,6 +102,11 @@ def test_a_full_device_is_one_line() -> None:
         assert run("--help", stdout=full) == (1, "Error: no space left on device\n")
 
 
+def test_an_argument_that_is_not_utf8_is_told() -> None:
+    ended = shell(""""$@" $'\\xff'""", "ask", "--demo", "-r", "sentiment")
+    assert ended.stderr == "Error: argument 5 is not UTF-8\n"
+
+
 def test_a_reader_that_has_gone_is_no_traceback() -> None:
     read, write = os.pipe()
     os.close(read)
@@ -119,6 +124,8 @@ def test_of_closed_streams_messages_are_lost_and_results_an_error(
     ended = shell(f'"$@" {closed}', *arguments)
     assert ended.returncode == status
     assert ("bad file descriptor" in ended.stderr) == (closed == ">&-")
+    listed = shell('"$@"', "keys", "list", "--db", tmp_path / "svc.db").stdout
+    assert ("revoked" in listed) == (status == 1)
     assert shell(f'"$@" {closed}', "map", "--demo", "-q", "q", "-o", "-", "-").returncode == 1
     assert shell(f'"$@" {closed}', "nonsense").returncode == 2
 

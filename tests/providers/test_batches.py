@@ -374,6 +374,17 @@ def test_a_list_of_more_batches_than_anybody_has_is_not_read() -> None:
     assert len(provider.requests) == 1
 
 
+def test_the_pages_of_a_list_take_no_longer_together_than_a_few_exchanges() -> None:
+    page = Reply({"data": [{"id": "x"}], "has_more": True}, delay=0.1)
+    with ScriptedProvider(always(page)) as provider:
+        given = Provider("own", provider.url, local=True, batch=BatchTerms())
+        client = BatchClient(given, exchange_s=0.2)
+        with pytest.raises(CallTimedOut, match="list of batches"):
+            client.find("n")
+        client.close()
+    assert 1 < len(provider.requests) < 40
+
+
 def test_an_empty_list_of_batches_may_be_null() -> None:
     with ScriptedProvider(always(Reply({"data": None}))) as provider:
         client = client_of(provider.url)
