@@ -263,8 +263,8 @@ class Metrics:
             family = GaugeMetricFamily(name, text, labels=("scope", "subject", "per"))
             for series, *amounts in budgets:
                 family.add_metric(series, amounts[column])
-            if budgets:
-                yield family
+            # Also without any: the registry learns the names once, when the process begins.
+            yield family
 
     def _remaining(self, quota: Callable[[], int]) -> Iterator[Metric]:
         try:

@@ -1,9 +1,9 @@
-"""What was used last, of several owners that share a bounded number of places."""
+"""What was used last, of several owners that share a bounded room."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
@@ -12,18 +12,20 @@ ValueT = TypeVar("ValueT")
 
 
 class Recent(Generic[OwnerT, KeyT, ValueT]):
-    """Keeps at most `size` values; one thread at a time uses it.
+    """Keeps values that weigh at most `size` together; one thread at a time uses it.
 
-    For a further one, an owner that has more than half of all places gives up what it used longest
+    For a further one, an owner that has more than half of the room gives up what it used longest
     ago, so that the many values of one owner leave those of others alone. Where there is none, what
     was used longest ago is given up, whoever has it.
     """
 
-    def __init__(self, size: int) -> None:
-        self._size, self._half = size, max(1, size // 2)
+    def __init__(self, size: float, weigh: Callable[[ValueT], int] = lambda _: 1) -> None:
+        """By default each value weighs 1, so that `size` is how many there are at most."""
+        self._size, self._half, self._weigh = size, max(1, size / 2), weigh
         # Those used last stand at the end, of all owners and of each.
         self._kept: OrderedDict[tuple[OwnerT, KeyT], ValueT] = OrderedDict()
         self._keys: dict[OwnerT, OrderedDict[KeyT, None]] = {}
+        self._weight, self._weights = 0, Counter[OwnerT]()
         # The owner with more than half, if there is one.
         self._large: tuple[OwnerT] | None = None
 
@@ -35,27 +37,37 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
             self._keys[owner].move_to_end(key)
         return value
 
-    def put(self, owner: OwnerT, key: KeyT, value: ValueT) -> None:
-        """Keep a value, in place of another one under the key."""
+    def put(self, owner: OwnerT, key: KeyT, value: ValueT) -> list[tuple[OwnerT, KeyT]]:
+        """Keep a value, in place of another one under the key; what was given up for it."""
+        self.remove(owner, key)
         self._kept[owner, key] = value
-        self._kept.move_to_end((owner, key))
-        own = self._keys.setdefault(owner, OrderedDict())
-        own[key] = None
-        own.move_to_end(key)
-        if len(own) > self._half:
+        self._keys.setdefault(owner, OrderedDict())[key] = None
+        weight = self._weigh(value)
+        self._weight += weight
+        self._weights[owner] += weight
+        if self._large is None and self._weights[owner] > self._half:
             self._large = (owner,)
-        if len(self._kept) > self._size:
-            self._give_up_one()
+        given_up = []
+        while self._weight > self._size:
+            given_up.append(self._next_to_go())
+            self.remove(*given_up[-1])
+        return given_up
 
-    def _give_up_one(self) -> None:
-        if self._large is None:
-            owner, key = next(iter(self._kept))
-        else:
-            (owner,) = self._large
-            key = next(iter(self._keys[owner]))
-        own = self._keys[owner]
-        del self._kept[owner, key], own[key]
-        if len(own) <= self._half and self._large == (owner,):
+    def remove(self, owner: OwnerT, key: KeyT) -> None:
+        """Keep it no longer, if it is kept."""
+        if (owner, key) not in self._kept:
+            return
+        weight = self._weigh(self._kept.pop((owner, key)))
+        self._weight -= weight
+        self._weights[owner] -= weight
+        del self._keys[owner][key]
+        if self._weights[owner] <= self._half and self._large == (owner,):
             self._large = None
-        if not own:
-            del self._keys[owner]
+        if not self._keys[owner]:
+            del self._keys[owner], self._weights[owner]
+
+    def _next_to_go(self) -> tuple[OwnerT, KeyT]:
+        if self._large is None:
+            return next(iter(self._kept))
+        (owner,) = self._large
+        return owner, next(iter(self._keys[owner]))

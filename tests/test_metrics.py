@@ -261,3 +261,11 @@ def test_a_scraper_that_wants_a_version_that_is_none_gets_plain_text(
 ) -> None:
     _, content_type = Metrics(Board()).render(f"{kind}; version={version}")
     assert content_type.startswith("text/plain")
+
+
+def test_a_budget_that_is_set_later_is_found_by_its_name() -> None:
+    budgets: list[Any] = []
+    metrics = Metrics(Board(), dollars=lambda: budgets)
+    budgets.append((("project", "shop", "day"), 5.0, 1.0))
+    found = samples(metrics, ["svc_budget_limit_dollars"])
+    assert list(found.values()) == [5.0]

@@ -163,7 +163,8 @@ class Asker:
         key = self._key(request)
         if key is None:
             return ask_now()
-        result, cached = self._cache.fetch(request.mode, key, deadline, ask_now)
+        fetch = self._cache.fetch
+        result, cached = fetch(request.mode, key, deadline, ask_now, request.project)
         return replace(result, cached=True) if cached else result
 
     def calls_of(self, model: Model, request: DecisionRequest, mode: Mode) -> int:
@@ -183,7 +184,7 @@ class Asker:
     def kept(self, request: ModelRequest) -> ModelResult | None:
         """The remembered result, None where there is none."""
         key = self._key(request)
-        found = None if key is None else self._cache.kept(request.mode, key)
+        found = None if key is None else self._cache.kept(request.mode, key, request.project)
         return None if found is None else replace(found, cached=True)
 
     def _key(self, request: ModelRequest) -> bytes | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from itertools import count
 from typing import Generic, TypeVar
 
 from svc.deadline import Deadline
 from svc.errors import DollarsSpent, OutOfCalls, Timeout
+from svc.recent import Recent
 
 T = TypeVar("T")
 
@@ -21,24 +20,25 @@ class DecisionCache(Generic[T]):
     """The `size` values used last, for each mode; size 0 remembers and shares nothing.
 
     They are fewer where `weigh` gives those of all modes more than `most` together, in whatever
-    unit.
+    unit. An owner that has more than half of either gives up its own for further ones.
     """
 
     def __init__(
         self, size: int, weigh: Callable[[T], int] = lambda _: 1, most: float = math.inf
     ) -> None:
-        self._size, self._weigh, self._most = size, weigh, most
-        self._weight = 0
-        # For each mode in the order of their last use, which has a number over all modes.
-        self._kept: dict[str, OrderedDict[bytes, tuple[int, T]]] = {}
-        self._uses = count()
+        self._size, self._weigh = size, weigh
+        self._kept: dict[str, Recent[str, bytes, T]] = {}
+        # What those of all modes weigh.
+        self._weights: Recent[str, tuple[str, bytes], int] = Recent(most, int)
         self._under_way: dict[tuple[str, bytes], Future[T]] = {}
         self._lock = threading.Lock()
 
     def fetch(
-        self, mode: str, key: bytes, deadline: Deadline, make: Callable[[], T]
+        self, mode: str, key: bytes, deadline: Deadline, make: Callable[[], T], owner: str = ""
     ) -> tuple[T, bool]:
         """The value for `key`, and whether it came without this caller making it.
+
+        It is the `owner`'s, whose keys are no one else's.
 
         Of several callers at the same time one makes the value, and the others get its failure too,
         unless it ran out of its own time, calls or budget. Raises what `make` raises, and
@@ -48,9 +48,9 @@ class DecisionCache(Generic[T]):
             return make(), False
         while True:
             with self._lock:
-                kept = self._kept.setdefault(mode, OrderedDict())
-                if key in kept:
-                    return self._used(kept, key), True
+                value = self._used(mode, key, owner)
+                if value is not None:
+                    return value, True
                 shared = self._under_way.get((mode, key))
                 if shared is None:
                     own = self._under_way[mode, key] = Future()
@@ -62,22 +62,19 @@ class DecisionCache(Generic[T]):
                 # Who made the value ran out of its own time, calls or budget: another caller makes
                 # it now.
                 deadline.check()
-        return self._make(mode, key, own, make), False
+        return self._make(mode, key, own, make, owner), False
 
-    def kept(self, mode: str, key: bytes) -> T | None:
+    def kept(self, mode: str, key: bytes, owner: str = "") -> T | None:
         """The value that is kept for `key`, which counts as used; None where there is none."""
         with self._lock:
-            kept = self._kept.get(mode)
-            if kept is None or key not in kept:
-                return None
-            return self._used(kept, key)
+            return self._used(mode, key, owner)
 
-    def _used(self, kept: OrderedDict[bytes, tuple[int, T]], key: bytes) -> T:
-        _, value = kept.pop(key)
-        kept[key] = next(self._uses), value
-        return value
+    def _used(self, mode: str, key: bytes, owner: str) -> T | None:
+        self._weights.get(owner, (mode, key))
+        kept = self._kept.get(mode)
+        return None if kept is None else kept.get(owner, key)
 
-    def _make(self, mode: str, key: bytes, own: Future[T], make: Callable[[], T]) -> T:
+    def _make(self, mode: str, key: bytes, own: Future[T], make: Callable[[], T], owner: str) -> T:
         try:
             value = make()
         except BaseException as error:
@@ -87,26 +84,17 @@ class DecisionCache(Generic[T]):
             raise
         with self._lock:
             del self._under_way[mode, key]
-            self._keep(mode, key, value)
+            self._keep(mode, key, value, owner)
         own.set_result(value)
         return value
 
-    def _keep(self, mode: str, key: bytes, value: T) -> None:
-        kept = self._kept[mode]
-        kept[key] = next(self._uses), value
-        self._weight += self._weigh(value)
-        if len(kept) > self._size:
-            self._forget_oldest(kept)
-        while self._weight > self._most:
-            self._forget_oldest(min(filter(None, self._kept.values()), key=_last_use_of_oldest))
-
-    def _forget_oldest(self, kept: OrderedDict[bytes, tuple[int, T]]) -> None:
-        _, (_, value) = kept.popitem(last=False)
-        self._weight -= self._weigh(value)
-
-
-def _last_use_of_oldest(kept: OrderedDict[bytes, tuple[int, T]]) -> int:
-    return next(iter(kept.values()))[0]
+    def _keep(self, mode: str, key: bytes, value: T, owner: str) -> None:
+        kept = self._kept.setdefault(mode, Recent(self._size))
+        for others, gone in kept.put(owner, key, value):
+            self._weights.remove(others, (mode, gone))
+        weight = self._weigh(value)
+        for others, (its_mode, gone) in self._weights.put(owner, (mode, key), weight):
+            self._kept[its_mode].remove(others, gone)
 
 
 def _wait(shared: Future[T], deadline: Deadline) -> None:

@@ -81,8 +81,8 @@ class Overview:
     ) -> list[QuestionOverview]:
         """A project's first questions by key after `after`.
 
-        They end where their definitions have more than `most_chars` together, but not before the
-        first. Raises `StorageError`.
+        They end where their definitions and keys have more than `most_chars` together, but not
+        before the first. Raises `StorageError`.
         """
         with self._database.read() as connection:
             rows = connection.execute(_QUESTIONS, (project, after, limit))
@@ -95,7 +95,8 @@ def _question(row: sqlite3.Row) -> QuestionOverview:
 
 def _leading(found: Iterator[QuestionOverview], most_chars: int) -> Iterator[QuestionOverview]:
     for number, one in enumerate(found):
-        most_chars -= len(one.definition)
+        # A character of a key may take four bytes.
+        most_chars -= len(one.definition) + len(one.key.encode())
         if number and most_chars < 0:
             return
         yield one

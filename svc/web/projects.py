@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 from flask import Blueprint, g
 
@@ -14,6 +15,9 @@ from svc.shapes import AMOUNT, COUNT, OBJECT, TEXT, array, nullable
 from svc.store import Overview, ProjectOverview, QuestionOverview
 from svc.web.decorators import query, report, response
 from svc.web.query import QueryText, QueryWhole, StrictQuerySchema, project_field
+
+# Where a longer key stands in the list is told by so many of its characters and one behind all.
+_PLACE_CHARS, _LAST = 1_000, chr(sys.maxunicode)
 
 _NEXT = "`after` of the next page; null where there is none."
 
@@ -106,16 +110,23 @@ def blueprint(overview: Overview) -> Blueprint:
     def questions(limit: int, after: str, project: str | None = None) -> JsonObject:
         """List the questions that a project was asked, each in its newest wording.
 
-        A page also ends after about 2 MB; `next_after` leads on.
+        A page also ends after about 2 MB, and `next_after` leads on. Of keys that begin with the
+        same thousand characters, those after the last one of a page are on no other.
         """
         project = g.access.reading(project)
         found = overview.questions(project, after, limit, limits.PAGE_BYTES)
-        more = found and overview.questions(project, found[-1].key, 1, 0)
-        next_after = found[-1].key if more else None
+        place = _place(found[-1].key) if found else ""
+        more = found and overview.questions(project, place, 1, 0)
+        next_after = place if more else None
         shown = [_question(one) for one in found]
         return {"project": project, "questions": shown, "next_after": next_after}
 
     return routes
+
+
+def _place(key: str) -> str:
+    """Behind which the next page begins; a URL may not hold a longer one."""
+    return key if len(key) <= _PLACE_CHARS else key[:_PLACE_CHARS] + _LAST
 
 
 def _project(one: ProjectOverview) -> JsonObject:

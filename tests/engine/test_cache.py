@@ -85,6 +85,18 @@ def test_every_mode_has_its_own_values_and_its_own_size() -> None:
     assert keep(cache, "a", "auto")
 
 
+@pytest.mark.parametrize("cache", [DecisionCache[str](10), DecisionCache[str](99, len, 30)])
+def test_the_many_values_of_one_owner_leave_those_of_others(cache: DecisionCache[str]) -> None:
+    def keeps(name: str, owner: str) -> bool:
+        return cache.fetch("auto", cache_key(owner, name), FAR, lambda: name, owner)[1]
+
+    for number in range(3):
+        keeps(f"q{number}", "quiet")
+    for number in range(200):
+        keeps(f"{number:03}", "loud")
+    assert [keeps(f"q{number}", "quiet") for number in range(3)] == [True] * 3
+
+
 def test_size_0_remembers_and_shares_nothing() -> None:
     cache: DecisionCache[str] = DecisionCache(0)
     assert not keep(cache, "a")

@@ -98,6 +98,20 @@ def test_pages_lead_on_by_name(labelled: Labelled) -> None:
     assert (named(last["questions"], "question"), last["next_after"]) == (["c"], None)
 
 
+def test_long_keys_end_a_page_before_its_limit_and_lead_on(labelled: Labelled) -> None:
+    keys = [chr(ord("a") + number) + "😀" * 90_000 for number in range(12)]
+    for key in keys:
+        labelled.client.post("/v1/decide", json={"state": "s", "questions": {key: NOUL}})
+    seen, after = [], ""
+    while after is not None:
+        assert len(after) < 2_000
+        response = labelled.client.get("/v1/questions", query_string={"after": after})
+        assert len(response.data) < 2_100_000
+        seen += named(response.get_json()["questions"], "question")
+        after = response.get_json()["next_after"]
+    assert seen == keys
+
+
 def test_long_questions_end_a_page_before_its_limit(labelled: Labelled) -> None:
     for number in range(24):
         question = {**NOUL, "instructions": f"{number}" + "x" * 90_000}
