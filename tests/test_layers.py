@@ -31,6 +31,7 @@ LEVELS = (
         "names",
         "phrases",
         "pins",
+        "processor_time",
         "processors",
         "ratelimit",
         "recent",
