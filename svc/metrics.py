@@ -253,6 +253,12 @@ class Metrics:
         yield from self._of_jobs()
         yield from self._of_budgets()
 
+    def describe(self) -> Iterator[Metric]:
+        """The metrics by whose names a scrape may ask, also of budgets that are set later."""
+        yield from self.collect()
+        for name, text in _OF_BUDGETS:
+            yield GaugeMetricFamily(name, text)
+
     def _of_budgets(self) -> Iterator[Metric]:
         try:
             budgets = list(self._dollars())
@@ -263,8 +269,8 @@ class Metrics:
             family = GaugeMetricFamily(name, text, labels=("scope", "subject", "per"))
             for series, *amounts in budgets:
                 family.add_metric(series, amounts[column])
-            # Also without any: the registry learns the names once, when the process begins.
-            yield family
+            if budgets:
+                yield family
 
     def _remaining(self, quota: Callable[[], int]) -> Iterator[Metric]:
         try:
