@@ -178,6 +178,9 @@ class Metrics:
         self._backlog, self._models, self._dollars = backlog, models, dollars
         self._projects, self._types = board.projects.open(), board.types.open()
         self._models_of: defaultdict[str, set[str]] = defaultdict(set)
+        for series in self._projects.names:
+            project, _, names = series.partition(_BETWEEN)
+            self._models_of[project].add(names)
         self._lock = threading.Lock()
         self._registry = CollectorRegistry(auto_describe=True)
         self._registry.register(self)

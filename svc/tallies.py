@@ -97,6 +97,12 @@ class Tally:
         self._offsets = dict(layout.places(memory))
         self._lock = threading.Lock()
 
+    @property
+    def names(self) -> list[str]:
+        """The names that have a place, also from a process that had this memory before."""
+        with self._lock:
+            return list(self._offsets)
+
     def add(self, name: str, numbers: Sequence[float], lasting: bool = True) -> None:
         """Add to the sums under a name, where it has no place and is not `lasting` to `OTHERS`."""
         with self._lock:

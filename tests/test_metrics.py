@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from svc import tallies
 from svc.metrics import (
     BUCKETS,
     PROJECT_MODELS,
@@ -138,6 +140,23 @@ def test_a_project_that_invents_models_takes_no_series_of_others() -> None:
     rest = 2 * TYPE_SERIES - PROJECT_MODELS
     assert shown[f"svc_project_decisions_total {REST} loud"] == rest
     assert shown["svc_project_decisions_total m0 loud"] == 1
+
+
+def test_processes_that_come_one_after_the_other_count_no_more_models_of_a_project(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tallies, "PROCESSES", 2)
+    board = Board()
+    for process in range(20):
+        metrics = Metrics(board)
+        for number in range(PROJECT_MODELS + 1):
+            model = f"m{process}-{number}"
+            metrics.decided(0.1, decided(SURE, project="loud", model=model))
+    metrics.decided(0.1, decided(SURE, project="quiet", model="m"))
+    shown = samples(metrics)
+    assert shown["svc_project_decisions_total m quiet"] == 1
+    loud = [name for name in shown if re.match("svc_project_decisions_total .* loud", name)]
+    assert len(loud) == 2 * PROJECT_MODELS + 1
 
 
 def test_a_duration_is_counted_in_every_bucket_whose_bound_it_does_not_exceed() -> None:

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
@@ -30,6 +30,10 @@ EXCHANGE_S = 10.0
 AT_ONCE, OF_PROVIDER = 4, 2
 
 log = logging.getLogger(__name__)
+
+
+# Says whether a provider of this name may be asked inside its block.
+Asking = Callable[[str], AbstractContextManager[bool]]
 
 
 class Leaving:
@@ -116,29 +120,23 @@ class Leaving:
             return True
 
     @contextmanager
-    def _asking(self, providers: Collection[str]) -> Iterator[bool]:
-        """Whether they may be asked in the block, which not all threads do of one provider."""
+    def _asking(self, provider: str) -> Iterator[bool]:
+        """Whether it may be asked in the block, which not all threads do of one provider."""
         with self._changed:
-            may = all(self._asked[name] < OF_PROVIDER for name in providers)
-            if may:
-                self._asked.update(providers)
+            may = self._asked[provider] < OF_PROVIDER
+            self._asked[provider] += may
         try:
             yield may
         finally:
-            if may:
-                with self._changed:
-                    self._asked.subtract(providers)
+            with self._changed:
+                self._asked[provider] -= may
 
 
-def leave(
-    services: Services,
-    job_id: str,
-    asking: Callable[[Collection[str]], AbstractContextManager[bool]],
-) -> bool:
+def leave(services: Services, job_id: str, asking: Asking) -> bool:
     """Delete what a book that no job needs holds at once, and what its providers have of it.
 
     `job_id` is the id of its job, or what stands for it where the book was put aside. `asking` says
-    whether providers may be asked inside its block. Returns whether no more is to be done now;
+    whether a provider may be asked inside its block. Returns whether no more is to be done now;
     where a provider is not configured, the next start goes on.
     """
     folder = services.spool.book(job_id)
@@ -148,13 +146,11 @@ def leave(
     book = Book(folder, {}, b"")
     files, damaged = book.readable()
     names = {file.provider for file in files}
-    with asking(names) as may, closing(BatchApis(services, EXCHANGE_S)) as opened:
-        if not may:
-            return False
+    with closing(BatchApis(services, EXCHANGE_S)) as opened:
         apis = opened.still_there(names, _project(services, job_id))
         sendings = readable([file for file in files if file.provider in apis], apis)
         there = [one for one in sendings if one is not None]
-        left = _left(there)
+        left = _left(there, asking)
     is_late = time.time() > _begun_at(folder) + LEAVING_S
     if left and not is_late:
         return False
@@ -170,16 +166,24 @@ def leave(
     return True
 
 
-def _left(sendings: Iterable[Sending]) -> list[Sending]:
-    """Those of which something is left; a provider that hangs is asked about none after that."""
+def _left(sendings: Iterable[Sending], asking: Asking) -> list[Sending]:
+    """Those of which something is left.
+
+    A provider that hangs is asked about none after that. Where one may not be asked now, the others
+    wait as well, since to look for a batch in a list may take long.
+    """
     left: list[Sending] = []
     hanging: set[str] = set()
-    for one in sendings:
-        began = time.monotonic()
-        if one.file.provider in hanging or not one.give_up():
-            left.append(one)
+    ordered = sorted(sendings, key=lambda one: one.unclear)
+    for number, one in enumerate(ordered):
+        began, provider = time.monotonic(), one.file.provider
+        with asking(provider) as may:
+            if not may:
+                return left + ordered[number:]
+            if provider in hanging or not one.give_up():
+                left.append(one)
         if time.monotonic() - began >= EXCHANGE_S:
-            hanging.add(one.file.provider)
+            hanging.add(provider)
     return left
 
 

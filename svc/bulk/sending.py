@@ -181,6 +181,11 @@ class Sending:
         return self._record.batch is not None or self._record.creating or self.over
 
     @property
+    def unclear(self) -> bool:
+        """Whether it may have been created, and nobody knows its id."""
+        return self._record.creating and self._record.batch is None
+
+    @property
     def over(self) -> bool:
         """Whether the results are in the book."""
         return self.file.replies.exists()
@@ -350,7 +355,7 @@ class Sending:
         What it has left at the provider is known then. Raises `ProviderError`.
         """
         record, files = self._record, list[str]()
-        if record.batch is None and record.creating:
+        if self.unclear:
             found = self._lost()
             age_s = self._now() - (self._record.since or 0.0)
             if found is None and age_s < CREATED_WITHIN_S:

@@ -7,7 +7,8 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 # The seconds between two looks at them.
 LOOK_S = 0.5
@@ -24,8 +25,13 @@ class Departure:
         self._is_over = False
         self._lock = threading.Lock()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has happened."""
+        return self._is_over
+
     def call(self, callback: Callable[[], None]) -> None:
-        """Call this in the polling thread when the caller has left, or now if it has."""
+        """Call this in another thread when the caller has left, or now if it has."""
         with self._lock:
             if not self._is_over:
                 self._callbacks.append(callback)
@@ -59,7 +65,11 @@ class Departures:
             del self._awaited[sock]
 
     def look(self) -> None:
-        """In the polling thread: find who has left, every half a second at most."""
+        """In the polling thread: find who has left, every half a second at most.
+
+        What is to be done then is done in another thread, since it may wait for locks that many
+        threads want, and nobody is answered while the polling thread waits.
+        """
         now = self._clock()
         if now < self._next_look_at or not self._awaited:
             return
@@ -70,5 +80,20 @@ class Departures:
             if file >= 0:
                 poller.register(file, _CLOSED)
                 by_file[file] = departure
-        for file, _ in poller.poll(0):
-            by_file[file].happen()
+        closed = [by_file[file] for file, _ in poller.poll(0)]
+        left = [departure for departure in closed if not departure.is_over]
+        if left:
+            _in_another_thread(partial(_happen, left))
+
+
+def _happen(left: Iterable[Departure]) -> None:
+    for departure in left:
+        departure.happen()
+
+
+def _in_another_thread(work: Callable[[], None]) -> None:
+    try:
+        threading.Thread(target=work, name="departures", daemon=True).start()
+    except RuntimeError:
+        # The system allows no further thread.
+        work()

@@ -326,14 +326,18 @@ def test_a_provider_whose_lists_never_end_keeps_nothing_of_others_waiting(
         other.takes_s = 3_600.0
         well = {"SVC_PROVIDER_WELL_URL": other.url, "SVC_PROVIDER_WELL_BATCH": "1"}
         one = world(**well, SVC_PROVIDER_WELL_PRICE="2,4")
-        jobs = [submit(one, 2) for _ in range(6)]
+        # Some of them have asked the other provider as well.
+        council = {"council": ["@own/m", "@well/m"]}
+        jobs = [submit(one, 2, model=model) for model in ["@own/m", council] * 3]
         with one.running():
-            until(lambda: creations["tried"] >= 6)
+            until(lambda: creations["tried"] >= 6 and other.creations >= 3)
+            # Until the jobs have heard of the batches at the other provider.
+            time.sleep(1.0)
             for job_id in jobs:
                 one.client.post(f"/v1/batch/{job_id}/cancel")
             until(lambda: len(one.services.jobs.open()) == 0)
             jobs = [submit(one, 2, model="@well/m")]
-            until(lambda: other.creations == 1)
+            until(lambda: other.creations == 4)
             one.client.post(f"/v1/batch/{jobs[0]}/cancel")
             until(lambda: not other.files and len(books(one)) == 6)
             ended.set()

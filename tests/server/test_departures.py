@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from svc.server.departures import LOOK_S, Departures
+
+WAIT_S = 30.0
 
 
 class Clock:
@@ -29,10 +33,11 @@ Pair = tuple[socket.socket, socket.socket]
 
 def test_what_a_caller_wanted_is_stopped_once_it_has_left(pair: Pair) -> None:
     ours, theirs = pair
-    clock, told = Clock(), list[str]()
+    clock, told, stopped = Clock(), list[str](), threading.Event()
     departures = Departures(clock)
     with departures.awaited(ours) as departure:
         departure.call(lambda: told.append("stopped"))
+        departure.call(stopped.set)
         # What it sends beside is the next request, and no farewell.
         theirs.sendall(b"GET / HTTP/1.1")
         departures.look()
@@ -42,9 +47,30 @@ def test_what_a_caller_wanted_is_stopped_once_it_has_left(pair: Pair) -> None:
         assert told == []
         clock.now += LOOK_S
         departures.look()
-        assert told == ["stopped"]
+        assert stopped.wait(WAIT_S) and told == ["stopped"]
         departure.call(lambda: told.append("at once"))
         assert told == ["stopped", "at once"]
+
+
+def test_the_polling_thread_does_not_wait_while_what_callers_wanted_is_stopped(pair: Pair) -> None:
+    ours, theirs = pair
+    clock, may, threads = Clock(), threading.Event(), list[threading.Thread]()
+
+    def stop() -> None:
+        threads.append(threading.current_thread())
+        may.wait(WAIT_S)
+
+    departures = Departures(clock)
+    with departures.awaited(ours) as departure:
+        departure.call(stop)
+        theirs.close()
+        departures.look()
+        clock.now += LOOK_S
+        departures.look()
+        may.set()
+    while not threads:
+        time.sleep(0.01)
+    assert len(threads) == 1 and threads[0] is not threading.current_thread()
 
 
 def test_who_leaves_with_its_answer_stops_nothing(pair: Pair) -> None:
