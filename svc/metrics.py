@@ -30,7 +30,7 @@ from prometheus_flask_exporter import PrometheusMetrics
 from svc import errors
 from svc.errors import SvcError
 from svc.records import Decision, Source
-from svc.sharing import ProcessLock
+from svc.sharing import ProcessPlaces
 from svc.tallies import OTHERS, TallyBoard
 from svc.usage import Counts
 
@@ -101,7 +101,7 @@ _VERSION = re.compile(r"\s*[0-9]{1,4}(\.[0-9]{1,4}){0,3}\s*")
 # Stands between the parts of a name; no project, model or type has it.
 _BETWEEN = "\x1f"
 
-# The rows of processes. Later processes share the rows of those that ended long ago.
+# The rows of processes. Later processes go on with the rows of those that ended.
 ROWS = 512
 
 # The columns of a row are the counters, the sum of seconds, decisions by duration (the last column
@@ -131,31 +131,29 @@ class Board:
     """The rows of numbers; made before the processes that write them are forked."""
 
     def __init__(self) -> None:
-        self._lock = ProcessLock()
-        numbers = memoryview(mmap.mmap(-1, (1 + ROWS * _COLUMNS) * 8)).cast("d")
-        # The first number counts the processes so far.
-        self._processes, self._rows = numbers[:1], numbers[1:]
+        self._places = ProcessPlaces(ROWS)
+        self._rows = memoryview(mmap.mmap(-1, ROWS * _COLUMNS * 8)).cast("d")
         self.projects = TallyBoard(PROJECT_SERIES, _SERIES_BYTES, len(_OF_PROJECTS))
         self.types = TallyBoard(TYPE_SERIES, _SERIES_BYTES, len(_OF_TYPES))
 
     def new_row(self) -> memoryview[float]:
-        """A row for this process alone, all zeros."""
-        with self._lock:
-            start = int(self._processes[0]) % ROWS * _COLUMNS
-            self._processes[0] += 1
-        return self._rows[start : start + _COLUMNS]
+        """A row for this process alone, perhaps with the numbers of one that ended."""
+        place = self._places.take()
+        if place is None:
+            # So many processes run that nobody will see what this one counts.
+            return memoryview(bytearray(_COLUMNS * 8)).cast("d")
+        return self._rows[place * _COLUMNS :][:_COLUMNS]
 
     def sums(self) -> list[float]:
         """The sum of each column."""
-        rows = min(int(self._processes[0]), ROWS)
-        numbers = self._rows[: rows * _COLUMNS].tolist()
+        numbers = self._rows[: self._places.taken * _COLUMNS].tolist()
         return [sum(numbers[column::_COLUMNS]) for column in range(_COLUMNS)]
 
     def close(self) -> None:
         """Release it in this process."""
         self.types.close()
         self.projects.close()
-        self._lock.close()
+        self._places.close()
 
 
 class Metrics:

@@ -343,6 +343,32 @@ def _close(*files: int) -> None:
         os.close(file)
 
 
+class ProcessPlaces:
+    """The places of processes forked after this was made: no two that run have the same one.
+
+    What a process that ended has left in its place goes on with the next one that takes it.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._lock = ProcessLock()
+        self._pids = memoryview(mmap.mmap(-1, places * 8)).cast("q")
+        self.close = self._lock.close
+
+    def take(self) -> int | None:
+        """A place for this process; None where processes that run have them all."""
+        with self._lock:
+            for place, pid in enumerate(self._pids):
+                if not is_running(pid):
+                    self._pids[place] = os.getpid()
+                    return place
+        return None
+
+    @property
+    def taken(self) -> int:
+        """How many places were ever taken, which are the first ones."""
+        return next((place for place, pid in enumerate(self._pids) if not pid), len(self._pids))
+
+
 class WorkerLoads:
     """How many connections each worker has, for all of them to see.
 

@@ -12,16 +12,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from operator import add
 
-from svc.sharing import ProcessLock
+from svc.sharing import ProcessPlaces
 
-# The processes whose numbers are kept. Later ones share the places of those that ended long ago.
+# The processes whose numbers are kept. Later ones go on with the numbers of those that ended; where
+# so many run at once, what further ones count is seen by nobody.
 PROCESSES = 128
 
 # What has no place of its own is summed up under this name.
 OTHERS = "other"
-
-# The memory begins with the number of processes so far.
-_COUNT_BYTES = 8
 
 # The bytes of a number, of which the bytes of a name are a multiple.
 _NUMBER_BYTES = 8
@@ -56,35 +54,28 @@ class TallyBoard:
     def __init__(self, names: int, name_bytes: int, numbers: int) -> None:
         """Each of up to `names` names, of up to `name_bytes` bytes, has so many `numbers`."""
         self._layout = Layout(names, name_bytes, numbers)
-        self._lock = ProcessLock()
-        self._memory = memoryview(mmap.mmap(-1, _COUNT_BYTES + PROCESSES * self._layout.size))
+        self._places = ProcessPlaces(PROCESSES)
+        self._memory = memoryview(mmap.mmap(-1, PROCESSES * self._layout.size))
+        self.close = self._places.close
 
     def open(self) -> Tally:
         """The sums that this process alone adds to."""
-        with self._lock:
-            processes = self._processes()
-            self._memory[:_COUNT_BYTES] = (processes + 1).to_bytes(_COUNT_BYTES, "little")
-        return Tally(self._layout, self._of(processes % PROCESSES))
+        place = self._places.take()
+        memory = memoryview(bytearray(self._layout.size)) if place is None else self._of(place)
+        return Tally(self._layout, memory)
 
     def sums(self) -> dict[str, tuple[float, ...]]:
         """The sums under each name, over all processes."""
         sums: dict[str, tuple[float, ...]] = {}
-        for process in range(min(PROCESSES, self._processes())):
-            memory = self._of(process)
+        for place in range(self._places.taken):
+            memory = self._of(place)
             for name, offset in self._layout.places(memory):
                 numbers = self._layout.read(memory, offset)
                 sums[name] = tuple(map(add, sums[name], numbers)) if name in sums else numbers
         return sums
 
-    def close(self) -> None:
-        """Release it in this process."""
-        self._lock.close()
-
-    def _processes(self) -> int:
-        return int.from_bytes(self._memory[:_COUNT_BYTES], "little")
-
-    def _of(self, process: int) -> memoryview:
-        start = _COUNT_BYTES + process * self._layout.size
+    def _of(self, place: int) -> memoryview:
+        start = place * self._layout.size
         return self._memory[start : start + self._layout.size]
 
 

@@ -4,13 +4,13 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc import tallies
 from svc.metrics import (
     BUCKETS,
     PROJECT_MODELS,
@@ -23,6 +23,7 @@ from svc.metrics import (
 )
 from svc.records import SKIPPED, Answer, Decision, Source
 from svc.store import StorageError
+from svc.tallies import PROCESSES
 from tests.openapi.judge import document
 from tests.store.records import asked, record
 
@@ -47,6 +48,19 @@ def samples(metrics: Metrics, names: list[str] | None = None) -> dict[str, float
         for family in families
         for sample in family.samples
     }
+
+
+def in_child(work: Callable[[], None]) -> None:
+    """Have a process do it, and end."""
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def add_to(row: memoryview[float]) -> None:
+    row[0] += 1
 
 
 def test_a_server_that_has_done_nothing_shows_every_name() -> None:
@@ -142,21 +156,21 @@ def test_a_project_that_invents_models_takes_no_series_of_others() -> None:
     assert shown["svc_project_decisions_total m0 loud"] == 1
 
 
-def test_processes_that_come_one_after_the_other_count_no_more_models_of_a_project(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tallies, "PROCESSES", 2)
+def test_processes_that_come_one_after_the_other_count_no_more_models_of_a_project() -> None:
     board = Board()
     for process in range(20):
-        metrics = Metrics(board)
-        for number in range(PROJECT_MODELS + 1):
-            model = f"m{process}-{number}"
-            metrics.decided(0.1, decided(SURE, project="loud", model=model))
-    metrics.decided(0.1, decided(SURE, project="quiet", model="m"))
-    shown = samples(metrics)
+        in_child(lambda n=process: invent(Metrics(board), f"m{n}"))
+    Metrics(board).decided(0.1, decided(SURE, project="quiet", model="m"))
+    shown = samples(Metrics(board))
     assert shown["svc_project_decisions_total m quiet"] == 1
     loud = [name for name in shown if re.match("svc_project_decisions_total .* loud", name)]
-    assert len(loud) == 2 * PROJECT_MODELS + 1
+    assert len(loud) == PROJECT_MODELS + 1
+
+
+def invent(metrics: Metrics, name: str) -> None:
+    """Have a project count one model more than it may."""
+    for number in range(PROJECT_MODELS + 1):
+        metrics.decided(0.1, decided(SURE, project="loud", model=f"{name}-{number}"))
 
 
 def test_a_duration_is_counted_in_every_bucket_whose_bound_it_does_not_exceed() -> None:
@@ -228,19 +242,36 @@ def test_a_scrape_shows_the_sums_of_all_processes_also_of_those_that_ended() -> 
     metrics = Metrics(board)
     metrics.responded(200)
     for _ in range(3):
-        child = os.fork()
-        if child == 0:
-            Metrics(board).responded(200)
-            os._exit(0)
-        os.waitpid(child, 0)
+        in_child(lambda: Metrics(board).responded(200))
     assert samples(metrics)["svc_http_responses_total 200"] == 4
 
 
-def test_more_processes_than_rows_keep_what_was_counted() -> None:
+def test_processes_go_on_with_the_rows_of_those_that_ended_and_of_no_others() -> None:
     board = Board()
-    for _ in range(ROWS + 3):
-        board.new_row()[0] += 1
-    assert board.sums()[0] == ROWS + 3
+    living = board.new_row()
+    for _ in range(20):
+        in_child(lambda: add_to(board.new_row()))
+    living[0] += 1
+    assert living[0] == 1 and board.sums()[0] == 21
+
+
+def test_more_processes_than_rows_take_nothing_of_others() -> None:
+    board = Board()
+    rows = [board.new_row() for _ in range(ROWS + 3)]
+    for row in rows:
+        row[0] += 1
+    assert {row[0] for row in rows} == {1} and board.sums()[0] == ROWS
+
+
+def test_processes_that_come_and_go_leave_the_models_of_one_that_stays_alone() -> None:
+    board = Board()
+    staying = Metrics(board)
+    for number in range(PROCESSES + 3):
+        in_child(lambda n=number: Metrics(board).decided(0.1, decided(SURE, project=f"p{n}")))
+    staying.decided(0.1, decided(SURE, project="shop", model="m"))
+    found = board.projects.sums()
+    assert len(found) == PROJECT_SERIES + 1 and found["shop\x1fm"][0] == 1
+    assert sum(numbers[0] for numbers in found.values()) == PROCESSES + 4
 
 
 def test_two_servers_in_one_process_count_apart() -> None:
