@@ -20,10 +20,13 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
     """
 
     def __init__(self, size: float, weigh: Callable[[ValueT], int] = lambda _: 1) -> None:
-        """By default each value weighs 1, so that `size` is how many there are at most."""
+        """By default each value weighs 1, so that `size` is how many there are at most.
+
+        A value is weighed when it is put there.
+        """
         self._size, self._half, self._weigh = size, max(1, size / 2), weigh
         # Those used last stand at the end, of all owners and of each.
-        self._kept: OrderedDict[tuple[OwnerT, KeyT], ValueT] = OrderedDict()
+        self._kept: OrderedDict[tuple[OwnerT, KeyT], tuple[ValueT, int]] = OrderedDict()
         self._keys: dict[OwnerT, OrderedDict[KeyT, None]] = {}
         self._weight, self._weights = 0, Counter[OwnerT]()
         # The owner with more than half, if there is one.
@@ -31,18 +34,19 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
 
     def get(self, owner: OwnerT, key: KeyT) -> ValueT | None:
         """The value that is kept under a key, which counts as used now."""
-        value = self._kept.get((owner, key))
-        if value is not None:
-            self._kept.move_to_end((owner, key))
-            self._keys[owner].move_to_end(key)
-        return value
+        found = self._kept.get((owner, key))
+        if found is None:
+            return None
+        self._kept.move_to_end((owner, key))
+        self._keys[owner].move_to_end(key)
+        return found[0]
 
     def put(self, owner: OwnerT, key: KeyT, value: ValueT) -> list[tuple[OwnerT, KeyT]]:
         """Keep a value, in place of another one under the key; what was given up for it."""
         self.remove(owner, key)
-        self._kept[owner, key] = value
-        self._keys.setdefault(owner, OrderedDict())[key] = None
         weight = self._weigh(value)
+        self._kept[owner, key] = value, weight
+        self._keys.setdefault(owner, OrderedDict())[key] = None
         self._weight += weight
         self._weights[owner] += weight
         if self._large is None and self._weights[owner] > self._half:
@@ -57,7 +61,7 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
         """Keep it no longer, if it is kept."""
         if (owner, key) not in self._kept:
             return
-        weight = self._weigh(self._kept.pop((owner, key)))
+        _, weight = self._kept.pop((owner, key))
         self._weight -= weight
         self._weights[owner] -= weight
         del self._keys[owner][key]

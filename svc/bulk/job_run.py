@@ -34,8 +34,13 @@ OUTAGE_ROWS = 10
 # far as other rows tell, makes one so long less often than this, or where it has so many rows.
 SELDOM, MOST_UNANSWERED = 1e-3, 100
 
-# In an outage a row that models answer is looked for in so many blocks of rows.
-AHEAD = 16
+# In an outage a row that models answer is looked for among rows of so many characters, of all jobs
+# together, and in one block of each at least.
+AHEAD_CHARS = 4_000_000
+
+# Of rows that are tried again later, so many characters of a job stay in memory. Those of others
+# are read again.
+LATER_CHARS = 500_000
 
 # The first pause of an outage, see `Pauses`.
 OUTAGE_PAUSE_S = 1.0
@@ -123,12 +128,14 @@ class JobRun:
         self.job, self.template = job, template
         self.under_way, self.at_once = 0, at_once
         self.settled = sum(settled)
+        # The runner divides them among the jobs that it runs.
+        self.ahead_chars = AHEAD_CHARS
         self.pace = Pace()
         self._file, self._is_settled, self._clock = file, settled, clock
         self._pauses = pauses
-        # Rows of the blocks that were read last, the last one first, and the number of these.
+        # Rows of the blocks that were read last, the last one first.
         self._block: list[WaitingRow] = []
-        self._blocks = 0
+        self._block_chars = self._later_chars = 0
         # Rows that were tried, by when they may be tried again.
         self._later: list[tuple[float, WaitingRow]] = []
         # Whether the row that was taken last was tried before, and whether the rate was waited for
@@ -264,7 +271,16 @@ class JobRun:
         self._is_settled[row.number] = 1
 
     def _put_off(self, row: WaitingRow, seconds: float) -> None:
+        if self._later_chars + len(row.text) > LATER_CHARS:
+            row = replace(row, text="")
+        self._later_chars += len(row.text)
         heapq.heappush(self._later, (self._clock() + seconds, row))
+
+    def _put_off_first(self) -> WaitingRow:
+        """The row that was due first of those that were put off. Raises `SpoolLost`."""
+        _, row = heapq.heappop(self._later)
+        self._later_chars -= len(row.text)
+        return row if row.text else replace(row, text=self._file.row(row.number))
 
     def _wait_for_rate(self, row: WaitingRow, error: RateLimited | PartlyLimited) -> None:
         is_budget = isinstance(error, BudgetSpent)
@@ -324,13 +340,12 @@ class JobRun:
 
     def _next(self) -> WaitingRow | None:
         while not self._block and not self._read:
-            self._blocks = 0
             self._read_block()
         if self._is_out and self._block:
             # Any row that did not fail itself: neighbours may fail for a reason that they share.
-            while self._blocks < AHEAD and not self._read:
+            while self._block_chars < self.ahead_chars and not self._read:
                 self._read_block()
-            return self._block.pop(random.randrange(len(self._block)))
+            return self._from_block(random.randrange(len(self._block)))
         is_due = bool(self._later) and self._later[0][0] <= self._clock()
         if not (is_due or self._answers) and len(self._later) >= MOST_PUT_OFF:
             # No row was answered yet, and memory holds each that was put off.
@@ -340,9 +355,14 @@ class JobRun:
         takes_turns = self._again and (len(self._later) < MOST_PUT_OFF or self._has_paused)
         self._again = is_due and not (takes_turns and self._block)
         if self._again:
-            return heapq.heappop(self._later)[1]
+            return self._put_off_first()
         self._has_paused = False
-        return self._block.pop() if self._block else None
+        return self._from_block(-1) if self._block else None
+
+    def _from_block(self, index: int) -> WaitingRow:
+        row = self._block.pop(index)
+        self._block_chars -= len(row.text)
+        return row
 
     def _read_block(self) -> None:
         found = self._file.rows(self._has_unsettled)
@@ -354,7 +374,8 @@ class JobRun:
         first, texts = found
         rows = [WaitingRow(number, text) for number, text in enumerate(texts, first)]
         further = [row for row in reversed(rows) if not self._is_settled[row.number]]
-        self._block, self._blocks = further + self._block, self._blocks + 1
+        self._block = further + self._block
+        self._block_chars += sum(len(row.text) for row in further)
 
     def _has_unsettled(self, numbers: range) -> bool:
         return 0 in self._is_settled[numbers.start : numbers.stop]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from svc import limits
 from svc.bulk.answering import Answering, JobEnded, JobFails, Settled, unforeseen
 from svc.bulk.batched_jobs import BatchedJobs
-from svc.bulk.job_run import JobRun, Pauses, WaitingRow
+from svc.bulk.job_run import AHEAD_CHARS, JobRun, Pauses, WaitingRow
 from svc.errors import ApiError
 from svc.schemas import is_batched, load_template, parsed_row, parsed_shared
 from svc.store import (
@@ -154,6 +154,7 @@ class Runner:
             return
         # How a model has to be asked may have been learnt since.
         run.at_once = self._answering.at_once(run.template, self._threads)
+        run.ahead_chars = AHEAD_CHARS // len(self._runs)
         self._tell(run)
 
     def _look_at_batched(self, job: Job) -> None:

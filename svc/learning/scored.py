@@ -41,8 +41,9 @@ from svc.store import (
 # Of so many labels what was read is in memory at a time.
 _AT_ONCE = 50
 
-# For how many questions the labels stay in memory, at most 5,000 of each with a few numbers.
-QUESTIONS_KEPT = 256
+# How many labels stay in memory, at most 5,000 of a question: 200 bytes each. A question counts as
+# so many more.
+LABELS_KEPT, QUESTION_LABELS = 600_000, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,11 @@ class ScoredLabels:
             self._read(labels)
         return self._scores
 
+    @property
+    def labels(self) -> int:
+        """How many labels it has read."""
+        return self._kept.shape[1]
+
     def unread(self, state: CalibrationState) -> int:
         """How many of the labels that `state` has would be read for their scores, about."""
         seen = self._state
@@ -249,14 +255,21 @@ class ScoredQuestions:
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
         # Of each project by the digest of the exact question.
-        self._kept: Recent[str, bytes, tuple[ScoredLabels, threading.Lock]] = Recent(QUESTIONS_KEPT)
+        self._kept: Recent[str, bytes, tuple[ScoredLabels, threading.Lock]] = Recent(
+            LABELS_KEPT, lambda found: QUESTION_LABELS + found[0].labels
+        )
         self._lock = threading.Lock()
 
     def scores(self, project: str, question: Question, state: CalibrationState) -> Scores:
         """The scores of at least the labels that `state` has. Raises `StorageError`."""
-        scored, lock = self._of(project, question)
+        found = scored, lock = self._of(project, question)
         with lock:
-            return scored.scores(self._labels, state)
+            before = scored.labels
+            scores = scored.scores(self._labels, state)
+        if scored.labels != before:
+            with self._lock:
+                self._kept.put(project, question.digest, found)
+        return scores
 
     def unread(self, project: str, question: Question, state: CalibrationState) -> int:
         """How many of the labels that `state` has would be read for their scores, about."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
@@ -170,6 +171,29 @@ def test_many_first_rows_that_always_fail_stop_no_others(spool: Spool, clock: Cl
                 given_up.append(row.number)
         clock.now += 1
     assert run.is_finished and sorted(given_up) == list(range(1, 1_001))
+    run.close()
+
+
+def test_an_outage_keeps_few_long_rows_in_memory_and_all_are_answered_after_it(
+    spool: Spool, clock: Clock
+) -> None:
+    tracemalloc.start()
+    run, tried = begun(spool, clock, 300, at_once=4), set[int]()
+    run.ahead_chars = 1_000_000
+    before, _ = tracemalloc.get_traced_memory()
+    for _ in range(12 * 3_600):
+        for row in taken(run):
+            tried.add(row.number)
+            run.failed(row, FAILED)
+        clock.now += 1
+    assert len(tried) > 100
+    assert tracemalloc.get_traced_memory()[0] - before < 3_000_000
+    tracemalloc.stop()
+    while not run.is_finished:
+        for row in taken(run):
+            assert row.text == f'{{"id":"{row.number}","state":"{"x" * 100_000}"}}'
+            run.answered(row)
+        clock.now += 1
     run.close()
 
 

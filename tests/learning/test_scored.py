@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from svc import limits
+from svc.learning import scored
 from svc.learning.labelled import labelled, worths
-from svc.learning.scored import ScoredLabels
+from svc.learning.scored import QUESTION_LABELS, ScoredLabels, ScoredQuestions
 from svc.questions import TYPES
 from svc.stats import TASKS, Floats, conformal
 from svc.store import wordings
@@ -326,3 +327,16 @@ class Losing(Labels):
         found = super().readings(ids)
         found.pop(min(found) if min(ids) == 1 else -1, None)
         return found
+
+
+@pytest.mark.parametrize(("kept", "forgotten"), [(60, 0), (59, 60)])
+def test_labels_of_questions_stay_in_memory_as_far_as_they_are_few_together(
+    world: World, monkeypatch: pytest.MonkeyPatch, kept: int, forgotten: int
+) -> None:
+    monkeypatch.setattr(scored, "LABELS_KEPT", 2 * QUESTION_LABELS + kept)
+    for _ in range(60):
+        world.give()
+    questions, other = ScoredQuestions(world.labels), replace(QUESTION, instructions="Another?")
+    assert len(questions.scores("default", QUESTION, world.state).scores) == 60
+    questions.scores("default", other, world.state)
+    assert questions.unread("default", QUESTION, world.state) == forgotten
