@@ -140,6 +140,9 @@ REPLY_PIECES = 65_536
 REPLY_LINES_ALWAYS_READ = 512
 REPLIES_LINES = 100_000
 
+# How many of those beyond are read a second, of all replies in a process together.
+REPLY_LINES_A_SECOND = 20_000
+
 # What the replies to one request may hold together, and those of one model: members and elements of
 # their JSON, and one more for so many bytes. A model that lies leaves enough for those asked after
 # it. A reply that is no larger than the last figure is always read.

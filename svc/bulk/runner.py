@@ -8,7 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 from typing import NamedTuple
 
 from svc import limits
@@ -82,8 +82,9 @@ class Runner:
         self._runs: dict[str, JobRun] = {}
         # Whose row is next.
         self._turns: deque[str] = deque()
-        # Whose row it was, the row, whether it was given up, and what became of it.
-        self._outcomes: SimpleQueue[tuple[JobRun, WaitingRow, bool, _Outcome]] = SimpleQueue()
+        # Whose row it was, the row, whether it was given up, and what became of it. A `SimpleQueue`
+        # waits for ever where a signal comes at the end of its timeout (CPython 3.11).
+        self._outcomes: Queue[tuple[JobRun, WaitingRow, bool, _Outcome]] = Queue()
         # How many rows of each key are under way.
         self._under_way: Counter[str | None] = Counter()
         # What was noted of each job last, and when.

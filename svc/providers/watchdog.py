@@ -24,20 +24,16 @@ class Watch:
 
     __slots__ = ("_clock", "_handle", "_lock", "_sock", "at", "cancelled", "effort", "expired")
 
-    def __init__(
-        self,
-        at: float,
-        lock: threading.Lock,
-        clock: Callable[[], float],
-        effort: Effort | None,
-    ) -> None:
+    def __init__(self, at: float, clock: Callable[[], float], effort: Effort | None) -> None:
         self.at, self.effort = at, effort
         self._clock = clock
         self.expired = False
         self.cancelled = False
         self._sock: Any = None
         self._handle: socket.socket | None = None
-        self._lock = lock
+        # Its own: hundreds of calls that wanted one lock would wait for each other, and for the
+        # interpreter, many times over.
+        self._lock = threading.Lock()
 
     @property
     def ended(self) -> bool:
@@ -67,17 +63,21 @@ class Watch:
 
     def cancel(self) -> None:
         """Cut this one call off, from any thread."""
-        with self._lock:
-            self.cut(cancelled=True)
+        self._cut(cancelled=True)
 
-    def cut(self, cancelled: bool) -> None:
-        """Shut the call's socket down; the caller holds the lock."""
-        self.cancelled, self.expired = cancelled, not cancelled
-        self._shut_if_ended()
+    def expire(self) -> None:
+        """The same, because its time is over."""
+        self._cut(cancelled=False)
 
     def finish(self) -> None:
-        """Let go of the socket; the caller holds the lock."""
-        self._release()
+        """Let go of the socket."""
+        with self._lock:
+            self._release()
+
+    def _cut(self, cancelled: bool) -> None:
+        with self._lock:
+            self.cancelled, self.expired = cancelled, not cancelled
+            self._shut_if_ended()
 
     def _release(self) -> None:
         if self._handle is not None:
@@ -96,16 +96,17 @@ class Watchdog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        # Changed without a lock, and copied before it is gone through.
         self._watches: set[Watch] = set()
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = threading.Condition()
+        # When the thread looks next; a call that ends before has to wake it.
         self._wakes_at = math.inf
         self._closed = False
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
         """Start its thread. Raises `RuntimeError` where the system allows no further one."""
-        with self._lock:
+        with self._changed:
             self._begin()
 
     @contextlib.contextmanager
@@ -115,41 +116,39 @@ class Watchdog:
         It ends early when `deadline` is cancelled.
         """
         effort = deadline.effort if deadline else None
-        watch = Watch(self._clock() + seconds, self._lock, self._clock, effort)
-        self._add(watch)
+        watch = Watch(self._clock() + seconds, self._clock, effort)
         _current.watch = watch
         try:
+            self._add(watch)
             with deadline.interrupting(watch.cancel) if deadline else contextlib.nullcontext():
                 yield watch
         finally:
             _current.watch = None
-            with self._lock:
-                self._watches.discard(watch)
-                watch.finish()
+            self._watches.discard(watch)
+            watch.finish()
 
     def cancel_all(self) -> None:
         """Cut off every call that is under way."""
-        with self._lock:
-            for watch in self._watches:
-                watch.cut(cancelled=True)
+        for watch in list(self._watches):
+            watch.cancel()
 
     def close(self) -> None:
         """Cut off every call, those to come too, and end the thread."""
-        with self._lock:
+        with self._changed:
             self._closed = True
-            for watch in self._watches:
-                watch.cut(cancelled=True)
             self._changed.notify()
             thread = self._thread
+        self.cancel_all()
         if thread is not None:
             thread.join()
 
     def _add(self, watch: Watch) -> None:
-        with self._lock:
-            watch.cancelled = self._closed
-            self._begin()
-            self._watches.add(watch)
-            if watch.at < self._wakes_at:
+        self._watches.add(watch)
+        if self._thread is None or self._closed or watch.at < self._wakes_at:
+            with self._changed:
+                # Who closes it after this finds the call among the others.
+                watch.cancelled |= self._closed
+                self._begin()
                 self._changed.notify()
 
     def _begin(self) -> None:
@@ -160,13 +159,15 @@ class Watchdog:
             self._thread = thread
 
     def _run(self) -> None:
-        with self._lock:
+        with self._changed:
             while not self._closed:
-                now = self._clock()
-                for watch in self._watches:
+                # A call that comes from now on wakes it, unless it is seen below.
+                self._wakes_at = math.inf
+                now, watches = self._clock(), list(self._watches)
+                for watch in watches:
                     if watch.at <= now and not watch.ended:
-                        watch.cut(cancelled=False)
-                running = (watch.at for watch in self._watches if not watch.ended)
+                        watch.expire()
+                running = (watch.at for watch in watches if not watch.ended)
                 self._wakes_at = min(running, default=math.inf)
                 wait = None if math.isinf(self._wakes_at) else max(0.0, self._wakes_at - now)
                 self._changed.wait(wait)
