@@ -211,7 +211,8 @@ class Metrics:
         """
         with self._lock:
             full = len(self._models_of) >= PROJECT_SERIES and project not in self._models_of
-            if full or len(models) > _SERIES_BYTES:
+            long = len(f"{project}{_BETWEEN}{models}".encode()) > _SERIES_BYTES
+            if full or long:
                 return models
             known = self._models_of[project]
             if len(known) < PROJECT_MODELS:

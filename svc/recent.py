@@ -66,9 +66,14 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
         self._weights[owner] -= weight
         del self._keys[owner][key]
         if self._weights[owner] <= self._half and self._large == (owner,):
-            self._large = None
+            self._large = self._another_large(owner)
         if not self._keys[owner]:
             del self._keys[owner], self._weights[owner]
+
+    def _another_large(self, owner: OwnerT) -> tuple[OwnerT] | None:
+        if self._weight - self._weights[owner] <= self._half:
+            return None
+        return next(((one,) for one, own in self._weights.items() if own > self._half), None)
 
     def _next_to_go(self) -> tuple[OwnerT, KeyT]:
         if self._large is None:

@@ -423,4 +423,7 @@ def is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
+    except PermissionError:
+        # Another user's.
+        return True
     return True

@@ -63,3 +63,13 @@ def test_an_owner_that_fills_all_pays_for_what_others_bring() -> None:
                     recent.put(owner, key, 1)
         assert recent.get("large", 9) == 9
     assert all(recent.get(owner, key) == 1 for owner in "bc" for key in range(2))
+
+
+def test_of_two_owners_with_over_half_in_weight_each_gives_up_its_own() -> None:
+    recent: Recent[str, int, int] = Recent(100, int)
+    recent.put("small", 0, 10)
+    for key in range(6):
+        recent.put("one", key, 10)
+    recent.put("other", 0, 60)
+    recent.put("other", 1, 60)
+    assert recent.get("small", 0) == 10

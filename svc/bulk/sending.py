@@ -48,9 +48,9 @@ from svc.providers import (
 # How often the batches are looked through for one whose creation had no response.
 LOOKS = 3
 
-# For so many seconds after a creation that had no response the batch may still come to be, as far
-# as nothing is left of a job that has ended.
-CREATED_WITHIN_S = 60.0
+# For so many seconds after it was begun to create a batch it may still come to be where there was
+# no response, for which two minutes are waited.
+CREATED_WITHIN_S = 180.0
 
 # A batch that failed by these is created again after a while.
 _FULL = frozenset({"token_limit_exceeded", "rate_limit_exceeded", "queue_limit_exceeded"})

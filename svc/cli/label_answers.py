@@ -96,13 +96,18 @@ class Sayable:
 
     def _chosen(self, text: str) -> list[Option]:
         """The options that a text names, whose names may have the commas and blanks between."""
+        if not text.strip():
+            return []
         parts = text.split(",") if "," in text else text.split()
+        if len(parts) < 2 or self.named(text):
+            return [self._one(text)]
         try:
-            return [self._one(text)] if text.strip() else []
+            return [one for part in parts for one in self._chosen(part.strip())]
         except ValueError:
-            if len(parts) < 2:
-                raise
-        return [one for part in parts for one in self._chosen(part.strip())]
+            # It may be a part of a name with blanks.
+            if any(text.lower() in one.name.lower() for one in self.options):
+                return [self._one(text)]
+            raise
 
     def _checked(self, label: Any) -> Any:
         self._question.check_label(label)

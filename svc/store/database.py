@@ -110,7 +110,8 @@ class Database:
         database refuses the write, after `close`, and after `timeout_s` seconds; in this last case
         it may still be written later. `size` is that of `write_grouped`.
         """
-        return self._writer.write(_call_each, fn, timeout_s, size)
+        # Each has a handler of its own, and so the processor time that it takes.
+        return self._writer.write(partial(_call, fn), None, timeout_s, size)
 
     def write_grouped(
         self,
@@ -202,7 +203,7 @@ def _do_nothing(connection: sqlite3.Connection, items: Sequence[None]) -> Sequen
     return items
 
 
-def _call_each(
-    connection: sqlite3.Connection, fns: Sequence[Callable[[sqlite3.Connection], ResultT]]
+def _call(
+    fn: Callable[[sqlite3.Connection], ResultT], connection: sqlite3.Connection, _: Sequence[None]
 ) -> list[ResultT]:
-    return [fn(connection) for fn in fns]
+    return [fn(connection)]

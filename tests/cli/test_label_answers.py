@@ -20,6 +20,8 @@ from svc.questions import from_definition
         ("1 3", ["not urgent", "refund"]),
         ("1,1", ["not urgent"]),
         ("now, or never", ["now, or never"]),
+        ("or never", ["now, or never"]),
+        ("r n", ["now, or never"]),
         ("-", []),
     ],
 )

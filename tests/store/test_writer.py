@@ -144,6 +144,24 @@ def test_what_the_writer_uses_is_of_those_who_wait_by_the_size_of_their_items(be
     assert large.result() > 0.025 > 0.01 > small.result()
 
 
+def test_each_write_is_charged_with_what_it_takes_itself(path):
+    def works(connection):
+        until_s = time.thread_time() + 0.03
+        while time.thread_time() < until_s:
+            pass
+
+    def used_by(fn, size):
+        began = processor_time.used_s()
+        database.write(fn, size=size)
+        return processor_time.used_s() - began
+
+    database = Database.open(path)
+    with held_up(database._writer) as enqueue:
+        heavy, light = enqueue(used_by, works, 1), enqueue(used_by, lambda _: None, 1_000)
+    assert heavy.result() > 0.025 > 0.01 > light.result()
+    database.close()
+
+
 @pytest.mark.parametrize("bad", [{0}, {6}, {3}, {0, 1, 2}, set(range(7))])
 def test_one_that_fails_gets_its_own_exception_and_its_neighbours_are_stored(bench, notes, bad):
     functions = [spoil(str(i)) if i in bad else note(str(i)) for i in range(7)]
