@@ -313,7 +313,7 @@ def test_values_that_are_no_names_name_no_text(browser: Browser, desk: Desk) -> 
     found = browser.run(
         """const [content] = arguments;
         return readTable(new File([content], "a.jsonl")).then((table) =>
-          [...textsOf(table, [], "ref", "text").texts])""",
+          [...textsOf(table, { records: [] }, "ref", "text").texts])""",
         content,
     )
     assert found == [["2", "two"]]
