@@ -150,8 +150,9 @@ def leave(services: Services, job_id: str, asking: Asking) -> bool:
         apis = opened.still_there(names, _project(services, job_id))
         sendings = readable([file for file in files if file.provider in apis], apis)
         there = [one for one in sendings if one is not None]
-        left = _left(there, asking)
-    is_late = time.time() > _begun_at(folder) + LEAVING_S
+        begun_at = _begun_at(folder)
+        left = _left(there, asking, begun_at)
+    is_late = time.time() > begun_at + LEAVING_S
     if left and not is_late:
         return False
     if damaged or len(there) < len(sendings):
@@ -166,7 +167,7 @@ def leave(services: Services, job_id: str, asking: Asking) -> bool:
     return True
 
 
-def _left(sendings: Iterable[Sending], asking: Asking) -> list[Sending]:
+def _left(sendings: Iterable[Sending], asking: Asking, since: float) -> list[Sending]:
     """Those of which something is left.
 
     A provider that hangs is asked about none after that. Where one may not be asked now, the others
@@ -180,7 +181,7 @@ def _left(sendings: Iterable[Sending], asking: Asking) -> list[Sending]:
         with asking(provider) as may:
             if not may:
                 return left + ordered[number:]
-            if provider in hanging or not one.give_up():
+            if provider in hanging or not one.give_up(since):
                 left.append(one)
         if time.monotonic() - began >= EXCHANGE_S:
             hanging.add(provider)

@@ -48,9 +48,8 @@ from svc.providers import (
 # How often the batches are looked through for one whose creation had no response.
 LOOKS = 3
 
-# For so many seconds after it was begun to create a batch it may still come to be where there was
-# no response, for which two minutes are waited.
-CREATED_WITHIN_S = 180.0
+# For so many seconds a file or a batch may still come to be at the provider that gave no response.
+CREATED_WITHIN_S = 60.0
 
 # A batch that failed by these is created again after a while.
 _FULL = frozenset({"token_limit_exceeded", "rate_limit_exceeded", "queue_limit_exceeded"})
@@ -223,10 +222,13 @@ class Sending:
         else:
             self._failures, self._well_at = 0, self._clock()
 
-    def give_up(self) -> bool:
-        """Have the provider carry out no more of it and delete its files; whether that is done."""
+    def give_up(self, since: float = 0.0) -> bool:
+        """Have the provider carry out no more of it and delete its files; whether that is done.
+
+        `since` is when its job was given up. What had no response then is looked for a while.
+        """
         try:
-            if not self.over and not self._ended():
+            if not self.over and not self._ended(since):
                 return False
         except ProviderError:
             return False
@@ -269,7 +271,7 @@ class Sending:
         """The id of the file at the provider."""
         if self._record.file is None:
             found = self._uploaded_before()
-            self._save(uploading=True)
+            self._save(uploading=True, since=self._now())
             calls = self.file.lines_of_calls()
             self._save(file=found or self._api.upload(self._file_name, self.file.size, calls))
         assert self._record.file is not None
@@ -289,7 +291,11 @@ class Sending:
         try:
             return self._api.create(file_id, self._name, self.file.model)
         except ProviderError as error:
-            self._save(creating=isinstance(error, _UNCLEAR), unusable=isinstance(error, BadReply))
+            self._save(
+                creating=isinstance(error, _UNCLEAR),
+                unusable=isinstance(error, BadReply),
+                since=self._now(),
+            )
             raise
 
     def _look(self, batch: RemoteBatch) -> None:
@@ -349,15 +355,15 @@ class Sending:
         why = f" ({', '.join(codes)})" if codes else ""
         raise RoundsEnd(f"provider {self.file.provider} refused batch {self._name}{why}")
 
-    def _ended(self) -> bool:
+    def _ended(self, since: float) -> bool:
         """Cancel the batch, wherever it is on its way; whether it has ended.
 
         What it has left at the provider is known then. Raises `ProviderError`.
         """
         record, files = self._record, list[str]()
+        age_s = self._now() - max(since, record.since or 0.0)
         if self.unclear:
             found = self._lost()
-            age_s = self._now() - (self._record.since or 0.0)
             if found is None and age_s < CREATED_WITHIN_S:
                 return False
             self._save(batch=found.id if found else None, creating=False)
@@ -371,6 +377,8 @@ class Sending:
                     return False
                 files += batch.files
         uploaded = record.file or self._uploaded_before()
+        if record.uploading and not uploaded and age_s < CREATED_WITHIN_S:
+            return False
         files += [uploaded] if uploaded else []
         if files:
             self._save(left=files)

@@ -16,8 +16,9 @@ from svc.store import Overview, ProjectOverview, QuestionOverview
 from svc.web.decorators import query, report, response
 from svc.web.query import QueryText, QueryWhole, StrictQuerySchema, project_field
 
-# Where a longer key stands in the list is told by so many of its characters and one behind all.
-_PLACE_CHARS, _LAST = 1_000, chr(sys.maxunicode)
+# Where a longer key stands in the list is told by so many of its bytes and a character behind all.
+# A URL has three characters for a byte.
+_PLACE_BYTES, _LAST = 400, chr(sys.maxunicode)
 
 _NEXT = "`after` of the next page; null where there is none."
 
@@ -111,7 +112,7 @@ def blueprint(overview: Overview) -> Blueprint:
         """List the questions that a project was asked, each in its newest wording.
 
         A page also ends after about 2 MB, and `next_after` leads on. Of keys that begin with the
-        same thousand characters, those after the last one of a page are on no other.
+        same 400 bytes, those after the last one of a page are on no other.
         """
         project = g.access.reading(project)
         found = overview.questions(project, after, limit, limits.PAGE_BYTES)
@@ -126,7 +127,8 @@ def blueprint(overview: Overview) -> Blueprint:
 
 def _place(key: str) -> str:
     """Behind which the next page begins; a URL may not hold a longer one."""
-    return key if len(key) <= _PLACE_CHARS else key[:_PLACE_CHARS] + _LAST
+    beginning = key.encode()[:_PLACE_BYTES].decode(errors="ignore")
+    return key if beginning == key else beginning + _LAST
 
 
 def _project(one: ProjectOverview) -> JsonObject:

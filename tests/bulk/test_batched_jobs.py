@@ -280,6 +280,29 @@ def test_a_batch_that_was_perhaps_never_created_leaves_nothing_either(
         until(lambda: not books(one) and not double.files)
 
 
+def test_a_file_that_comes_to_be_after_its_job_was_cancelled_is_deleted_too(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its upload is cut off, and stored two seconds later."""
+    tried, stored, answer = threading.Event(), threading.Event(), double.answer
+
+    def answered(method: str, path: str, *given: Any) -> tuple[int, Any]:
+        if method == "POST" and path.endswith("/files"):
+            tried.set()
+            time.sleep(2.0)
+            stored.set()
+        return answer(method, path, *given)
+
+    monkeypatch.setattr(double, "answer", answered)
+    one = world()
+    job_id = submit(one, 2)
+    with one.running():
+        assert tried.wait(30)
+        one.client.post(f"/v1/batch/{job_id}/cancel")
+        assert stored.wait(30)
+        until(lambda: not books(one) and not double.files)
+
+
 def test_a_batch_that_comes_to_be_after_its_job_was_cancelled_is_cancelled_too(
     world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:

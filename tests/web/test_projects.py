@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_long_keys_end_a_page_before_its_limit_and_lead_on(labelled: Labelled) -
         labelled.client.post("/v1/decide", json={"state": "s", "questions": {key: NOUL}})
     seen, after = [], ""
     while after is not None:
-        assert len(after) < 2_000
+        assert len(quote(after)) < 2_000
         response = labelled.client.get("/v1/questions", query_string={"after": after})
         assert len(response.data) < 2_100_000
         seen += named(response.get_json()["questions"], "question")
