@@ -71,6 +71,7 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
             del self._keys[owner], self._weights[owner]
 
     def _another_large(self, owner: OwnerT) -> tuple[OwnerT] | None:
+        """Another owner with more than half, which may be where two values are heavy."""
         if self._weight - self._weights[owner] <= self._half:
             return None
         return next(((one,) for one, own in self._weights.items() if own > self._half), None)

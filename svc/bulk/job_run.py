@@ -97,6 +97,8 @@ class Seen(NamedTuple):
 class WaitingRow:
     """A row to be asked: its number, its JSON, and how often it was tried.
 
+    Where it waits for a further try, its JSON may be empty, and is read again before that.
+
     `alone` counts how often a provider's rate was refused to it while others were answered. `seen`
     is what had become of its job when the rate was refused to it last, None where it never was.
     """
@@ -348,7 +350,7 @@ class JobRun:
             return self._from_block(random.randrange(len(self._block)))
         is_due = bool(self._later) and self._later[0][0] <= self._clock()
         if not (is_due or self._answers) and len(self._later) >= MOST_PUT_OFF:
-            # No row was answered yet, and memory holds each that was put off.
+            # No row was answered yet, and many are to be tried again.
             return None
         # Rows that were put off and others take turns, since it may be only the former that fail.
         # Where many were put off, one other is taken after each pause.

@@ -175,6 +175,7 @@ def _left(sendings: Iterable[Sending], asking: Asking, since: float) -> list[Sen
     """
     left: list[Sending] = []
     hanging: set[str] = set()
+    # Those that have to be looked for in a list come last.
     ordered = sorted(sendings, key=lambda one: one.unclear)
     for number, one in enumerate(ordered):
         began, provider = time.monotonic(), one.file.provider

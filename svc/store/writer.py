@@ -47,7 +47,15 @@ class _Queued:
     """
 
     __slots__ = (
-        *("_claim", "_done", "error", "handler", "item", "next", "result", "size", "worked_s"),
+        "_claim",
+        "_done",
+        "error",
+        "handler",
+        "item",
+        "next",
+        "result",
+        "size",
+        "worked_s",
     )
 
     def __init__(self, handler: Handler[Any, Any], item: Any, size: int = 1) -> None:

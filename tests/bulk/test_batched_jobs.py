@@ -259,6 +259,17 @@ def test_many_ended_jobs_whose_provider_fails_take_few_threads(
         until(lambda: not books(one) and not double.files)
 
 
+def leaves_nothing_once_cancelled(
+    one: World, double: BatchDouble, job_id: str, tried: threading.Event, *then: threading.Event
+) -> None:
+    """Cancel a job when something was `tried`; nothing of it is left after what comes `then`."""
+    with one.running():
+        assert tried.wait(30)
+        one.client.post(f"/v1/batch/{job_id}/cancel")
+        assert all(event.wait(30) for event in then)
+        until(lambda: not books(one) and not double.files)
+
+
 def test_a_batch_that_was_perhaps_never_created_leaves_nothing_either(
     world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,11 +284,7 @@ def test_a_batch_that_was_perhaps_never_created_leaves_nothing_either(
     monkeypatch.setattr(double, "answer", answered)
     monkeypatch.setattr(sending, "CREATED_WITHIN_S", 1.0)
     one = world()
-    job_id = submit(one, 2)
-    with one.running():
-        assert tried.wait(30)
-        one.client.post(f"/v1/batch/{job_id}/cancel")
-        until(lambda: not books(one) and not double.files)
+    leaves_nothing_once_cancelled(one, double, submit(one, 2), tried)
 
 
 def test_a_file_that_comes_to_be_after_its_job_was_cancelled_is_deleted_too(
@@ -295,12 +302,7 @@ def test_a_file_that_comes_to_be_after_its_job_was_cancelled_is_deleted_too(
 
     monkeypatch.setattr(double, "answer", answered)
     one = world()
-    job_id = submit(one, 2)
-    with one.running():
-        assert tried.wait(30)
-        one.client.post(f"/v1/batch/{job_id}/cancel")
-        assert stored.wait(30)
-        until(lambda: not books(one) and not double.files)
+    leaves_nothing_once_cancelled(one, double, submit(one, 2), tried, stored)
 
 
 def test_a_batch_that_comes_to_be_after_its_job_was_cancelled_is_cancelled_too(
@@ -322,11 +324,7 @@ def test_a_batch_that_comes_to_be_after_its_job_was_cancelled_is_cancelled_too(
 
     monkeypatch.setattr(double, "answer", answered)
     one = world()
-    job_id = submit(one, 2)
-    with one.running():
-        assert tried.wait(30)
-        one.client.post(f"/v1/batch/{job_id}/cancel")
-        until(lambda: not books(one) and not double.files)
+    leaves_nothing_once_cancelled(one, double, submit(one, 2), tried)
     assert [batch.cancelled for batch in double.batches.values()] == [True]
 
 
