@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import math
 import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from svc import limits
 from svc.bulk.durable import undamaged, whole, write_json
-from svc.bulk.replay import NO_STATUS, label
+from svc.bulk.replay import label
+from svc.bulk.results import Result, downloaded
 from svc.bulk.wanted import BatchFile
 from svc.errors import Damaged, SvcError
 from svc.jsontext import JsonObject
@@ -37,7 +36,6 @@ from svc.providers import (
     Gone,
     KeyRefused,
     NoCredit,
-    Overlong,
     ProviderError,
     RemoteBatch,
     ServerTrouble,
@@ -80,22 +78,7 @@ _UNCLEAR = (ServerTrouble, CallTimedOut, BadReply)
 # Failures that may pass by themselves.
 _PASSING = (Throttled, *_UNCLEAR)
 
-# The HTTP statuses there are.
-_STATUSES = range(100, 600)
-
-_ANSWERED = 200
-
-# The seconds of a processor that each byte of an ordinary result takes at most. Results of a large
-# job have no pauses, but for those that take longer, such as a million empty lists.
-_USUAL_S = 1e-7
-
-# With this no JSON begins.
-_NO_JSON = b"}"
-
 _CALL = re.compile(rb'\{"custom_id":"([0-9a-f]{32})"')
-
-
-log = logging.getLogger(__name__)
 
 
 class RoundsEnd(SvcError):
@@ -415,34 +398,22 @@ class Sending:
         self._save(left=[one for one in (self._record.file, *batch.files) if one])
         with whole(self.file.replies) as replies:
             for file_id in batch.files:
-                for call, status, body in self._results(file_id):
-                    if call in missing:
-                        missing.remove(call)
+                for result in downloaded(self._api, file_id, self.file.lines, self._name):
+                    if result.call in missing:
+                        missing.remove(result.call)
                         self._leave_room()
-                        replies.write(self._line(call, status, body))
+                        replies.write(self._line(result))
             for call in sorted(missing):
-                replies.write(self._line(call, NO_STATUS, b"{}"))
+                replies.write(self._line(Result(call)))
 
     def _leave_room(self) -> None:
         """Raise `OSError` where little of the disk is free, which others need."""
         if self._free_bytes(self.file.folder) < limits.LEFT_BY_RESULTS_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _line(self, call: str, status: int, body: bytes) -> bytes:
-        sealed = self.file.sealing.seal(label(call, status), body)
-        return b"%s %d %s\n" % (call.encode(), status, sealed)
-
-    def _results(self, file_id: str) -> Iterator[tuple[str, int, bytes]]:
-        """The id, the status and the body of each result in a file."""
-        lines = _lines(self._api.download(file_id, self.file.lines))
-        try:
-            yield from filter(None, map(self._result, lines))
-        except Overlong:
-            # Fetched again it would be as long. What lacks a result is asked again, a few times.
-            log.warning("%s: its file of results is too long to be read to the end", self._name)
-
-    def _result(self, line: bytes) -> tuple[str, int, bytes] | None:
-        return self._api.read_slowly(partial(_result, line), _USUAL_S * len(line))
+    def _line(self, result: Result) -> bytes:
+        sealed = self.file.sealing.seal(label(result.call, result.status), result.body)
+        return b"%s %d %s\n" % (result.call.encode(), result.status, sealed)
 
     def _clear(self) -> None:
         """Delete the files, here and at the provider, of which the book now has what counts."""
@@ -477,42 +448,6 @@ def _readable(batch: BatchFile, api: BatchClient | None) -> Sending | None:
         return None
 
 
-def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines in pieces of a file; one that is too long for a reply is none any more."""
-    line = bytearray()
-    for piece in pieces:
-        first, *others = piece.split(b"\n")
-        line += first
-        for other in others:
-            yield bytes(line)
-            line = bytearray(other)
-        if len(line) > limits.REPLY_BYTES:
-            line = bytearray(_NO_JSON)
-    yield bytes(line)
-
-
 def _read(path: Path) -> JsonObject:
     record: JsonObject = json.loads(path.read_bytes()) if path.exists() else {}
     return record
-
-
-def _result(line: bytes) -> tuple[str, int, bytes] | None:
-    """The result in a line, None where there is none."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    call = value.get("custom_id") if isinstance(value, dict) else None
-    if not isinstance(call, str):
-        return None
-    response = value.get("response")
-    status = response.get("status_code") if isinstance(response, dict) else None
-    if not isinstance(response, dict) or not isinstance(status, int) or status not in _STATUSES:
-        return call, NO_STATUS, b"{}"
-    text = json.dumps(response.get("body"), separators=(",", ":"), ensure_ascii=False)
-    # A half of a pair that stands alone is no UTF-8, and is written as the escape that it came as.
-    body = text.encode("utf-8", "backslashreplace")
-    longest = limits.BATCH_RESULT_GROWTH * len(line)
-    most = longest if status == _ANSWERED else limits.BATCH_FAILURE_BYTES
-    # What is far shorter than Python writes it, such as many numbers of 1e15, is no reply.
-    return (call, status, body) if len(body) <= most else (call, NO_STATUS, b"{}")

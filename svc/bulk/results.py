@@ -1,0 +1,85 @@
+"""The results of a batch, as they stand in the files that its provider has for them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from svc import limits
+from svc.bulk.replay import NO_STATUS
+from svc.providers import BatchClient, Overlong
+
+# The HTTP statuses there are.
+_STATUSES = range(100, 600)
+
+_ANSWERED = 200
+
+# The seconds of a processor that each byte of an ordinary result takes at most. Results of a large
+# job have no pauses, but for those that take longer, such as a million empty lists.
+_USUAL_S = 1e-7
+
+# With this no JSON begins.
+_NO_JSON = b"}"
+
+log = logging.getLogger(__name__)
+
+
+class Result(NamedTuple):
+    """What became of a call: its id, the HTTP status of its reply, and the body."""
+
+    call: str
+    status: int = NO_STATUS
+    body: bytes = b"{}"
+
+
+def downloaded(api: BatchClient, file_id: str, calls: int, batch: str) -> Iterator[Result]:
+    """The results in a file of so many calls at most. Raises `ProviderError`.
+
+    A file that is too long ends early, and the log says so with the name of the `batch`.
+    """
+    try:
+        for line in _lines(api.download(file_id, calls)):
+            if result := api.read_slowly(partial(_result, line), _USUAL_S * len(line)):
+                yield result
+    except Overlong:
+        # Fetched again it would be as long. What lacks a result is asked again, a few times.
+        log.warning("%s: its file of results is too long to be read to the end", batch)
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines in pieces of a file; one that is too long for a reply is none any more."""
+    line = bytearray()
+    for piece in pieces:
+        first, *others = piece.split(b"\n")
+        line += first
+        for other in others:
+            yield bytes(line)
+            line = bytearray(other)
+        if len(line) > limits.REPLY_BYTES:
+            line = bytearray(_NO_JSON)
+    yield bytes(line)
+
+
+def _result(line: bytes) -> Result | None:
+    """The result in a line, None where there is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    call = value.get("custom_id") if isinstance(value, dict) else None
+    if not isinstance(call, str):
+        return None
+    response = value.get("response")
+    status = response.get("status_code") if isinstance(response, dict) else None
+    if not isinstance(response, dict) or not isinstance(status, int) or status not in _STATUSES:
+        return Result(call)
+    text = json.dumps(response.get("body"), separators=(",", ":"), ensure_ascii=False)
+    # A half of a pair that stands alone is no UTF-8, and is written as the escape that it came as.
+    body = text.encode("utf-8", "backslashreplace")
+    longest = limits.BATCH_RESULT_GROWTH * len(line)
+    most = longest if status == _ANSWERED else limits.BATCH_FAILURE_BYTES
+    # What is far shorter than Python writes it, such as many numbers of 1e15, is no reply.
+    return Result(call, status, body) if len(body) <= most else Result(call)
