@@ -23,7 +23,7 @@ from typing import NamedTuple
 from svc import files
 from svc.deadline import Deadline
 
-# Any workers beyond this number share the last row.
+# Nobody sees the load of any worker beyond this number.
 MAX_WORKERS = 1_024
 
 # The pause before a lock is tried again that was refused as a deadlock.
@@ -49,9 +49,6 @@ _PID = struct.Struct("@q")
 
 # Linux's `struct flock`: type, whence, start, length, process id.
 _FLOCK = struct.Struct("@hhqqi")
-
-# The numbers of a row of `WorkerLoads`.
-_WIDTH = 3
 
 log = logging.getLogger(__name__)
 
@@ -351,7 +348,7 @@ class ProcessPlaces:
 
     def __init__(self, places: int) -> None:
         self._lock = ProcessLock()
-        self._pids = memoryview(mmap.mmap(-1, places * 8)).cast("q")
+        self._pids = _numbers(places)
         self.close = self._lock.close
 
     def take(self) -> int | None:
@@ -368,51 +365,46 @@ class ProcessPlaces:
         """How many places were ever taken, which are the first ones."""
         return next((place for place, pid in enumerate(self._pids) if not pid), len(self._pids))
 
+    def running(self) -> list[int]:
+        """The places of processes that run."""
+        return [place for place in range(self.taken) if is_running(self._pids[place])]
+
 
 class WorkerLoads:
     """How many connections each worker has, for all of them to see.
 
-    A worker that has ended, in whatever way, is not counted, nor is one that has fallen silent.
+    A worker that has ended, in whatever way, is not counted, nor is one that has fallen silent, nor
+    one beyond `MAX_WORKERS`.
     """
 
     def __init__(self) -> None:
-        self._lock = ProcessLock()
-        # Each row is three 64-bit numbers: a process id, that process's load, and when it said so
-        # in milliseconds on the monotonic clock.
-        self._rows = memoryview(mmap.mmap(-1, _WIDTH * MAX_WORKERS * 8)).cast("q")
+        self._places = ProcessPlaces(MAX_WORKERS)
+        # Of each place the load, and when the process said so, in milliseconds on the monotonic
+        # clock.
+        self._loads, self._said_at = (_numbers(MAX_WORKERS) for _ in range(2))
         self._own: int | None = None
+        self._joined = False
+        self.close = self._places.close
 
     def publish(self, load: int) -> None:
         """Set the load of this process; the first call waits for a lock."""
-        if self._own is None:
-            self._own = self._take_row()
-        self._rows[self._own + 1] = load
-        self._rows[self._own + 2] = int(time.monotonic() * 1000)
+        if not self._joined:
+            self._own, self._joined = self._places.take(), True
+        if self._own is not None:
+            self._loads[self._own] = load
+            self._said_at[self._own] = int(time.monotonic() * 1000)
 
     def least_of_others(self) -> int | None:
         """The least load of another process; None where there is no other."""
-        loads = []
         since = (time.monotonic() - SILENT_S) * 1000
-        for row in range(0, len(self._rows), _WIDTH):
-            pid = self._rows[row]
-            if pid == 0:
-                # Rows are taken in order, so that no later one was ever taken.
-                break
-            if row != self._own and self._rows[row + 2] >= since and is_running(pid):
-                loads.append(self._rows[row + 1])
+        others = (place for place in self._places.running() if place != self._own)
+        loads = (self._loads[place] for place in others if self._said_at[place] >= since)
         return min(loads, default=None)
 
-    def close(self) -> None:
-        """Release it in this process."""
-        self._lock.close()
 
-    def _take_row(self) -> int:
-        """The first row that no running process has, or the last row where all are taken."""
-        with self._lock:
-            rows = range(0, len(self._rows), _WIDTH)
-            row = next((row for row in rows if not is_running(self._rows[row])), rows[-1])
-            self._rows[row], self._rows[row + 1] = os.getpid(), 0
-            return row
+def _numbers(count: int) -> memoryview[int]:
+    """So many 64-bit numbers, which processes forked after this share."""
+    return memoryview(mmap.mmap(-1, count * 8)).cast("q")
 
 
 def is_running(pid: int) -> bool:

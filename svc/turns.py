@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import mmap
-import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from svc import limits
-from svc.sharing import ProcessLock, is_running
+from svc.sharing import ProcessLock, ProcessPlaces
 
 # The keys that are told apart. Of any beyond each process counts its own requests alone.
 KEYS = 4_096
+_OTHERS = KEYS - 1
 
-# The processes that have a row of their own. Any beyond share the last.
+# The processes that see each other's requests. Any beyond count their own alone.
 PROCESSES = 128
-
-# A row has the id of its process, and then the requests of each key.
-_WIDTH = 1 + KEYS
 
 
 class AllTaken(Exception):
@@ -45,9 +42,12 @@ class Turns:
         self._clock, self._usual = clock, usual
         self._processes, self._threads = ProcessLock(), threading.Lock()
         self._digests = memoryview(mmap.mmap(-1, KEYS * 8)).cast("Q")
-        self._rows = memoryview(mmap.mmap(-1, PROCESSES * _WIDTH * 4)).cast("I")
-        # Where this process's row begins.
-        self._own: int | None = None
+        # A row for each place, with the requests of each key.
+        self._places = ProcessPlaces(PROCESSES)
+        self._rows = memoryview(mmap.mmap(-1, PROCESSES * KEYS * 4)).cast("I")
+        # This process's row, and whether others see it.
+        self._own: memoryview[int] | None = None
+        self._is_seen = True
         self._columns: dict[str, int] = {}
         # Of each key the times at which its requests of this process began, oldest first, and how
         # long the last one took that ended.
@@ -63,10 +63,10 @@ class Turns:
         with self._threads:
             own, column = self._own_row(), self._column(key_id)
             # It is counted first, so that of two processes at the same time not both go on.
-            self._rows[own + column] += 1
+            own[column] += 1
             passed = self._passed(key_id, column, most)
             if passed is not None:
-                self._rows[own + column] -= 1
+                own[column] -= 1
                 raise AllTaken(passed, self._wait_s(key_id))
             self._next += 1
             self._began.setdefault(key_id, {})[self._next] = self._clock()
@@ -77,23 +77,24 @@ class Turns:
         with self._threads:
             began = self._began[key_id]
             self._took[key_id] = self._clock() - began.pop(turn)
-            self._rows[self._own_row() + self._column(key_id)] -= 1
+            self._own_row()[self._column(key_id)] -= 1
 
     def close(self) -> None:
         """Release it in this process."""
         self._processes.close()
+        self._places.close()
 
     def _passed(self, key_id: str, column: int, most: int | None) -> int | None:
         """The bound that the key's requests pass, this one counted; None where they pass none."""
         allowed = self._usual if most is None else most
-        if column == KEYS:
+        if column == _OTHERS or not self._is_seen:
             return allowed if len(self._began.get(key_id, ())) >= allowed else None
-        if self._sum(column) <= allowed:
+        if self._sum(column, range(self._places.taken)) <= allowed:
             return None
-        running = self._running()
+        running = self._places.running()
         if most is None:
             allowed *= len(running)
-        return allowed if sum(self._rows[row + column] for row in running) > allowed else None
+        return allowed if self._sum(column, running) > allowed else None
 
     def _wait_s(self, key_id: str) -> float:
         """Until the request that began first is expected to end.
@@ -109,19 +110,8 @@ class Turns:
         expected_s = max(self._took.get(key_id, 0.0), 2 * age_s)
         return max(0.0, min(expected_s, limits.REQUEST_DEADLINE_S) - age_s)
 
-    def _sum(self, column: int) -> int:
-        total = 0
-        for row in range(0, len(self._rows), _WIDTH):
-            if not self._rows[row]:
-                # Rows are taken in order, so that no later one was ever taken.
-                break
-            total += self._rows[row + column]
-        return total
-
-    def _running(self) -> list[int]:
-        """The rows of processes that run."""
-        rows = range(0, len(self._rows), _WIDTH)
-        return [row for row in rows if self._rows[row] and is_running(self._rows[row])]
+    def _sum(self, column: int, places: Iterable[int]) -> int:
+        return sum(self._rows[place * KEYS + column] for place in places)
 
     def _column(self, key_id: str) -> int:
         """The column of a key, its first one where it has none yet."""
@@ -130,18 +120,17 @@ class Turns:
             digest = int.from_bytes(hashlib.blake2b(key_id.encode(), digest_size=8).digest()) or 1
             with self._processes:
                 known = self._digests.tolist()
-                place = next((n for n, one in enumerate(known) if one in (0, digest)), KEYS - 1)
+                place = next((n for n, one in enumerate(known) if one in (0, digest)), _OTHERS)
                 self._digests[place] = digest
-            column = self._columns[key_id] = 1 + place
+            column = self._columns[key_id] = place
         return column
 
-    def _own_row(self) -> int:
-        """Where this process's row begins: the first that no running process has."""
+    def _own_row(self) -> memoryview[int]:
         if self._own is None:
-            with self._processes:
-                rows = range(0, len(self._rows), _WIDTH)
-                row = next((row for row in rows if not is_running(self._rows[row])), rows[-1])
-                self._rows[row + 1 : row + _WIDTH] = memoryview(bytes(4 * KEYS)).cast("I")
-                self._rows[row] = os.getpid()
-                self._own = row
+            none_yet = memoryview(bytearray(4 * KEYS)).cast("I")
+            place = self._places.take()
+            self._is_seen = place is not None
+            self._own = none_yet if place is None else self._rows[place * KEYS :][:KEYS]
+            # A process that ended may have left the counts of what it had under way.
+            self._own[:] = none_yet
         return self._own

@@ -91,3 +91,38 @@ turns.take("a", 3)
 print("taken")
 """
     assert run(script).split() == ["refused", "taken"]
+
+
+def test_a_process_beyond_those_with_a_row_leaves_the_counts_of_others_alone() -> None:
+    script = """
+from svc.turns import PROCESSES, AllTaken, Turns
+turns, (read, write), (told, tell) = Turns(), os.pipe(), os.pipe()
+
+def hold():
+    signal.alarm(50)
+    turn = turns.take("a", 1_000)
+    os.write(write, b"x")
+    os.read(told, 1)
+    turns.give_back("a", turn)
+    os.write(write, b"x")
+    signal.pause()
+
+children = []
+for _ in range(PROCESSES):
+    children.append(forked(hold))
+    os.read(read, 1)
+turn = turns.take("a", 1)
+try:
+    turns.take("a", 1)
+except AllTaken:
+    print("refused")
+for _ in children:
+    os.write(tell, b"x")
+    os.read(read, 1)
+turns.give_back("a", turn)
+print("counted")
+for child in children:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+    assert run(script).split() == ["refused", "counted"]
