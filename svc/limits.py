@@ -259,6 +259,10 @@ JOB_KEPT_DAYS = 30
 JOB_THREADS = 18
 JOB_PARTS = 500_000
 
+# In an outage a row that models answer is looked for among rows of so many characters, of all jobs
+# together, and in one block of each at least.
+JOB_AHEAD_CHARS = 4_000_000
+
 # The bytes on the disk of the calls of all jobs that wait for batches of providers, about.
 WAITING_CALLS_BYTES = 4_000_000_000
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from svc import limits
 from svc.bulk.answering import Answering, JobEnded, JobFails, Settled, unforeseen
 from svc.bulk.batched_jobs import BatchedJobs
-from svc.bulk.job_run import AHEAD_CHARS, JobRun, Pauses, WaitingRow
+from svc.bulk.job_run import JobRun, Pauses, WaitingRow
 from svc.errors import ApiError
 from svc.schemas import is_batched, load_template, parsed_row, parsed_shared
 from svc.store import (
@@ -109,7 +109,7 @@ class Runner:
         self._batched.close()
         self._pool.shutdown()
         for run in self._runs.values():
-            run.close()
+            run.rows.close()
 
     def _look(self) -> bool:
         """Begin new jobs, end those that are over; whether there are open ones."""
@@ -149,13 +149,13 @@ class Runner:
 
     def _go_on(self, run: JobRun) -> None:
         try:
-            run.follow(self._spool.renewed)
+            run.rows.follow(self._spool.renewed)
         except SpoolLost as error:
             self._fail_job(run.job.id, error.message)
             return
         # How a model has to be asked may have been learnt since.
         run.at_once = self._answering.at_once(run.template, self._threads)
-        run.ahead_chars = AHEAD_CHARS // len(self._runs)
+        run.rows.ahead_chars = limits.JOB_AHEAD_CHARS // len(self._runs)
         self._tell(run)
 
     def _look_at_batched(self, job: Job) -> None:
@@ -211,7 +211,7 @@ class Runner:
         run = self._runs.pop(job_id, None)
         if run is not None:
             self._turns.remove(job_id)
-            run.close()
+            run.rows.close()
         self._noted.pop(job_id, None)
         self._failing.pop(job_id, None)
         self._spool.delete(job_id)

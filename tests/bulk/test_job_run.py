@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, Pauses, WaitingRow
+from svc.bulk.job_run import DAILY_LIMIT, MODELS, PROVIDER_RATE, JobRun, Pauses
 from svc.bulk.pace import Pace
+from svc.bulk.row_queue import WaitingRow
 from svc.errors import (
     ApiError,
     BudgetSpent,
@@ -79,7 +80,7 @@ def test_rows_come_in_order_without_those_that_are_settled(spool: Spool, clock: 
     run = begun(spool, clock, 9, settled=(1, 2, 3, 4, 8))
     assert [row.number for row in taken(run)] == [5, 6, 7, 9]
     assert (run.under_way, run.settled) == (4, 5)
-    run.close()
+    run.rows.close()
 
 
 def test_no_more_rows_are_asked_at_a_time_than_is_said(spool: Spool, clock: Clock) -> None:
@@ -90,14 +91,14 @@ def test_no_more_rows_are_asked_at_a_time_than_is_said(spool: Spool, clock: Cloc
     run.failed(second, FAILED)
     run.settled_without_model(third)
     assert len(taken(run)) == 2
-    run.close()
+    run.rows.close()
 
 
 def test_a_file_with_fewer_rows_than_the_job_is_lost(spool: Spool, clock: Clock) -> None:
     run = begun(spool, clock, 2, of=3)
     with pytest.raises(SpoolLost, match="cut short"):
         taken(run)
-    run.close()
+    run.rows.close()
 
 
 def test_a_row_that_fails_is_tried_three_times_with_longer_and_longer_waits(
@@ -114,7 +115,7 @@ def test_a_row_that_fails_is_tried_three_times_with_longer_and_longer_waits(
     assert run.failed(row, FAILED) and run.under_way == 1
     run.settled_without_model(row)
     assert run.is_finished and run.under_way == 0
-    run.close()
+    run.rows.close()
 
 
 def test_ten_rows_that_fail_in_a_row_are_an_outage_that_no_row_pays_for(
@@ -139,7 +140,7 @@ def test_ten_rows_that_fail_in_a_row_are_an_outage_that_no_row_pays_for(
     assert run.waiting_for is None
     clock.now += 10
     assert len(taken(run)) == 15
-    run.close()
+    run.rows.close()
 
 
 def test_an_outage_costs_at_most_twenty_rows_in_an_hour(spool: Spool, clock: Clock) -> None:
@@ -156,7 +157,7 @@ def test_an_outage_costs_at_most_twenty_rows_in_an_hour(spool: Spool, clock: Clo
     assert max(sum(hour <= at < hour + 3_600 for at in asked) for hour in hours) <= 20
     # And it is found out soon that the models answer again.
     assert max(later - earlier for earlier, later in pairwise(asked)) <= 301
-    run.close()
+    run.rows.close()
 
 
 def test_many_first_rows_that_always_fail_stop_no_others(spool: Spool, clock: Clock) -> None:
@@ -171,7 +172,7 @@ def test_many_first_rows_that_always_fail_stop_no_others(spool: Spool, clock: Cl
                 given_up.append(row.number)
         clock.now += 1
     assert run.is_finished and sorted(given_up) == list(range(1, 1_001))
-    run.close()
+    run.rows.close()
 
 
 def test_an_outage_keeps_few_long_rows_in_memory_and_all_are_answered_after_it(
@@ -179,7 +180,7 @@ def test_an_outage_keeps_few_long_rows_in_memory_and_all_are_answered_after_it(
 ) -> None:
     tracemalloc.start()
     run, tried = begun(spool, clock, 300, at_once=4), set[int]()
-    run.ahead_chars = 1_000_000
+    run.rows.ahead_chars = 1_000_000
     before, _ = tracemalloc.get_traced_memory()
     for _ in range(12 * 3_600):
         for row in taken(run):
@@ -194,7 +195,7 @@ def test_an_outage_keeps_few_long_rows_in_memory_and_all_are_answered_after_it(
             assert row.text == f'{{"id":"{row.number}","state":"{"x" * 100_000}"}}'
             run.answered(row)
         clock.now += 1
-    run.close()
+    run.rows.close()
 
 
 def test_one_row_that_always_fails_stops_no_other(spool: Spool, clock: Clock) -> None:
@@ -209,7 +210,7 @@ def test_one_row_that_always_fails_stops_no_other(spool: Spool, clock: Clock) ->
                 given_up += 1
         clock.now += 1
     assert given_up == 1
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
@@ -233,7 +234,7 @@ def test_rows_that_need_no_model_do_not_end_an_outage(
         clock.now += 1
     assert run.is_finished
     assert asked < 16 + 20 + 10
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize(("withheld", "rows"), [(12, 112), (40, 340), (30, 30), (600, 4_000)])
@@ -252,7 +253,7 @@ def test_rows_that_no_model_ever_answers_stop_no_others_and_have_their_errors(
         clock.now += 1
     assert sorted(given_up) == list(range(1, withheld + 1))
     assert clock.now - since < 3_600
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize("share", [0.5, 0.8])
@@ -273,7 +274,7 @@ def test_many_rows_that_no_model_answers_are_no_outage_for_the_others(
         clock.now += 1
     assert answered == rows - len(withheld)
     assert clock.now - since < 3_600
-    run.close()
+    run.rows.close()
 
 
 def test_models_that_give_no_answer_to_any_row_are_an_outage_while_rows_are_left(
@@ -288,7 +289,7 @@ def test_models_that_give_no_answer_to_any_row_are_an_outage_while_rows_are_left
         clock.now += 1
     assert run.waiting_for == MODELS
     assert asked < 16 + 5 * 20 + 10
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize("error", [WrongWay("no log-probabilities"), OutOfCalls("80 of 64")])
@@ -306,7 +307,7 @@ def test_what_no_waiting_can_help_is_no_outage(
         assert waiting <= 100 + 16
         clock.now += 1
     assert run.is_finished and clock.now - since < 600
-    run.close()
+    run.rows.close()
 
 
 def test_what_a_gateway_refuses_for_half_a_minute_costs_no_row(spool: Spool, clock: Clock) -> None:
@@ -319,7 +320,7 @@ def test_what_a_gateway_refuses_for_half_a_minute_costs_no_row(spool: Spool, clo
                 assert not run.failed(row, WrongWay("no log-probabilities"))
         clock.now += 1
     assert run.is_finished
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize("error", [WrongWay("refused"), NoAnswer("refused")])
@@ -335,7 +336,7 @@ def test_what_a_model_refuses_that_has_answered_others_may_be_an_outage(
                 run.answered(row)
         clock.now += 1
     assert run.is_finished
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize("limited", [RateLimited("rate", 7), PartlyLimited("rate", 7)])
@@ -352,7 +353,7 @@ def test_a_providers_rate_is_waited_for_and_costs_no_try(
         assert first.tries == 0
     run.answered(first)
     run.answered(second)
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize("retry_after", [1, 3_600])
@@ -380,7 +381,7 @@ def test_rows_to_which_the_rate_is_always_refused_stop_no_others_and_have_their_
     assert 0 < others_s < 125 + 3 * len(large) * min(retry_after + 1, 60)
     # Where no other is asked any more, nobody knows whether the rate is used up.
     assert given_up <= large
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize("spent", [BudgetSpent("spent", 60), DollarsSpent("spent", 60)])
@@ -396,7 +397,7 @@ def test_a_row_for_which_a_budget_has_no_room_waits_also_where_others_have(
                 run.answered(row)
         clock.now += 1
     assert run.settled > 30
-    run.close()
+    run.rows.close()
 
 
 @pytest.mark.parametrize("retry_after", [1, 60])
@@ -421,7 +422,7 @@ def test_a_rate_that_is_refused_to_all_rows_costs_none_of_them(
         clock.now += 1
     assert answered == 1_000
     assert clock.now - since < 1.5 * 100 * 60
-    run.close()
+    run.rows.close()
 
 
 def test_the_daily_limit_is_waited_for_until_the_next_day(spool: Spool, clock: Clock) -> None:
@@ -432,7 +433,7 @@ def test_the_daily_limit_is_waited_for_until_the_next_day(spool: Spool, clock: C
     assert run.waiting_for == DAILY_LIMIT and taken(run) == []
     clock.now += 1
     assert len(taken(run)) == 1
-    run.close()
+    run.rows.close()
 
 
 def test_the_end_is_estimated_from_the_last_minutes() -> None:
