@@ -68,12 +68,16 @@ class BatchClient:
         now: Callable[[], float] = time.time,
         exchange_s: float = EXCHANGE_S,
         sleep: Callable[[float], None] = time.sleep,
+        worked: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`now` is in seconds since the epoch; an exchange without a file has `exchange_s`."""
+        """`now` is in seconds since the epoch; an exchange without a file has `exchange_s`.
+
+        `worked` is how many seconds of a processor this thread has taken.
+        """
         self.terms = provider.batch or BatchTerms()
         self.protocol = BATCH_PROTOCOLS[self.terms.protocol]
         self._name, self._now = provider.name, now
-        self._exchange_s, self._sleep = exchange_s, sleep
+        self._exchange_s, self._sleep, self._worked = exchange_s, sleep, worked
         # The time of a processor that was taken since the last pause.
         self._unrested_s = 0.0
         self._redactor = Redactor(UNTOLD_CALL, provider.key, Allowance())
@@ -189,12 +193,12 @@ class BatchClient:
         What it takes of a processor beyond the `usual_s` seconds is followed by pauses.
         """
         with _TURNS.setdefault(self._name, threading.Lock()):
-            began = time.thread_time()
+            began = self._worked()
             try:
                 with _READING:
                     return read()
             finally:
-                self._unrested_s += max(0.0, time.thread_time() - began - usual_s)
+                self._unrested_s += max(0.0, self._worked() - began - usual_s)
                 if self._unrested_s > _SHORT_S:
                     rest_s, self._unrested_s = REST * self._unrested_s, 0.0
                     self._sleep(rest_s)
