@@ -237,7 +237,7 @@ class Client:
         if timeout_s <= 0:
             raise CallTimedOut("no time was left for the call")
         transport = self._transports[provider.name]
-        with self._watchdog.watching(timeout_s, deadline) as watch:
+        with self._watchdog.watching(timeout_s, deadline, provider.name) as watch:
             try:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")

@@ -13,8 +13,6 @@ import http.client
 import os
 import socket
 import ssl
-import threading
-import time
 import zlib
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
@@ -59,10 +57,6 @@ class Encoded(Exception):
     """The reply is compressed in a way that was not requested, or is damaged."""
 
 
-# The pause between two looks at whether a reply that waits is still wanted.
-_LOOK_S = 0.1
-
-
 class TooMuch(Exception):
     """The replies to one request hold more together than is read for it."""
 
@@ -71,43 +65,14 @@ class ReplyBroke(Exception):
     """The connection broke after the head of a good reply had come."""
 
 
-class LinePace:
-    """The rate at which the many lines of replies are read, of all in a process together.
-
-    Else many threads that read chunks of one byte would each have the processor in turn before one
-    that answers a request has it again.
-    """
-
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._clock, self._sleep = clock, sleep
-        self._lock, self._next_at = threading.Lock(), 0.0
-
-    def wait(self, lines: int, is_wanted: Callable[[], bool]) -> None:
-        """Wait until so many more may be read, as long as `is_wanted`."""
-        with self._lock:
-            at = max(self._clock(), self._next_at)
-            self._next_at = at + lines / limits.REPLY_LINES_A_SECOND
-        while is_wanted() and (left_s := at - self._clock()) > 0:
-            self._sleep(min(left_s, _LOOK_S))
-
-
-_line_pace = LinePace()
-
-
 class _Response(BoundedResponse):
     """A response whose many lines count with those of all replies to its request."""
 
     @staticmethod
     def more_lines(lines: int) -> None:
         """Take lines from those of all replies to the request. Raises `TooMuch`."""
-        watch = current_watch()
-        if watch.effort is not None and not watch.effort.take_lines(lines):
+        if not current_watch().take_lines(lines):
             raise TooMuch
-        _line_pace.wait(lines, lambda: not watch.ended)
 
 
 class Watched(Joined):

@@ -15,17 +15,31 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from svc.deadline import Deadline, Effort
+from svc.providers.line_pace import LinePace
 
 _current = threading.local()
+_line_pace = LinePace()
 
 
 class Watch:
     """The time of one call, what may be read for its request, and the socket that it uses now."""
 
-    __slots__ = ("_clock", "_handle", "_lock", "_sock", "at", "cancelled", "effort", "expired")
+    __slots__ = (
+        "_clock",
+        "_handle",
+        "_lock",
+        "_sock",
+        "at",
+        "cancelled",
+        "effort",
+        "expired",
+        "provider",
+    )
 
-    def __init__(self, at: float, clock: Callable[[], float], effort: Effort | None) -> None:
-        self.at, self.effort = at, effort
+    def __init__(
+        self, at: float, clock: Callable[[], float], effort: Effort | None, provider: str
+    ) -> None:
+        self.at, self.effort, self.provider = at, effort, provider
         self._clock = clock
         self.expired = False
         self.cancelled = False
@@ -69,6 +83,18 @@ class Watch:
         """The same, because its time is over."""
         self._cut(cancelled=False)
 
+    def take_lines(self, lines: int) -> bool:
+        """Take lines of a reply from those of all replies to the request, once it is their turn.
+
+        False where there are none left, or where the call has ended: what has come of its reply is
+        left unread.
+        """
+        if self.effort is not None and not self.effort.take_lines(lines):
+            return False
+        caller = self.effort.caller if self.effort else None
+        _line_pace.wait(lines, (caller, self.provider), lambda: not self.ended)
+        return not self.ended
+
     def finish(self) -> None:
         """Let go of the socket."""
         with self._lock:
@@ -110,13 +136,15 @@ class Watchdog:
             self._begin()
 
     @contextlib.contextmanager
-    def watching(self, seconds: float, deadline: Deadline | None = None) -> Iterator[Watch]:
+    def watching(
+        self, seconds: float, deadline: Deadline | None = None, provider: str = ""
+    ) -> Iterator[Watch]:
         """Bound what this thread does inside the block, as far as it is done over sockets.
 
-        It ends early when `deadline` is cancelled.
+        It ends early when `deadline` is cancelled. `provider` is the name of the one that is asked.
         """
         effort = deadline.effort if deadline else None
-        watch = Watch(self._clock() + seconds, self._clock, effort)
+        watch = Watch(self._clock() + seconds, self._clock, effort, provider)
         _current.watch = watch
         try:
             self._add(watch)

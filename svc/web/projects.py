@@ -16,8 +16,8 @@ from svc.store import Overview, ProjectOverview, QuestionOverview
 from svc.web.decorators import query, report, response
 from svc.web.query import QueryText, QueryWhole, StrictQuerySchema, project_field
 
-# Where a longer key stands in the list is told by so many of its bytes and a character behind all.
-# A URL has three characters for a byte.
+# Where a longer key stands in the list is told by so many of its bytes and a further character. A
+# URL has three characters for a byte.
 _PLACE_BYTES, _LAST = 400, chr(sys.maxunicode)
 
 _NEXT = "`after` of the next page; null where there is none."
@@ -115,9 +115,9 @@ def blueprint(overview: Overview) -> Blueprint:
         same 400 bytes, those after the last one of a page are on no other.
         """
         project = g.access.reading(project)
-        found = overview.questions(project, after, limit, limits.PAGE_BYTES)
+        found = overview.questions(project, after, limit, limits.PAGE_BYTES, _beyond(after))
         place = _place(found[-1].key) if found else ""
-        more = found and overview.questions(project, place, 1, 0)
+        more = found and overview.questions(project, place, 1, 0, _beyond(place))
         next_after = place if more else None
         shown = [_question(one) for one in found]
         return {"project": project, "questions": shown, "next_after": next_after}
@@ -129,6 +129,11 @@ def _place(key: str) -> str:
     """Behind which the next page begins; a URL may not hold a longer one."""
     beginning = key.encode()[:_PLACE_BYTES].decode(errors="ignore")
     return key if beginning == key else beginning + _LAST
+
+
+def _beyond(place: str) -> str | None:
+    """What the keys begin with that a place is behind; None where it is one key."""
+    return place[:-1] if len(place.encode()) > _PLACE_BYTES else None
 
 
 def _project(one: ProjectOverview) -> JsonObject:

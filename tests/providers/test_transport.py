@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from svc import __version__, limits
-from svc.providers.transport import LinePace, Transport
+from svc.providers.transport import Transport
 from svc.providers.watchdog import Watchdog
 from svc.wire import TooLong
 from tests.scripted import Endless, Raw, Reply, ScriptedProvider, always, redirect
@@ -177,19 +177,3 @@ def test_netrc_is_not_read(entry, tmp_path, monkeypatch):
         post(key=None)
     keys = [request.headers.get("authorization") for request in provider.requests]
     assert keys == ["Bearer k-1", None]
-
-
-def test_many_lines_of_all_replies_are_read_at_one_rate_as_long_as_they_are_wanted() -> None:
-    now, wanted = [0.0], [True]
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    pace = LinePace(lambda: now[0], sleep)
-    for _ in range(101):
-        pace.wait(limits.REPLY_LINES_A_SECOND // 10, lambda: wanted[0])
-    assert now[0] == pytest.approx(10.0)
-    wanted[0] = False
-    pace.wait(10 * limits.REPLY_LINES_A_SECOND, lambda: wanted[0])
-    pace.wait(1, lambda: wanted[0])
-    assert now[0] == pytest.approx(10.0)

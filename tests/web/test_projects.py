@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 from urllib.parse import quote
 
@@ -111,6 +112,21 @@ def test_long_keys_end_a_page_before_its_limit_and_lead_on(labelled: Labelled) -
         seen += named(response.get_json()["questions"], "question")
         after = response.get_json()["next_after"]
     assert seen == keys
+
+
+def test_no_page_leads_on_to_itself(labelled: Labelled) -> None:
+    """Whatever follows where keys that begin alike are cut, even the last character there is."""
+    cut, last = "a" * 400, chr(sys.maxunicode)
+    keys = ["a", "a" * 396 + last, cut + "x", cut + last + "1", cut + last * 2, "b"]
+    for key in keys:
+        labelled.client.post("/v1/decide", json={"state": "s", "questions": {key: NOUL}})
+    seen, after = [], ""
+    while after is not None:
+        response = labelled.client.get("/v1/questions", query_string={"after": after, "limit": 1})
+        seen += named(response.get_json()["questions"], "question")
+        after = response.get_json()["next_after"]
+        assert len(seen) <= len(keys)
+    assert seen == ["a", cut + "x", "a" * 396 + last, "b"]
 
 
 def test_long_questions_end_a_page_before_its_limit(labelled: Labelled) -> None:

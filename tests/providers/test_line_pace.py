@@ -1,0 +1,118 @@
+"""The rate of lines, on a clock of the test."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from svc import limits
+from svc.providers.line_pace import LinePace
+from svc.providers.watchdog import Watchdog
+
+RATE = limits.REPLY_LINES_A_SECOND
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def pace(clock: Clock) -> LinePace:
+    return LinePace(clock, clock.sleep)
+
+
+def wanted() -> bool:
+    return True
+
+
+def unwanted() -> bool:
+    return False
+
+
+def test_the_lines_of_replies_that_are_wanted_are_read_at_one_rate(
+    pace: LinePace, clock: Clock
+) -> None:
+    for _ in range(101):
+        pace.wait(RATE // 10, "liar", wanted)
+    assert clock.now == pytest.approx(10.0)
+
+
+def test_a_reply_that_is_no_longer_wanted_takes_no_time_of_others(
+    pace: LinePace, clock: Clock
+) -> None:
+    pace.wait(RATE, "liar", wanted)
+    for _ in range(100):
+        pace.wait(RATE, "liar", unwanted)
+    assert clock.now == 0
+    pace.wait(RATE, "liar", wanted)
+    assert clock.now == pytest.approx(1.0)
+
+
+def test_who_reads_little_has_an_even_share_beside_who_reads_much(
+    pace: LinePace, clock: Clock
+) -> None:
+    pace.wait(60 * RATE, "liar", wanted)
+    pace.wait(RATE, "honest", wanted)
+    assert clock.now == 0
+    pace.wait(RATE, "honest", wanted)
+    assert clock.now == pytest.approx(2.0)
+
+
+def test_many_who_read_have_the_rate_together(pace: LinePace, clock: Clock) -> None:
+    for _ in range(100):
+        for who in range(4):
+            pace.wait(RATE // 10, who, wanted)
+    assert 390 * (RATE // 10) / RATE <= clock.now <= 410 * (RATE // 10) / RATE
+
+
+def test_a_reply_is_cut_off_when_others_that_came_before_it_were(clock: Clock) -> None:
+    """They leave so little to wait for that its like have been forgotten."""
+    waits, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def sleep(_: float) -> None:
+        waits.set()
+        goes_on.wait(30)
+
+    pace = LinePace(clock, sleep)
+
+    def late() -> None:
+        pace.wait(RATE, "liar", lambda: not goes_on.is_set())
+        ended.set()
+
+    def begin_late() -> bool:
+        threading.Thread(target=late).start()
+        waits.wait(30)
+        return False
+
+    def second() -> bool:
+        pace.wait(RATE, "liar", begin_late)
+        return False
+
+    pace.wait(RATE, "liar", wanted)
+    pace.wait(RATE, "liar", second)
+    clock.now = 2.5
+    pace.wait(1, "honest", wanted)
+    goes_on.set()
+    assert ended.wait(30)
+
+
+def test_the_many_lines_of_a_reply_are_left_unread_once_its_call_has_ended() -> None:
+    """They have come already, so that the end of the connection does not end them."""
+    watchdog = Watchdog()
+    with watchdog.watching(30) as watch:
+        assert watch.take_lines(1)
+        watch.cancel()
+        assert not watch.take_lines(1)
+    watchdog.close()
