@@ -109,14 +109,16 @@ UNATTENDED = Patience(outage=math.inf, account=math.inf, look=3_600.0)
 class _Record:
     """What is known of a batch at its provider; times are in seconds since the epoch.
 
-    It was tried to upload the file, and to create the batch, where these are true. `attempt` counts
-    the batches that failed whole. What came of the creation was `unusable`, so that there may be a
-    batch of which nobody knows the id. `since` is when the batch was created, `full_since` when the
-    provider's queue was full first. A batch is `stopped` that was cancelled from here. `left` are
-    the files that are still at the provider when it is over.
+    It was tried to upload the file, and to create the batch, where these are true. The file was
+    uploaded `again` where nobody had heard of the first. `attempt` counts the batches that failed
+    whole. What came of the creation was `unusable`, so that there may be a batch of which nobody
+    knows the id. `since` is when the batch was created, `full_since` when the provider's queue was
+    full first. A batch is `stopped` that was cancelled from here. `left` are the files that are
+    still at the provider when it is over.
     """
 
     uploading: bool = False
+    again: bool = False
     file: str | None = None
     creating: bool = False
     unusable: bool = False
@@ -254,7 +256,8 @@ class Sending:
         """The id of the file at the provider."""
         if self._record.file is None:
             found = self._uploaded_before()
-            self._save(uploading=True, since=self._now())
+            again = self._record.again or (self._record.uploading and found is None)
+            self._save(uploading=True, again=again, since=self._now())
             calls = self.file.lines_of_calls()
             self._save(file=found or self._api.upload(self._file_name, self.file.size, calls))
         assert self._record.file is not None
@@ -266,7 +269,8 @@ class Sending:
 
     def _uploaded_before(self) -> str | None:
         """The id of the file where it may be at the provider, and nobody has heard of it."""
-        return self._api.find_file(self._file_name) if self._record.uploading else None
+        named = self._api.files_named(self._file_name) if self._record.uploading else ()
+        return next(iter(named), None)
 
     def _create(self, file_id: str) -> RemoteBatch:
         self._save(creating=True, since=self._now())
@@ -418,6 +422,9 @@ class Sending:
     def _clear(self) -> None:
         """Delete the files, here and at the provider, of which the book now has what counts."""
         self.file.calls.unlink(missing_ok=True)
+        if self._record.again and not self._is_late_known():
+            self._put_off()
+            return
         left = [one for one in self._record.left if not self._is_deleted(one)]
         if not left:
             self.file.record.unlink(missing_ok=True)
@@ -425,6 +432,17 @@ class Sending:
         if left != self._record.left:
             self._save(left=left)
         self._put_off()
+
+    def _is_late_known(self) -> bool:
+        """Whether it is known now which file came to be after another had taken its place."""
+        if self._now() - (self._record.since or 0.0) < CREATED_WITHIN_S:
+            return False
+        try:
+            late = self._api.files_named(self._file_name)
+        except ProviderError:
+            return False
+        self._save(again=False, left=list(dict.fromkeys((*self._record.left, *late))))
+        return True
 
     def _is_deleted(self, file_id: str) -> bool:
         try:

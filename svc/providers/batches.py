@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from svc import limits
@@ -33,6 +34,9 @@ _LIST_EXCHANGES = 12
 
 # The longest list, in bytes: of files not everybody has pages.
 _LIST_BYTES = 8 * 1024 * 1024
+
+# Of files with one name no more are looked after: an upload is hardly repeated so often.
+SAME_NAMED = 8
 
 # A reply fills ten times its bytes while it is read, and many jobs look after batches at once. So
 # one is read after the other, as are the lines of results, and after some that took over so many
@@ -92,9 +96,9 @@ class BatchClient:
             raise BadReply("no file in the reply")
         return found
 
-    def find_file(self, name: str) -> str | None:
-        """The id of an uploaded file, None where no file has this name."""
-        read = partial(_file_named, name)
+    def files_named(self, name: str) -> list[str]:
+        """The ids of uploaded files with this name, of the first `SAME_NAMED` of them."""
+        read = partial(_files_named, name)
         return self._asked(read, "GET", "/files?purpose=batch", most=_LIST_BYTES)
 
     def create(self, file_id: str, name: str, model: str) -> RemoteBatch:
@@ -234,13 +238,15 @@ def _nothing(payload: Any) -> None:
     """What a reply says of which only the status counts."""
 
 
-def _file_named(name: str, payload: Any) -> str | None:
-    """The id of the file with this name in a list, None where there is none."""
+def _files_named(name: str, payload: Any) -> list[str]:
+    """The ids of the files with this name in a list, where it is one."""
     listed = payload.get("data") if isinstance(payload, dict) else None
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, dict) and one.get("filename") == name:
-            return found_id(one)
-    return None
+    named = (
+        found_id(one)
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, dict) and one.get("filename") == name
+    )
+    return list(islice(filter(None, named), SAME_NAMED))
 
 
 def _listed(payload: Any) -> list[Any]:

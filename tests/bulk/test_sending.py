@@ -54,6 +54,8 @@ class Api:
     codes: tuple[str, ...] = ()
     output: tuple[bytes, ...] = ()
     deleted: list[str] = field(default_factory=list)
+    # Files that came to be after the upload had failed.
+    late: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     # Whether a batch that is cancelled ends by that.
     obedient: bool = True
@@ -80,9 +82,9 @@ class Api:
         number = f"file-{len(self.files)}"
         return str(self.did("upload", lambda: self.files.setdefault(name, number)))
 
-    def find_file(self, name: str) -> str | None:
-        found: str | None = self.did("find_file", lambda: self.files.get(name))
-        return found
+    def files_named(self, name: str) -> list[str]:
+        found: list[str] = self.did("files_named", lambda: [*filter(None, [self.files.get(name)])])
+        return found + self.late
 
     def create(self, file_id: str, name: str, model: str) -> RemoteBatch:
         assert file_id in self.files.values() and model == "m"
@@ -266,6 +268,31 @@ def test_a_creation_whose_response_was_lost_is_looked_for_before_another(file: B
     api = Api(output=tuple(map(result, CALLS)), fails=fails)
     assert run(file, api, Clock()).over
     assert api.batches == {f"{file.name}-0": "batch_late"}
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_file_that_came_to_be_late_is_deleted_with_the_one_that_took_its_place(
+    file: BatchFile, given_up: bool
+) -> None:
+    api, clock, uploads = Api(state=State.RUNNING), Clock(), 0
+
+    def fails(method: str) -> None:
+        nonlocal uploads
+        uploads += method == "upload"
+        if method == "upload" and uploads == 1:
+            raise ServerTrouble("no response")
+
+    api.fails = fails
+    sending = run(file, api, clock, 100.0)
+    assert uploads == 2
+    api.late = ["file-late"]
+    if given_up:
+        assert sending.give_up()
+    else:
+        api.state = State.ENDED
+        advance(sending, clock, 100.0)
+    assert sending.cleared or given_up
+    assert {"file-late", *api.files.values()} <= set(api.deleted)
 
 
 def test_a_creation_that_did_not_take_place_is_tried_again(file: BatchFile) -> None:

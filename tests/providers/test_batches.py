@@ -66,7 +66,7 @@ def test_calls_go_there_and_results_come_back(
     client: BatchClient, double: BatchDouble, tmp_path: Path
 ) -> None:
     file = upload(client, calls(tmp_path))
-    assert client.find_file("calls.jsonl") == file and client.find_file("other.jsonl") is None
+    assert client.files_named("calls.jsonl") == [file] and not client.files_named("other.jsonl")
     made = client.create(file, "svc-1", "m")
     batch = client.look(made.id)
     assert (batch.state, batch.done, batch.name) == (State.ENDED, 3, "svc-1")
@@ -276,7 +276,7 @@ def test_an_uploaded_file_whose_id_cannot_be_used_is_no_file(tmp_path: Path, giv
             transport.add(method, "http://provider.test/v1/files", json={**file, "data": [file]})
         with pytest.raises(BadReply):
             upload(client, calls(tmp_path))
-        assert client.find_file("calls.jsonl") is None
+        assert client.files_named("calls.jsonl") == []
     client.close()
 
 
@@ -286,7 +286,7 @@ def test_a_list_of_batches_that_is_none_is_an_error_of_the_project(listed: Any) 
         client = client_of(provider.url)
         with pytest.raises(BadReply):
             client.find("n")
-        assert client.find_file("n") is None
+        assert client.files_named("n") == []
         client.close()
 
 
@@ -470,7 +470,7 @@ def test_what_is_no_list_has_the_length_of_any_reply() -> None:
     with ScriptedProvider(always(Reply(filled))) as server, closing(client_of(server.url)) as one:
         with pytest.raises(BadReply, match="too long"):
             one.look("b")
-        assert one.find_file("calls.jsonl") is None
+        assert one.files_named("calls.jsonl") == []
     longest = always(Reply({"data": ["x" * 9_000_000]}))
     with ScriptedProvider(longest) as server, closing(client_of(server.url)) as one:
         with pytest.raises(BadReply, match="too long"):
