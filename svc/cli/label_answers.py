@@ -99,15 +99,16 @@ class Sayable:
         if not text.strip():
             return []
         parts = text.split(",") if "," in text else text.split()
-        if len(parts) < 2 or self.named(text):
+        if len(parts) < 2 or self._is_meant_whole(text, parts):
             return [self._one(text)]
-        try:
-            return [one for part in parts for one in self._chosen(part.strip())]
-        except ValueError:
-            # It may be a part of a name with blanks.
-            if any(text.lower() in one.name.lower() for one in self.options):
-                return [self._one(text)]
-            raise
+        return [one for part in parts for one in self._chosen(part.strip())]
+
+    def _is_meant_whole(self, text: str, parts: Sequence[str]) -> bool:
+        """Whether a text with commas or blanks is a name, or a part of one that is no list."""
+        if self.named(text):
+            return True
+        is_list = all(self.named(part.strip()) or self.by_letter(part.strip()) for part in parts)
+        return not is_list and any(text.lower() in one.name.lower() for one in self.options)
 
     def _checked(self, label: Any) -> Any:
         self._question.check_label(label)

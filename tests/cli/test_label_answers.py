@@ -22,11 +22,13 @@ from svc.questions import from_definition
         ("now, or never", ["now, or never"]),
         ("or never", ["now, or never"]),
         ("r n", ["now, or never"]),
+        ("refund no", ["refund not sent"]),
+        ("refund not sent, urgent", ["refund not sent", "urgent"]),
         ("-", []),
     ],
 )
 def test_options_are_typed_with_commas_or_blanks_between(line: str, label: list[str]) -> None:
-    names = ["urgent", "not urgent", "refund", "now, or never"]
+    names = ["urgent", "not urgent", "refund", "now, or never", "refund not sent"]
     options = dict.fromkeys(names, "")
     definition = {"type": "multi", "instructions": "Which?", "options": options}
     assert Sayable(from_definition(json.dumps(definition))).parsed(line) == label
