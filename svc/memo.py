@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 from svc import jsontext, limits
+from svc.recent import Recent
 
 T = TypeVar("T")
 
@@ -29,25 +30,23 @@ class Memo(Generic[T]):
 
     def __init__(self, make: Callable[[str], T], most: int = limits.REMEMBERED_BYTES) -> None:
         self._make, self._most = make, most
-        self._kept: OrderedDict[str, tuple[T, int]] = OrderedDict()
-        self._bytes = 0
+        # Each value with its bytes; all are of one owner.
+        self._kept: Recent[None, str, tuple[T, int]] = Recent(most, itemgetter(1))
         self._lock = threading.Lock()
 
     def __call__(self, text: str) -> T:
         """The value; the same object for the same text while that is kept."""
         with self._lock:
-            if text in self._kept:
-                self._kept.move_to_end(text)
-                return self._kept[text][0]
+            if found := self._kept.get(None, text):
+                return found[0]
         value, size = self._make(text), _size(text)
         if size > self._most * _LARGEST:
             return value
         with self._lock:
-            value, before = self._kept.setdefault(text, (value, 0))
-            self._kept[text] = value, size
-            self._bytes += size - before
-            while self._bytes > self._most:
-                self._bytes -= self._kept.popitem(last=False)[1][1]
+            # Another thread may have been faster.
+            if found := self._kept.get(None, text):
+                return found[0]
+            self._kept.put(None, text, (value, size))
         return value
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections import OrderedDict
 
+from svc.recent import Recent
 from svc.records import Decision
 
 # The answers and readings, in characters, from which on a decision refers to an equal one.
@@ -33,11 +33,11 @@ class Contents:
     """Remembers which stored decision holds what; the writer's thread alone uses it."""
 
     def __init__(self) -> None:
-        self._places: OrderedDict[bytes, tuple[int, bytes]] = OrderedDict()
+        self._places: Recent[None, bytes, tuple[int, bytes]] = Recent(REMEMBERED)
 
     def find(self, connection: sqlite3.Connection, digest: bytes | None) -> int | None:
         """The row of a decision that holds this, None where there is none to refer to."""
-        place = None if digest is None else self._places.get(digest)
+        place = None if digest is None else self._places.get(None, digest)
         # Its transaction may have been undone since.
         if place is None or connection.execute(_IS_THERE, place).fetchone() is None:
             return None
@@ -45,7 +45,4 @@ class Contents:
 
     def note(self, digest: bytes, seq: int, ulid: bytes) -> None:
         """Remember that this row holds it."""
-        self._places[digest] = (seq, ulid)
-        self._places.move_to_end(digest)
-        if len(self._places) > REMEMBERED:
-            self._places.popitem(last=False)
+        self._places.put(None, digest, (seq, ulid))
