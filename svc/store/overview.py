@@ -30,8 +30,7 @@ _QUESTIONS = (
     "coalesce(labels, 0), calibrator, last_at FROM asked "
     "JOIN questions ON questions.id = asked.question_id "
     "LEFT JOIN learned ON learned.project = asked.project AND learned.digest = questions.digest "
-    "WHERE asked.project = ?1 AND key > ?2 AND (?3 IS NULL OR substr(key, 1, length(?3)) != ?3) "
-    "ORDER BY key LIMIT ?4"
+    "WHERE asked.project = ? AND key >= ? ORDER BY key LIMIT ?"
 )
 
 
@@ -78,15 +77,15 @@ class Overview:
             return [ProjectOverview(*row) for row in rows]
 
     def questions(
-        self, project: str, after: str, limit: int, most_chars: int, beyond: str | None = None
+        self, project: str, first: str, limit: int, most_chars: int
     ) -> list[QuestionOverview]:
-        """A project's first questions by key after `after`, without those that begin with `beyond`.
+        """A project's questions by key, from the key `first` on.
 
         They end where their definitions and keys have more than `most_chars` together, but not
         before the first. Raises `StorageError`.
         """
         with self._database.read() as connection:
-            rows = connection.execute(_QUESTIONS, (project, after, beyond, limit))
+            rows = connection.execute(_QUESTIONS, (project, first, limit))
             return list(_leading(map(_question, rows), most_chars))
 
 

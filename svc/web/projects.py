@@ -115,9 +115,9 @@ def blueprint(overview: Overview) -> Blueprint:
         same 400 bytes, those after the last one of a page are on no other.
         """
         project = g.access.reading(project)
-        found = overview.questions(project, after, limit, limits.PAGE_BYTES, _beyond(after))
-        place = _place(found[-1].key) if found else ""
-        more = found and overview.questions(project, place, 1, 0, _beyond(place))
+        found = overview.questions(project, _first(after), limit, limits.PAGE_BYTES)
+        place = _place(found[-1].key) if found else None
+        more = place is not None and overview.questions(project, _first(place), 1, 0)
         next_after = place if more else None
         shown = [_question(one) for one in found]
         return {"project": project, "questions": shown, "next_after": next_after}
@@ -125,15 +125,22 @@ def blueprint(overview: Overview) -> Blueprint:
     return routes
 
 
-def _place(key: str) -> str:
-    """Behind which the next page begins; a URL may not hold a longer one."""
+def _place(key: str) -> str | None:
+    """Where a page that ends with this key leads on to; None where nothing can follow."""
     beginning = key.encode()[:_PLACE_BYTES].decode(errors="ignore")
-    return key if beginning == key else beginning + _LAST
+    if beginning == key:
+        return key
+    return beginning + _LAST if beginning.strip(_LAST) else None
 
 
-def _beyond(place: str) -> str | None:
-    """What the keys begin with that a place is behind; None where it is one key."""
-    return place[:-1] if len(place.encode()) > _PLACE_BYTES else None
+def _first(place: str) -> str:
+    """The first text behind a place: a key, or all that begin with what a longer one began with."""
+    beginning = place[:-1].rstrip(_LAST)
+    if len(place.encode()) <= _PLACE_BYTES or not beginning:
+        return place + "\0"
+    following = ord(beginning[-1]) + 1
+    # The halves of pairs stand in no text.
+    return beginning[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 
 def _project(one: ProjectOverview) -> JsonObject:

@@ -114,19 +114,32 @@ def test_long_keys_end_a_page_before_its_limit_and_lead_on(labelled: Labelled) -
     assert seen == keys
 
 
-def test_no_page_leads_on_to_itself(labelled: Labelled) -> None:
+CUT, LAST = "a" * 400, chr(sys.maxunicode)
+
+
+@pytest.mark.parametrize(
+    ("shown", "hidden"),
+    [
+        (["a", CUT + "x", "b"], [CUT + LAST + "1", CUT + LAST * 2]),
+        ([CUT[:396] + LAST, CUT[:396] + LAST + "1", "b"], [CUT[:396] + LAST * 2]),
+        (["a" + LAST * 100, LAST * 100, LAST * 101], [LAST * 102]),
+        (["\ud7ff" * 134, "\ue000"], ["\ud7ff" * 135]),
+    ],
+    ids=["cut", "as long as a place", "nothing behind", "before the halves of pairs"],
+)
+def test_no_page_leads_on_to_itself(
+    labelled: Labelled, shown: list[str], hidden: list[str]
+) -> None:
     """Whatever follows where keys that begin alike are cut, even the last character there is."""
-    cut, last = "a" * 400, chr(sys.maxunicode)
-    keys = ["a", "a" * 396 + last, cut + "x", cut + last + "1", cut + last * 2, "b"]
-    for key in keys:
+    for key in shown + hidden:
         labelled.client.post("/v1/decide", json={"state": "s", "questions": {key: NOUL}})
     seen, after = [], ""
     while after is not None:
         response = labelled.client.get("/v1/questions", query_string={"after": after, "limit": 1})
         seen += named(response.get_json()["questions"], "question")
         after = response.get_json()["next_after"]
-        assert len(seen) <= len(keys)
-    assert seen == ["a", cut + "x", "a" * 396 + last, "b"]
+        assert len(seen) <= len(shown)
+    assert seen == shown
 
 
 def test_long_questions_end_a_page_before_its_limit(labelled: Labelled) -> None:
