@@ -82,7 +82,7 @@ chaos: $(VENV)/.installed-test
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 fuzz: $(VENV)/.installed-test
-	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest -q tests/fuzz $(ARGS)
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest -q -n auto --dist worksteal tests/fuzz $(ARGS)
 
 audit: $(VENV)/.installed-audit
 	@$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
