@@ -422,7 +422,7 @@ class Sending:
     def _clear(self) -> None:
         """Delete the files, here and at the provider, of which the book now has what counts."""
         self.file.calls.unlink(missing_ok=True)
-        if self._record.again and not self._is_late_known():
+        if self._record.again and not self._has_looked_for_late():
             self._put_off()
             return
         left = [one for one in self._record.left if not self._is_deleted(one)]
@@ -433,8 +433,11 @@ class Sending:
             self._save(left=left)
         self._put_off()
 
-    def _is_late_known(self) -> bool:
-        """Whether it is known now which file came to be after another had taken its place."""
+    def _has_looked_for_late(self) -> bool:
+        """Note the files that came to be after another took their place; whether it could be done.
+
+        Until a while after the last of them was sent, one may still come to be.
+        """
         if self._now() - (self._record.since or 0.0) < CREATED_WITHIN_S:
             return False
         try:

@@ -98,16 +98,16 @@ class Sayable:
         """The options that a text names, whose names may have the commas and blanks between."""
         if not text.strip():
             return []
-        parts = text.split(",") if "," in text else text.split()
+        parts = [part.strip() for part in (text.split(",") if "," in text else text.split())]
         if len(parts) < 2 or self._is_meant_whole(text, parts):
             return [self._one(text)]
-        return [one for part in parts for one in self._chosen(part.strip())]
+        return [one for part in parts for one in self._chosen(part)]
 
     def _is_meant_whole(self, text: str, parts: Sequence[str]) -> bool:
         """Whether a text with commas or blanks is a name, or a part of one that is no list."""
         if self.named(text):
             return True
-        is_list = all(self.named(part.strip()) or self.by_letter(part.strip()) for part in parts)
+        is_list = all(self.named(part) or self.by_letter(part) for part in parts)
         return not is_list and any(text.lower() in one.name.lower() for one in self.options)
 
     def _checked(self, label: Any) -> Any:

@@ -35,8 +35,8 @@ _LIST_EXCHANGES = 12
 # The longest list, in bytes: of files not everybody has pages.
 _LIST_BYTES = 8 * 1024 * 1024
 
-# Of files with one name no more are looked after: an upload is hardly repeated so often.
-SAME_NAMED = 8
+# At most so many files with one name are found: an upload is hardly repeated as often.
+_SAME_NAMED = 8
 
 # A reply fills ten times its bytes while it is read, and many jobs look after batches at once. So
 # one is read after the other, as are the lines of results, and after some that took over so many
@@ -97,7 +97,7 @@ class BatchClient:
         return found
 
     def files_named(self, name: str) -> list[str]:
-        """The ids of uploaded files with this name, of the first `SAME_NAMED` of them."""
+        """The ids of uploaded files with this name, of a few of them at most."""
         read = partial(_files_named, name)
         return self._asked(read, "GET", "/files?purpose=batch", most=_LIST_BYTES)
 
@@ -246,7 +246,7 @@ def _files_named(name: str, payload: Any) -> list[str]:
         for one in (listed if isinstance(listed, list) else ())
         if isinstance(one, dict) and one.get("filename") == name
     )
-    return list(islice(filter(None, named), SAME_NAMED))
+    return list(islice(filter(None, named), _SAME_NAMED))
 
 
 def _listed(payload: Any) -> list[Any]:

@@ -13,7 +13,7 @@ _LOOK_S = 0.1
 
 
 class LinePace:
-    """The rate of all replies in a process together, which those who read share evenly.
+    """The rate of many replies together, which those who read them share evenly.
 
     Else many threads that read chunks of one byte would each have the processor in turn before one
     that answers a request has it again.

@@ -18,7 +18,6 @@ from svc.deadline import Deadline, Effort
 from svc.providers.line_pace import LinePace
 
 _current = threading.local()
-_line_pace = LinePace()
 
 
 class Watch:
@@ -26,21 +25,28 @@ class Watch:
 
     __slots__ = (
         "_clock",
+        "_effort",
         "_handle",
         "_lock",
+        "_pace",
+        "_provider",
         "_sock",
         "at",
         "cancelled",
-        "effort",
         "expired",
-        "provider",
     )
 
     def __init__(
-        self, at: float, clock: Callable[[], float], effort: Effort | None, provider: str
+        self,
+        at: float,
+        clock: Callable[[], float],
+        pace: LinePace,
+        effort: Effort | None,
+        provider: str,
     ) -> None:
-        self.at, self.effort, self.provider = at, effort, provider
-        self._clock = clock
+        self.at = at
+        self._clock, self._pace = clock, pace
+        self._effort, self._provider = effort, provider
         self.expired = False
         self.cancelled = False
         self._sock: Any = None
@@ -89,10 +95,12 @@ class Watch:
         False where there are none left, or where the call has ended: what has come of its reply is
         left unread.
         """
-        if self.effort is not None and not self.effort.take_lines(lines):
-            return False
-        caller = self.effort.caller if self.effort else None
-        _line_pace.wait(lines, (caller, self.provider), lambda: not self.ended)
+        caller = None
+        if self._effort is not None:
+            if not self._effort.take_lines(lines):
+                return False
+            caller = self._effort.caller
+        self._pace.wait(lines, (caller, self._provider), lambda: not self.ended)
         return not self.ended
 
     def finish(self) -> None:
@@ -121,7 +129,7 @@ class Watchdog:
     """Looks after the calls under way; its thread starts with the first of them, or before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+        self._clock, self._pace = clock, LinePace(clock)
         # Changed without a lock, and copied before it is gone through.
         self._watches: set[Watch] = set()
         self._changed = threading.Condition()
@@ -144,7 +152,7 @@ class Watchdog:
         It ends early when `deadline` is cancelled. `provider` is the name of the one that is asked.
         """
         effort = deadline.effort if deadline else None
-        watch = Watch(self._clock() + seconds, self._clock, effort, provider)
+        watch = Watch(self._clock() + seconds, self._clock, self._pace, effort, provider)
         _current.watch = watch
         try:
             self._add(watch)

@@ -16,8 +16,8 @@ from svc.store import Overview, ProjectOverview, QuestionOverview
 from svc.web.decorators import query, report, response
 from svc.web.query import QueryText, QueryWhole, StrictQuerySchema, project_field
 
-# Where a longer key stands in the list is told by so many of its bytes and a further character. A
-# URL has three characters for a byte.
+# A place in the list is a key, or so many bytes of a longer one and a further character: each byte
+# may take three characters of a URL.
 _PLACE_BYTES, _LAST = 400, chr(sys.maxunicode)
 
 _NEXT = "`after` of the next page; null where there is none."
@@ -134,12 +134,12 @@ def _place(key: str) -> str | None:
 
 
 def _first(place: str) -> str:
-    """The first text behind a place: a key, or all that begin with what a longer one began with."""
+    """The first text behind a place, which is a key or stands for all keys that begin alike."""
     beginning = place[:-1].rstrip(_LAST)
     if len(place.encode()) <= _PLACE_BYTES or not beginning:
         return place + "\0"
     following = ord(beginning[-1]) + 1
-    # The halves of pairs stand in no text.
+    # U+D800 to U+DFFF are halves of pairs, which stand in no text.
     return beginning[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 
