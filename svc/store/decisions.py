@@ -129,6 +129,34 @@ class _Item(NamedTuple):
     kept: kept_answers.KeptAnswer | None
 
 
+class _Stored(NamedTuple):
+    """A decision that has its place in the log, and the rows of its exact questions."""
+
+    ulid: bytes
+    item: _Item
+    question_ids: Sequence[int]
+
+    @property
+    def of_job(self) -> tuple[jobs.JobRow, bytes, Decision] | None:
+        """The row of a job that it answers, as `jobs` takes it."""
+        row = self.item.row
+        return (row, self.ulid, self.item.decision) if row is not None else None
+
+    @property
+    def kept(self) -> kept_answers.KeptAnswer | None:
+        """What is kept for repeats of the request, with the id that it has now."""
+        kept = self.item.kept
+        return replace(kept, decision_id=ids.text(self.ulid)) if kept is not None else None
+
+    @property
+    def answered(self) -> Iterator[tuple[str, int, str, float]]:
+        """What the sums of the week take of each question that models answered."""
+        decision = self.item.decision
+        for row, question in zip(self.question_ids, decision.questions, strict=True):
+            if question.reading is not None:
+                yield decision.project, row, question.top, question.confidence
+
+
 class Decisions(AuditPages):
     """Stores decisions and finds them again."""
 
@@ -231,50 +259,34 @@ class Decisions(AuditPages):
         """
         created_at = int(self._clock() * 1000)
         last_seq, last_id = places.last_place(connection)
-        ulids = ids.following(last_id, created_at, len(items))
+        following = ids.following(last_id, created_at, len(items))
         recent: _Recent = {}
         room = Room(connection)
-        stored: list[bytes | None] = []
-        rows: list[tuple[Any, ...]] = []
-        answered, counted, of_jobs, kept = [], [], [], []
-        for ulid, item in zip(ulids, items, strict=True):
-            decision = item.decision
+        ulids: list[bytes | None] = []
+        rows: list[_Columns] = []
+        stored: list[_Stored] = []
+        for ulid, item in zip(following, items, strict=True):
             same_as = self._contents.find(connection, item.digest)
             texts = item.texts if same_as is None else _ELSEWHERE
-            row_id, row_bytes = None, ROW_BYTES + QUESTION_BYTES * len(decision.questions)
-            if item.row is not None:
-                row_id, row_bytes = item.row.id, row_bytes + JOB_ROW_BYTES
-            if room.is_bounded(decision.project):
-                row_bytes += _brought(connection, decision)
-            models = (decision.model, decision.provider_models)
-            others = (item.images, item.tags, decision.ref, row_id, *models)
-            fits = room.takes(decision.project, *texts, *others, row_bytes=row_bytes)
-            stored.append(ulid if fits else None)
-            if not fits:
-                continue
-            question_ids = _question_ids(connection, decision, recent)
-            ours = (last_seq + 1 + len(rows), ulid, created_at, _json(question_ids), same_as)
-            rows.append((*ours, *item.facts, *texts, item.images, item.tags))
-            counted.append(decision)
-            if item.row is not None:
-                of_jobs.append((item.row, ulid, decision))
-            if item.kept is not None:
-                kept.append(replace(item.kept, decision_id=ids.text(ulid)))
-            answered += [
-                (decision.project, row, question.top, question.confidence)
-                for row, question in zip(question_ids, decision.questions, strict=True)
-                if question.reading is not None
-            ]
+            fits = _takes(connection, room, item, texts)
+            ulids.append(ulid if fits else None)
+            if fits:
+                question_ids = _question_ids(connection, item.decision, recent)
+                stored.append(_Stored(ulid, item, question_ids))
+                seq = last_seq + len(stored)
+                ours = (seq, ulid, created_at, _json(question_ids), same_as)
+                rows.append((*ours, *item.facts, *texts, item.images, item.tags))
         insert(connection, _INSERT, rows)
-        jobs.answered(connection, created_at, of_jobs)
-        if kept:
+        jobs.answered(connection, created_at, filter(None, (one.of_job for one in stored)))
+        if kept := list(filter(None, (one.kept for one in stored))):
             kept_answers.keep(connection, kept, created_at)
-        self._note(connection, stored, items)
+        self._note(connection, stored)
         self._asked.note(connection, recent, created_at)
+        answered = [answer for one in stored for answer in one.answered]
         weeks.add(connection, weeks.number(created_at), self._tops, answered)
-        activity.add(connection, created_at, self._names, counted)
+        activity.add(connection, created_at, self._names, [one.item.decision for one in stored])
         self._sweep(connection, created_at)
-        return stored
+        return ulids
 
     def _insert_failures(
         self, connection: sqlite3.Connection, failures: Sequence[activity.Failure]
@@ -295,15 +307,26 @@ class Decisions(AuditPages):
         if not self._swept:
             self._swept = activity.forget_old(connection, now_ms, SWEPT_SUMS)
 
-    def _note(
-        self, connection: sqlite3.Connection, ulids: Sequence[bytes | None], items: Sequence[_Item]
-    ) -> None:
+    def _note(self, connection: sqlite3.Connection, stored: Sequence[_Stored]) -> None:
         """Remember where long contents lie that were just stored whole."""
-        for ulid, item in zip(ulids, items, strict=True):
-            if item.digest is not None and ulid is not None:
+        for ulid, item, _ in stored:
+            if item.digest is not None:
                 seq, same_as = connection.execute(_ROW, (ulid,)).fetchone()
                 if same_as is None:
                     self._contents.note(item.digest, seq, ulid)
+
+
+def _takes(connection: sqlite3.Connection, room: Room, item: _Item, texts: tuple[str, str]) -> bool:
+    """Whether the decision fits into the room of its project, which is then taken."""
+    decision, row_id = item.decision, None
+    row_bytes = ROW_BYTES + QUESTION_BYTES * len(decision.questions)
+    if item.row is not None:
+        row_id, row_bytes = item.row.id, row_bytes + JOB_ROW_BYTES
+    if room.is_bounded(decision.project):
+        row_bytes += _brought(connection, decision)
+    models = (decision.model, decision.provider_models)
+    others = (item.images, item.tags, decision.ref, row_id, *models)
+    return room.takes(decision.project, *texts, *others, row_bytes=row_bytes)
 
 
 def _brought(connection: sqlite3.Connection, decision: Decision) -> int:
