@@ -96,11 +96,12 @@ class Sayable:
 
     def _chosen(self, text: str) -> list[Option]:
         """The options that a text names, whose names may have the commas and blanks between."""
-        if not text.strip():
-            return []
-        parts = [part.strip() for part in (text.split(",") if "," in text else text.split())]
-        if len(parts) < 2 or self._is_meant_whole(text, parts):
+        between = "," if "," in text else None
+        parts = list(filter(None, map(str.strip, text.split(between))))
+        if parts and self._is_meant_whole(text, parts):
             return [self._one(text)]
+        if len(parts) < 2:
+            return [self._one(part) for part in parts]
         return [one for part in parts for one in self._chosen(part)]
 
     def _is_meant_whole(self, text: str, parts: Sequence[str]) -> bool:

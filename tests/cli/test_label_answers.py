@@ -34,6 +34,15 @@ def test_options_are_typed_with_commas_or_blanks_between(line: str, label: list[
     assert Sayable(from_definition(json.dumps(definition))).parsed(line) == label
 
 
+@pytest.mark.parametrize(
+    ("line", "label"),
+    [("a,", ["a"]), (",", []), (", ,", []), ("a, b", ["a, b"]), ("b,,a", ["b", "a"])],
+)
+def test_commas_with_nothing_between_name_no_option(line: str, label: list[str]) -> None:
+    definition = {"type": "multi", "instructions": "?", "options": {"a, b": "", "a": "", "b": ""}}
+    assert Sayable(from_definition(json.dumps(definition))).parsed(line) == label
+
+
 def test_a_typed_name_that_is_none_is_named() -> None:
     definition = {"type": "multi", "instructions": "Which?", "options": {"a": "", "b": ""}}
     with pytest.raises(ValueError, match="'c' is no option"):
