@@ -213,7 +213,9 @@ class Sending:
         `since` is when its job was given up. What had no response then is looked for a while.
         """
         try:
-            if not self.over and not self._ended(since):
+            # Once it is known what is left, the batch has ended.
+            has_ended = self.over or bool(self._record.left)
+            if not has_ended and not self._ended(since):
                 return False
         except ProviderError:
             return False
@@ -422,30 +424,23 @@ class Sending:
     def _clear(self) -> None:
         """Delete the files, here and at the provider, of which the book now has what counts."""
         self.file.calls.unlink(missing_ok=True)
-        if self._record.again and not self._has_looked_for_late():
-            self._put_off()
-            return
+        if self._record.again:
+            self._look_for_late()
         left = [one for one in self._record.left if not self._is_deleted(one)]
-        if not left:
+        if not left and not self._record.again:
             self.file.record.unlink(missing_ok=True)
             return
         if left != self._record.left:
             self._save(left=left)
         self._put_off()
 
-    def _has_looked_for_late(self) -> bool:
-        """Note the files that came to be after another took their place; whether it could be done.
-
-        Until a while after the last of them was sent, one may still come to be.
-        """
+    def _look_for_late(self) -> None:
+        """Note the files that came to be after another took their place, once no more can."""
         if self._now() - (self._record.since or 0.0) < CREATED_WITHIN_S:
-            return False
-        try:
+            return
+        with suppress(ProviderError):
             late = self._api.files_named(self._file_name)
-        except ProviderError:
-            return False
-        self._save(again=False, left=list(dict.fromkeys((*self._record.left, *late))))
-        return True
+            self._save(again=False, left=list(dict.fromkeys((*self._record.left, *late))))
 
     def _is_deleted(self, file_id: str) -> bool:
         try:

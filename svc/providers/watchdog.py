@@ -100,7 +100,7 @@ class Watch:
             if not self._effort.take_lines(lines):
                 return False
             caller = self._effort.caller
-        self._pace.wait(lines, (caller, self._provider), lambda: not self.ended)
+        self._pace.wait(lines, caller, self._provider, lambda: not self.ended)
         return not self.ended
 
     def finish(self) -> None:

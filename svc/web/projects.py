@@ -112,7 +112,8 @@ def blueprint(overview: Overview) -> Blueprint:
         """List the questions that a project was asked, each in its newest wording.
 
         A page also ends after about 2 MB, and `next_after` leads on. Of keys that begin with the
-        same 400 bytes, those after the last one of a page are on no other.
+        same 397 to 400 bytes, cut between characters, those after the last one of a page are on no
+        other.
         """
         project = g.access.reading(project)
         found = overview.questions(project, _first(after), limit, limits.PAGE_BYTES)

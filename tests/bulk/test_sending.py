@@ -270,11 +270,50 @@ def test_a_creation_whose_response_was_lost_is_looked_for_before_another(file: B
     assert api.batches == {f"{file.name}-0": "batch_late"}
 
 
+@pytest.mark.parametrize("refused", [0, 1, 2, 3])
 @pytest.mark.parametrize("given_up", [False, True])
 def test_a_file_that_came_to_be_late_is_deleted_with_the_one_that_took_its_place(
-    file: BatchFile, given_up: bool
+    file: BatchFile, given_up: bool, refused: int
 ) -> None:
-    api, clock, uploads = Api(state=State.RUNNING), Clock(), 0
+    api, clock = Api(state=State.RUNNING), Clock()
+    sending = uploaded_again(file, api, clock)
+    left_to_refuse = ["delete"] * refused
+
+    def fails(method: str) -> None:
+        if method in left_to_refuse:
+            left_to_refuse.remove(method)
+            raise ServerTrouble("not now")
+
+    api.fails = fails
+    api.late = ["file-late"]
+    if given_up:
+        assert any(sending.give_up() for _ in range(refused + 1))
+    else:
+        api.state = State.ENDED
+        advance(sending, clock, 500.0)
+    assert sending.cleared or given_up
+    assert {"file-late", *api.files.values()} <= set(api.deleted)
+
+
+def test_files_that_are_known_are_deleted_though_late_ones_cannot_be_looked_for(
+    file: BatchFile,
+) -> None:
+    api, clock = Api(state=State.RUNNING, output=tuple(map(result, CALLS))), Clock()
+    sending = uploaded_again(file, api, clock)
+
+    def fails(method: str) -> None:
+        if method == "files_named":
+            raise ServerTrouble("no list today")
+
+    api.fails, api.state = fails, State.ENDED
+    advance(sending, clock, 100.0)
+    assert sending.over and not sending.cleared
+    assert {"out", *api.files.values()} == set(api.deleted)
+
+
+def uploaded_again(file: BatchFile, api: Api, clock: Clock) -> Sending:
+    """A batch whose file was uploaded twice, as the first upload had no response."""
+    uploads = 0
 
     def fails(method: str) -> None:
         nonlocal uploads
@@ -285,14 +324,7 @@ def test_a_file_that_came_to_be_late_is_deleted_with_the_one_that_took_its_place
     api.fails = fails
     sending = run(file, api, clock, 100.0)
     assert uploads == 2
-    api.late = ["file-late"]
-    if given_up:
-        assert sending.give_up()
-    else:
-        api.state = State.ENDED
-        advance(sending, clock, 100.0)
-    assert sending.cleared or given_up
-    assert {"file-late", *api.files.values()} <= set(api.deleted)
+    return sending
 
 
 def test_a_creation_that_did_not_take_place_is_tried_again(file: BatchFile) -> None:

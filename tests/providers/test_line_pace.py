@@ -45,35 +45,46 @@ def test_the_lines_of_replies_that_are_wanted_are_read_at_one_rate(
     pace: LinePace, clock: Clock
 ) -> None:
     for _ in range(101):
-        pace.wait(RATE // 10, "liar", wanted)
+        pace.wait(RATE // 10, "liar", "provider", wanted)
     assert clock.now == pytest.approx(10.0)
 
 
 def test_a_reply_that_is_no_longer_wanted_takes_no_time_of_others(
     pace: LinePace, clock: Clock
 ) -> None:
-    pace.wait(RATE, "liar", wanted)
+    pace.wait(RATE, "liar", "provider", wanted)
     for _ in range(100):
-        pace.wait(RATE, "liar", unwanted)
+        pace.wait(RATE, "liar", "provider", unwanted)
     assert clock.now == 0
-    pace.wait(RATE, "liar", wanted)
+    pace.wait(RATE, "liar", "provider", wanted)
     assert clock.now == pytest.approx(1.0)
 
 
 def test_who_reads_little_has_an_even_share_beside_who_reads_much(
     pace: LinePace, clock: Clock
 ) -> None:
-    pace.wait(60 * RATE, "liar", wanted)
-    pace.wait(RATE, "honest", wanted)
+    pace.wait(60 * RATE, "liar", "provider", wanted)
+    pace.wait(RATE, "honest", "provider", wanted)
     assert clock.now == 0
-    pace.wait(RATE, "honest", wanted)
+    pace.wait(RATE, "honest", "provider", wanted)
     assert clock.now == pytest.approx(2.0)
 
 
-def test_many_who_read_have_the_rate_together(pace: LinePace, clock: Clock) -> None:
+def test_who_reads_from_many_providers_has_one_share_beside_others(
+    pace: LinePace, clock: Clock
+) -> None:
+    for number in range(8):
+        pace.wait(60 * RATE, "liar", f"provider {number}", wanted)
+    pace.wait(RATE, "honest", "provider 0", wanted)
+    pace.wait(RATE, "honest", "provider 0", wanted)
+    assert clock.now == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("callers", [1, 2, 4])
+def test_many_who_read_have_the_rate_together(pace: LinePace, clock: Clock, callers: int) -> None:
     for _ in range(100):
-        for who in range(4):
-            pace.wait(RATE // 10, who, wanted)
+        for pair in range(4):
+            pace.wait(RATE // 10, pair % callers, f"provider {pair}", wanted)
     assert 390 * (RATE // 10) / RATE <= clock.now <= 410 * (RATE // 10) / RATE
 
 
@@ -88,7 +99,7 @@ def test_a_reply_is_cut_off_when_others_that_came_before_it_were(clock: Clock) -
     pace = LinePace(clock, sleep)
 
     def late() -> None:
-        pace.wait(RATE, "liar", lambda: not goes_on.is_set())
+        pace.wait(RATE, "liar", "provider", lambda: not goes_on.is_set())
         ended.set()
 
     def begin_late() -> bool:
@@ -97,13 +108,13 @@ def test_a_reply_is_cut_off_when_others_that_came_before_it_were(clock: Clock) -
         return False
 
     def second() -> bool:
-        pace.wait(RATE, "liar", begin_late)
+        pace.wait(RATE, "liar", "provider", begin_late)
         return False
 
-    pace.wait(RATE, "liar", wanted)
-    pace.wait(RATE, "liar", second)
+    pace.wait(RATE, "liar", "provider", wanted)
+    pace.wait(RATE, "liar", "provider", second)
     clock.now = 2.5
-    pace.wait(1, "honest", wanted)
+    pace.wait(1, "honest", "provider", wanted)
     goes_on.set()
     assert ended.wait(30)
 
