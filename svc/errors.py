@@ -16,6 +16,7 @@
         ├── UnsupportedMedia     415  unsupported_media_type
         ├── InvalidRequest       422  invalid_request
         ├── RateLimited          429  rate_limited, always with `retry_after`
+        │   ├── NoSlotInTime          a provider's rate has no slot before the deadline
         │   ├── BudgetSpent           the daily budget of the aggregator's calls is spent
         │   ├── QuotaSpent            the daily budget of calls is spent, and the decision ends
         │   └── DollarsSpent          a budget in dollars is spent; a cheaper model may answer
@@ -167,6 +168,10 @@ class RateLimited(ApiError):
         self.retry_after = max(1, math.ceil(retry_after))
 
 
+class NoSlotInTime(RateLimited):
+    """A provider's rate has no slot before the deadline; a caller with more time may have one."""
+
+
 class BudgetSpent(RateLimited):
     """The daily budget of calls to the aggregator is spent; other providers may answer."""
 
@@ -275,7 +280,7 @@ def together(errors: Sequence[ApiError]) -> ApiError:
     if len({type(error) for error in errors}) == 1:
         return errors[0].saying(words)
     others = [error for error in errors if not isinstance(error, (*LASTING_FAULT, NoAnswer))]
-    if others and all(type(error) is RateLimited for error in others):
+    if others and all(type(error) in (RateLimited, NoSlotInTime) for error in others):
         return PartlyLimited(words, min(error.retry_after for error in limited))
     if others:
         return ModelError(words)

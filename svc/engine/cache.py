@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from svc.deadline import Deadline
-from svc.errors import DollarsSpent, OutOfCalls, Timeout
+from svc.errors import DollarsSpent, NoSlotInTime, OutOfCalls, Timeout
 from svc.recent import Recent
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class DecisionCache(Generic[T]):
             _wait(shared, deadline)
             try:
                 return shared.result(), True
-            except (Timeout, OutOfCalls, DollarsSpent):
+            except (Timeout, NoSlotInTime, OutOfCalls, DollarsSpent):
                 # Who made the value ran out of its own time, calls or budget: another caller makes
                 # it now.
                 deadline.check()

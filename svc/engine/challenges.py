@@ -158,6 +158,8 @@ class Challenges:
     def _next(self) -> Task | None:
         """The task that waits longest of those whose project may have a thread."""
         with self._lock:
+            if self._closed.is_set():
+                return None
             for place, task in enumerate(self._queue):
                 if self._busy.take(task.challenger.project):
                     del self._queue[place]

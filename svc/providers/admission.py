@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from svc.errors import BudgetSpent, RateLimited
+from svc.errors import BudgetSpent, NoSlotInTime
 from svc.providers.catalog import Provider
 from svc.ratelimit import Exceeded, InTurn
 
@@ -43,7 +43,7 @@ class Admission:
     def line(self, provider: str, caller: str | None, max_wait: float, joined: bool) -> float:
         """Seconds until a call of the caller may ask for its `delay`, 0.0 for now.
 
-        `joined` says that the call has asked before. Raises `RateLimited` as `delay` does.
+        `joined` says that the call has asked before. Raises `NoSlotInTime` as `delay` does.
         """
         rpm = self._catalog[provider].rpm
         if rpm is None or caller is None or self._turns is None:
@@ -57,7 +57,7 @@ class Admission:
     def delay(self, provider: str, max_wait: float, caller: str | None = None) -> float:
         """Seconds to wait before the call may be made; its slot and its count are taken.
 
-        Raises `RateLimited` when that is more than `max_wait` seconds away.
+        Raises `NoSlotInTime` when that is more than `max_wait` seconds away.
         """
         wait = self._slot(provider, max_wait, caller)
         if self._daily_limit is not None and self._catalog[provider].aggregator:
@@ -91,6 +91,6 @@ def _told() -> Iterator[None]:
     try:
         yield
     except Exceeded as error:
-        raise RateLimited(
+        raise NoSlotInTime(
             "the rate limit of the model's provider is reached", error.retry_after
         ) from None

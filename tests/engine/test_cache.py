@@ -8,7 +8,7 @@ import pytest
 
 from svc.deadline import Deadline
 from svc.engine.cache import DecisionCache, cache_key
-from svc.errors import ModelError, OutOfCalls, Timeout
+from svc.errors import ModelError, NoSlotInTime, OutOfCalls, Timeout
 
 KEY = cache_key("key")
 FAR = Deadline(1e6)
@@ -180,6 +180,7 @@ class ToldDeadline(Deadline):
         (ModelError("no"), ModelError),
         (Timeout("the leader's own"), ("own", False)),
         (OutOfCalls("the leader's own"), ("own", False)),
+        (NoSlotInTime("the leader's own", 60), ("own", False)),
     ],
 )
 def test_a_failure_is_shared_but_not_what_the_leader_alone_ran_out_of(

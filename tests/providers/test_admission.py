@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from svc.errors import RateLimited
+from svc.errors import NoSlotInTime, RateLimited
 from svc.providers.admission import Admission
 from svc.providers.catalog import Provider
 from svc.ratelimit import Buckets, InTurn
@@ -43,7 +43,7 @@ def test_each_provider_has_a_limiter_of_its_own():
     gate = admission(Budget())
     assert gate.delay("slow", 0.0) == 0.0
     assert gate.delay("openrouter", 0.0) == 0.0
-    with pytest.raises(RateLimited) as error:
+    with pytest.raises(NoSlotInTime) as error:
         gate.delay("slow", 59.0)
     assert error.value.retry_after == 60
     assert gate.delay("slow", 61.0) == pytest.approx(60.0)
