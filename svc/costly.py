@@ -100,30 +100,33 @@ class Places:
 class _Paced:
     """A block of paced work; every request has one, and a generator would take twice as long."""
 
-    __slots__ = ("_began", "_booked_s", "_deadline", "_key_id", "_lock", "_work")
+    __slots__ = ("_began", "_booked_s", "_deadline", "_key_id", "_lock", "_own_s", "_work")
 
     def __init__(self, work: CostlyWork, key_id: str, deadline: Deadline) -> None:
         self._work, self._key_id, self._deadline = work, key_id, deadline
-        self._lock, self._booked_s = threading.Lock(), 0.0
+        self._lock, self._booked_s, self._own_s = threading.Lock(), 0.0, 0.0
 
     def __enter__(self) -> None:
         self._began = self._work.begin(self._key_id, self._deadline)
         self._deadline.effort.pause_s = self._pause_s
+        # Also once the request is over, since calls that were cut off end after it.
+        self._deadline.effort.noted = self._book
 
     def __exit__(self, *_: object) -> None:
-        self._book(self._work.processor() - self._began)
+        self._own_s = self._work.processor() - self._began
+        self._book()
 
     def _pause_s(self) -> float:
         """Seconds for which the request's next call waits, after what its calls have taken."""
-        self._book(0.0)
+        self._book()
         return self._work.pause_s(self._key_id)
 
-    def _book(self, own_s: float) -> None:
+    def _book(self) -> None:
         """Have the key pause for what the request took since this was last done.
 
-        `own_s` are the seconds of its own thread, which are known at its end.
+        The seconds of its own thread are known at its end.
         """
-        worked_s = own_s + self._deadline.effort.worked_s
+        worked_s = self._own_s + self._deadline.effort.worked_s
         with self._lock:
             noticed_s = max(self._booked_s, worked_s - self._work.unnoticed_s)
             new_s, self._booked_s = noticed_s - self._booked_s, noticed_s

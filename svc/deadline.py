@@ -19,10 +19,13 @@ class Effort:
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
-    call has to wait because of what it took.
+    call has to wait because of what it took. `noted` is called whenever such a thread is done.
     """
 
-    __slots__ = ("_each", "_left", "_lines_left", "_lock", "_of", "caller", "pause_s", "worked_s")
+    __slots__ = (
+        *("_each", "_left", "_lines_left", "_lock", "_of"),
+        *("caller", "noted", "pause_s", "worked_s"),
+    )
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class Effort:
         self.caller: str | None = None
         self.worked_s = 0.0
         self.pause_s: Callable[[], float] = lambda: 0.0
+        self.noted: Callable[[], object] = lambda: None
 
     @contextlib.contextmanager
     def counted(self, processor: Callable[[], float] = processor_time.used_s) -> Iterator[None]:
@@ -50,6 +54,7 @@ class Effort:
         finally:
             with self._lock:
                 self.worked_s += processor() - began
+            self.noted()
 
     def take(self, model: str, parts: int) -> bool:
         """Take so much for a model's reply; False, and nothing is taken, where it is not there."""

@@ -208,6 +208,22 @@ def test_what_other_threads_do_for_a_request_costs_pauses_too(machine: Machine) 
     assert machine.pauses == [pytest.approx(PAUSE * COST_S)]
 
 
+def test_what_other_threads_do_for_a_request_that_is_over_costs_pauses_too(
+    machine: Machine,
+) -> None:
+    """The caller has left, or another model was faster."""
+    pace(machine, "other")
+    deadline = machine.deadline()
+    times = iter([5.0, 5.0 + COST_S])
+    with contextlib.ExitStack() as late:
+        with machine.work.paced("one", deadline):
+            late.enter_context(deadline.branch().effort.counted(lambda: next(times)))
+            machine.used += COST_S
+        machine.pauses.clear()
+    pace(machine)
+    assert machine.pauses == [pytest.approx(PAUSE * 2 * COST_S)]
+
+
 def test_what_comes_without_a_key_is_not_paced(machine: Machine) -> None:
     pace(machine, None)
     pace(machine, None)
