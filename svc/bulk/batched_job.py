@@ -68,7 +68,8 @@ class BatchedJob:
             self._learn(plan.models)
             traits = services.core.client.traits
             known = {model: traits.in_project(model, job.project) for model in plan.models}
-            row_bytes = plan.row_bytes(job.rows)
+            with closing(services.spool.opened(job.id)) as file:
+                row_bytes = plan.row_bytes(job.rows, file.size)
             book.know(known, rows_of_block(plan.calls, row_bytes), row_bytes)
         core = stack.enter_context(closing(services.replaying(book, book.known or {})))
         poll_s = services.settings.batch_poll_s

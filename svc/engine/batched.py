@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from svc import limits
 from svc.engine.load import bytes_at_most
 from svc.engine.setup import Choice, Promoted, chosen, nobody_promoted
 from svc.errors import InvalidRequest, NotConfigured
@@ -13,6 +12,9 @@ from svc.jsontext import JsonObject
 from svc.providers import Provider, Router
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import PurseOf, nobody_pays
+
+# A state is longer in the JSON of a call than in that of its row, by so much at most.
+_ESCAPED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +29,9 @@ class BatchPlan:
     calls: int
     size: int
 
-    def row_bytes(self, rows: int) -> int:
-        """About how much of the disk a row's calls take, where one body had so many rows."""
-        states = self.calls * (limits.BODY_MB * 1024 * 1024 // rows)
+    def row_bytes(self, rows: int, size: int) -> int:
+        """About how much of the disk a row's calls take, where all rows have `size` bytes."""
+        states = self.calls * (_ESCAPED * size // rows)
         return (self.size + states) * 4 // 3  # as Base64, once they are encrypted
 
 

@@ -338,6 +338,10 @@ class Spool:
                 path.unlink()
 
 
+def _unreadable(error: OSError) -> SpoolLost:
+    return SpoolLost(f"its rows beside the database cannot be read ({error.strerror})")
+
+
 class SpoolFile:
     """The rows of one job, read a block at a time."""
 
@@ -384,6 +388,14 @@ class SpoolFile:
         return found[1][number - found[0]]
 
     @property
+    def size(self) -> int:
+        """How many bytes it has, which are more than its rows have. Raises `SpoolLost`."""
+        try:
+            return os.fstat(self._file.fileno()).st_size
+        except OSError as error:
+            raise _unreadable(error) from None
+
+    @property
     def read_to(self) -> int:
         """The number of the last row of the blocks so far."""
         return self._next - 1
@@ -407,9 +419,7 @@ class SpoolFile:
         try:
             return self._file.read(size)
         except OSError as error:
-            raise SpoolLost(
-                f"its rows beside the database cannot be read ({error.strerror})"
-            ) from None
+            raise _unreadable(error) from None
 
     def _head(self, first: int) -> tuple[int, int, int]:
         head = self._unpacked(self._read(_HEAD.size))

@@ -801,6 +801,31 @@ def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
     assert max(held) == pytest.approx(2 * size * 4 / 3, rel=0.15)
 
 
+@pytest.mark.parametrize("letters", [1, 50_000])
+@pytest.mark.parametrize("letter", ["x", "語", "\N{PARTY POPPER}", '"', "\\"])
+def test_the_states_of_rows_are_counted_by_about_what_they_take_on_the_disk(
+    world: Make, double: BatchDouble, letter: str, letters: int
+) -> None:
+    one, held, counted = world(SVC_CACHE_SIZE="0"), [], []
+
+    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+        calls = [file.stat().st_size for file in one.services.spool.folder.rglob("*.calls")]
+        held.append(sum(calls))
+        facts = [
+            json.loads(file.read_text()) for path in books(one) for file in path.glob(book.FACTS)
+        ]
+        counted.extend(one.get("row_bytes", 0) for one in facts)
+        return said(body, n, headers)
+
+    double.handler = answers
+    rows = [{"id": str(number), "state": {"text": letter * letters}} for number in range(3)]
+    job_id = submit(one, rows=rows)
+    with one.running():
+        one.ended(job_id)
+    # The row that was asked first, to learn how the model can be asked, is not among them.
+    assert max(held) <= 2 * max(counted) <= 10 * max(held) + 10_000
+
+
 def test_of_rows_that_are_answered_nothing_is_kept_while_others_wait(
     world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
