@@ -100,8 +100,8 @@ class Sayable:
         parts = list(filter(None, map(str.strip, text.split(between))))
         if parts and self._is_meant_whole(text, parts):
             return [self._one(text)]
-        if len(parts) < 2:
-            return [self._one(part) for part in parts]
+        if between is None and len(parts) == 1:
+            return [self._one(parts[0])]
         return [one for part in parts for one in self._chosen(part)]
 
     def _is_meant_whole(self, text: str, parts: Sequence[str]) -> bool:

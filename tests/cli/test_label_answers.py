@@ -36,7 +36,15 @@ def test_options_are_typed_with_commas_or_blanks_between(line: str, label: list[
 
 @pytest.mark.parametrize(
     ("line", "label"),
-    [("a,", ["a"]), (",", []), (", ,", []), ("a, b", ["a, b"]), ("b,,a", ["b", "a"])],
+    [
+        ("a,", ["a"]),
+        (",", []),
+        (", ,", []),
+        ("a, b", ["a, b"]),
+        ("b,,a", ["b", "a"]),
+        ("a b,", ["a", "b"]),
+        ("1 3,", ["a", "b"]),
+    ],
 )
 def test_commas_with_nothing_between_name_no_option(line: str, label: list[str]) -> None:
     definition = {"type": "multi", "instructions": "?", "options": {"a, b": "", "a": "", "b": ""}}
