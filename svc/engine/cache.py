@@ -15,6 +15,10 @@ from svc.recent import Recent
 
 T = TypeVar("T")
 
+# A caller whose deadline is so many seconds later may have its turn at a provider where another's
+# came too late. Those of equal requests would else try one after the other.
+_LATER_S = 1.0
+
 
 class DecisionCache(Generic[T]):
     """The `size` values used last, for each mode; size 0 remembers and shares nothing.
@@ -30,7 +34,8 @@ class DecisionCache(Generic[T]):
         self._kept: dict[str, Recent[str, bytes, T]] = {}
         # What those of all modes weigh.
         self._weights: Recent[str, tuple[str, bytes], int] = Recent(most, int)
-        self._under_way: dict[tuple[str, bytes], Future[T]] = {}
+        # With the deadline of who makes the value.
+        self._under_way: dict[tuple[str, bytes], tuple[Future[T], Deadline]] = {}
         self._lock = threading.Lock()
 
     def fetch(
@@ -51,14 +56,20 @@ class DecisionCache(Generic[T]):
                 value = self._used(mode, key, owner)
                 if value is not None:
                     return value, True
-                shared = self._under_way.get((mode, key))
-                if shared is None:
-                    own = self._under_way[mode, key] = Future()
+                under_way = self._under_way.get((mode, key))
+                if under_way is None:
+                    own: Future[T] = Future()
+                    self._under_way[mode, key] = own, deadline
                     break
+            shared, leading = under_way
             _wait(shared, deadline)
             try:
                 return shared.result(), True
-            except (Timeout, NoSlotInTime, OutOfCalls, DollarsSpent):
+            except NoSlotInTime:
+                if deadline.at < leading.at + _LATER_S:
+                    raise
+                deadline.check()
+            except (Timeout, OutOfCalls, DollarsSpent):
                 # Who made the value ran out of its own time, calls or budget: another caller makes
                 # it now.
                 deadline.check()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -180,7 +181,6 @@ class ToldDeadline(Deadline):
         (ModelError("no"), ModelError),
         (Timeout("the leader's own"), ("own", False)),
         (OutOfCalls("the leader's own"), ("own", False)),
-        (NoSlotInTime("the leader's own", 60), ("own", False)),
     ],
 )
 def test_a_failure_is_shared_but_not_what_the_leader_alone_ran_out_of(
@@ -207,6 +207,24 @@ def test_a_failure_is_shared_but_not_what_the_leader_alone_ran_out_of(
         slow.let_go.set()
         leader.result(30)
         assert joiner.result(30) == expected
+
+
+@pytest.mark.parametrize(("more_s", "tries"), [(30.0, True), (0.1, False)])
+def test_who_has_more_time_than_the_leader_tries_to_have_a_turn_itself(
+    more_s: float, tries: bool
+) -> None:
+    cache: DecisionCache[str] = DecisionCache(10)
+    slow, deadline = Slow(NoSlotInTime("no slot", 60)), ToldDeadline()
+    leading = Deadline(deadline.at - time.monotonic() - more_s)
+    with ThreadPoolExecutor(2) as threads:
+        leader = threads.submit(cache.fetch, "auto", KEY, leading, slow)
+        assert slow.started.wait(30)
+        joiner = threads.submit(cache.fetch, "auto", KEY, deadline, lambda: "own")
+        assert deadline.waiting.wait(30)
+        slow.let_go.set()
+        assert isinstance(leader.exception(30), NoSlotInTime)
+        error = joiner.exception(30)
+    assert error is None if tries else isinstance(error, NoSlotInTime)
 
 
 def test_no_two_lists_of_parts_share_a_key() -> None:
