@@ -213,9 +213,7 @@ class Sending:
         `since` is when its job was given up. What had no response then is looked for a while.
         """
         try:
-            # Once it is known what is left, the batch has ended.
-            has_ended = self.over or bool(self._record.left)
-            if not has_ended and not self._ended(since):
+            if not self.over and not self._ended(since):
                 return False
         except ProviderError:
             return False
@@ -368,9 +366,7 @@ class Sending:
         uploaded = record.file or self._uploaded_before()
         if record.uploading and not uploaded and age_s < CREATED_WITHIN_S:
             return False
-        files += [uploaded] if uploaded else []
-        if files:
-            self._save(left=files)
+        self._leave(*files, uploaded)
         return True
 
     def _bear(self, error: ProviderError) -> None:
@@ -401,7 +397,7 @@ class Sending:
         calls = map(_CALL.match, self.file.lines_of_calls())
         missing = {match[1].decode() for match in calls if match}
         # Before the results are there, so that what is left is known when they are.
-        self._save(left=[one for one in (self._record.file, *batch.files) if one])
+        self._leave(self._record.file, *batch.files)
         with whole(self.file.replies) as replies:
             for file_id in batch.files:
                 for result in downloaded(self._api, file_id, self.file.lines, self._name):
@@ -434,13 +430,19 @@ class Sending:
             self._save(left=left)
         self._put_off()
 
+    def _leave(self, *files: str | None) -> None:
+        """Note files that are to be deleted at the provider, beside those that are noted."""
+        left = list(dict.fromkeys(filter(None, (*self._record.left, *files))))
+        if left != self._record.left:
+            self._save(left=left)
+
     def _look_for_late(self) -> None:
         """Note the files that came to be after another took their place, once no more can."""
         if self._now() - (self._record.since or 0.0) < CREATED_WITHIN_S:
             return
         with suppress(ProviderError):
-            late = self._api.files_named(self._file_name)
-            self._save(again=False, left=list(dict.fromkeys((*self._record.left, *late))))
+            self._leave(*self._api.files_named(self._file_name))
+            self._save(again=False)
 
     def _is_deleted(self, file_id: str) -> bool:
         try:

@@ -311,6 +311,21 @@ def test_files_that_are_known_are_deleted_though_late_ones_cannot_be_looked_for(
     assert {"out", *api.files.values()} == set(api.deleted)
 
 
+def test_a_batch_that_runs_again_after_it_had_ended_is_cancelled_when_it_is_given_up(
+    file: BatchFile,
+) -> None:
+    def fails(method: str) -> None:
+        if method == "download":
+            raise ServerTrouble("not now")
+
+    api, clock = Api(output=tuple(map(result, CALLS)), fails=fails), Clock()
+    sending = run(file, api, clock, 10.0)
+    assert not sending.over and "out" in json.loads(file.record.read_text())["left"]
+    api.state = State.RUNNING
+    assert sending.give_up() and api.cancelled == ["batch_0"]
+    assert {"out", *api.files.values()} == set(api.deleted)
+
+
 def uploaded_again(file: BatchFile, api: Api, clock: Clock) -> Sending:
     """A batch whose file was uploaded twice, as the first upload had no response."""
     uploads = 0
