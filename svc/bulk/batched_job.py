@@ -64,13 +64,14 @@ class BatchedJob:
         sealing = services.spool.sealing(job.id)
         book = Book(services.spool.book(job.id), apis, job.id.encode(), sealing)
         book.check()
+        with closing(services.spool.opened(job.id)) as file:
+            sizes = file.sizes()
         if book.known is None:
             self._learn(plan.models)
             traits = services.core.client.traits
             known = {model: traits.in_project(model, job.project) for model in plan.models}
-            with closing(services.spool.opened(job.id)) as file:
-                row_bytes = plan.row_bytes(job.rows, file.size)
-            book.know(known, rows_of_block(plan.calls, row_bytes), row_bytes)
+            row_bytes = plan.bytes_of(1, sum(sizes) // job.rows)
+            book.know(known, rows_of_block(plan.calls, row_bytes))
         core = stack.enter_context(closing(services.replaying(book, book.known or {})))
         poll_s = services.settings.batch_poll_s
         rounds = JobRounds(
@@ -82,6 +83,7 @@ class BatchedJob:
             self._check,
             self._turn,
             services.spool.room,
+            lambda rows: plan.bytes_of(len(rows), sum(sizes[rows.start - 1 : rows.stop - 1])),
             poll_s,
             lambda: services.batches.hindrance(job.project, job.api_key),
         )

@@ -100,17 +100,10 @@ class Book:
         """How many rows a block has, where that was kept."""
         return self._facts.get("block_rows")
 
-    @property
-    def row_bytes(self) -> int:
-        """About how many bytes the calls of a row have, where that was kept."""
-        return int(self._facts.get("row_bytes", 0))
-
-    def know(
-        self, known: Mapping[str, Traits], block_rows: int | None = None, row_bytes: int = 0
-    ) -> None:
-        """Keep the traits of the models, and what rows and blocks have, for all of the run."""
+    def know(self, known: Mapping[str, Traits], block_rows: int | None = None) -> None:
+        """Keep the traits of the models, and how many rows a block has, for all of the run."""
         self._facts["known"] = {model: as_text(traits) for model, traits in known.items()}
-        self._facts |= {"block_rows": block_rows, "row_bytes": row_bytes}
+        self._facts["block_rows"] = block_rows
         write_json(self.folder / FACTS, self._facts)
 
     def block(self, number: int) -> Block:

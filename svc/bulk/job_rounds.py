@@ -36,6 +36,7 @@ class JobRounds:
         check: Callable[[], None],
         turn: threading.Lock,
         room: Shares,
+        bytes_of: Callable[[range], int],
         poll_s: float,
         hindrance: Callable[[], str | None],
     ) -> None:
@@ -43,18 +44,19 @@ class JobRounds:
 
         `check` is called between any two rows and may raise to end the rounds. Rows are decided
         about while `turn` is held, and blocks begin when `room` has that for the bytes of their
-        calls. Batches are looked after every `poll_s` seconds. `hindrance` says why no further
-        batch may be made, if that is so; what is at the providers is looked after all the same.
+        calls, which `bytes_of` gives for the numbers of their rows. Batches are looked after every
+        `poll_s` seconds. `hindrance` says why no further batch may be made, if that is so; what is
+        at the providers is looked after all the same.
         """
         self._job, self._book, self._rows = job, book, rows
         self._opened, self._settled, self._check = opened, settled, check
         self._turn, self._room, self._poll_s = turn, room, poll_s
+        self._bytes_of = bytes_of
         self._find_hindrance = hindrance
         # As of the last step.
         self._hindrance: str | None = None
         size = book.block_rows or 1
         self._block_rows = size
-        self._bytes = book.row_bytes * min(size, job.rows)
         blocks = [book.block(number) for number in range(-(-job.rows // size))]
         self._running = [BlockRounds(block) for block in blocks]
         # The blocks whose bytes were taken.
@@ -135,16 +137,19 @@ class JobRounds:
         for running in blocks or self._running:
             if running.block.number in self._taken:
                 self._taken.remove(running.block.number)
-                self._room.give_back(self._job.api_key, self._bytes)
+                self._room.give_back(self._job.api_key, self._bytes(running))
 
     def _takes_room(self, running: BlockRounds) -> bool:
         """Whether there is room for the calls of a block, which takes it."""
         if running.answered or running.block.number in self._taken:
             return True
-        if not self._room.take(self._job.api_key, self._bytes):
+        if not self._room.take(self._job.api_key, self._bytes(running)):
             return False
         self._taken.add(running.block.number)
         return True
+
+    def _bytes(self, running: BlockRounds) -> int:
+        return self._bytes_of(self._rows_of(running.block.number))
 
     def _replay(self, running: BlockRounds) -> None:
         """Decide about the rows that lacked replies; what they want further is the next round."""

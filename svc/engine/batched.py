@@ -14,7 +14,7 @@ from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import PurseOf, nobody_pays
 
 # A state is longer in the JSON of a call than in that of its row, by so much at most.
-_ESCAPED = 4
+_ESCAPED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class BatchPlan:
     calls: int
     size: int
 
-    def row_bytes(self, rows: int, size: int) -> int:
-        """About how much of the disk a row's calls take, where all rows have `size` bytes."""
-        states = self.calls * (_ESCAPED * size // rows)
-        return (self.size + states) * 4 // 3  # as Base64, once they are encrypted
+    def bytes_of(self, rows: int, states: int) -> int:
+        """About how much of the disk the calls of `rows` take, which have `states` bytes."""
+        size = self.size * rows + self.calls * _ESCAPED * states
+        return size * 4 // 3  # as Base64, once they are encrypted
 
 
 class BatchPlanner:

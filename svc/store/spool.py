@@ -19,6 +19,7 @@ import logging
 import os
 import secrets
 import struct
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -338,10 +339,6 @@ class Spool:
                 path.unlink()
 
 
-def _unreadable(error: OSError) -> SpoolLost:
-    return SpoolLost(f"its rows beside the database cannot be read ({error.strerror})")
-
-
 class SpoolFile:
     """The rows of one job, read a block at a time."""
 
@@ -387,13 +384,12 @@ class SpoolFile:
             raise SpoolLost("its rows beside the database are cut short")
         return found[1][number - found[0]]
 
-    @property
-    def size(self) -> int:
-        """How many bytes it has, which are more than its rows have. Raises `SpoolLost`."""
-        try:
-            return os.fstat(self._file.fileno()).st_size
-        except OSError as error:
-            raise _unreadable(error) from None
+    def sizes(self) -> array[int]:
+        """How many bytes the JSON of each row has, of those not read yet. Raises `SpoolLost`."""
+        sizes = array("L")
+        while block := self.rows(lambda _: True):
+            sizes.extend(len(text.encode()) for text in block[1])
+        return sizes
 
     @property
     def read_to(self) -> int:
@@ -419,7 +415,9 @@ class SpoolFile:
         try:
             return self._file.read(size)
         except OSError as error:
-            raise _unreadable(error) from None
+            raise SpoolLost(
+                f"its rows beside the database cannot be read ({error.strerror})"
+            ) from None
 
     def _head(self, first: int) -> tuple[int, int, int]:
         head = self._unpacked(self._read(_HEAD.size))

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -801,29 +801,58 @@ def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
     assert max(held) == pytest.approx(2 * size * 4 / 3, rel=0.15)
 
 
-@pytest.mark.parametrize("letters", [1, 50_000])
 @pytest.mark.parametrize("letter", ["x", "語", "\N{PARTY POPPER}", '"', "\\"])
 def test_the_states_of_rows_are_counted_by_about_what_they_take_on_the_disk(
-    world: Make, double: BatchDouble, letter: str, letters: int
+    world: Make, double: BatchDouble, letter: str
 ) -> None:
-    one, held, counted = world(SVC_CACHE_SIZE="0"), [], []
+    one, held = world(SVC_CACHE_SIZE="0"), []
 
     def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
         calls = [file.stat().st_size for file in one.services.spool.folder.rglob("*.calls")]
         held.append(sum(calls))
-        facts = [
-            json.loads(file.read_text()) for path in books(one) for file in path.glob(book.FACTS)
-        ]
-        counted.extend(one.get("row_bytes", 0) for one in facts)
         return said(body, n, headers)
 
     double.handler = answers
-    rows = [{"id": str(number), "state": {"text": letter * letters}} for number in range(3)]
+    rows = [{"id": str(number), "state": {"text": letter * 50_000}} for number in range(3)]
     job_id = submit(one, rows=rows)
+    with closing(one.services.spool.opened(job_id)) as file:
+        sizes = file.sizes()
     with one.running():
         one.ended(job_id)
+    plan = one.services.batches.plan(load_template({"questions": NOUL, "debias": True}))
     # The row that was asked first, to learn how the model can be asked, is not among them.
-    assert max(held) <= 2 * max(counted) <= 10 * max(held) + 10_000
+    assert max(held) <= plan.bytes_of(2, sum(sizes[1:])) <= 4 * max(held)
+
+
+@pytest.mark.parametrize(
+    ("letters", "room", "at_once"), [((1, 1, 90_000), 0.5, 2), ((90_000, 1, 1), 0.8, 1)]
+)
+def test_each_block_takes_the_room_that_its_own_rows_need(
+    world: Make,
+    double: BatchDouble,
+    monkeypatch: pytest.MonkeyPatch,
+    letters: tuple[int, ...],
+    room: float,
+    at_once: int,
+) -> None:
+    """`room` is a part of what all blocks need together."""
+    monkeypatch.setattr(book, "BLOCK_ROWS", 1)
+    one = world(SVC_CACHE_SIZE="0")
+    double.takes_s = 3_600.0
+    plan = one.services.batches.plan(load_template({"questions": NOUL, "debias": True}))
+    monkeypatch.setattr(
+        limits, "WAITING_CALLS_BYTES", int(room * plan.bytes_of(3, 60 + sum(letters)))
+    )
+    # The first row is asked directly, to learn how the model can be asked.
+    rows = [{"id": str(n), "state": "x" * count} for n, count in enumerate((1, *letters))]
+    job_id = submit(one, rows=rows)
+    with one.running():
+        until(lambda: double.creations == at_once)
+        time.sleep(1.0)
+        assert double.creations == at_once
+        double.takes_s = 0.0
+        one.ended(job_id)
+    assert len(one.results(job_id)) == 4
 
 
 def test_of_rows_that_are_answered_nothing_is_kept_while_others_wait(
@@ -855,6 +884,8 @@ def test_after_a_restart_rows_that_are_answered_take_no_room_from_others(
     # All batches but the first take long.
     double.takes_s, double.expiring = 3_600.0, {}
     job_id = submit(one, 12)
+    with closing(one.services.spool.opened(job_id)) as file:
+        sizes = file.sizes()
     with one.running():
         until(lambda: double.creations == 4)
         first = next(iter(double.batches.values()))
@@ -862,8 +893,8 @@ def test_after_a_restart_rows_that_are_answered_take_no_room_from_others(
         until(lambda: one.job(job_id)["answered"] == 3)
         until(lambda: len(list(one.services.spool.folder.glob("book_*/0*"))) == 3)
     # As much as the three blocks take that are under way.
-    facts = json.loads((books(one)[0] / book.FACTS).read_text())
-    monkeypatch.setattr(limits, "WAITING_CALLS_BYTES", 3 * 3 * facts["row_bytes"])
+    plan = one.services.batches.plan(load_template({"questions": NOUL, "debias": True}))
+    monkeypatch.setattr(limits, "WAITING_CALLS_BYTES", plan.bytes_of(9, sum(sizes[3:])))
     double.takes_s = 0.0
     with one.running():
         one.ended(job_id)
