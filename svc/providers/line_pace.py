@@ -64,3 +64,7 @@ class LinePace:
             # Others that gave theirs back may have left nothing to wait for.
             if pair in self._next_at:
                 self._next_at[pair] -= seconds
+
+
+# That of this process, whose threads share one interpreter.
+LINE_PACE = LinePace()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from svc.deadline import Deadline, Effort
-from svc.providers.line_pace import LinePace
+from svc.providers.line_pace import LINE_PACE, LinePace
 
 _current = threading.local()
 
@@ -128,8 +128,11 @@ class Watch:
 class Watchdog:
     """Looks after the calls under way; its thread starts with the first of them, or before."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._pace = clock, LinePace(clock)
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, pace: LinePace = LINE_PACE
+    ) -> None:
+        """`pace` is the rate of lines of replies, by default one for the whole process."""
+        self._clock, self._pace = clock, pace
         # Changed without a lock, and copied before it is gone through.
         self._watches: set[Watch] = set()
         self._changed = threading.Condition()

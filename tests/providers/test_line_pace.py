@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -117,6 +118,17 @@ def test_a_reply_is_cut_off_when_others_that_came_before_it_were(clock: Clock) -
     pace.wait(1, "honest", "provider", wanted)
     goes_on.set()
     assert ended.wait(30)
+
+
+def test_two_clients_of_a_process_have_one_rate_together() -> None:
+    """The engine that asks challengers has a client of its own."""
+    first, second = Watchdog(), Watchdog()
+    began = time.monotonic()
+    for watchdog in (first, second):
+        with watchdog.watching(30) as watch:
+            assert watch.take_lines(RATE // 2)
+        watchdog.close()
+    assert time.monotonic() - began >= 0.45
 
 
 def test_the_many_lines_of_a_reply_are_left_unread_once_its_call_has_ended() -> None:
