@@ -64,15 +64,18 @@ class BatchedJob:
         sealing = services.spool.sealing(job.id)
         book = Book(services.spool.book(job.id), apis, job.id.encode(), sealing)
         book.check()
-        with closing(services.spool.opened(job.id)) as file:
-            sizes = file.sizes()
-        if book.known is None:
+        known = book.known
+        if known is None:
             self._learn(plan.models)
             traits = services.core.client.traits
             known = {model: traits.in_project(model, job.project) for model in plan.models}
+        core = stack.enter_context(closing(services.replaying(book, known)))
+        plan = plan.with_calls(core.engine.calls(self._template))
+        with closing(services.spool.opened(job.id)) as file:
+            sizes = file.sizes()
+        if book.known is None:
             row_bytes = plan.bytes_of(1, sum(sizes) // job.rows)
             book.know(known, rows_of_block(plan.calls, row_bytes))
-        core = stack.enter_context(closing(services.replaying(book, book.known or {})))
         poll_s = services.settings.batch_poll_s
         rounds = JobRounds(
             job,

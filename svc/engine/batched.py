@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from svc.engine.load import bytes_at_most
 from svc.engine.setup import Choice, Promoted, chosen, nobody_promoted
@@ -28,6 +28,10 @@ class BatchPlan:
     providers: Mapping[str, Provider]
     calls: int
     size: int
+
+    def with_calls(self, calls: int) -> BatchPlan:
+        """The plan where a decision makes so many calls, as some models are asked more often."""
+        return replace(self, calls=calls, size=self.size * calls // self.calls)
 
     def bytes_of(self, rows: int, states: int) -> int:
         """About how much of the disk the calls of `rows` take, which have `states` bytes."""

@@ -117,6 +117,13 @@ class Engine:
         """
         return self._setups.at_once(request, wanted, share, self._asker.calls_of)
 
+    def calls(self, request: DecisionRequest) -> int:
+        """The calls of a decision at most, as far as it is known how its models are asked.
+
+        Raises `ApiError` for a request that could not be carried out.
+        """
+        return self._setups.calls(request, self._asker.calls_of)
+
     def _decide(
         self, setup: Setup, deadline: Deadline, api_key: str | None, present: Present
     ) -> Decision:

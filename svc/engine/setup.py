@@ -186,6 +186,13 @@ class SetupMaker:
             lambda model: calls_of(model, request, mode),
         )
 
+    def calls(self, request: DecisionRequest, calls_of: CallsOf) -> int:
+        """See `Engine.calls`; `calls_of` says how many calls it takes to ask a model once."""
+        choice = self._chosen(request)
+        mode = request.mode or choice.pin.mode
+        members = sum(calls_of(model, request, mode) for model in choice.models)
+        return min(limits.MODEL_CALLS, planned_calls.of_stages(request, members, choice.orders))
+
     def _chosen(self, request: DecisionRequest) -> Choice:
         return chosen(self.router, self.latest, request, self.promoted)
 

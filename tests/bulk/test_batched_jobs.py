@@ -801,6 +801,26 @@ def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
     assert max(held) == pytest.approx(2 * size * 4 / 3, rel=0.15)
 
 
+def test_the_calls_of_a_row_are_more_where_its_model_is_asked_for_each_label_by_itself(
+    world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This one answers the first of many questions alone, which is learned from the first row."""
+    monkeypatch.setattr(book, "BLOCK_CALLS", 40)
+    one, blocks = world(SVC_CACHE_SIZE="0"), set[str]()
+
+    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+        blocks.update(path.name for path in one.services.spool.folder.glob("book_*/0*"))
+        return said(body, n, headers)
+
+    double.handler = answers
+    questions = {f"q{number}": NOUL["late"] for number in range(20)}
+    job_id = submit(one, 5, questions=questions, debias=False)
+    with one.running():
+        one.ended(job_id)
+    # A row makes 20 calls, and a block has two rows.
+    assert blocks == {"000000", "000001", "000002"}
+
+
 @pytest.mark.parametrize("letter", ["x", "語", "\N{PARTY POPPER}", '"', "\\"])
 def test_the_states_of_rows_are_counted_by_about_what_they_take_on_the_disk(
     world: Make, double: BatchDouble, letter: str
