@@ -18,10 +18,11 @@ from svc.schemas import DecisionRequest
 
 @dataclass(slots=True)
 class Answered:
-    """The answers to a request so far, question by question."""
+    """The answers to a request so far, question by question, and what conditions test."""
 
     answers: dict[str, Answer] = field(default_factory=dict)
     findings: Findings = field(default_factory=Findings)
+    values: ConditionValues = field(default_factory=ConditionValues)
 
     def top(self, key: str) -> Any:
         """What was answered, as a checked label."""
@@ -65,7 +66,8 @@ def open_stage(
         for key in answered.answers
         if answered.has(key)
     }
-    values = ConditionValues({**(request.state.fields or {}), **earlier_answers})
+    values = answered.values
+    values.update({**(request.state.fields or {}), **earlier_answers})
     remaining = {}
     for key in request.stages[number]:
         question = request.questions[key]

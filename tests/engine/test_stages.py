@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from svc import limits
 from svc.errors import InvalidRequest, ModelError
 from svc.providers.failures import Refused
 from tests.engine.fakes import Answerer, answering, failing, users, world
@@ -223,6 +224,21 @@ def test_a_rules_answer_reads_like_a_models() -> None:
     }
     with world(m=failing(Refused())) as made:
         assert made.decide(asking({"x": 1}, a=first, b=last))["answers"]["b"]["rule"] == 0
+
+
+def test_what_contains_may_look_through_is_bounded_for_all_stages_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "SEARCHED_CHARS", 100)
+    always = rule(True, x={"exists": True})
+    first = {**NOUL, "rules": [rule(True, x={"contains": "1"}), always]}
+    again = {**first, "depends_on": ["a"]}
+    other = {**NOUL, "rules": [rule(True, x={"contains": "2"}), always], "depends_on": ["a"]}
+    state = {"x": "-" * 60}
+    with world(m=failing(Refused())) as made:
+        assert made.decide(asking(state, a=first, b=again))["answers"]["b"]["rule"] == 1
+        with pytest.raises(InvalidRequest, match="contains would look through more than"):
+            made.decide(asking(state, a=first, b=other))
 
 
 # --- stages ---

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from svc import limits
+
 BODY_BYTES = 16 * 1024 * 1024
 QUESTIONS = '"questions":{"q":{"type":"noul","instructions":"Is it so?"}}'
 
@@ -64,6 +66,21 @@ def _almost_found(letter: str, length: int) -> dict[str, Any]:
     }
 
 
+def _conditions_in_all(text: str) -> str:
+    """As many looks into a text as a request may have, for what takes long to look for."""
+    around, asked = text[:10], range(limits.SEARCHED_CHARS // len(text))
+    conditions = [{"a": {"contains": f"{around}b{number:x}b{around}"}} for number in asked]
+    questions = {
+        f"q{first}": {
+            "type": "noul",
+            "instructions": "?",
+            "rules": [{"if": one, "answer": True} for one in conditions[first : first + 32]],
+        }
+        for first in range(0, len(conditions), 32)
+    }
+    return json.dumps({"state": {"a": text}, "questions": questions})
+
+
 def almost_found_in(letter: str, length: int, count: int) -> str:
     """A decision on many such letters."""
     questions = _almost_found(letter, length)
@@ -100,6 +117,7 @@ BODIES: dict[str, Callable[[], str]] = {
     "a long text for each of many conditions": _many_conditions,
     "texts that are nearly found": lambda: almost_found_in("a", 44, 149_000),
     # Such a letter is two once case is folded.
+    "texts between letters that are nearly found": lambda: _conditions_in_all("a" * 149_000),
     "longer texts that are nearly found": lambda: almost_found_in("\u00df", 44, 149_000),
     "nearly found in a shorter text": lambda: almost_found_in("\u00df", 44, 14_900),
     "a long text for each rule": lambda: _conditions(

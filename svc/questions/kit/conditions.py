@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from types import MappingProxyType
 from typing import Any
 
 from marshmallow import ValidationError
@@ -28,7 +29,7 @@ _COMPARED_CHARS = 40
 _SEARCHED_AT_ONCE = 2_500
 _SEARCHED_IN_STEPS = 30_000
 _TOO_MUCH = (
-    f"rules: contains would look through more than {limits.SEARCHED_CHARS} characters of text, "
+    f"rules: contains would look through more than {limits.SEARCHED_CHARS:,} characters of text, "
     "counted for each condition"
 )
 
@@ -36,10 +37,10 @@ _TOO_MUCH = (
 class ConditionValues(JsonObject):
     """What conditions test: state fields, and answers under their `@key`.
 
-    A value is casefolded once, however many conditions look into it.
+    A value is casefolded once, however many conditions look into it: none changes once it is there.
     """
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any] = MappingProxyType({})) -> None:
         super().__init__(values)
         self._folded: dict[str, str | frozenset[str]] = {}
         self._found: dict[tuple[str, str], bool] = {}
