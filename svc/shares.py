@@ -25,6 +25,11 @@ class Shares:
         self._of: Counter[str | None] = Counter()
         self._lock = threading.Lock()
 
+    @property
+    def share(self) -> int:
+        """What each caller may have in any case."""
+        return max(1, self._most // 4)
+
     def take(self, caller: str | None, amount: int = 1) -> bool:
         """Take so much; False, and nothing is taken, where that is not there for the caller now.
 
@@ -71,4 +76,4 @@ class Shares:
             return False
         if caller is None or after <= self._most // 2:
             return True
-        return self._of[caller] + amount <= max(1, self._most // 4)
+        return self._of[caller] + amount <= self.share

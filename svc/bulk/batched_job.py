@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from svc.bootstrap import Services
 from svc.bulk.answering import Answering, JobEnded
 from svc.bulk.batch_apis import BatchApis
-from svc.bulk.book import Book, rows_of_block
+from svc.bulk.book import Book, no_larger, rows_of_block
 from svc.bulk.first_rows import ask_first
 from svc.bulk.job_rounds import JobRounds, RowsOf, unsettled
 from svc.schemas import DecisionRequest
@@ -73,9 +73,14 @@ class BatchedJob:
         plan = plan.with_calls(core.engine.calls(self._template))
         with closing(services.spool.opened(job.id)) as file:
             sizes = file.sizes()
+
+        def bytes_of(rows: range) -> int:
+            return plan.bytes_of(len(rows), sum(sizes[rows.start - 1 : rows.stop - 1]))
+
         if book.known is None:
-            row_bytes = plan.bytes_of(1, sum(sizes) // job.rows)
-            book.know(known, rows_of_block(plan.calls, row_bytes))
+            row_bytes = bytes_of(range(1, job.rows + 1)) // job.rows
+            block_rows = rows_of_block(plan.calls, row_bytes)
+            book.know(known, no_larger(block_rows, job.rows, bytes_of, services.spool.room.share))
         poll_s = services.settings.batch_poll_s
         rounds = JobRounds(
             job,
@@ -86,7 +91,7 @@ class BatchedJob:
             self._check,
             self._turn,
             services.spool.room,
-            lambda rows: plan.bytes_of(len(rows), sum(sizes[rows.start - 1 : rows.stop - 1])),
+            bytes_of,
             poll_s,
             lambda: services.batches.hindrance(job.project, job.api_key),
         )

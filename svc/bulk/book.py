@@ -19,7 +19,7 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,6 +209,19 @@ def _remove(folder: Path, deleted: Path) -> None:
     shutil.rmtree(deleted, ignore_errors=True)
     folder.rename(deleted)
     shutil.rmtree(deleted)
+
+
+def blocks_of(rows: int, block_rows: int) -> Iterator[range]:
+    """The numbers of the rows of each block, of which the last may have fewer."""
+    for first in range(1, rows + 1, block_rows):
+        yield range(first, min(first + block_rows, rows + 1))
+
+
+def no_larger(block_rows: int, rows: int, bytes_of: Callable[[range], int], most: int) -> int:
+    """So many rows in a block, or fewer where the calls of one took more than `most` bytes."""
+    while block_rows > 1 and max(map(bytes_of, blocks_of(rows, block_rows))) > most:
+        block_rows //= 2
+    return block_rows
 
 
 def rows_of_block(calls: int, row_bytes: int = 0) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from svc.bulk.block_rounds import BlockRounds, how_far, under_way
-from svc.bulk.book import Book
+from svc.bulk.book import Book, blocks_of
 from svc.bulk.replayed_rows import ReplayedRows
 from svc.bulk.sending import UNATTENDED, RoundsEnd
 from svc.engine.decide import Engine
@@ -55,10 +55,8 @@ class JobRounds:
         self._find_hindrance = hindrance
         # As of the last step.
         self._hindrance: str | None = None
-        size = book.block_rows or 1
-        self._block_rows = size
-        blocks = [book.block(number) for number in range(-(-job.rows // size))]
-        self._running = [BlockRounds(block) for block in blocks]
+        self._blocks = list(blocks_of(job.rows, book.block_rows or 1))
+        self._running = [BlockRounds(book.block(number)) for number in range(len(self._blocks))]
         # The blocks whose bytes were taken.
         self._taken: set[int] = set()
         done = settled()
@@ -66,7 +64,7 @@ class JobRounds:
             running.open(poll_s, UNATTENDED)
             # Of rows that are settled nothing is kept, and nothing needs room.
             running.answered = not running.round and 0 not in _part(
-                done, self._rows_of(running.block.number)
+                done, self._blocks[running.block.number]
             )
         # Only now, as a record that cannot be read ends this, and nobody would give it back.
         for running in self._running:
@@ -149,7 +147,7 @@ class JobRounds:
         return True
 
     def _bytes(self, running: BlockRounds) -> int:
-        return self._bytes_of(self._rows_of(running.block.number))
+        return self._bytes_of(self._blocks[running.block.number])
 
     def _replay(self, running: BlockRounds) -> None:
         """Decide about the rows that lacked replies; what they want further is the next round."""
@@ -171,11 +169,7 @@ class JobRounds:
 
     def _unsettled(self, block: int) -> Iterator[tuple[int, str]]:
         """The rows of a block that have neither decision nor error, with their JSON."""
-        return unsettled(self._opened, self._settled(), self._rows_of(block))
-
-    def _rows_of(self, block: int) -> range:
-        first = block * self._block_rows + 1
-        return range(first, min(first + self._block_rows, self._job.rows + 1))
+        return unsettled(self._opened, self._settled(), self._blocks[block])
 
 
 def unsettled(

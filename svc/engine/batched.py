@@ -13,8 +13,8 @@ from svc.providers import Provider, Router
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import PurseOf, nobody_pays
 
-# A state is longer in the JSON of a call than in that of its row, by so much at most.
-_ESCAPED = 3
+# The answers of earlier stages stand beside the state: for these as much again.
+_WITH_ANSWERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class BatchPlan:
         return replace(self, calls=calls, size=self.size * calls // self.calls)
 
     def bytes_of(self, rows: int, states: int) -> int:
-        """About how much of the disk the calls of `rows` take, which have `states` bytes."""
-        size = self.size * rows + self.calls * _ESCAPED * states
+        """About how much of the disk the calls of `rows` take, whose JSON has `states` bytes."""
+        size = self.size * rows + self.calls * _WITH_ANSWERS * states
         return size * 4 // 3  # as Base64, once they are encrypted
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import logging
 import os
 import secrets
@@ -385,10 +386,13 @@ class SpoolFile:
         return found[1][number - found[0]]
 
     def sizes(self) -> array[int]:
-        """How many bytes the JSON of each row has, of those not read yet. Raises `SpoolLost`."""
+        """How many bytes the JSON of each row has as a text in JSON, of those not read yet.
+
+        Raises `SpoolLost`.
+        """
         sizes = array("L")
         while block := self.rows(lambda _: True):
-            sizes.extend(len(text.encode()) for text in block[1])
+            sizes.extend(len(json.dumps(text, ensure_ascii=False).encode()) for text in block[1])
         return sizes
 
     @property

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from svc import limits
 from svc.app import create_app
 from svc.bootstrap import build
 from svc.bulk import batched_jobs, book, leaving, sending
-from svc.bulk.book import rows_of_block
+from svc.bulk.book import no_larger, rows_of_block
 from svc.bulk.stripping import strip
 from svc.schemas import load_template
 from svc.settings import load
@@ -777,6 +777,18 @@ def test_blocks_are_as_small_as_their_calls_are_large() -> None:
     assert rows_of_block(10) == 5_000
     assert rows_of_block(10, row_bytes=1_000_000) == 100
     assert rows_of_block(10, row_bytes=10**12) == 1
+
+
+@pytest.mark.parametrize(("heavy", "rows"), [([0], 25), ([0, 12], 12), ([99], 25), (range(100), 1)])
+def test_blocks_are_smaller_where_one_has_most_of_the_bytes(
+    heavy: Iterable[int], rows: int
+) -> None:
+    sizes = [1_000 if number in heavy else 1 for number in range(100)]
+
+    def bytes_of(rows: range) -> int:
+        return sum(sizes[rows.start - 1 : rows.stop - 1])
+
+    assert no_larger(25, 100, bytes_of, most=1_030) == rows
 
 
 @pytest.mark.parametrize("letter", ["x", "語", "\N{PARTY POPPER}", '"'])
