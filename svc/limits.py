@@ -266,6 +266,9 @@ JOB_AHEAD_CHARS = 4_000_000
 # The bytes on the disk of the calls of all jobs that wait for batches of providers, about.
 WAITING_CALLS_BYTES = 4_000_000_000
 
+# The blocks of such jobs whose rows are decided about at a time, each of which may take minutes.
+BLOCKS_REPLAYED = 4
+
 # The free bytes that results of these batches leave on the disk: the rest wait at their provider.
 LEFT_BY_RESULTS_BYTES = 500_000_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 
 from svc.bootstrap import Services
 from svc.bulk.answering import Answering, JobEnded
@@ -16,6 +16,10 @@ from svc.schemas import DecisionRequest
 from svc.store import Job
 
 LEARNING = "the answer to its first row"
+IN_TURN = "its turn to decide about rows, which other jobs have now"
+
+# The pause between two looks at whether there is a place for a further job that decides.
+_TURN_LOOK_S = 0.1
 
 
 class BatchedJob:
@@ -28,13 +32,12 @@ class BatchedJob:
         template: DecisionRequest,
         answering: Answering,
         rows_of: RowsOf,
-        turn: threading.Lock,
     ) -> None:
-        """`answering` asks about single rows; rows are decided about while `turn` is held."""
+        """`answering` asks about single rows."""
         self.job = job
         self.waiting_for: str | None = LEARNING
         self._services, self._template, self._answering = services, template, answering
-        self._rows_of, self._turn = rows_of, turn
+        self._rows_of = rows_of
         self._over = threading.Event()
         self._apis = BatchApis(services)
 
@@ -89,7 +92,7 @@ class BatchedJob:
             lambda: services.spool.opened(job.id),
             lambda: services.jobs.settled(job),
             self._check,
-            self._turn,
+            self._in_turn,
             services.spool.room,
             bytes_of,
             poll_s,
@@ -111,6 +114,20 @@ class BatchedJob:
             if self._apis.have_other_keys():
                 # It is begun again, with the new key.
                 raise JobEnded
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Decide about rows in the block, once the key of the job has a place for it."""
+        places, key_id = self._services.spool.replayed, self.job.api_key
+        while not places.take(key_id):
+            self.waiting_for = IN_TURN
+            self.wait(_TURN_LOOK_S)
+            self._check()
+        self.waiting_for = None
+        try:
+            yield
+        finally:
+            places.give_back(key_id)
 
     def _check(self) -> None:
         """Raise `JobEnded` where no row of the job is to be asked, or none now."""

@@ -52,8 +52,6 @@ class BatchedJobs:
         self._pool = storing_threads()
         self._running: dict[str, _Running] = {}
         self._leaving = Leaving(services)
-        # Held by the one job that decides about rows, so that memory holds the replies of one.
-        self._turn = threading.Lock()
 
     @property
     def ids(self) -> set[str]:
@@ -63,8 +61,8 @@ class BatchedJobs:
     def begin(self, job: Job, template: DecisionRequest) -> None:
         """Run a job, or go on with it."""
         rows_of = partial(ReplayedRows, job, template, self._answering, self._pool)
-        parts = (self._answering, rows_of, self._turn)
-        one = _Running(BatchedJob(self._services, job, template, *parts))
+        parts = (self._services, job, template, self._answering, rows_of)
+        one = _Running(BatchedJob(*parts))
         one.thread = threading.Thread(target=self._work, args=(one,), name="svc-batch", daemon=True)
         self._running[job.id] = one
         try:

@@ -6,9 +6,8 @@ of what was answered. What has no reply yet is in the job's book.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 
 from svc.bulk.block_rounds import BlockRounds, how_far, under_way
 from svc.bulk.book import Book, blocks_of
@@ -34,7 +33,7 @@ class JobRounds:
         opened: Callable[[], SpoolFile],
         settled: Callable[[], bytearray],
         check: Callable[[], None],
-        turn: threading.Lock,
+        in_turn: Callable[[], AbstractContextManager[None]],
         room: Shares,
         bytes_of: Callable[[range], int],
         poll_s: float,
@@ -43,14 +42,14 @@ class JobRounds:
         """`opened` gives the job's inputs, `settled` has 1 at the number of each settled row.
 
         `check` is called between any two rows and may raise to end the rounds. Rows are decided
-        about while `turn` is held, and blocks begin when `room` has that for the bytes of their
+        about in a block of `in_turn`, and blocks begin when `room` has that for the bytes of their
         calls, which `bytes_of` gives for the numbers of their rows. Batches are looked after every
         `poll_s` seconds. `hindrance` says why no further batch may be made, if that is so; what is
         at the providers is looked after all the same.
         """
         self._job, self._book, self._rows = job, book, rows
         self._opened, self._settled, self._check = opened, settled, check
-        self._turn, self._room, self._poll_s = turn, room, poll_s
+        self._in_turn, self._room, self._poll_s = in_turn, room, poll_s
         self._bytes_of = bytes_of
         self._find_hindrance = hindrance
         # As of the last step.
@@ -154,7 +153,7 @@ class JobRounds:
         pending = 0
         rows = list(self._unsettled(running.block.number))
         if rows:
-            with self._turn, running.block.replay() as replay:
+            with self._in_turn(), running.block.replay() as replay:
                 for number, text in rows:
                     self._check()
                     replay.begin(number)

@@ -75,14 +75,16 @@ class Spool:
     def __init__(self, database: Database, path: str | Path, master_key: str | None) -> None:
         """`path` is that of the database, or of a link to it.
 
-        The bytes of calls that jobs keep in their books are taken from `room`. Raises
-        `StorageError` where rows of jobs are in a folder of an older version and cannot be moved.
+        The bytes of calls that jobs keep in their books are taken from `room`, and places for
+        blocks of which memory holds the replies from `replayed`. Raises `StorageError` where rows
+        of jobs are in a folder of an older version and cannot be moved.
         """
         self.folder = Path(f"{os.path.realpath(path)}.spool")
         self._database, self._path = database, path
         self._move_from(Path(f"{path}.spool"))
         self._sealer = None if master_key is None else Sealer(master_key)
         self.room = Shares(limits.WAITING_CALLS_BYTES)
+        self.replayed = Shares(limits.BLOCKS_REPLAYED)
 
     def _move_from(self, before: Path) -> None:
         """Take the folder over that an older version made beside a link to the database."""

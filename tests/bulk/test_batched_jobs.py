@@ -933,6 +933,29 @@ def test_after_a_restart_rows_that_are_answered_take_no_room_from_others(
     assert len(one.results(job_id)) == 12
 
 
+def test_a_job_does_not_wait_for_another_whose_rows_take_long_to_decide_about(
+    world: Make, double: BatchDouble
+) -> None:
+    one = world(SVC_CACHE_SIZE="0")
+    rules = [
+        {"if": {"text": {"contains": f"{'a' * 10}b{number}{'a' * 10}"}}, "answer": True}
+        for number in range(2_048)
+    ]
+    questions = {
+        f"q{first}": {**NOUL["late"], "rules": rules[first : first + 32]}
+        for first in range(0, len(rules), 32)
+    }
+    rows = [{"id": str(number), "state": {"text": "a" * 148_000}} for number in range(20)]
+    with one.running():
+        # The model is known after this.
+        one.ended(submit(one, 3))
+        long = submit(one, questions=questions, rows=rows)
+        until(lambda: one.job(long)["status"] == "running")
+        one.ended(submit(one, 3))
+        assert one.job(long)["status"] == "running"
+        one.client.post(f"/v1/batch/{long}/cancel")
+
+
 def test_jobs_without_room_for_their_calls_wait_for_those_of_others(
     world: Make, double: BatchDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
