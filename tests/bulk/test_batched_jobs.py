@@ -945,7 +945,7 @@ def test_a_job_does_not_wait_for_another_whose_rows_take_long_to_decide_about(
         f"q{first}": {**NOUL["late"], "rules": rules[first : first + 32]}
         for first in range(0, len(rules), 32)
     }
-    rows = [{"id": str(number), "state": {"text": "a" * 148_000}} for number in range(20)]
+    rows = [{"id": str(number), "state": {"text": "a" * 148_000}} for number in range(80)]
     with one.running():
         # The model is known after this.
         one.ended(submit(one, 3))
