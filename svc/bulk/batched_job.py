@@ -92,7 +92,7 @@ class BatchedJob:
             lambda: services.spool.opened(job.id),
             lambda: services.jobs.settled(job),
             self._check,
-            self._in_turn,
+            self.in_turn,
             services.spool.room,
             bytes_of,
             poll_s,
@@ -116,7 +116,7 @@ class BatchedJob:
                 raise JobEnded
 
     @contextmanager
-    def _in_turn(self) -> Iterator[None]:
+    def in_turn(self) -> Iterator[None]:
         """Decide about rows in the block, once the key of the job has a place for it."""
         places, key_id = self._services.spool.replayed, self.job.api_key
         while not places.take(key_id):

@@ -20,6 +20,8 @@ from svc import limits
 from svc.app import create_app
 from svc.bootstrap import build
 from svc.bulk import batched_jobs, book, leaving, sending
+from svc.bulk.answering import JobEnded
+from svc.bulk.batched_job import IN_TURN, BatchedJob
 from svc.bulk.book import no_larger, rows_of_block
 from svc.bulk.stripping import strip
 from svc.schemas import load_template
@@ -933,27 +935,24 @@ def test_after_a_restart_rows_that_are_answered_take_no_room_from_others(
     assert len(one.results(job_id)) == 12
 
 
-def test_a_job_does_not_wait_for_another_whose_rows_take_long_to_decide_about(
-    world: Make, double: BatchDouble
-) -> None:
-    one = world(SVC_CACHE_SIZE="0")
-    rules = [
-        {"if": {"text": {"contains": f"{'a' * 10}b{number}{'a' * 10}"}}, "answer": True}
-        for number in range(2_048)
-    ]
-    questions = {
-        f"q{first}": {**NOUL["late"], "rules": rules[first : first + 32]}
-        for first in range(0, len(rules), 32)
-    }
-    rows = [{"id": str(number), "state": {"text": "a" * 148_000}} for number in range(80)]
-    with one.running():
-        # The model is known after this.
-        one.ended(submit(one, 3))
-        long = submit(one, questions=questions, rows=rows)
-        until(lambda: one.job(long)["status"] == "running")
-        one.ended(submit(one, 3))
-        assert one.job(long)["status"] == "running"
-        one.client.post(f"/v1/batch/{long}/cancel")
+def test_jobs_of_one_key_leave_those_of_others_a_turn_to_decide_about_rows(world: Make) -> None:
+    """Rows may take minutes to decide about, as those of a block with many rules do."""
+    one = world()
+    services, given = one.services, one.services.jobs.get(submit(one, 3))
+
+    def job_of(key_id: str) -> BatchedJob:
+        return BatchedJob(services, replace(given, api_key=key_id), None, None, None)  # type: ignore[arg-type]
+
+    third = job_of("slow")
+    with job_of("slow").in_turn(), job_of("slow").in_turn():
+        with job_of("other").in_turn(), job_of("another").in_turn():
+            pass
+        third.end()
+        with pytest.raises(JobEnded), third.in_turn():
+            pass
+        assert third.waiting_for == IN_TURN
+    with job_of("slow").in_turn():
+        pass
 
 
 def test_jobs_without_room_for_their_calls_wait_for_those_of_others(
