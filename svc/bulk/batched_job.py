@@ -117,7 +117,7 @@ class BatchedJob:
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """Decide about rows in the block, once the key of the job has a place for it."""
+        """Inside it rows may be decided about; it waits until the job's key has a place."""
         places, key_id = self._services.spool.replayed, self.job.api_key
         while not places.take(key_id):
             self.waiting_for = IN_TURN

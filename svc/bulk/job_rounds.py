@@ -42,7 +42,7 @@ class JobRounds:
         """`opened` gives the job's inputs, `settled` has 1 at the number of each settled row.
 
         `check` is called between any two rows and may raise to end the rounds. Rows are decided
-        about in a block of `in_turn`, and blocks begin when `room` has that for the bytes of their
+        about inside `in_turn`, and blocks begin when `room` has that for the bytes of their
         calls, which `bytes_of` gives for the numbers of their rows. Batches are looked after every
         `poll_s` seconds. `hindrance` says why no further batch may be made, if that is so; what is
         at the providers is looked after all the same.

@@ -65,13 +65,11 @@ class DecisionCache(Generic[T]):
             _wait(shared, deadline)
             try:
                 return shared.result(), True
-            except NoSlotInTime:
-                if deadline.at < leading.at + _LATER_S:
-                    raise
-                deadline.check()
-            except (Timeout, OutOfCalls, DollarsSpent):
+            except (Timeout, NoSlotInTime, OutOfCalls, DollarsSpent) as error:
                 # Who made the value ran out of its own time, calls or budget: another caller makes
                 # it now.
+                if isinstance(error, NoSlotInTime) and deadline.at < leading.at + _LATER_S:
+                    raise
                 deadline.check()
         return self._make(mode, key, own, make, owner), False
 

@@ -67,7 +67,8 @@ def open_stage(
         if answered.has(key)
     }
     values = answered.values
-    values.update({**(request.state.fields or {}), **earlier_answers})
+    values.update(request.state.fields or {})
+    values.update(earlier_answers)
     remaining = {}
     for key in request.stages[number]:
         question = request.questions[key]

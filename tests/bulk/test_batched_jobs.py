@@ -793,11 +793,9 @@ def test_blocks_are_smaller_where_one_has_most_of_the_bytes(
     assert no_larger(25, 100, bytes_of, most=1_030) == rows
 
 
-@pytest.mark.parametrize("letter", ["x", "語", "\N{PARTY POPPER}", '"'])
-def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
-    world: Make, double: BatchDouble, letter: str
-) -> None:
-    one, held = world(SVC_CACHE_SIZE="0"), []
+def bytes_of_calls(one: World, double: BatchDouble) -> list[int]:
+    """How much of the disk calls take whenever the provider makes a reply, from now on."""
+    held: list[int] = []
 
     def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
         calls = [file.stat().st_size for file in one.services.spool.folder.rglob("*.calls")]
@@ -805,6 +803,15 @@ def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
         return said(body, n, headers)
 
     double.handler = answers
+    return held
+
+
+@pytest.mark.parametrize("letter", ["x", "語", "\N{PARTY POPPER}", '"'])
+def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
+    world: Make, double: BatchDouble, letter: str
+) -> None:
+    one = world(SVC_CACHE_SIZE="0")
+    held = bytes_of_calls(one, double)
     questions = {"late": {"type": "noul", "instructions": "Late? " + letter * 3_000}}
     job_id = submit(one, 3, questions=questions)
     with one.running():
@@ -839,14 +846,8 @@ def test_the_calls_of_a_row_are_more_where_its_model_is_asked_for_each_label_by_
 def test_the_states_of_rows_are_counted_by_about_what_they_take_on_the_disk(
     world: Make, double: BatchDouble, letter: str
 ) -> None:
-    one, held = world(SVC_CACHE_SIZE="0"), []
-
-    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
-        calls = [file.stat().st_size for file in one.services.spool.folder.rglob("*.calls")]
-        held.append(sum(calls))
-        return said(body, n, headers)
-
-    double.handler = answers
+    one = world(SVC_CACHE_SIZE="0")
+    held = bytes_of_calls(one, double)
     rows = [{"id": str(number), "state": {"text": letter * 50_000}} for number in range(3)]
     job_id = submit(one, rows=rows)
     with closing(one.services.spool.opened(job_id)) as file:
