@@ -70,9 +70,9 @@ EXAMPLES = 10
 RULES = 32
 CONDITIONS = 4_096
 
-# What `contains` may look through for a request: the longest state for each of 500 texts. Each
+# What `contains` may look through for a request: the longest state for each of 250 texts. Each
 # letter takes up to 4 ns, and some letters are two or three once case is folded.
-SEARCHED_CHARS = 500 * STATE_CHARS
+SEARCHED_CHARS = 250 * STATE_CHARS
 
 # Faults in the wording of a request's questions that are listed.
 LINT_FINDINGS = 1_000

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from svc.images import DataUri
+from svc.limits import IMAGES
 from svc.providers.encoded import encoded
 from tests.scripted import Reply, ScriptedProvider, always
 
@@ -42,6 +43,7 @@ def usual(body: dict[str, Any]) -> bytes:
         (DATA, OTHER),
         (DATA, ADDRESS, DATA),
         (OTHER, ADDRESS),
+        tuple(DataUri(f"{HEAD}AAA{number}") for number in range(IMAGES)),
     ],
 )
 @pytest.mark.parametrize("text", ["a state", 'quotes " and \\', "\u732b \udcff", DATA, ""])
@@ -75,5 +77,5 @@ def test_many_calls_with_a_large_image_cost_little() -> None:
     image = DataUri(HEAD + base64.b64encode(os.urandom(5 * 1024 * 1024 - 10)).decode())
     before = time.thread_time()
     for number in range(CALLS):
-        encoded(body_with(image, text=f"{number}"), (image,))
+        encoded(body_with(image, text=f"{number}" * 149_000), (image,))
     assert time.thread_time() - before < PROCESSOR_S

@@ -187,5 +187,5 @@ def test_what_contains_may_look_through_is_bounded() -> None:
         assert not values.contains("x", f"{number}")
     # What was looked for already costs nothing.
     assert not values.contains("x", "0")
-    with pytest.raises(InvalidRequest, match="contains would look through more than 75,000,000"):
+    with pytest.raises(InvalidRequest, match="contains would look through more than 37,500,000"):
         values.contains("x", "more")
