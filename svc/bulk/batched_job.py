@@ -73,16 +73,16 @@ class BatchedJob:
             traits = services.core.client.traits
             known = {model: traits.in_project(model, job.project) for model in plan.models}
         core = stack.enter_context(closing(services.replaying(book, known)))
-        plan = plan.with_calls(core.engine.calls(self._template))
+        bodies = core.engine.bodies(self._template)
         with closing(services.spool.opened(job.id)) as file:
             sizes = file.sizes()
 
         def bytes_of(rows: range) -> int:
-            return plan.bytes_of(len(rows), sum(sizes[rows.start - 1 : rows.stop - 1]))
+            return bodies.on_disk(len(rows), sum(sizes[rows.start - 1 : rows.stop - 1]))
 
         if book.known is None:
             row_bytes = bytes_of(range(1, job.rows + 1)) // job.rows
-            block_rows = rows_of_block(plan.calls, row_bytes)
+            block_rows = rows_of_block(bodies.calls, row_bytes)
             book.know(known, no_larger(block_rows, job.rows, bytes_of, services.spool.room.share))
         poll_s = services.settings.batch_poll_s
         rounds = JobRounds(

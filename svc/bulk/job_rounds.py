@@ -150,11 +150,10 @@ class JobRounds:
 
     def _replay(self, running: BlockRounds) -> None:
         """Decide about the rows that lacked replies; what they want further is the next round."""
-        pending = 0
-        rows = list(self._unsettled(running.block.number))
-        if rows:
+        pending, rows = 0, self._blocks[running.block.number]
+        if 0 in _part(self._settled(), rows):
             with self._in_turn(), running.block.replay() as replay:
-                for number, text in rows:
+                for number, text in unsettled(self._opened, self._settled(), rows):
                     self._check()
                     replay.begin(number)
                     try:
@@ -166,15 +165,14 @@ class JobRounds:
         if pending:
             running.open(self._poll_s, UNATTENDED)
 
-    def _unsettled(self, block: int) -> Iterator[tuple[int, str]]:
-        """The rows of a block that have neither decision nor error, with their JSON."""
-        return unsettled(self._opened, self._settled(), self._blocks[block])
-
 
 def unsettled(
     opened: Callable[[], SpoolFile], settled: bytearray, among: range
 ) -> Iterator[tuple[int, str]]:
-    """The rows among these numbers that are not settled, with their JSON. Raises `SpoolLost`."""
+    """The rows among these numbers that have neither decision nor error, with their JSON.
+
+    Raises `SpoolLost`.
+    """
 
     def wanted(numbers: range) -> bool:
         start, stop = max(among.start, numbers.start), min(among.stop, numbers.stop)

@@ -104,6 +104,10 @@ ATTENDED = Patience()
 # A job that has ended does not go on, and what was paid for it would be lost.
 UNATTENDED = Patience(outage=math.inf, account=math.inf, look=3_600.0)
 
+# The files of one batch that are noted to be deleted, the last ones: it has three, and perhaps some
+# that came to be late. A provider that lies may name others whenever it is asked.
+_MOST_LEFT = 100
+
 
 @dataclass(slots=True)
 class _Record:
@@ -213,12 +217,13 @@ class Sending:
         `since` is when its job was given up. What had no response then is looked for a while.
         """
         try:
-            if not self.over and not self._ended(since):
-                return False
+            ended = self.over or self._ended(since)
         except ProviderError:
-            return False
-        self._clear()
-        return not self.file.record.exists()
+            # It had ended before, where it is known what is left of it.
+            ended = bool(self._record.left)
+        if ended:
+            self._clear()
+        return ended and not self.file.record.exists()
 
     @property
     def _name(self) -> str:
@@ -432,7 +437,7 @@ class Sending:
 
     def _leave(self, *files: str | None) -> None:
         """Note files that are to be deleted at the provider, beside those that are noted."""
-        left = list(dict.fromkeys(filter(None, (*self._record.left, *files))))
+        left = list(dict.fromkeys(filter(None, (*self._record.left, *files))))[-_MOST_LEFT:]
         if left != self._record.left:
             self._save(left=left)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -71,7 +72,7 @@ class _Open:
 
 
 class Wanted:
-    """Writes calls into files; a context manager that closes them."""
+    """Writes calls into files; a context manager, after which those are gone that did not last."""
 
     def __init__(
         self,
@@ -97,7 +98,10 @@ class Wanted:
         trace: TracebackType | None,
     ) -> None:
         for one in self._all:
-            one.file.close()
+            # On a full disk what is left to write cannot be written now either.
+            with contextlib.suppress(OSError):
+                one.file.close()
+            Path(one.file.name).unlink(missing_ok=True)
 
     def add(self, call: str, model: Model, body: bytes) -> None:
         """Write one call, which has this id."""

@@ -36,6 +36,7 @@ from svc.providers import (
     api_error_of,
     asked_by,
 )
+from svc.questions import Question
 from svc.records import Model
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import Purse
@@ -173,13 +174,27 @@ class Asker:
         They are as many as there are labels where it has to be asked for each by itself.
         """
         asked = [question for question in request.questions.values() if not question.think]
-        labels = sum(len(question.reply_lines(False)) for question in asked)
-        if labels < 2 or self._decides(model):
-            return 1
-        traits = self._facts.traits.of(asked_by(request.project or DEFAULT_PROJECT, model.id))
-        verbal_only = any(question.verbal_reason for question in asked)
-        first, *_ = ladder.ways(traits, mode, labels=labels, verbal_only=verbal_only)
-        return labels if first is Way.SINGLE else 1
+        way = self.first_way(model, request.project, mode, asked, False)
+        return _labels(asked) if way is Way.SINGLE else 1
+
+    def first_way(
+        self,
+        model: Model,
+        project: str | None,
+        mode: Mode,
+        questions: Sequence[Question],
+        think: bool,
+    ) -> Way:
+        """In which way a model is asked questions first, as far as it is known."""
+        if self._decides(model):
+            return Way.DECISION
+        first, *_ = ladder.ways(
+            self._facts.traits.of(asked_by(project or DEFAULT_PROJECT, model.id)),
+            Mode.VERBAL if think else mode,
+            labels=_labels(questions),
+            verbal_only=any(question.verbal_reason for question in questions),
+        )
+        return first
 
     def kept(self, request: ModelRequest) -> ModelResult | None:
         """The remembered result, None where there is none."""
@@ -369,3 +384,8 @@ def _one_label_a_call(
         f"{min(ledger.left, ledger.share)} are left to it (ask fewer questions at once, or leave "
         "out debias)"
     )
+
+
+def _labels(questions: Sequence[Question]) -> int:
+    """How many lines a reply with the labels of all questions has."""
+    return sum(len(question.reply_lines(False)) for question in questions)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from svc.engine.load import bytes_at_most
 from svc.engine.setup import Choice, Promoted, chosen, nobody_promoted
 from svc.errors import InvalidRequest, NotConfigured
 from svc.jsontext import JsonObject
@@ -13,30 +12,13 @@ from svc.providers import Provider, Router
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import PurseOf, nobody_pays
 
-# The answers of earlier stages stand beside the state: for these as much again.
-_WITH_ANSWERS = 2
-
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """The full ids of the models of a request, their providers by name, and a decision's calls.
-
-    `size` is how many bytes the bodies of these calls have together, without the state.
-    """
+    """The full ids of the models of a request, and their providers by name."""
 
     models: tuple[str, ...]
     providers: Mapping[str, Provider]
-    calls: int
-    size: int
-
-    def with_calls(self, calls: int) -> BatchPlan:
-        """The plan where a decision makes so many calls, as some models are asked more often."""
-        return replace(self, calls=calls, size=self.size * calls // self.calls)
-
-    def bytes_of(self, rows: int, states: int) -> int:
-        """About how much of the disk the calls of `rows` take, whose JSON has `states` bytes."""
-        size = self.size * rows + self.calls * _WITH_ANSWERS * states
-        return size * 4 // 3  # as Base64, once they are encrypted
 
 
 class BatchPlanner:
@@ -86,9 +68,7 @@ class BatchPlanner:
         """Who answers a request. Raises as `settled` does, but for budgets."""
         choice = self._chosen(request)
         providers = {one.provider: self._router.provider(one) for one in choice.models}
-        size = bytes_at_most(request, choice.pin, choice.orders) * len(choice.models)
-        models = tuple(one.id for one in choice.models)
-        return BatchPlan(models, providers, choice.calls, size)
+        return BatchPlan(tuple(one.id for one in choice.models), providers)
 
     def _chosen(self, request: DecisionRequest) -> Choice:
         choice = chosen(self._router, self._latest, request, self._promoted)

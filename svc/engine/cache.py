@@ -15,8 +15,8 @@ from svc.recent import Recent
 
 T = TypeVar("T")
 
-# A caller whose deadline is so many seconds later may have its turn at a provider where another's
-# came too late. Those of equal requests would else try one after the other.
+# A request whose deadline is so many seconds later may have its turn at a provider where another's
+# came too late. Those of one caller, who has one line there, would else try one after the other.
 _LATER_S = 1.0
 
 
@@ -68,7 +68,7 @@ class DecisionCache(Generic[T]):
             except (Timeout, NoSlotInTime, OutOfCalls, DollarsSpent) as error:
                 # Who made the value ran out of its own time, calls or budget: another caller makes
                 # it now.
-                if isinstance(error, NoSlotInTime) and deadline.at < leading.at + _LATER_S:
+                if isinstance(error, NoSlotInTime) and _is_as_late(deadline, leading):
                     raise
                 deadline.check()
         return self._make(mode, key, own, make, owner), False
@@ -104,6 +104,12 @@ class DecisionCache(Generic[T]):
         weight = self._weigh(value)
         for others, (its_mode, gone) in self._weights.put(owner, (mode, key), weight):
             self._kept[its_mode].remove(others, gone)
+
+
+def _is_as_late(deadline: Deadline, leading: Deadline) -> bool:
+    """Whether the turn of this request would come too late as well."""
+    same_line = deadline.effort.caller == leading.effort.caller
+    return same_line and deadline.at < leading.at + _LATER_S
 
 
 def _wait(shared: Future[T], deadline: Deadline) -> None:

@@ -8,10 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
+from svc import limits
 from svc.costly import CostlyWork
 from svc.deadline import Deadline
 from svc.engine import explain, outcome, partly, stages
 from svc.engine.ask import Asker
+from svc.engine.bodies import Bodies, bodies_at_most
 from svc.engine.decision_asker import DecisionAsker
 from svc.engine.plans import KINDS, Team
 from svc.engine.setup import KeyOf, Know, Promoted, Setup, SetupMaker, nobody_promoted
@@ -117,12 +119,17 @@ class Engine:
         """
         return self._setups.at_once(request, wanted, share, self._asker.calls_of)
 
-    def calls(self, request: DecisionRequest) -> int:
+    def bodies(self, request: DecisionRequest) -> Bodies:
         """The calls of a decision at most, as far as it is known how its models are asked.
 
         Raises `ApiError` for a request that could not be carried out.
         """
-        return self._setups.calls(request, self._asker.calls_of)
+        choice, found = self._setups.chosen(request), Bodies()
+        mode = request.mode or choice.pin.mode
+        for model in choice.models:
+            way_of = partial(self._asker.first_way, model, request.project, mode)
+            found += bodies_at_most(request, choice.pin, choice.orders, way_of)
+        return found.at_most(limits.MODEL_CALLS)
 
     def _decide(
         self, setup: Setup, deadline: Deadline, api_key: str | None, present: Present

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from svc.deadline import Deadline
 from svc.engine import stages
+from svc.engine.bodies import orders_of, prompts_of
 from svc.engine.plans import Group, grouped
-from svc.engine.prompt import Prompt, PromptInput, build
 from svc.pins import Pin
 from svc.providers import Way
 from svc.schemas import DecisionRequest
@@ -51,14 +51,6 @@ def at_most(request: DecisionRequest, pin: Pin, orders: int) -> Load:
     return _of_groups(request, pin, orders, _stages(request, 0))
 
 
-def bytes_at_most(request: DecisionRequest, pin: Pin, orders: int) -> int:
-    """About how many bytes the bodies of the calls of `at_most` have together."""
-    size = 0
-    for group in _stages(request, 0):
-        size += _orders(group, orders) * _prompt(request, pin, group).size
-    return size
-
-
 def _stages(request: DecisionRequest, first: int) -> Iterator[Group]:
     for keys in request.stages[first:]:
         yield from grouped({key: request.questions[key] for key in keys})
@@ -67,34 +59,17 @@ def _stages(request: DecisionRequest, first: int) -> Iterator[Group]:
 def _of_groups(request: DecisionRequest, pin: Pin, orders: int, groups: Iterable[Group]) -> Load:
     load = Load()
     for group in groups:
-        load += _of_group(request, pin, group).times(_orders(group, orders))
+        load += _of_group(request, pin, group).times(orders_of(group, orders))
     return load
-
-
-def _orders(group: Group, orders: int) -> int:
-    """How many orders a group is asked in: one where none of its questions can be reversed."""
-    return orders if any(question.reversible for question in group.questions.values()) else 1
 
 
 def _of_group(request: DecisionRequest, pin: Pin, group: Group) -> Load:
     """What one order takes."""
-    think, verbal = _manner(request, group)
-    prompt = _prompt(request, pin, group)
+    think = group.think or request.think
+    reasons = any(question.verbal_reason for question in group.questions.values())
+    verbal = think or request.mode is Mode.VERBAL or reasons
+    (prompt,) = prompts_of(pin, group, think, Way.SCHEMA if verbal else Way.LINES)
     chars = sum(len(message["content"]) for message in prompt.messages)
     tokens = _JSON_TOKENS if verbal else _LABEL_TOKENS
     output = len(group.questions) * (_THOUGHT_TOKENS if think else tokens)
     return Load(1, len(request.state.text) + chars, output)
-
-
-def _prompt(request: DecisionRequest, pin: Pin, group: Group) -> Prompt:
-    """What a model is shown in one order, without the state."""
-    think, verbal = _manner(request, group)
-    material = PromptInput(pin, tuple(group.questions.values()), "", think=think)
-    return build(material, Way.SCHEMA if verbal else Way.LINES, backwards=False)
-
-
-def _manner(request: DecisionRequest, group: Group) -> tuple[bool, bool]:
-    """Whether a group's model is to think, and whether it replies in JSON."""
-    think = group.think or request.think
-    reasons = any(question.verbal_reason for question in group.questions.values())
-    return think, think or request.mode is Mode.VERBAL or reasons

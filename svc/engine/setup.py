@@ -146,7 +146,7 @@ class SetupMaker:
 
         Raises `ApiError` for one that cannot be carried out.
         """
-        choice = self._chosen(request)
+        choice = self.chosen(request)
         project = request.project or DEFAULT_PROJECT
         purse = self.purse_of(project, api_key, job)
         check_prices(purse, self.router, choice.models)
@@ -172,7 +172,7 @@ class SetupMaker:
     ) -> int:
         """See `Engine.at_once`; `calls_of` says how many calls it takes to ask a model once."""
         try:
-            choice = self._chosen(request)
+            choice = self.chosen(request)
         except ApiError:
             return wanted
         mode = request.mode or choice.pin.mode
@@ -186,14 +186,8 @@ class SetupMaker:
             lambda model: calls_of(model, request, mode),
         )
 
-    def calls(self, request: DecisionRequest, calls_of: CallsOf) -> int:
-        """See `Engine.calls`; `calls_of` says how many calls it takes to ask a model once."""
-        choice = self._chosen(request)
-        mode = request.mode or choice.pin.mode
-        members = sum(calls_of(model, request, mode) for model in choice.models)
-        return min(limits.MODEL_CALLS, planned_calls.of_stages(request, members, choice.orders))
-
-    def _chosen(self, request: DecisionRequest) -> Choice:
+    def chosen(self, request: DecisionRequest) -> Choice:
+        """See `chosen`, with the router and what was promoted here."""
         return chosen(self.router, self.latest, request, self.promoted)
 
 

@@ -28,7 +28,7 @@ def encoded(body: JsonObject, images: Sequence[str]) -> Body:
         return _ENCODER.encode(body).encode("utf-8", "replace")
     # No author of a state knows the mark of the images. One digit after it says which of the eight.
     mark, numbered = secrets.token_hex(16), list(shared)
-    marks = {image: f"{mark}{number}" for number, image in enumerate(numbered)}
+    marks: dict[str, str] = {image: f"{mark}{number}" for number, image in enumerate(numbered)}
     first, *others = _ENCODER.encode(_marked(body, marks)).split(mark)
     pieces = [first.encode("utf-8", "replace")]
     for other in others:

@@ -11,6 +11,10 @@ from svc.questions.extraction import Extraction, ExtractionSchema, answered, lab
 from svc.questions.kit import WholeField
 from svc.shapes import TEXT, WORDS, Json
 
+# How many bytes a character takes at most in a call about an answer: an emoji, or a quotation mark
+# that is escaped there, as the text is quoted, and once more in the call's JSON.
+_BYTES_A_CHAR = 4
+
 # How many characters of text take about as many output tokens as one label of a reply.
 CHARS_PER_LABEL = 16
 
@@ -55,6 +59,10 @@ class Text(Extraction):
     @property
     def reply_labels(self) -> int:
         return 1 + self.max_length // CHARS_PER_LABEL
+
+    @property
+    def spoken_bytes(self) -> int:
+        return _BYTES_A_CHAR * self.max_length
 
     def definition(self) -> Mapping[str, Any]:
         return {"nullable": self.nullable, "max_length": self.max_length}

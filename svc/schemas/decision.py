@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from svc.questions import (
     UnsoundDependency,
     WordsField,
     amount,
+    check_search,
     stages,
 )
 from svc.schemas.images import Images
@@ -376,11 +378,16 @@ class DecisionRequestSchema(Schema):
 
 
 def check_conditions(state: State, questions: Mapping[str, Question]) -> None:
-    """Raise `ValidationError` where conditions look at a state without fields."""
+    """Raise `ValidationError` where conditions look at a state without fields, or at too much."""
+    looking = {key: question for key, question in questions.items() if question.needs_object}
     if state.fields is None:
-        keys = [key for key, question in questions.items() if question.needs_object]
         reason = "a state that is an object"
-        _raise_for("when or rules", "needs ", dict.fromkeys(keys, reason))
+        _raise_for("when or rules", "needs ", dict.fromkeys(looking, reason))
+    elif looking:
+        try:
+            check_search(state.fields, chain(*(one.conditions for one in looking.values())))
+        except ValidationError as error:
+            raise ValidationError({"questions": error.messages}) from None
 
 
 def _raise_for(field: str, words: str, reasons: Mapping[str, str]) -> None:

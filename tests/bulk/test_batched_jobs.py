@@ -9,9 +9,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,13 +22,17 @@ from svc.app import create_app
 from svc.bootstrap import build
 from svc.bulk import batched_jobs, book, leaving, sending
 from svc.bulk.answering import JobEnded
+from svc.bulk.batch_apis import BatchApis
 from svc.bulk.batched_job import IN_TURN, BatchedJob
 from svc.bulk.book import no_larger, rows_of_block
+from svc.bulk.job_rounds import JobRounds
 from svc.bulk.stripping import strip
+from svc.errors import Pending
+from svc.records import Model
 from svc.schemas import load_template
 from svc.settings import load
 from svc.spending.purses import LOOKED_AT_EVERY_S
-from svc.store import NANO, Budget, Budgets, Forgetting, Per, ProjectKeys, Scope, Subject
+from svc.store import NANO, Budget, Budgets, Forgetting, Per, ProjectKeys, Scope, SpoolFile, Subject
 from tests.batching import BatchDouble, Lost
 from tests.bulk.conftest import World, until
 from tests.scripted import Json, Reply, ScriptedProvider, completion, error
@@ -817,9 +822,9 @@ def test_the_calls_of_a_row_are_counted_by_what_they_take_on_the_disk(
     with one.running():
         one.ended(job_id)
     shared = {"questions": questions, "debias": True}
-    size = one.services.batches.plan(load_template(shared)).size
+    bodies = one.services.core.engine.bodies(load_template(shared))
     # The row that was asked first, to learn how the model can be asked, is not among them.
-    assert max(held) == pytest.approx(2 * size * 4 / 3, rel=0.15)
+    assert max(held) == pytest.approx(bodies.on_disk(2, 0), rel=0.15)
 
 
 def test_the_calls_of_a_row_are_more_where_its_model_is_asked_for_each_label_by_itself(
@@ -854,9 +859,9 @@ def test_the_states_of_rows_are_counted_by_about_what_they_take_on_the_disk(
         sizes = file.sizes()
     with one.running():
         one.ended(job_id)
-    plan = one.services.batches.plan(load_template({"questions": NOUL, "debias": True}))
+    bodies = one.services.core.engine.bodies(load_template({"questions": NOUL, "debias": True}))
     # The row that was asked first, to learn how the model can be asked, is not among them.
-    assert max(held) <= plan.bytes_of(2, sum(sizes[1:])) <= 4 * max(held)
+    assert max(held) <= bodies.on_disk(2, sum(sizes[1:])) <= 4 * max(held)
 
 
 @pytest.mark.parametrize(
@@ -874,9 +879,9 @@ def test_each_block_takes_the_room_that_its_own_rows_need(
     monkeypatch.setattr(book, "BLOCK_ROWS", 1)
     one = world(SVC_CACHE_SIZE="0")
     double.takes_s = 3_600.0
-    plan = one.services.batches.plan(load_template({"questions": NOUL, "debias": True}))
+    bodies = one.services.core.engine.bodies(load_template({"questions": NOUL, "debias": True}))
     monkeypatch.setattr(
-        limits, "WAITING_CALLS_BYTES", int(room * plan.bytes_of(3, 60 + sum(letters)))
+        limits, "WAITING_CALLS_BYTES", int(room * bodies.on_disk(3, 60 + sum(letters)))
     )
     # The first row is asked directly, to learn how the model can be asked.
     rows = [{"id": str(n), "state": "x" * count} for n, count in enumerate((1, *letters))]
@@ -928,12 +933,62 @@ def test_after_a_restart_rows_that_are_answered_take_no_room_from_others(
         until(lambda: one.job(job_id)["answered"] == 3)
         until(lambda: len(list(one.services.spool.folder.glob("book_*/0*"))) == 3)
     # As much as the three blocks take that are under way.
-    plan = one.services.batches.plan(load_template({"questions": NOUL, "debias": True}))
-    monkeypatch.setattr(limits, "WAITING_CALLS_BYTES", plan.bytes_of(9, sum(sizes[3:])))
+    bodies = one.services.core.engine.bodies(load_template({"questions": NOUL, "debias": True}))
+    monkeypatch.setattr(limits, "WAITING_CALLS_BYTES", bodies.on_disk(9, sum(sizes[3:])))
     double.takes_s = 0.0
     with one.running():
         one.ended(job_id)
     assert len(one.results(job_id)) == 12
+
+
+def test_rows_are_read_once_it_is_their_jobs_turn(world: Make, tmp_path: Path) -> None:
+    """A hundred jobs may wait, whose rows no memory would hold."""
+    one, happened = world(), list[str]()
+    services, job = one.services, one.services.jobs.get(submit(one, 3))
+
+    @contextmanager
+    def in_turn() -> Iterator[None]:
+        happened.append("turn")
+        yield
+
+    def opened() -> SpoolFile:
+        happened.append("opened")
+        return services.spool.opened(job.id)
+
+    kept = book.Book(tmp_path / "book", {}, b"job")
+    kept.know({}, block_rows=3)
+    rows = SimpleNamespace(answer=lambda number, _: happened.append(str(number)), stored=list)
+    rounds = JobRounds(
+        job,
+        kept,
+        rows,  # type: ignore[arg-type]
+        opened,
+        lambda: services.jobs.settled(job),
+        lambda: None,
+        in_turn,
+        services.spool.room,
+        len,
+        0.1,
+        lambda: None,
+    )
+    rounds.step()
+    assert happened == ["turn", "opened", "1", "2", "3"]
+
+
+def test_calls_that_could_not_be_written_to_the_end_take_no_room(
+    world: Make, tmp_path: Path
+) -> None:
+    services = world().services
+    plan = services.batches.plan(load_template({"questions": NOUL}))
+    apis = BatchApis(services).of(plan.providers.values(), "default")
+    block = book.Book(tmp_path / "book", apis, b"job").block(0)
+    with pytest.raises(OSError, match="full"), block.replay() as replay:
+        replay.begin(1)
+        with suppress(Pending):
+            block.book.reply(Model("@own/m", "own", "m"), b'{"model": "m"}')
+        assert list(block.folder.iterdir())
+        raise OSError("the disk is full")
+    assert list(block.folder.iterdir()) == []
 
 
 def test_jobs_of_one_key_leave_those_of_others_a_turn_to_decide_about_rows(world: Make) -> None:

@@ -60,6 +60,7 @@ class Api:
     # Whether a batch that is cancelled ends by that.
     obedient: bool = True
     fails: Callable[[str], None] = lambda _method: None
+    results: tuple[str, ...] = ("out",)
 
     def tick(self) -> None:
         self.steps += 1
@@ -105,7 +106,7 @@ class Api:
     def look(self, batch_id: str) -> RemoteBatch:
         self.tick()
         self.fails("look")
-        files = () if self.state is State.FAILED else ("out",)
+        files = () if self.state is State.FAILED else self.results
         return RemoteBatch(batch_id, self.state, done=3, files=files, codes=self.codes)
 
     def cancel(self, batch_id: str) -> None:
@@ -324,6 +325,37 @@ def test_a_batch_that_runs_again_after_it_had_ended_is_cancelled_when_it_is_give
     api.state = State.RUNNING
     assert sending.give_up() and api.cancelled == ["batch_0"]
     assert {"out", *api.files.values()} == set(api.deleted)
+
+
+def test_files_that_are_known_are_deleted_though_their_batch_cannot_be_looked_at_any_more(
+    file: BatchFile,
+) -> None:
+    failing = {"download"}
+
+    def fails(method: str) -> None:
+        if method in failing:
+            raise ServerTrouble("not now")
+
+    api, clock = Api(output=tuple(map(result, CALLS)), fails=fails), Clock()
+    sending = run(file, api, clock, 10.0)
+    failing.add("look")
+    assert sending.give_up()
+    assert {"out", *api.files.values()} == set(api.deleted)
+
+
+def test_a_provider_that_names_other_files_at_every_look_has_few_of_them_noted(
+    file: BatchFile,
+) -> None:
+    def fails(method: str) -> None:
+        if method == "look":
+            api.results = (f"out-{api.steps}",)
+        if method == "download":
+            raise ServerTrouble("not now")
+
+    api, clock = Api(output=tuple(map(result, CALLS)), fails=fails), Clock()
+    sending = run(file, api, clock, 1_000.0)
+    left = json.loads(file.record.read_text())["left"]
+    assert not sending.over and len(set(left)) <= 100 and left[-1] == api.results[0]
 
 
 def uploaded_again(file: BatchFile, api: Api, clock: Clock) -> Sending:

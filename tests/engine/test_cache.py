@@ -209,13 +209,16 @@ def test_a_failure_is_shared_but_not_what_the_leader_alone_ran_out_of(
         assert joiner.result(30) == expected
 
 
-@pytest.mark.parametrize(("more_s", "tries"), [(30.0, True), (0.1, False)])
-def test_who_has_more_time_than_the_leader_tries_to_have_a_turn_itself(
-    more_s: float, tries: bool
+@pytest.mark.parametrize(
+    ("more_s", "caller", "tries"), [(30.0, "a", True), (0.1, "a", False), (0.1, "b", True)]
+)
+def test_who_has_more_time_or_another_line_than_the_leader_tries_to_have_a_turn_itself(
+    more_s: float, caller: str, tries: bool
 ) -> None:
     cache: DecisionCache[str] = DecisionCache(10)
     slow, deadline = Slow(NoSlotInTime("no slot", 60)), ToldDeadline()
     leading = Deadline(deadline.at - time.monotonic() - more_s)
+    leading.effort.caller, deadline.effort.caller = "a", caller
     with ThreadPoolExecutor(2) as threads:
         leader = threads.submit(cache.fetch, "auto", KEY, leading, slow)
         assert slow.started.wait(30)

@@ -18,7 +18,12 @@ from svc.questions.kit.base import (
     probability_schema,
     to_digits,
 )
-from svc.questions.kit.conditions import ANSWER_MARK, Condition, ConditionValues
+from svc.questions.kit.conditions import (
+    ANSWER_MARK,
+    Condition,
+    ConditionValues,
+    check_search,
+)
 from svc.questions.kit.distribution import (
     Distribution,
     Lettered,
@@ -91,6 +96,7 @@ __all__ = [
     "WordsField",
     "amount",
     "argmax",
+    "check_search",
     "complete",
     "component",
     "coverage_field",

@@ -37,6 +37,10 @@ NUMBER: Mapping[str, Any] = {"type": "number"}
 GRID: Mapping[str, Any] = {"enum": [0, 0.01, *(n / 20 for n in range(1, 20)), 0.99, 1]}
 
 
+# Of an answer that is a word or a number.
+_SHORT_BYTES = 400
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What was read of one question, in the question's own option order.
@@ -332,6 +336,11 @@ class Question(ABC):
     @abstractmethod
     def spoken(self, label: Any) -> str:
         """A checked label in words, for questions asked after this one."""
+
+    @property
+    def spoken_bytes(self) -> int:
+        """About how many bytes a label in words takes at most in the body of a call."""
+        return _SHORT_BYTES + sum(len(jsontext.dumps(text).encode()) for text in self.own_texts)
 
     # --- what labels and drift are counted by ---
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
@@ -11,7 +12,6 @@ from typing import Any
 from marshmallow import ValidationError
 
 from svc import limits
-from svc.errors import InvalidRequest
 from svc.jsontext import JsonObject, Literal, dumps, finite, nests_deeper
 from svc.phrases import quoted
 from svc.questions.kit.fields import Described, amount
@@ -28,10 +28,6 @@ _COMPARED_CHARS = 40
 # first figure that does not matter.
 _SEARCHED_AT_ONCE = 2_500
 _SEARCHED_IN_STEPS = 30_000
-_TOO_MUCH = (
-    f"rules: contains would look through more than {limits.SEARCHED_CHARS:,} characters of text, "
-    "counted for each condition"
-)
 
 
 class ConditionValues(JsonObject):
@@ -44,7 +40,6 @@ class ConditionValues(JsonObject):
         super().__init__(values)
         self._folded: dict[str, str | frozenset[str]] = {}
         self._found: dict[tuple[str, str], bool] = {}
-        self._left_to_search = limits.SEARCHED_CHARS
 
     def folded(self, field: str) -> str | frozenset[str]:
         """A text, or the texts in a list, to find lower case in; nothing for any other value."""
@@ -53,25 +48,17 @@ class ConditionValues(JsonObject):
             if isinstance(value, str):
                 self._folded[field] = _searchable(value.casefold())
             else:
-                texts = value if isinstance(value, list) else ()
-                self._folded[field] = frozenset(
-                    text.casefold() for text in texts if isinstance(text, str)
-                )
+                self._folded[field] = frozenset(text.casefold() for text in _texts(value))
         return self._folded[field]
 
     def contains(self, field: str, operand: str) -> bool:
         """Whether a text holds `operand`, or a list has it as an element, in upper or lower case.
 
-        Many conditions may ask the same, and the answer is looked for once. Raises `InvalidRequest`
-        for more to look through than one request may.
+        Many conditions may ask the same, and the answer is looked for once.
         """
         asked = field, operand.casefold()
         if asked not in self._found:
-            folded = self.folded(field)
-            self._left_to_search -= len(folded)
-            if self._left_to_search < 0:
-                raise InvalidRequest(_TOO_MUCH)
-            self._found[asked] = asked[1] in folded
+            self._found[asked] = asked[1] in self.folded(field)
         return self._found[asked]
 
 
@@ -119,6 +106,28 @@ class Rule:
 
     def holds(self, values: ConditionValues) -> bool:
         return all(condition.holds(values) for condition in self.conditions)
+
+
+def check_search(fields: Mapping[str, Any], conditions: Iterable[Condition]) -> None:
+    """Raise `ValidationError` where all `contains` look through too much of a state together."""
+    looking = (one for one in conditions if one.operator == "contains")
+    asked = Counter(field for field, _ in {(one.field, one.operand.casefold()) for one in looking})
+    sizes = {field: _searched_chars(fields.get(field)) for field in asked}
+    if sum(sizes[field] * texts for field, texts in asked.items()) > limits.SEARCHED_CHARS:
+        raise ValidationError(
+            f"have rules whose contains look through more than {limits.SEARCHED_CHARS:,} "
+            "characters of text, counted for each condition"
+        )
+
+
+def _searched_chars(value: Any) -> int:
+    """How many characters, or texts in a list, one `contains` looks through."""
+    return len(value.casefold()) if isinstance(value, str) else len(_texts(value))
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts in a list; none in any other value."""
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def equal(value: Any, other: Any) -> bool:

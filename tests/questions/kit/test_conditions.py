@@ -6,10 +6,9 @@ import pytest
 from marshmallow import ValidationError
 
 from svc import limits
-from svc.errors import InvalidRequest
 from svc.jsontext import Literal
 from svc.questions import Question
-from svc.questions.kit.conditions import ConditionValues, equal
+from svc.questions.kit.conditions import Condition, ConditionValues, check_search, equal
 from tests.questions.contract import load
 
 NOUL: dict[str, Any] = {"type": "noul", "instructions": "Is it so?"}
@@ -181,11 +180,12 @@ def test_contains_finds_only_what_is_there_in_texts_of_any_length(length: int) -
 
 def test_what_contains_may_look_through_is_bounded() -> None:
     # Such a letter is two once case is folded.
-    values = ConditionValues({"x": "\u00df" * limits.STATE_CHARS})
-    allowed = limits.SEARCHED_CHARS // (2 * limits.STATE_CHARS)
-    for number in range(allowed):
-        assert not values.contains("x", f"{number}")
-    # What was looked for already costs nothing.
-    assert not values.contains("x", "0")
-    with pytest.raises(InvalidRequest, match="contains would look through more than 37,500,000"):
-        values.contains("x", "more")
+    fields = {"x": "\u00df" * limits.STATE_CHARS, "list": ["a"]}
+    most = limits.SEARCHED_CHARS // (2 * limits.STATE_CHARS)
+    allowed = [Condition("x", "contains", f"text {number}") for number in range(most)]
+    # What is looked for twice is looked for once.
+    others = [Condition("x", "contains", "TEXT 0"), Condition("x", "starts_with", "a")]
+    answers = [Condition("@a", "contains", "a"), Condition("none", "contains", "a")]
+    check_search(fields, [*allowed, *others, *answers])
+    with pytest.raises(ValidationError, match="contains look through more than 37,500,000 char"):
+        check_search(fields, [*allowed, Condition("list", "contains", "a")])
