@@ -187,12 +187,19 @@ def _proportional_kib(pid: int) -> int:
 
 def family(pid: int) -> list[int]:
     """A process and all that descend from it, by their ids."""
-    children = [
-        int(child)
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
-    return [pid, *(member for child in children for member in family(child))]
+    found = [pid]
+    # A process or thread may end while it is looked at.
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in _children(task):
+                found += family(child)
+    return found
+
+
+def _children(task: Path) -> list[int]:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return [int(child) for child in (task / "children").read_text().split()]
+    return []
 
 
 def _announced(child: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
