@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 from svc.bootstrap import Services
 from svc.bulk.answering import Answering, JobEnded
 from svc.bulk.batch_apis import BatchApis
-from svc.bulk.book import Book, no_larger, rows_of_block
+from svc.bulk.book import Book, rows_that_fit
 from svc.bulk.first_rows import ask_first
 from svc.bulk.job_rounds import JobRounds, RowsOf, unsettled
 from svc.schemas import DecisionRequest
@@ -74,16 +74,10 @@ class BatchedJob:
             known = {model: traits.in_project(model, job.project) for model in plan.models}
         core = stack.enter_context(closing(services.replaying(book, known)))
         bodies = core.engine.bodies(self._template)
-        with closing(services.spool.opened(job.id)) as file:
-            sizes = file.sizes()
-
-        def bytes_of(rows: range) -> int:
-            return bodies.on_disk(len(rows), sum(sizes[rows.start - 1 : rows.stop - 1]))
-
+        bytes_of = self._bytes_of(bodies.on_disk)
         if book.known is None:
-            row_bytes = bytes_of(range(1, job.rows + 1)) // job.rows
-            block_rows = rows_of_block(bodies.calls, row_bytes)
-            book.know(known, no_larger(block_rows, job.rows, bytes_of, services.spool.room.share))
+            share = services.spool.room.share
+            book.know(known, rows_that_fit(job.rows, bodies.calls, bytes_of, share))
         poll_s = services.settings.batch_poll_s
         rounds = JobRounds(
             job,
@@ -102,6 +96,15 @@ class BatchedJob:
         self._go(rounds, poll_s)
         services.spool.delete(job.id)
         book.remove()
+
+    def _bytes_of(self, on_disk: Callable[[int, int], int]) -> Callable[[range], int]:
+        """What gives the bytes of calls for the numbers of their rows.
+
+        `on_disk` gives them for how many rows there are, and the bytes of their JSON.
+        """
+        with closing(self._services.spool.opened(self.job.id)) as file:
+            sizes = file.sizes()
+        return lambda rows: on_disk(len(rows), sum(sizes[rows.start - 1 : rows.stop - 1]))
 
     def _go(self, rounds: JobRounds, poll_s: float) -> None:
         while True:

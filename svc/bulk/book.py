@@ -217,14 +217,19 @@ def blocks_of(rows: int, block_rows: int) -> Iterator[range]:
         yield range(first, min(first + block_rows, rows + 1))
 
 
-def no_larger(block_rows: int, rows: int, bytes_of: Callable[[range], int], most: int) -> int:
-    """So many rows in a block, or fewer where the calls of one took more than `most` bytes."""
+def rows_of_block(calls: int) -> int:
+    """How many rows a block has, where each makes about so many `calls`."""
+    return max(1, min(BLOCK_ROWS, BLOCK_CALLS // max(1, calls)))
+
+
+def rows_that_fit(rows: int, calls: int, bytes_of: Callable[[range], int], most: int) -> int:
+    """The same of so many `rows`, where it is known what the calls of some take.
+
+    That is given by `bytes_of` for their numbers. The calls of no block take over `most` bytes, but
+    for one with a single row.
+    """
+    row_bytes = bytes_of(range(1, rows + 1)) // rows
+    block_rows = max(1, min(rows_of_block(calls), BLOCK_BYTES // max(1, row_bytes)))
     while block_rows > 1 and max(map(bytes_of, blocks_of(rows, block_rows))) > most:
         block_rows //= 2
     return block_rows
-
-
-def rows_of_block(calls: int, row_bytes: int = 0) -> int:
-    """How many rows a block has, where each makes about so many `calls` of so many bytes in all."""
-    most = BLOCK_BYTES // row_bytes if row_bytes else BLOCK_ROWS
-    return max(1, min(BLOCK_ROWS, BLOCK_CALLS // max(1, calls), most))

@@ -24,7 +24,7 @@ from svc.bulk import batched_jobs, book, leaving, sending
 from svc.bulk.answering import JobEnded
 from svc.bulk.batch_apis import BatchApis
 from svc.bulk.batched_job import IN_TURN, BatchedJob
-from svc.bulk.book import no_larger, rows_of_block
+from svc.bulk.book import rows_of_block, rows_that_fit
 from svc.bulk.job_rounds import JobRounds
 from svc.bulk.stripping import strip
 from svc.errors import Pending
@@ -782,8 +782,9 @@ def test_a_job_keeps_the_model_that_it_was_handed_in_with(world: Make, double: B
 def test_blocks_are_as_small_as_their_calls_are_large() -> None:
     assert rows_of_block(2) == 10_000
     assert rows_of_block(10) == 5_000
-    assert rows_of_block(10, row_bytes=1_000_000) == 100
-    assert rows_of_block(10, row_bytes=10**12) == 1
+    assert rows_that_fit(10_000, 10, lambda rows: 1_000_000 * len(rows), most=10**9) == 100
+    assert rows_that_fit(10_000, 10, lambda rows: 10**12 * len(rows), most=10**9) == 1
+    assert rows_that_fit(10_000, 10, lambda _: 0, most=10**9) == 5_000
 
 
 @pytest.mark.parametrize(("heavy", "rows"), [([0], 25), ([0, 12], 12), ([99], 25), (range(100), 1)])
@@ -795,7 +796,7 @@ def test_blocks_are_smaller_where_one_has_most_of_the_bytes(
     def bytes_of(rows: range) -> int:
         return sum(sizes[rows.start - 1 : rows.stop - 1])
 
-    assert no_larger(25, 100, bytes_of, most=1_030) == rows
+    assert rows_that_fit(100, 2_000, bytes_of, most=1_030) == rows
 
 
 def bytes_of_calls(one: World, double: BatchDouble) -> list[int]:
