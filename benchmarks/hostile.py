@@ -26,7 +26,7 @@ from svc.settings import load
 from tests.chaos import hostile
 from tests.e2e.serving import Server
 from tests.e2e.test_large_pages import PAGE, READERS, memory_mb, multiply
-from tests.hostile.bodies import BODIES
+from tests.hostile.bodies import BODIES, images_beside_rules
 from tests.scripted import ScriptedProvider
 from tests.web.labelled import Labelled
 from tests.web.models import decision, replying
@@ -43,7 +43,8 @@ def bodies() -> Iterator[str]:
     """Each body to a server of its own."""
     with temporary_directory() as folder, ScriptedProvider(replying()) as provider:
         settings = {"SVC_PROVIDER_OWN_URL": provider.url, "SVC_MODEL": "@own/m"}
-        for number, (name, make) in enumerate(BODIES.items()):
+        all_bodies = {**BODIES, "images beside rules": images_beside_rules}
+        for number, (name, make) in enumerate(all_bodies.items()):
             body = make().encode()
             with Server(Path(folder) / f"{number}.db", **settings) as server:
                 server.post(decision())

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 
 from svc import processor_time
 from svc.errors import Timeout
-from svc.limits import MODEL_REPLIES_PARTS, REPLIES_LINES, REPLIES_PARTS
+from svc.limits import MODEL_REPLIES_PARTS, REPLIES_LINES, REPLIES_PARTS, SENT_AGAIN_BYTES
 from svc.tracing import Trace
 
 
 class Effort:
-    """How much may be read for a request, counted by all of its calls together.
+    """How much may be read and sent again for a request, counted by all of its calls together.
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
@@ -23,7 +23,7 @@ class Effort:
     """
 
     __slots__ = (
-        *("_each", "_left", "_lines_left", "_lock", "_of"),
+        *("_each", "_left", "_lines_left", "_lock", "_of", "_sent_again_left"),
         *("caller", "noted", "pause_s", "worked_s"),
     )
 
@@ -32,11 +32,14 @@ class Effort:
         parts: int = REPLIES_PARTS,
         each: int = MODEL_REPLIES_PARTS,
         lines: int = REPLIES_LINES,
+        sent_again: int = SENT_AGAIN_BYTES,
     ) -> None:
         """Of the replies of all models so many `parts` may be read, and so many of `each`.
 
-        So many `lines` may stand around what they hold, beyond those that are always read.
+        So many `lines` may stand around what they hold, beyond those that are always read. So many
+        bytes may be `sent_again` of calls that failed.
         """
+        self._sent_again_left = sent_again
         self._left, self._each, self._lines_left = parts, each, lines
         self._of: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -71,6 +74,14 @@ class Effort:
             if lines > self._lines_left:
                 return False
             self._lines_left -= lines
+            return True
+
+    def take_sent_again(self, size: int) -> bool:
+        """Take so many bytes for a further attempt; False, and none, where they are not there."""
+        with self._lock:
+            if size > self._sent_again_left:
+                return False
+            self._sent_again_left -= size
             return True
 
 

@@ -114,6 +114,10 @@ CALL_RETRIES = 2
 RETRY_BASE_S = 0.25
 RETRY_CAP_S = 8.0
 
+# The bytes that the further attempts at all calls of a request send together. Each gigabyte takes
+# half a second of a processor, and 64 calls with images have one already.
+SENT_AGAIN_BYTES = 100_000_000
+
 # The bytes of calls under way that a process holds. Calls that are smaller than the second figure
 # are not counted, as their number is bounded.
 CALLS_BYTES = 192 * 1024 * 1024

@@ -92,8 +92,9 @@ def wanted(text: str) -> list[tuple[int, list[str]]]:
 
 
 def user_text(body: Mapping[str, Any]) -> str:
-    text: str = body["messages"][-1]["content"]
-    return text
+    """What the user's message says, images aside."""
+    content: Any = body["messages"][-1]["content"]
+    return content if isinstance(content, str) else str(content[0]["text"])
 
 
 def token(shares: Labels) -> dict[str, Any]:

@@ -164,8 +164,8 @@ class Asker:
         key = self._key(request)
         if key is None:
             return ask_now()
-        fetch = self._cache.fetch
-        result, cached = fetch(request.mode, key, deadline, ask_now, request.project)
+        owner, caller = request.project, ledger.caller
+        result, cached = self._cache.fetch(request.mode, key, deadline, ask_now, owner, caller)
         return replace(result, cached=True) if cached else result
 
     def calls_of(self, model: Model, request: DecisionRequest, mode: Mode) -> int:

@@ -34,14 +34,20 @@ class DecisionCache(Generic[T]):
         self._kept: dict[str, Recent[str, bytes, T]] = {}
         # What those of all modes weigh.
         self._weights: Recent[str, tuple[str, bytes], int] = Recent(most, int)
-        # With the deadline of who makes the value.
-        self._under_way: dict[tuple[str, bytes], tuple[Future[T], Deadline]] = {}
+        # With who makes the value, and until when.
+        self._under_way: dict[tuple[str, bytes], tuple[Future[T], str | None, Deadline]] = {}
         self._lock = threading.Lock()
 
     def fetch(
-        self, mode: str, key: bytes, deadline: Deadline, make: Callable[[], T], owner: str = ""
+        self,
+        mode: str,
+        key: bytes,
+        deadline: Deadline,
+        make: Callable[[], T],
+        owner: str = "",
+        caller: str | None = None,
     ) -> tuple[T, bool]:
-        """The value for `key`, and whether it came without this caller making it.
+        """The value for `key`, and whether it came without this `caller` making it.
 
         It is the `owner`'s, whose keys are no one else's.
 
@@ -59,16 +65,17 @@ class DecisionCache(Generic[T]):
                 under_way = self._under_way.get((mode, key))
                 if under_way is None:
                     own: Future[T] = Future()
-                    self._under_way[mode, key] = own, deadline
+                    self._under_way[mode, key] = own, caller, deadline
                     break
-            shared, leading = under_way
+            shared, leader, leading = under_way
             _wait(shared, deadline)
             try:
                 return shared.result(), True
             except (Timeout, NoSlotInTime, OutOfCalls, DollarsSpent) as error:
                 # Who made the value ran out of its own time, calls or budget: another caller makes
                 # it now.
-                if isinstance(error, NoSlotInTime) and _is_as_late(deadline, leading):
+                is_as_late = caller == leader and deadline.at < leading.at + _LATER_S
+                if isinstance(error, NoSlotInTime) and is_as_late:
                     raise
                 deadline.check()
         return self._make(mode, key, own, make, owner), False
@@ -104,12 +111,6 @@ class DecisionCache(Generic[T]):
         weight = self._weigh(value)
         for others, (its_mode, gone) in self._weights.put(owner, (mode, key), weight):
             self._kept[its_mode].remove(others, gone)
-
-
-def _is_as_late(deadline: Deadline, leading: Deadline) -> bool:
-    """Whether the turn of this request would come too late as well."""
-    same_line = deadline.effort.caller == leading.effort.caller
-    return same_line and deadline.at < leading.at + _LATER_S
 
 
 def _wait(shared: Future[T], deadline: Deadline) -> None:

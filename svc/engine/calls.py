@@ -200,7 +200,11 @@ class CallPool:
                 continue
             one, outcome = ended
             one.bill.ended(one.call, outcome)
-            if isinstance(outcome, ProviderError) and self._again(one, outcome, deadline):
+            if (
+                isinstance(outcome, ProviderError)
+                and self._again(one, outcome, deadline)
+                and deadline.effort.take_sent_again(_counted(one))
+            ):
                 one.outcome = one.bill.again(one.call, outcome, one.corrections)
                 waiting += [one] * (one.outcome is None)
             else:

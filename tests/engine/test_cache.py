@@ -218,11 +218,10 @@ def test_who_has_more_time_or_another_line_than_the_leader_tries_to_have_a_turn_
     cache: DecisionCache[str] = DecisionCache(10)
     slow, deadline = Slow(NoSlotInTime("no slot", 60)), ToldDeadline()
     leading = Deadline(deadline.at - time.monotonic() - more_s)
-    leading.effort.caller, deadline.effort.caller = "a", caller
     with ThreadPoolExecutor(2) as threads:
-        leader = threads.submit(cache.fetch, "auto", KEY, leading, slow)
+        leader = threads.submit(cache.fetch, "auto", KEY, leading, slow, "shop", "a")
         assert slow.started.wait(30)
-        joiner = threads.submit(cache.fetch, "auto", KEY, deadline, lambda: "own")
+        joiner = threads.submit(cache.fetch, "auto", KEY, deadline, lambda: "own", "shop", caller)
         assert deadline.waiting.wait(30)
         slow.let_go.set()
         assert isinstance(leader.exception(30), NoSlotInTime)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -585,6 +586,22 @@ def test_the_bytes_of_calls_under_way_are_bounded() -> None:
         assert made.run([one] * 10, Deadline(60), "key_1") == [DONE] * 10
     # Of 14 MB each, six are below half of the 192 MB that all callers have.
     assert client.most == 6
+
+
+def test_few_bytes_of_the_calls_of_a_request_are_sent_again() -> None:
+    attempts = Counter[int]()
+
+    class Failing:
+        def call(self, model: Model, content: ChatCall, *_: Any, **__: Any) -> Completion:
+            attempts[content.size] += 1
+            raise ServerTrouble("not now")
+
+    few, many = call(), large(30)
+    with pool(Failing(), threads=8) as made:
+        outcomes = made.run([many, many, few, many], Deadline(60))
+    assert all(isinstance(one, ServerTrouble) for one in outcomes)
+    # Of 100 MB three further attempts of 31.5 MB can be made, for the three calls together.
+    assert attempts == {many.content.size: 3 + 3, few.content.size: 3}
 
 
 def test_a_caller_leaves_threads_to_others() -> None:

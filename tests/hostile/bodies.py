@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -79,6 +81,31 @@ def _conditions_in_all(text: str) -> str:
         for first in range(0, len(conditions), 32)
     }
     return json.dumps({"state": {"a": text}, "questions": questions})
+
+
+def images_beside_rules() -> str:
+    """Images of 10 MB that go with each of 64 calls, and as many looks into a text as may be."""
+    text = "a" * 149_000
+    texts = [
+        "a" * (n % 44) + "b" + "a" * (n // 44) for n in range(limits.SEARCHED_CHARS // 149_000)
+    ]
+    questions = {
+        f"q{first}": {
+            "type": "noul",
+            "instructions": f"{first}?",
+            "think": True,
+            "rules": [
+                {"if": {"a": {"contains": one}}, "answer": True}
+                for one in texts[first : first + 32]
+            ],
+        }
+        for first in range(0, 64 * 32, 32)
+    }
+    data = [base64.b64encode(os.urandom(limits.IMAGE_BYTES - 9)).decode() for _ in range(2)]
+    images = [f"data:image/png;base64,{one}" for one in data]
+    return json.dumps(
+        {"state": {"a": text}, "questions": questions, "images": images, "debias": False}
+    )
 
 
 def almost_found_in(letter: str, length: int, count: int) -> str:
