@@ -104,8 +104,8 @@ ATTENDED = Patience()
 # A job that has ended does not go on, and what was paid for it would be lost.
 UNATTENDED = Patience(outage=math.inf, account=math.inf, look=3_600.0)
 
-# The files of one batch that are noted to be deleted, the last ones: it has three, and perhaps some
-# that came to be late. A provider that lies may name others whenever it is asked.
+# The files of one batch that are noted to be deleted: it has three, and some may come late.
+# A provider that lies may name others whenever it is asked.
 _MOST_LEFT = 100
 
 
@@ -219,8 +219,9 @@ class Sending:
         try:
             ended = self.over or self._ended(since)
         except ProviderError:
-            # It had ended before, where it is known what is left of it.
-            ended = bool(self._record.left)
+            # What is known to be left can go, though the batch cannot be looked at now.
+            self._delete_left()
+            return False
         if ended:
             self._clear()
         return ended and not self.file.record.exists()
@@ -427,17 +428,21 @@ class Sending:
         self.file.calls.unlink(missing_ok=True)
         if self._record.again:
             self._look_for_late()
-        left = [one for one in self._record.left if not self._is_deleted(one)]
-        if not left and not self._record.again:
+        self._delete_left()
+        if not self._record.left and not self._record.again:
             self.file.record.unlink(missing_ok=True)
-            return
+        else:
+            self._put_off()
+
+    def _delete_left(self) -> None:
+        """Delete the files at the provider that are noted, and note those that it would not."""
+        left = [one for one in self._record.left if not self._is_deleted(one)]
         if left != self._record.left:
             self._save(left=left)
-        self._put_off()
 
     def _leave(self, *files: str | None) -> None:
         """Note files that are to be deleted at the provider, beside those that are noted."""
-        left = list(dict.fromkeys(filter(None, (*self._record.left, *files))))[-_MOST_LEFT:]
+        left = list(dict.fromkeys(filter(None, (*self._record.left, *files))))[:_MOST_LEFT]
         if left != self._record.left:
             self._save(left=left)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
 from svc import limits
+from svc.costly import CostlyWork
 from svc.deadline import Deadline
 from svc.engine import ladder, prompt
 from svc.engine.attempt import Attempt, CallTarget, Runner, calls_needed
@@ -42,6 +44,10 @@ from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import Purse
 from svc.terms import Mode
 from svc.usage import NO_DETAILS, NO_USAGE, Counts, TokenDetails, Usage
+
+# Characters of replies that are read in less time than anybody notices, and the seconds that longer
+# ones may take of a processor before their caller's next one has to wait.
+SMALL_CHARS, UNNOTICED_S = 16_384, 0.02
 
 
 class Ledger:
@@ -150,6 +156,7 @@ class Asker:
         self._era = era
         self._facts, self._calls, self._cache, self._memory = facts, calls, cache, memory
         self._usage = usage or Usage()
+        self._reading = CostlyWork(SMALL_CHARS, unnoticed_s=UNNOTICED_S)
 
     def ask(self, request: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
         """The remembered result, or a new one from the first way of asking that succeeds.
@@ -174,7 +181,7 @@ class Asker:
         They are as many as there are labels where it has to be asked for each by itself.
         """
         asked = [question for question in request.questions.values() if not question.think]
-        way = self.first_way(model, request.project, mode, asked, False)
+        way = self.first_way(model, request.project, mode, limits.MODEL_CALLS, asked, False)
         return _labels(asked) if way is Way.SINGLE else 1
 
     def first_way(
@@ -182,19 +189,24 @@ class Asker:
         model: Model,
         project: str | None,
         mode: Mode,
+        calls: int,
         questions: Sequence[Question],
         think: bool,
     ) -> Way:
-        """In which way a model is asked questions first, as far as it is known."""
+        """In which way a model is asked questions first, as far as it is known.
+
+        It is asked for each label by itself where that takes no more than so many `calls`.
+        """
         if self._decides(model):
             return Way.DECISION
-        first, *_ = ladder.ways(
+        labels = _labels(questions)
+        ways = ladder.ways(
             self._facts.traits.of(asked_by(project or DEFAULT_PROJECT, model.id)),
             Mode.VERBAL if think else mode,
-            labels=_labels(questions),
+            labels=labels,
             verbal_only=any(question.verbal_reason for question in questions),
         )
-        return first
+        return next((way for way in ways if way is not Way.SINGLE or labels <= calls), Way.LINES)
 
     def kept(self, request: ModelRequest) -> ModelResult | None:
         """The remembered result, None where there is none."""
@@ -222,7 +234,10 @@ class Asker:
         def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
             return self._carry_out(request.model, calls, ledger, deadline)
 
-        runner = Runner(carry_out)
+        def turn(chars: int) -> AbstractContextManager[None]:
+            return self._reading.turn(ledger.caller, chars, deadline)
+
+        runner = Runner(carry_out, turn)
         traits = self._facts.traits.of(request.asked_as)
         climb = Climb(traits)
         failures: list[ProviderError | ApiError] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from svc.engine import prompt, reply
@@ -41,6 +42,9 @@ JSON_ROOM = 8_192
 # How many more output tokens than characters a reply may have before it must have been thought.
 HIDDEN_TOKENS = 32
 
+# A token has up to twenty alternatives.
+_CHARS_A_TOKEN = 80
+
 _FORMATS = {Way.SCHEMA: JSON_SCHEMA, Way.OBJECT: JSON_OBJECT}
 
 log = logging.getLogger(__name__)
@@ -73,9 +77,13 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each."""
+    """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
+
+    Inside `turn` replies of so many characters are read.
+    """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
+    turn: Callable[[int], AbstractContextManager[None]]
 
     def attempt(
         self,
@@ -116,7 +124,9 @@ class Runner:
         failures = [one for one in outcomes if not isinstance(one, Completion)]
         if not failures:
             try:
-                attempt.readings.append(_readings(way, completions, prompt_input, order))
+                with self.turn(sum(map(_chars, completions))):
+                    readings = _readings(way, completions, prompt_input, order)
+                attempt.readings.append(readings)
                 attempt.served_by += [one.served_by for one in completions if one.served_by]
                 return
             except Unreadable as error:
@@ -128,6 +138,11 @@ class Runner:
         attempt.failures += failures
         if any(isinstance(failure, Cut) for failure in failures):
             attempt.cut.append(order)
+
+
+def _chars(completion: Completion) -> int:
+    """The characters of a reply, as its alternatives take as long to read as so many."""
+    return len(completion.text) + _CHARS_A_TOKEN * len(completion.tokens or ())
 
 
 def calls_needed(way: Way, prompt_input: prompt.PromptInput, orders: int) -> int:

@@ -126,8 +126,9 @@ class Engine:
         """
         choice, found = self._setups.chosen(request), Bodies()
         mode = request.mode or choice.pin.mode
+        calls = limits.MODEL_CALLS // len(choice.models) // choice.orders
         for model in choice.models:
-            way_of = partial(self._asker.first_way, model, request.project, mode)
+            way_of = partial(self._asker.first_way, model, request.project, mode, calls)
             found += bodies_at_most(request, choice.pin, choice.orders, way_of)
         return found.at_most(limits.MODEL_CALLS)
 

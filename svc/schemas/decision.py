@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -379,13 +378,13 @@ class DecisionRequestSchema(Schema):
 
 def check_conditions(state: State, questions: Mapping[str, Question]) -> None:
     """Raise `ValidationError` where conditions look at a state without fields, or at too much."""
-    looking = {key: question for key, question in questions.items() if question.needs_object}
     if state.fields is None:
+        keys = [key for key, question in questions.items() if question.needs_object]
         reason = "a state that is an object"
-        _raise_for("when or rules", "needs ", dict.fromkeys(looking, reason))
-    elif looking:
+        _raise_for("when or rules", "needs ", dict.fromkeys(keys, reason))
+    elif wanted := [one.searches for one in questions.values() if one.searches]:
         try:
-            check_search(state.fields, chain(*(one.conditions for one in looking.values())))
+            check_search(state.fields, wanted)
         except ValidationError as error:
             raise ValidationError({"questions": error.messages}) from None
 

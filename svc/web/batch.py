@@ -23,6 +23,7 @@ from svc.web.decorators import (
     MODEL_FAILURES,
     Decorator,
     body,
+    brief,
     fails,
     path,
     query,
@@ -59,6 +60,7 @@ def blueprint(desk: JobDesk, once: Decorator) -> Blueprint:
 
     @routes.get("/v1/batch")
     @query(JobsQuerySchema)
+    @brief
     @response(JobsSchema)
     @fails(404)
     def list_jobs(limit: int, project: str | None = None, before: str | None = None) -> JsonObject:

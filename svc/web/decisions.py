@@ -8,7 +8,7 @@ from svc.errors import NotFound
 from svc.schemas import DECISION_ID
 from svc.store import Labels, QuestionVersions
 from svc.store.decisions import Decisions
-from svc.web.decorators import fails, path, response, stored
+from svc.web.decorators import brief, fails, path, response
 from svc.web.entries import StoredDecisionSchema, entry_text, with_labels, with_questions
 from svc.web.query import PathPart, QuerySchema
 
@@ -23,7 +23,7 @@ def blueprint(decisions: Decisions, labels: Labels, versions: QuestionVersions) 
 
     @routes.get("/v1/decisions/<decision_id>")
     @path(DecisionPathSchema)
-    @stored
+    @brief
     @response(StoredDecisionSchema)
     @fails(404)
     def decision(decision_id: str) -> Response:

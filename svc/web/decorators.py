@@ -71,7 +71,7 @@ _answering = CostlyWork(small=0, unnoticed_s=USUAL_S)
 # A key's pauses after work with what is stored, which count for all kinds of it.
 RESTS = Rests()
 _reporting = CostlyWork(small=0, unnoticed_s=UNNOTICED_S, rests=RESTS)
-_reading_stored = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
+_making_brief = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
 _scraped = Places(SCRAPES)
 _scraping = CostlyWork(small=0, unnoticed_s=USUAL_S, rests=RESTS)
 
@@ -172,9 +172,9 @@ def report(view: View) -> View:
     return _in_turns(_reporting, view)
 
 
-def stored(view: View) -> View:
-    """The view reads one thing that is stored, which may be large: the same, in its own turns."""
-    return _in_turns(_reading_stored, view)
+def brief(view: View) -> View:
+    """The view takes less than a report, such as to read one thing: the same, in its own turns."""
+    return _in_turns(_making_brief, view)
 
 
 def scrape(view: View) -> View:

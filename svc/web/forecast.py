@@ -17,7 +17,7 @@ from svc.schemas import (
     Shown,
 )
 from svc.shapes import AMOUNT, COUNT, TEXT, array, nullable
-from svc.web.decorators import body, fails, response
+from svc.web.decorators import body, brief, fails, response
 
 
 class ModelForecastSchema(ResponseSchema):
@@ -65,6 +65,7 @@ def blueprint(asked: Callable[[DecisionRequest, bool], Forecaster]) -> Blueprint
 
     @routes.post("/v1/forecast")
     @body(ForecastRequestSchema, held=True)
+    @brief
     @response(ForecastSchema)
     @fails(502, 504)
     def say(given: ForecastRequest) -> JsonObject:

@@ -6,7 +6,7 @@ from flask import Blueprint, g
 
 from svc.jsontext import JsonObject
 from svc.learning import ReviewDesk, Reviewers
-from svc.web.decorators import body, fails, query, report, response, stored
+from svc.web.decorators import body, brief, fails, query, report, response
 from svc.web.review_schemas import (
     Answers,
     DisagreementsQuerySchema,
@@ -41,7 +41,7 @@ def blueprint(desk: ReviewDesk, reviewers: Reviewers) -> Blueprint:
 
     @routes.post("/v1/review/skip")
     @body(SkipRequestSchema)
-    @stored
+    @brief
     @response(SkippedSchema)
     @fails(404)
     def skip(given: JsonObject) -> JsonObject:

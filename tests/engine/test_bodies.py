@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
+from svc.jsontext import dumps
 from svc.providers.bodies import ChatCall
 from svc.providers.replies import Completion
 from svc.schemas import load_decision
@@ -29,8 +29,7 @@ def by_label(name: str, call: ChatCall) -> Completion:
 
 def sent(call: ChatCall) -> int:
     """About how many bytes the body of a call has."""
-    body = json.dumps([*call.messages, call.schema], ensure_ascii=False)
-    return len(body.encode())
+    return len(dumps([*call.messages, call.schema]).encode())
 
 
 def stages(letter: str) -> tuple[dict[str, Any], Answerer]:
@@ -46,23 +45,36 @@ def stages(letter: str) -> tuple[dict[str, Any], Answerer]:
     [
         (asking(*NOULS), answering(PreferringModel()), 1.5),
         (asking(*NOULS, CHOICE, MULTI, SCORE), by_label, 1.5),
+        # More labels than a request has calls are asked for in JSON.
+        (asking(*[MULTI] * 33), by_label, 1.5),
+        (asking(*[MULTI] * 17, model={"council": ["@here/m", "@here/n"]}), by_label, 1.5),
         (asking(*NOULS, mode="verbal"), answering(PreferringModel()), 1.5),
         (asking({**NOULS[0], "think": True}, *NOULS[1:]), by_label, 1.5),
         (*stages('"'), 1.5),
         (*stages("\N{PARTY POPPER}"), 1.5),
         (*stages("x"), 4.0),
     ],
-    ids=["lines", "by label", "verbal", "one thinks", "quotation marks", "emoji", "letters"],
+    ids=[
+        "lines",
+        "by label",
+        "too many labels",
+        "too many for a council",
+        "verbal",
+        "one thinks",
+        "quotation marks",
+        "emoji",
+        "letters",
+    ],
 )
 def test_calls_and_their_bytes_are_counted_before_they_are_made(
     body: dict[str, Any], model: Answerer, most: float
 ) -> None:
-    with world(m=model) as made:
+    with world(m=model, n=model) as made:
         # From the first one it is known how the model is asked.
         made.decide(body)
         made.client.calls.clear()
         made.decide(body)
-        calls = made.client.calls_to("m")
+        calls = [call for _, call in made.client.calls]
         bodies = made.engine.bodies(load_decision(body))
     assert len(calls) == bodies.calls
     total = sum(map(sent, calls))

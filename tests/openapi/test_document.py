@@ -78,6 +78,11 @@ def test_every_field_that_is_checked_is_described(
     assert set(described["required"]) == required
 
 
+def test_requests_that_take_turns_may_come_too_late(whole: dict[str, Any]) -> None:
+    for method, path in [("get", "/v1/batch"), ("post", "/v1/forecast"), ("get", "/v1/review")]:
+        assert "504" in whole["paths"][path][method]["responses"], path
+
+
 def test_every_description_of_a_question_says_its_default(whole: dict[str, Any]) -> None:
     schemas = whole["components"]["schemas"]
     defaults = {

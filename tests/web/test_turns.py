@@ -96,7 +96,7 @@ def app_of(slow: Slow) -> Flask:
     app.before_request(admit)
     app.get("/page")(page)
     app.get("/report", endpoint="report")(decorators.report(slow.report))
-    app.get("/stored", endpoint="stored")(decorators.stored(slow.report))
+    app.get("/brief", endpoint="brief")(decorators.brief(slow.report))
     app.get("/metrics", endpoint="metrics")(decorators.scrape(slow.report))
     app.register_error_handler(RateLimited, lambda error: (error.message, error.status))
     app.register_blueprint(feedback.blueprint(cast(Learner, slow), once=lambda view: view))
@@ -216,7 +216,7 @@ def test_a_key_that_asks_for_many_reports_leaves_room_for_those_of_others() -> N
 
 
 def test_a_key_that_reads_large_decisions_leaves_room_for_others() -> None:
-    others_get_theirs("GET", "/stored")
+    others_get_theirs("GET", "/brief")
 
 
 def test_a_key_that_asks_for_metrics_again_and_again_leaves_room_for_others() -> None:

@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from svc import jsontext
-from svc.questions.kit.conditions import Condition, Rule
+from svc.questions.kit.conditions import Condition, Rule, Search, searches
 from svc.questions.kit.lettering import DECIMALS
 from svc.questions.kit.verbal import SHARES, Stated
 from svc.shapes import Json
@@ -177,6 +177,11 @@ class Question(ABC):
     def needs_object(self) -> bool:
         """Whether a condition reads a field of the state."""
         return any(condition.question is None for condition in self.conditions)
+
+    @cached_property
+    def searches(self) -> frozenset[Search]:
+        """What the conditions look for in texts."""
+        return searches(self.conditions)
 
     @property
     def conditions(self) -> list[Condition]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
@@ -28,6 +28,8 @@ _COMPARED_CHARS = 40
 # first figure that does not matter.
 _SEARCHED_AT_ONCE = 2_500
 _SEARCHED_IN_STEPS = 30_000
+# As many characters one becomes at most once case is folded.
+_FOLDED_CHARS = 3
 
 
 class ConditionValues(JsonObject):
@@ -48,7 +50,10 @@ class ConditionValues(JsonObject):
             if isinstance(value, str):
                 self._folded[field] = _searchable(value.casefold())
             else:
-                self._folded[field] = frozenset(text.casefold() for text in _texts(value))
+                texts = value if isinstance(value, list) else ()
+                self._folded[field] = frozenset(
+                    text.casefold() for text in texts if isinstance(text, str)
+                )
         return self._folded[field]
 
     def contains(self, field: str, operand: str) -> bool:
@@ -108,26 +113,30 @@ class Rule:
         return all(condition.holds(values) for condition in self.conditions)
 
 
-def check_search(fields: Mapping[str, Any], conditions: Iterable[Condition]) -> None:
-    """Raise `ValidationError` where all `contains` look through too much of a state together."""
-    looking = (one for one in conditions if one.operator == "contains")
-    asked = Counter(field for field, _ in {(one.field, one.operand.casefold()) for one in looking})
-    sizes = {field: _searched_chars(fields.get(field)) for field in asked}
-    if sum(sizes[field] * texts for field, texts in asked.items()) > limits.SEARCHED_CHARS:
+# What is looked for in a field, in lower case.
+Search = tuple[str, str]
+
+
+def searches(conditions: Iterable[Condition]) -> frozenset[Search]:
+    """What all `contains` look for in the state, in which fields."""
+    looking = (one for one in conditions if one.operator == "contains" and one.question is None)
+    return frozenset((one.field, one.operand.casefold()) for one in looking)
+
+
+def check_search(fields: Mapping[str, Any], wanted: Sequence[frozenset[Search]]) -> None:
+    """Raise `ValidationError` where all that is wanted looks through too much of a state."""
+    # Most often a glance is enough, which costs the rows of a job little.
+    longest = max((len(one) for one in fields.values() if isinstance(one, str)), default=0)
+    if sum(map(len, wanted)) * longest * _FOLDED_CHARS <= limits.SEARCHED_CHARS:
+        return
+    asked = Counter(field for field, _ in frozenset[Search]().union(*wanted))
+    texts = {field: value for field in asked if isinstance(value := fields.get(field), str)}
+    chars = sum(asked[field] * len(text.casefold()) for field, text in texts.items())
+    if chars > limits.SEARCHED_CHARS:
         raise ValidationError(
             f"have rules whose contains look through more than {limits.SEARCHED_CHARS:,} "
             "characters of text, counted for each condition"
         )
-
-
-def _searched_chars(value: Any) -> int:
-    """How many characters, or texts in a list, one `contains` looks through."""
-    return len(value.casefold()) if isinstance(value, str) else len(_texts(value))
-
-
-def _texts(value: Any) -> list[str]:
-    """The texts in a list; none in any other value."""
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def equal(value: Any, other: Any) -> bool:
