@@ -34,8 +34,8 @@ SURE = 2 / 3
 _LABEL_FIELDS = ("label", "option", "answer", "choice")
 _NUMBER_FIELDS = ("probability", "confidence", "likelihood", "p")
 
-# How many characters of a name are looked at.
-_NAME_CHARS = 1_000
+# How many characters of a name are looked at, and of one whose position is kept.
+_NAME_CHARS, _KEPT_CHARS = 1_000, 100
 
 _NUMERIC = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,20})?)\s*(%?)")
 _LEADING_LABEL = re.compile(
@@ -107,15 +107,16 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
 
 def number_of(value: Any) -> float | None:
     """A finite number, also one in a text; negative ones are cut to 0, and 85% is 0.85."""
+    if isinstance(value, float):
+        return max(0.0, value) if math.isfinite(value) else None
     if isinstance(value, str) and (written := _NUMERIC.fullmatch(value.strip())):
         return float(written[1]) / (PERCENT if written[2] else 1.0)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int):
         return None
     try:
-        number = float(value)
+        return max(0.0, float(value))
     except OverflowError:
         return None
-    return max(0.0, number) if math.isfinite(number) else None
 
 
 def _entries(member: Any) -> Iterator[tuple[str, Any]]:
@@ -152,12 +153,22 @@ class _Written:
             **{name: index for index, name in enumerate(folded) if name not in self._shared},
             **{label.casefold(): index for index, label in enumerate(labels)},
         }
+        # The positions of names as they were written before, which they are again in each reply.
+        self._found: dict[str, int | None] = {}
 
     def position(self, name: str) -> int | None:
         """The position of a label that is written `C`, `c`, `C. name`, `(C)`, or by its name.
 
         Names that differ in case or blanks alone stand for one where they are written as it is.
         """
+        if name in self._found:
+            return self._found[name]
+        position = self._looked_up(name)
+        if len(name) <= _KEPT_CHARS and len(self._found) < NAMED_EACH * len(self._labels):
+            self._found[name] = position
+        return position
+
+    def _looked_up(self, name: str) -> int | None:
         wanted = _folded(name[:_NAME_CHARS])
         if wanted in self._positions:
             return self._positions[wanted]
@@ -170,9 +181,9 @@ class _Written:
         return self._positions.get(key.strip()) if colon else None
 
 
-# Of a reply to one question many parts are read, one after the other. A question's names may be
-# long, so that those of few questions are kept.
-@lru_cache(maxsize=8)
+# Of a reply many parts are read, one after the other, and a request has many replies. The names of
+# its questions, in both orders, are bounded together.
+@lru_cache(maxsize=128)
 def _written(labels: tuple[str, ...], names: tuple[str, ...]) -> _Written:
     return _Written(labels, names)
 

@@ -285,6 +285,13 @@ def test_names_that_differ_in_case_or_blanks_alone_are_told_by_how_they_are_writ
     assert dict(stated({f" {first.title()} ": 0.9}, "AB", names).numbers) == {}
 
 
+def test_a_name_is_met_again_however_many_others_were_looked_up() -> None:
+    # More names than are kept, of all lengths.
+    others = {f"{'x' * number} nothing": 0.1 for number in range(90)}
+    for _ in range(2):
+        assert numbers({"(b)": 0.7, "billing.": 0.2, "a: 1": 0.2, **others}) == {1: 0.7, 0: 0.2}
+
+
 def test_a_shared_name_never_stands_for_what_it_begins_with() -> None:
     names = ("spam: ads", "Spam: ads", "spam")
     said = {"spam: ads": 0.7, "Spam: ads": 0.2, "spam": 0.1}
