@@ -101,7 +101,8 @@ class Wanted:
             # On a full disk what is left to write cannot be written now either.
             with contextlib.suppress(OSError):
                 one.file.close()
-            Path(one.file.name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                Path(one.file.name).unlink()
 
     def add(self, call: str, model: Model, body: bytes) -> None:
         """Write one call, which has this id."""
