@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterator
 
 from svc import processor_time
 from svc.errors import Timeout
-from svc.limits import MODEL_REPLIES_PARTS, REPLIES_LINES, REPLIES_PARTS, SENT_AGAIN_BYTES
+from svc.limits import (
+    MODEL_REPLIES_PARTS,
+    REPLIES_LINES,
+    REPLIES_NAMED,
+    REPLIES_PARTS,
+    SENT_AGAIN_BYTES,
+)
 from svc.tracing import Trace
 
 
@@ -23,7 +29,7 @@ class Effort:
     """
 
     __slots__ = (
-        *("_each", "_left", "_lines_left", "_lock", "_of", "_sent_again_left"),
+        *("_each", "_left", "_lines_left", "_lock", "_named_left", "_of", "_sent_again_left"),
         *("caller", "noted", "pause_s", "worked_s"),
     )
 
@@ -33,13 +39,14 @@ class Effort:
         each: int = MODEL_REPLIES_PARTS,
         lines: int = REPLIES_LINES,
         sent_again: int = SENT_AGAIN_BYTES,
+        named: int = REPLIES_NAMED,
     ) -> None:
         """Of the replies of all models so many `parts` may be read, and so many of `each`.
 
         So many `lines` may stand around what they hold, beyond those that are always read. So many
-        bytes may be `sent_again` of calls that failed.
+        bytes may be `sent_again` of calls that failed, and so many parts be `named` in long texts.
         """
-        self._sent_again_left = sent_again
+        self._sent_again_left, self._named_left = sent_again, named
         self._left, self._each, self._lines_left = parts, each, lines
         self._of: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -74,6 +81,14 @@ class Effort:
             if lines > self._lines_left:
                 return False
             self._lines_left -= lines
+            return True
+
+    def take_named(self, parts: int) -> bool:
+        """Take so many parts of a long text; False, and none, where they are not there."""
+        with self._lock:
+            if parts > self._named_left:
+                return False
+            self._named_left -= parts
             return True
 
     def take_sent_again(self, size: int) -> bool:

@@ -139,6 +139,11 @@ REPLY_LINES = 20_000
 REPLY_FRAMING_BYTES = 262_144
 REPLY_PIECES = 65_536
 
+# The labels with probabilities, or other parts between commas, that the long texts of all replies
+# to one request may have together. A model is asked for 1,280 at most in one call. Each takes up to
+# four microseconds to read.
+REPLIES_NAMED = 200_000
+
 # How many of these lines are always read of a reply, and how many beyond them of all replies to one
 # request together. A chunk takes a few microseconds, of however few bytes it is.
 REPLY_LINES_ALWAYS_READ = 512

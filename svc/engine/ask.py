@@ -38,7 +38,7 @@ from svc.providers import (
     api_error_of,
     asked_by,
 )
-from svc.questions import Question
+from svc.questions import Question, Unreadable
 from svc.records import Model
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import Purse
@@ -234,7 +234,9 @@ class Asker:
         def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
             return self._carry_out(request.model, calls, ledger, deadline)
 
-        def turn(chars: int) -> AbstractContextManager[None]:
+        def turn(chars: int, commas: int) -> AbstractContextManager[None]:
+            if chars > SMALL_CHARS and not deadline.effort.take_named(commas):
+                raise Unreadable("the replies to this request name more than is read of them")
             return self._reading.turn(ledger.caller, chars, deadline)
 
         runner = Runner(carry_out, turn)

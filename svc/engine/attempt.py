@@ -79,11 +79,12 @@ class Attempt:
 class Runner:
     """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
 
-    Inside `turn` replies of so many characters are read.
+    Inside `turn` replies are read of so many characters, with so many commas in their texts; it may
+    raise `Unreadable`.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
-    turn: Callable[[int], AbstractContextManager[None]]
+    turn: Callable[[int, int], AbstractContextManager[None]]
 
     def attempt(
         self,
@@ -124,7 +125,8 @@ class Runner:
         failures = [one for one in outcomes if not isinstance(one, Completion)]
         if not failures:
             try:
-                with self.turn(sum(map(_chars, completions))):
+                commas = sum(one.text.count(",") for one in completions)
+                with self.turn(sum(map(_chars, completions)), commas):
                     readings = _readings(way, completions, prompt_input, order)
                 attempt.readings.append(readings)
                 attempt.served_by += [one.served_by for one in completions if one.served_by]
