@@ -20,17 +20,37 @@ from svc.limits import (
 from svc.tracing import Trace
 
 
+class Allowance:
+    """How much of something is left to a request, counted by all of its calls together."""
+
+    __slots__ = ("_left", "_lock")
+
+    def __init__(self, amount: int) -> None:
+        self._left = amount
+        self._lock = threading.Lock()
+
+    def take(self, amount: int) -> bool:
+        """Take so much; False, and nothing is taken, where it is not there."""
+        with self._lock:
+            if amount > self._left:
+                return False
+            self._left -= amount
+            return True
+
+
 class Effort:
     """How much may be read and sent again for a request, counted by all of its calls together.
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
     call has to wait because of what it took. `noted` is called whenever such a thread is done.
+    `lines` are those around what replies hold, beyond the ones that are always read, `named` parts
+    of long texts, and `sent_again` bytes of calls that failed.
     """
 
     __slots__ = (
-        *("_each", "_left", "_lines_left", "_lock", "_named_left", "_of", "_sent_again_left"),
-        *("caller", "noted", "pause_s", "worked_s"),
+        *("_each", "_left", "_lock", "_of"),
+        *("caller", "lines", "named", "noted", "pause_s", "sent_again", "worked_s"),
     )
 
     def __init__(
@@ -41,13 +61,9 @@ class Effort:
         sent_again: int = SENT_AGAIN_BYTES,
         named: int = REPLIES_NAMED,
     ) -> None:
-        """Of the replies of all models so many `parts` may be read, and so many of `each`.
-
-        So many `lines` may stand around what they hold, beyond those that are always read. So many
-        bytes may be `sent_again` of calls that failed, and so many parts be `named` in long texts.
-        """
-        self._sent_again_left, self._named_left = sent_again, named
-        self._left, self._each, self._lines_left = parts, each, lines
+        """Of the replies of all models so many `parts` may be read, and so many of `each`."""
+        self.lines, self.named, self.sent_again = map(Allowance, (lines, named, sent_again))
+        self._left, self._each = parts, each
         self._of: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.caller: str | None = None
@@ -73,30 +89,6 @@ class Effort:
                 return False
             self._left -= parts
             self._of[model] += parts
-            return True
-
-    def take_lines(self, lines: int) -> bool:
-        """Take so many lines; False, and nothing is taken, where they are not there."""
-        with self._lock:
-            if lines > self._lines_left:
-                return False
-            self._lines_left -= lines
-            return True
-
-    def take_named(self, parts: int) -> bool:
-        """Take so many parts of a long text; False, and none, where they are not there."""
-        with self._lock:
-            if parts > self._named_left:
-                return False
-            self._named_left -= parts
-            return True
-
-    def take_sent_again(self, size: int) -> bool:
-        """Take so many bytes for a further attempt; False, and none, where they are not there."""
-        with self._lock:
-            if size > self._sent_again_left:
-                return False
-            self._sent_again_left -= size
             return True
 
 

@@ -235,7 +235,7 @@ class Asker:
             return self._carry_out(request.model, calls, ledger, deadline)
 
         def turn(chars: int, commas: int) -> AbstractContextManager[None]:
-            if chars > SMALL_CHARS and not deadline.effort.take_named(commas):
+            if chars > SMALL_CHARS and not deadline.effort.named.take(commas):
                 raise Unreadable("the replies to this request name more than is read of them")
             return self._reading.turn(ledger.caller, chars, deadline)
 

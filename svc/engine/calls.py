@@ -203,7 +203,7 @@ class CallPool:
             if (
                 isinstance(outcome, ProviderError)
                 and self._again(one, outcome, deadline)
-                and deadline.effort.take_sent_again(_counted(one))
+                and deadline.effort.sent_again.take(_counted(one))
             ):
                 one.outcome = one.bill.again(one.call, outcome, one.corrections)
                 waiting += [one] * (one.outcome is None)

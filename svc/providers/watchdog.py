@@ -97,7 +97,7 @@ class Watch:
         """
         caller = None
         if self._effort is not None:
-            if not self._effort.take_lines(lines):
+            if not self._effort.lines.take(lines):
                 return False
             caller = self._effort.caller
         self._pace.wait(lines, caller, self._provider, lambda: not self.ended)
