@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from svc import processor_time
 from svc.errors import Timeout
 from svc.limits import (
+    MODEL_REPLIES_NAMED,
     MODEL_REPLIES_PARTS,
     REPLIES_LINES,
     REPLIES_NAMED,
@@ -29,42 +30,68 @@ class Allowance:
         self._left = amount
         self._lock = threading.Lock()
 
-    def take(self, amount: int) -> bool:
-        """Take so much; False, and nothing is taken, where it is not there."""
+    def take(self, amount: int, kept: int = 0) -> bool:
+        """Take so much; False, and nothing is taken, where it is not there.
+
+        What is `kept` for others counts as not there.
+        """
         with self._lock:
-            if amount > self._left:
+            if amount > max(0, self._left - kept):
                 return False
             self._left -= amount
+            return True
+
+
+class ModelsAllowance:
+    """How much of something is left to a request and to each of its models.
+
+    A model that lies leaves enough for those that are asked after it.
+    """
+
+    __slots__ = ("_each", "_left", "_lock", "_of")
+
+    def __init__(self, amount: int, each: int) -> None:
+        """No model has more than `each`."""
+        self._left, self._each = amount, each
+        self._of: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, model: str, amount: int) -> bool:
+        """Take so much for a model; False, and nothing is taken, where it is not there."""
+        with self._lock:
+            if amount > min(self._left, self._each - self._of[model]):
+                return False
+            self._left -= amount
+            self._of[model] += amount
             return True
 
 
 class Effort:
     """How much may be read and sent again for a request, counted by all of its calls together.
 
+    `parts` are what replies hold, `named` the parts of their long texts, and `lines` those around
+    what they hold, beyond the ones that are always read. `sent_again` are bytes of calls that
+    failed.
+
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
     call has to wait because of what it took. `noted` is called whenever such a thread is done.
-    `lines` are those around what replies hold, beyond the ones that are always read, `named` parts
-    of long texts, and `sent_again` bytes of calls that failed.
     """
 
     __slots__ = (
-        *("_each", "_left", "_lock", "_of"),
-        *("caller", "lines", "named", "noted", "pause_s", "sent_again", "worked_s"),
+        *("_lock", "caller", "lines", "named", "noted", "parts", "pause_s", "sent_again"),
+        "worked_s",
     )
 
     def __init__(
         self,
-        parts: int = REPLIES_PARTS,
-        each: int = MODEL_REPLIES_PARTS,
+        parts: ModelsAllowance | None = None,
+        named: ModelsAllowance | None = None,
         lines: int = REPLIES_LINES,
-        sent_again: int = SENT_AGAIN_BYTES,
-        named: int = REPLIES_NAMED,
     ) -> None:
-        """Of the replies of all models so many `parts` may be read, and so many of `each`."""
-        self.lines, self.named, self.sent_again = map(Allowance, (lines, named, sent_again))
-        self._left, self._each = parts, each
-        self._of: Counter[str] = Counter()
+        self.parts = parts or ModelsAllowance(REPLIES_PARTS, MODEL_REPLIES_PARTS)
+        self.named = named or ModelsAllowance(REPLIES_NAMED, MODEL_REPLIES_NAMED)
+        self.lines, self.sent_again = Allowance(lines), Allowance(SENT_AGAIN_BYTES)
         self._lock = threading.Lock()
         self.caller: str | None = None
         self.worked_s = 0.0
@@ -81,15 +108,6 @@ class Effort:
             with self._lock:
                 self.worked_s += processor() - began
             self.noted()
-
-    def take(self, model: str, parts: int) -> bool:
-        """Take so much for a model's reply; False, and nothing is taken, where it is not there."""
-        with self._lock:
-            if parts > min(self._left, self._each - self._of[model]):
-                return False
-            self._left -= parts
-            self._of[model] += parts
-            return True
 
 
 class Deadline:

@@ -116,7 +116,7 @@ RETRY_CAP_S = 8.0
 
 # The bytes that the further attempts at all calls of a request send together. Each gigabyte takes
 # half a second of a processor, and 64 calls with images have one already.
-SENT_AGAIN_BYTES = 100_000_000
+SENT_AGAIN_BYTES = 250_000_000
 
 # The bytes of calls under way that a process holds. Calls that are smaller than the second figure
 # are not counted, as their number is bounded.
@@ -139,10 +139,13 @@ REPLY_LINES = 20_000
 REPLY_FRAMING_BYTES = 262_144
 REPLY_PIECES = 65_536
 
-# The labels with probabilities, or other parts between commas, that the long texts of all replies
-# to one request may have together. A model is asked for 1,280 at most in one call. Each takes up to
-# four microseconds to read.
-REPLIES_NAMED = 200_000
+# The labels with probabilities, or other parts between commas, that the long JSON texts of all
+# replies to one request may have together, and those of one model. Each takes up to four
+# microseconds to read. A model is asked for 1,280 at most in one call: a text with no more than the
+# last figure is always read.
+REPLIES_NAMED = 60_000
+MODEL_REPLIES_NAMED = 30_000
+REPLY_NAMED_ALWAYS_READ = 1_500
 
 # How many of these lines are always read of a reply, and how many beyond them of all replies to one
 # request together. A chunk takes a few microseconds, of however few bytes it is.
@@ -153,8 +156,8 @@ REPLIES_LINES = 100_000
 REPLY_LINES_A_SECOND = 20_000
 
 # What the replies to one request may hold together, and those of one model: members and elements of
-# their JSON, and one more for so many bytes. A model that lies leaves enough for those asked after
-# it. A reply that is no larger than the last figure is always read.
+# their JSON, and one more for so many bytes. A reply that is no larger than the last figure is
+# always read.
 REPLIES_PARTS = 2_000_000
 MODEL_REPLIES_PARTS = 500_000
 REPLY_BYTES_A_PART = 32

@@ -30,6 +30,7 @@ from svc.providers import (
     DecisionCall,
     ProviderError,
     Unanswerable,
+    Unread,
     Way,
 )
 from svc.questions import LabelLine, LabelQuestion, Reading, Unreadable
@@ -79,8 +80,8 @@ class Attempt:
 class Runner:
     """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
 
-    Inside `turn` replies are read of so many characters, with so many commas in their texts; it may
-    raise `Unreadable`.
+    Inside `turn` replies are read of so many characters, with so many parts that may be names; it
+    may raise `Unread`.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
@@ -125,12 +126,13 @@ class Runner:
         failures = [one for one in outcomes if not isinstance(one, Completion)]
         if not failures:
             try:
-                commas = sum(one.text.count(",") for one in completions)
-                with self.turn(sum(map(_chars, completions)), commas):
+                with self.turn(sum(map(_chars, completions)), _named(way, completions)):
                     readings = _readings(way, completions, prompt_input, order)
                 attempt.readings.append(readings)
                 attempt.served_by += [one.served_by for one in completions if one.served_by]
                 return
+            except Unread as error:
+                failures = [error]
             except Unreadable as error:
                 name = "JSON" if way not in LABEL_WAYS else "label"
                 asked = visible(target.model.id)
@@ -145,6 +147,11 @@ class Runner:
 def _chars(completion: Completion) -> int:
     """The characters of a reply, as its alternatives take as long to read as so many."""
     return len(completion.text) + _CHARS_A_TOKEN * len(completion.tokens or ())
+
+
+def _named(way: Way, completions: Sequence[Completion]) -> int:
+    """How many parts the texts have in which answers are looked for by name."""
+    return sum(one.text.count(",") for one in completions) if way in JSON_WAYS else 0
 
 
 def calls_needed(way: Way, prompt_input: prompt.PromptInput, orders: int) -> int:

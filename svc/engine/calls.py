@@ -119,8 +119,8 @@ class _PendingCall:
     """A call that has no outcome yet, over all its attempts; times are on the pool's clock."""
 
     call: Call
-    caller: str | None = None
-    bill: Bill = UNPAID
+    caller: str | None
+    bill: Bill
     start_at: float = 0.0
     # Whether the next attempt has made its caller's pause, stands in the caller's line, and
     # whether the gate has let it through.
@@ -203,7 +203,7 @@ class CallPool:
             if (
                 isinstance(outcome, ProviderError)
                 and self._again(one, outcome, deadline)
-                and deadline.effort.sent_again.take(_counted(one))
+                and _room_again(one, deadline)
             ):
                 one.outcome = one.bill.again(one.call, outcome, one.corrections)
                 waiting += [one] * (one.outcome is None)
@@ -326,6 +326,17 @@ def _counted(pending: _PendingCall) -> int:
     """The bytes of a call, 0 where they are so few that they do not count."""
     size = pending.call.content.size
     return size if size >= limits.CALL_BYTES_UNCOUNTED else 0
+
+
+def _room_again(pending: _PendingCall, deadline: Deadline) -> bool:
+    """Whether the request may send the call once more.
+
+    Later attempts find half of what earlier ones could take, and so on: once a single call succeeds
+    it is learned what its model refuses, so that no request fails for that for ever.
+    """
+    attempts = pending.retries + pending.correction_count
+    kept = limits.SENT_AGAIN_BYTES >> attempts
+    return deadline.effort.sent_again.take(_counted(pending), kept)
 
 
 def _corrects(pending: _PendingCall, error: ParameterRefused) -> bool:

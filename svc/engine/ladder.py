@@ -19,6 +19,7 @@ from svc.providers import (
     Rung,
     TraitMemory,
     Traits,
+    Unread,
     Way,
 )
 from svc.terms import Mode
@@ -92,7 +93,7 @@ class Climb:
 
 def moves_on(failure: ProviderError | ApiError) -> bool:
     """Whether another way of asking may succeed where this failed."""
-    return isinstance(failure, NotThisWay | BadReply)
+    return isinstance(failure, NotThisWay | BadReply) and not isinstance(failure, Unread)
 
 
 def _reason(failure: ProviderError | ApiError) -> Reason:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from svc.deadline import Deadline, Effort
+from svc.deadline import Deadline, Effort, ModelsAllowance
 from svc.engine.attempt import CallTarget, Runner
 from svc.engine.calls import Call, Outcome
 from svc.engine.prompt import PromptInput
@@ -31,11 +31,47 @@ def test_replies_that_name_too_much_together_are_not_all_read(replies: int, debi
     member = {f"o{number}": 0.004 for number in range(250)}
     text = json.dumps({f"q{number}": member for number in range(1, 21)})
     body = {"state": "s", "questions": questions, "mode": "verbal", "debias": True}
-    deadline = Deadline(30, effort=Effort(named=replies * text.count(",")))
+    named = replies * text.count(",")
+    deadline = Deadline(30, effort=Effort(named=ModelsAllowance(named, named)))
     with world(m=lambda _name, _call: Completion(text)) as made:
         decision = made.engine.decide(load_decision(body), deadline)
         assert len(made.client.calls) == 2
     assert decision.response()["debiased"] is debiased
+
+
+LIES = json.dumps({"note": "," * 200_000, "q1": {"A": 0.98, "B": 0.01, "C": 0.01}})
+HONEST = "Of many reasons, one after the other, " * 500 + '{"q1": {"A": 0.1, "B": 0.9, "C": 0}}'
+
+
+def test_a_model_that_names_much_leaves_the_replies_of_others_to_be_read() -> None:
+    body = {"state": "s", "questions": {"q": CHOICE}, "mode": "verbal", "debias": False}
+    council = {"council": ["@here/liar", "@here/honest"]}
+    with world(liar=lambda *_: Completion(LIES), honest=lambda *_: Completion(HONEST)) as made:
+        for number in range(3):
+            request = load_decision({**body, "state": f"s {number}", "model": council})
+            decision = made.engine.decide(request, Deadline(30))
+        # What was too much of one is no reason to ask it in another way, or to learn anything.
+        assert len(made.client.calls) == 2 * 3
+    answer = decision.response()["answers"]["q"]
+    assert answer["probabilities"] == pytest.approx(
+        {"billing": 0.1, "access": 0.9, "none_of_these": 0}, abs=0.001
+    )
+
+
+def test_thought_before_labels_names_nothing() -> None:
+    named: list[int] = []
+
+    @contextmanager
+    def turn(_chars: int, parts: int) -> Iterator[None]:
+        named.append(parts)
+        yield
+
+    tokens = (Token("A", -0.1, (("A", -0.1),)),)
+    reply = Completion("one, two, three\nA", tokens)
+    runner = Runner(lambda calls: [reply] * len(calls), turn)
+    material = PromptInput(PINS[NEWEST], QUESTIONS[1:], "s")
+    runner.attempt(Way.SINGLE, (False,), TARGET, material, False)
+    assert named == [0]
 
 
 def test_each_reply_is_read_in_a_turn_of_its_length() -> None:

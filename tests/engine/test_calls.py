@@ -596,12 +596,29 @@ def test_few_bytes_of_the_calls_of_a_request_are_sent_again() -> None:
             attempts[content.size] += 1
             raise ServerTrouble("not now")
 
-    few, many = call(), large(30)
-    with pool(Failing(), threads=8) as made:
-        outcomes = made.run([many, many, few, many], Deadline(60))
+    few, many = call(), large(20)
+    with pool(Failing(), threads=16) as made:
+        outcomes = made.run([*[many] * 10, few], Deadline(60))
     assert all(isinstance(one, ServerTrouble) for one in outcomes)
-    # Of 100 MB three further attempts of 31.5 MB can be made, for the three calls together.
-    assert attempts == {many.content.size: 3 + 3, few.content.size: 3}
+    # Of 300 MB second attempts of 21 MB each may take half, third ones half of the rest.
+    assert attempts == {many.content.size: 10 + 7 + 3, few.content.size: 3}
+
+
+def test_a_model_that_refuses_parameters_of_many_large_calls_answers_one_of_them() -> None:
+    """What it refuses is learned of that one, so that the next request succeeds."""
+
+    class Refusing:
+        def call(self, *given: Any) -> Completion:
+            *_, corrections = given
+            for name in ("temperature", "max_tokens", "logprobs", "seed"):
+                if name not in corrections.all.refused:
+                    raise ParameterRefused(name)
+            return DONE
+
+    with pool(Refusing(), threads=64) as made:
+        outcomes = made.run([large(14)] * 20, Deadline(60))
+    assert DONE in outcomes
+    assert any(isinstance(one, ParameterRefused) for one in outcomes)
 
 
 def test_a_caller_leaves_threads_to_others() -> None:

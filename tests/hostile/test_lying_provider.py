@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from flask.testing import FlaskClient
 
-from svc.deadline import Deadline, Effort
+from svc.deadline import Deadline, Effort, ModelsAllowance
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
@@ -134,16 +134,16 @@ def test_replies_of_many_small_chunks_to_one_request_are_not_all_read() -> None:
 
 
 def test_what_is_left_to_read_is_shared_by_the_branches_of_a_request() -> None:
-    deadline = Deadline(10.0, effort=Effort(10))
-    assert deadline.branch().effort.take("m", 7)
-    assert not deadline.effort.take("m", 4)
-    assert deadline.effort.take("m", 3)
+    deadline = Deadline(10.0, effort=Effort(ModelsAllowance(10, 10)))
+    assert deadline.branch().effort.parts.take("m", 7)
+    assert not deadline.effort.parts.take("m", 4)
+    assert deadline.effort.parts.take("m", 3)
 
 
 def test_threads_that_take_at_once_take_no_more_than_there_is() -> None:
-    effort, taken = Effort(1_000), []
+    effort, taken = Effort(ModelsAllowance(1_000, 1_000)), []
     threads = [
-        threading.Thread(target=lambda: taken.extend(effort.take("m", 1) for _ in range(500)))
+        threading.Thread(target=lambda: taken.extend(effort.parts.take("m", 1) for _ in range(500)))
         for _ in range(4)
     ]
     for thread in threads:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from svc import limits
-from svc.deadline import Deadline, Effort
+from svc.deadline import Deadline, Effort, ModelsAllowance
 from svc.providers.failures import BadReply, CallTimedOut
 from svc.providers.long_replies import TOO_MUCH, LongReplies
 from svc.providers.transport import REPLY_BYTES_ALWAYS_READ, TooMuch, unpacked
@@ -57,24 +57,24 @@ def test_the_bytes_of_a_reply_count_once() -> None:
     """Those beyond the first were taken while they came in."""
     parts = 10 * limits.REPLY_PARTS_ALWAYS_READ
     body = b'"' + b"x" * (parts * limits.REPLY_BYTES_A_PART - 2) + b'"'
-    long, asked = LongReplies(), Deadline(60.0, effort=Effort(2 * parts, parts))
+    long, asked = LongReplies(), Deadline(60.0, effort=Effort(ModelsAllowance(2 * parts, parts)))
     with long.coming(M, asked) as coming:
         assert coming.take(lambda: True, len(body) * 9 // 10)
         with long.reading(body, M, asked):
             pass
-    assert not asked.effort.take(M.id, 1)
+    assert not asked.effort.parts.take(M.id, 1)
 
 
 @pytest.mark.parametrize("parts", [(limits.REPLY_PARTS_ALWAYS_READ, 10**6), (10**6, 10)])
 def test_what_a_request_may_read_bounds_it_too(parts: tuple[int, int]) -> None:
-    asked = Deadline(60.0, effort=Effort(*parts))
+    asked = Deadline(60.0, effort=Effort(ModelsAllowance(*parts)))
     with pytest.raises(BadReply, match=TOO_MUCH), LongReplies().reading(LONG, M, asked):
         pass
 
 
 def test_a_model_that_lies_leaves_enough_for_those_asked_after_it() -> None:
     parts = 2 * limits.REPLY_PARTS_ALWAYS_READ
-    long, asked = LongReplies(), Deadline(60.0, effort=Effort(2 * parts, parts))
+    long, asked = LongReplies(), Deadline(60.0, effort=Effort(ModelsAllowance(2 * parts, parts)))
     with long.coming(M, asked) as lying:
         assert lying.take(lambda: True, parts * limits.REPLY_BYTES_A_PART)
         assert not lying.take(lambda: True, limits.REPLY_BYTES_A_PART)

@@ -7,9 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from typing import Any
+
+from svc.memo import SizedMemo
 
 SHARES, PERCENT = 1.0, 100.0
 BOTH = frozenset({SHARES, PERCENT})
@@ -34,8 +35,8 @@ SURE = 2 / 3
 _LABEL_FIELDS = ("label", "option", "answer", "choice")
 _NUMBER_FIELDS = ("probability", "confidence", "likelihood", "p")
 
-# How many characters of a name are looked at, and of one whose position is kept.
-_NAME_CHARS, _KEPT_CHARS = 1_000, 100
+# How many characters of a name are looked at.
+_NAME_CHARS = 1_000
 
 _NUMERIC = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,20})?)\s*(%?)")
 _LEADING_LABEL = re.compile(
@@ -93,7 +94,7 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
     """What a reply's member states of `labels`; it may use their `names` instead."""
     numbers: dict[int, float] = {}
     bare: dict[int, None] = {}
-    written = _written(tuple(labels), tuple(names))
+    written = _written((tuple(labels), tuple(names)))
     for name, value in islice(_entries(member), NAMED_EACH * len(labels) + NAMED_MORE):
         index = written.position(name)
         if index is None:
@@ -153,22 +154,12 @@ class _Written:
             **{name: index for index, name in enumerate(folded) if name not in self._shared},
             **{label.casefold(): index for index, label in enumerate(labels)},
         }
-        # The positions of names as they were written before, which they are again in each reply.
-        self._found: dict[str, int | None] = {}
 
     def position(self, name: str) -> int | None:
         """The position of a label that is written `C`, `c`, `C. name`, `(C)`, or by its name.
 
         Names that differ in case or blanks alone stand for one where they are written as it is.
         """
-        if name in self._found:
-            return self._found[name]
-        position = self._looked_up(name)
-        if len(name) <= _KEPT_CHARS and len(self._found) < NAMED_EACH * len(self._labels):
-            self._found[name] = position
-        return position
-
-    def _looked_up(self, name: str) -> int | None:
         wanted = _folded(name[:_NAME_CHARS])
         if wanted in self._positions:
             return self._positions[wanted]
@@ -181,11 +172,20 @@ class _Written:
         return self._positions.get(key.strip()) if colon else None
 
 
-# Of a reply many parts are read, one after the other, and a request has many replies. The names of
-# its questions, in both orders, are bounded together.
-@lru_cache(maxsize=128)
-def _written(labels: tuple[str, ...], names: tuple[str, ...]) -> _Written:
-    return _Written(labels, names)
+# What two texts of a label fill with their places, in bytes, besides their characters.
+_LABEL_BYTES, _CHAR_BYTES = 400, 8
+
+_Labels = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def _size(key: _Labels) -> int:
+    """About how many bytes labels and their names fill as they are kept here."""
+    _, names = key
+    return _LABEL_BYTES * len(names) + _CHAR_BYTES * sum(map(len, names))
+
+
+# Of a reply many parts are read, one after the other, and a request has many replies.
+_written = SizedMemo(lambda key: _Written(*key), _size)
 
 
 def _folded(name: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc import limits
 from svc.questions.kit.verbal import BOTH, PERCENT, SHARES, SURE, Stated, number_of, stated
 
 LABELS, NAMES = ("A", "B", "C"), ("billing", "Log in ", "none_of_these")
@@ -300,3 +302,15 @@ def test_a_shared_name_never_stands_for_what_it_begins_with() -> None:
     names = ("(b) left", "(B) left", "other")
     said = {"(b) left": 0.8, "(B) left": 0.1, "other": 0.1}
     assert dict(stated(said, "ABC", names).numbers) == {0: 0.8, 1: 0.1, 2: 0.1}
+
+
+def test_what_is_remembered_of_many_long_names_is_bounded() -> None:
+    """Callers choose the names, and each question has others."""
+    labels = [f"L{number}" for number in range(250)]
+    tracemalloc.start()
+    for question in range(100):
+        names = [f"{question} {number} {'X' * 380}" for number in range(250)]
+        assert stated(names[7], labels, names).bare == (7,)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 2 * limits.REMEMBERED_BYTES
