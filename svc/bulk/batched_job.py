@@ -16,7 +16,7 @@ from svc.schemas import DecisionRequest
 from svc.store import Job
 
 LEARNING = "the answer to its first row"
-IN_TURN = "its turn to decide about rows, which other jobs have now"
+ITS_TURN = "its turn to decide about rows, which other jobs have now"
 
 # The pause between two looks at whether there is a place for a further job that decides.
 _TURN_LOOK_S = 0.1
@@ -123,7 +123,7 @@ class BatchedJob:
         """Inside it rows may be decided about; it waits until the job's key has a place."""
         places, key_id = self._services.spool.replayed, self.job.api_key
         while not places.take(key_id):
-            self.waiting_for = IN_TURN
+            self.waiting_for = ITS_TURN
             self.wait(_TURN_LOOK_S)
             self._check()
         self.waiting_for = None

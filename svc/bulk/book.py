@@ -223,10 +223,10 @@ def rows_of_block(calls: int) -> int:
 
 
 def rows_that_fit(rows: int, calls: int, bytes_of: Callable[[range], int], most: int) -> int:
-    """The same of so many `rows`, where it is known what the calls of some take.
+    """How many of so many `rows` a block has, where each makes about so many `calls`.
 
-    That is given by `bytes_of` for their numbers. The calls of no block take over `most` bytes, but
-    for one with a single row.
+    `bytes_of` gives the bytes that the calls of the rows with some numbers take. Those of no block
+    take over `most`, but for one with a single row.
     """
     row_bytes = bytes_of(range(1, rows + 1)) // rows
     block_rows = max(1, min(rows_of_block(calls), BLOCK_BYTES // max(1, row_bytes)))

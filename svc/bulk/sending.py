@@ -105,7 +105,7 @@ ATTENDED = Patience()
 UNATTENDED = Patience(outage=math.inf, account=math.inf, look=3_600.0)
 
 # The files of one batch that are noted to be deleted: it has three, and some may come late.
-# A provider that lies may name others whenever it is asked.
+# A provider that lies may name others whenever it is asked; those beyond are not noted.
 _MOST_LEFT = 100
 
 

@@ -43,7 +43,7 @@ JSON_ROOM = 8_192
 # How many more output tokens than characters a reply may have before it must have been thought.
 HIDDEN_TOKENS = 32
 
-# A token has up to twenty alternatives.
+# A token has up to twenty alternatives, which have about four characters each.
 _CHARS_A_TOKEN = 80
 
 _FORMATS = {Way.SCHEMA: JSON_SCHEMA, Way.OBJECT: JSON_OBJECT}

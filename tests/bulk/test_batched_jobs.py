@@ -23,7 +23,7 @@ from svc.bootstrap import build
 from svc.bulk import batched_jobs, book, leaving, sending
 from svc.bulk.answering import JobEnded
 from svc.bulk.batch_apis import BatchApis
-from svc.bulk.batched_job import IN_TURN, BatchedJob
+from svc.bulk.batched_job import ITS_TURN, BatchedJob
 from svc.bulk.book import rows_of_block, rows_that_fit
 from svc.bulk.job_rounds import JobRounds
 from svc.bulk.stripping import strip
@@ -1007,7 +1007,7 @@ def test_jobs_of_one_key_leave_those_of_others_a_turn_to_decide_about_rows(world
         third.end()
         with pytest.raises(JobEnded), third.in_turn():
             pass
-        assert third.waiting_for == IN_TURN
+        assert third.waiting_for == ITS_TURN
     with job_of("slow").in_turn():
         pass
 
