@@ -69,7 +69,7 @@ class ModelsAllowance:
 class Effort:
     """How much may be read and sent again for a request, counted by all of its calls together.
 
-    `parts` are what replies hold, `named` the parts of their long texts, and `lines` those around
+    `parts` are what replies hold, `named` the names in their long texts, and `lines` those around
     what they hold, beyond the ones that are always read. `sent_again` are bytes of calls that
     failed.
 

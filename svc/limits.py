@@ -139,12 +139,12 @@ REPLY_LINES = 20_000
 REPLY_FRAMING_BYTES = 262_144
 REPLY_PIECES = 65_536
 
-# The labels with probabilities, or other parts between commas, that the long JSON texts of all
-# replies to one request may have together, and those of one model. Each takes up to four
-# microseconds to read. A model is asked for 1,280 at most in one call: a text with no more than the
-# last figure is always read.
-REPLIES_NAMED = 60_000
-MODEL_REPLIES_NAMED = 30_000
+# The names of labels, or other texts, that the long JSON texts of all replies to one request may
+# have together, and those of one model. Each takes up to four microseconds to read. A model is
+# asked for 1,280 labels at most in one call: a text with no more than the last figure is always
+# read.
+REPLIES_NAMED = 100_000
+MODEL_REPLIES_NAMED = 25_000
 REPLY_NAMED_ALWAYS_READ = 1_500
 
 # How many of these lines are always read of a reply, and how many beyond them of all replies to one

@@ -34,12 +34,11 @@ from svc.providers import (
     TokenUsage,
     TraitMemory,
     Traits,
-    Unread,
     Way,
     api_error_of,
     asked_by,
 )
-from svc.questions import Question
+from svc.questions import Question, Unreadable
 from svc.records import Model
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import Purse
@@ -238,7 +237,7 @@ class Asker:
         def turn(chars: int, named: int) -> AbstractContextManager[None]:
             long = chars > SMALL_CHARS and named > limits.REPLY_NAMED_ALWAYS_READ
             if long and not deadline.effort.named.take(request.model.id, named):
-                raise Unread("the replies to this request name more than is read of them")
+                raise Unreadable("the replies to this request name more than is read of them")
             return self._reading.turn(ledger.caller, chars, deadline)
 
         runner = Runner(carry_out, turn)

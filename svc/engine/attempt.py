@@ -30,7 +30,6 @@ from svc.providers import (
     DecisionCall,
     ProviderError,
     Unanswerable,
-    Unread,
     Way,
 )
 from svc.questions import LabelLine, LabelQuestion, Reading, Unreadable
@@ -80,8 +79,8 @@ class Attempt:
 class Runner:
     """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
 
-    Inside `turn` replies are read of so many characters, with so many parts that may be names; it
-    may raise `Unread`.
+    Inside `turn` replies are read of so many characters, with so many names in them; it may
+    raise `Unreadable`.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
@@ -131,8 +130,6 @@ class Runner:
                 attempt.readings.append(readings)
                 attempt.served_by += [one.served_by for one in completions if one.served_by]
                 return
-            except Unread as error:
-                failures = [error]
             except Unreadable as error:
                 name = "JSON" if way not in LABEL_WAYS else "label"
                 asked = visible(target.model.id)
@@ -150,8 +147,11 @@ def _chars(completion: Completion) -> int:
 
 
 def _named(way: Way, completions: Sequence[Completion]) -> int:
-    """How many parts the texts have in which answers are looked for by name."""
-    return sum(one.text.count(",") for one in completions) if way in JSON_WAYS else 0
+    """How many names stand in the texts in which answers are looked for by name.
+
+    They have quotation marks, other than what an extracted text holds, such as rows of numbers.
+    """
+    return sum(one.text.count('"') for one in completions) // 2 if way in JSON_WAYS else 0
 
 
 def calls_needed(way: Way, prompt_input: prompt.PromptInput, orders: int) -> int:

@@ -331,8 +331,8 @@ def _counted(pending: _PendingCall) -> int:
 def _room_again(pending: _PendingCall, deadline: Deadline) -> bool:
     """Whether the request may send the call once more.
 
-    Later attempts find half of what earlier ones could take, and so on: once a single call succeeds
-    it is learned what its model refuses, so that no request fails for that for ever.
+    Later attempts find half of what earlier ones could take, and so on: of many calls to a model
+    that refuses several parameters one succeeds then, so that the next request knows of them.
     """
     attempts = pending.retries + pending.correction_count
     kept = limits.SENT_AGAIN_BYTES >> attempts

@@ -19,7 +19,6 @@ from svc.providers import (
     Rung,
     TraitMemory,
     Traits,
-    Unread,
     Way,
 )
 from svc.terms import Mode
@@ -93,7 +92,7 @@ class Climb:
 
 def moves_on(failure: ProviderError | ApiError) -> bool:
     """Whether another way of asking may succeed where this failed."""
-    return isinstance(failure, NotThisWay | BadReply) and not isinstance(failure, Unread)
+    return isinstance(failure, NotThisWay | BadReply)
 
 
 def _reason(failure: ProviderError | ApiError) -> Reason:

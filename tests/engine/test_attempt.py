@@ -18,7 +18,7 @@ from svc.providers.replies import Completion, Token
 from svc.records import Model
 from svc.schemas import load_decision, load_questions
 from tests.engine.fakes import world
-from tests.engine.models import CHOICE, NOUL
+from tests.engine.models import CHOICE, NOUL, TEXT
 
 TARGET = CallTarget(Model("@here/m", "here", "m"), strict=False)
 QUESTIONS = tuple(load_questions({"a": NOUL, "b": CHOICE}).values())
@@ -31,7 +31,7 @@ def test_replies_that_name_too_much_together_are_not_all_read(replies: int, debi
     member = {f"o{number}": 0.004 for number in range(250)}
     text = json.dumps({f"q{number}": member for number in range(1, 21)})
     body = {"state": "s", "questions": questions, "mode": "verbal", "debias": True}
-    named = replies * text.count(",")
+    named = replies * (text.count('"') // 2)
     deadline = Deadline(30, effort=Effort(named=ModelsAllowance(named, named)))
     with world(m=lambda _name, _call: Completion(text)) as made:
         decision = made.engine.decide(load_decision(body), deadline)
@@ -39,7 +39,9 @@ def test_replies_that_name_too_much_together_are_not_all_read(replies: int, debi
     assert decision.response()["debiased"] is debiased
 
 
-LIES = json.dumps({"note": "," * 200_000, "q1": {"A": 0.98, "B": 0.01, "C": 0.01}})
+LIES = json.dumps(
+    {"q1": {"A": 0.98, "B": 0.01, "C": 0.01}, "q2": dict.fromkeys(map(str, range(70_000)))}
+)
 HONEST = "Of many reasons, one after the other, " * 500 + '{"q1": {"A": 0.1, "B": 0.9, "C": 0}}'
 
 
@@ -50,12 +52,22 @@ def test_a_model_that_names_much_leaves_the_replies_of_others_to_be_read() -> No
         for number in range(3):
             request = load_decision({**body, "state": f"s {number}", "model": council})
             decision = made.engine.decide(request, Deadline(30))
-        # What was too much of one is no reason to ask it in another way, or to learn anything.
-        assert len(made.client.calls) == 2 * 3
+        # It is not asked in any other way, which would teach that it cannot be asked in this one.
+        assert [name for name, _ in made.client.calls].count("honest") == 3
     answer = decision.response()["answers"]["q"]
     assert answer["probabilities"] == pytest.approx(
         {"billing": 0.1, "access": 0.9, "none_of_these": 0}, abs=0.001
     )
+
+
+def test_long_texts_that_hold_rows_of_numbers_are_read() -> None:
+    questions = {f"q{number}": {**TEXT, "max_length": 2_000} for number in range(1, 65)}
+    row = ",".join(["1"] * 1_000)
+    text = json.dumps(dict.fromkeys(questions, row))
+    with world(m=lambda *_: Completion(text)) as made:
+        request = load_decision({"state": f"The row is {row}", "questions": questions})
+        decision = made.engine.decide(request, Deadline(30))
+    assert decision.response()["answers"]["q64"]["value"] == row
 
 
 def test_thought_before_labels_names_nothing() -> None:
@@ -67,7 +79,7 @@ def test_thought_before_labels_names_nothing() -> None:
         yield
 
     tokens = (Token("A", -0.1, (("A", -0.1),)),)
-    reply = Completion("one, two, three\nA", tokens)
+    reply = Completion('"one" or "two"\nA', tokens)
     runner = Runner(lambda calls: [reply] * len(calls), turn)
     material = PromptInput(PINS[NEWEST], QUESTIONS[1:], "s")
     runner.attempt(Way.SINGLE, (False,), TARGET, material, False)
@@ -97,7 +109,7 @@ def test_each_reply_is_read_in_a_turn_of_its_length() -> None:
     assert [len(attempt.readings) for attempt in asked] == [2, 2]
     # Each token may have twenty alternatives.
     labels = (len("yes\nA") + 3 * 80, 0)
-    assert lengths == [(len(text), text.count(","))] * 2 + [labels] * 2
+    assert lengths == [(len(text), text.count('"') // 2)] * 2 + [labels] * 2
 
 
 WAYS = (Way.SCHEMA, Way.LINES)

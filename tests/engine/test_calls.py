@@ -600,8 +600,10 @@ def test_few_bytes_of_the_calls_of_a_request_are_sent_again() -> None:
     with pool(Failing(), threads=16) as made:
         outcomes = made.run([*[many] * 10, few], Deadline(60))
     assert all(isinstance(one, ServerTrouble) for one in outcomes)
-    # Of 300 MB second attempts of 21 MB each may take half, third ones half of the rest.
-    assert attempts == {many.content.size: 10 + 7 + 3, few.content.size: 3}
+    # Of 250 MB second attempts of 21 MB each may take half, third ones half of the rest; which come
+    # first is up to the threads.
+    assert 10 + 6 <= attempts[many.content.size] <= 10 + 8
+    assert attempts[few.content.size] == 3
 
 
 def test_a_model_that_refuses_parameters_of_many_large_calls_answers_one_of_them() -> None:

@@ -25,7 +25,6 @@ from svc.providers.failures import (
     ServerTrouble,
     Throttled,
     Unanswerable,
-    Unread,
 )
 from svc.providers.traits import MISSES, UNKNOWN, Reason, Rung, TraitMemory, Traits, Way
 from svc.terms import Mode
@@ -103,7 +102,6 @@ def test_now_and_then_the_top_is_tried_again() -> None:
         (Throttled(), False),
         (ServerTrouble(), False),
         (CallTimedOut(), False),
-        (Unread(), False),
         (RateLimited("x", 1), False),
     ],
 )

@@ -172,20 +172,23 @@ class _Written:
         return self._positions.get(key.strip()) if colon else None
 
 
-# What two texts of a label fill with their places, in bytes, besides their characters.
-_LABEL_BYTES, _CHAR_BYTES = 400, 8
+# What labels fill as they are kept here, in bytes: all of a question, each, and each character of
+# its name, of which folding case may make three. All of the largest request have room, in both
+# orders, since its replies are read again and again in the same order.
+_LABELS_BYTES, _LABEL_BYTES, _CHAR_BYTES = 1_500, 250, 16
+_KEPT_BYTES = 16_000_000
 
 _Labels = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _size(key: _Labels) -> int:
-    """About how many bytes labels and their names fill as they are kept here."""
+    """About how many bytes labels and their names fill."""
     _, names = key
-    return _LABEL_BYTES * len(names) + _CHAR_BYTES * sum(map(len, names))
+    return _LABELS_BYTES + _LABEL_BYTES * len(names) + _CHAR_BYTES * sum(map(len, names))
 
 
 # Of a reply many parts are read, one after the other, and a request has many replies.
-_written = SizedMemo(lambda key: _Written(*key), _size)
+_written = SizedMemo(lambda key: _Written(*key), _size, _KEPT_BYTES)
 
 
 def _folded(name: str) -> str:
