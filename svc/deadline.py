@@ -87,11 +87,10 @@ class Effort:
         self,
         parts: ModelsAllowance | None = None,
         named: ModelsAllowance | None = None,
-        lines: int = REPLIES_LINES,
     ) -> None:
         self.parts = parts or ModelsAllowance(REPLIES_PARTS, MODEL_REPLIES_PARTS)
         self.named = named or ModelsAllowance(REPLIES_NAMED, MODEL_REPLIES_NAMED)
-        self.lines, self.sent_again = Allowance(lines), Allowance(SENT_AGAIN_BYTES)
+        self.lines, self.sent_again = Allowance(REPLIES_LINES), Allowance(SENT_AGAIN_BYTES)
         self._lock = threading.Lock()
         self.caller: str | None = None
         self.worked_s = 0.0

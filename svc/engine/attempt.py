@@ -149,7 +149,7 @@ def _chars(completion: Completion) -> int:
 def _named(way: Way, completions: Sequence[Completion]) -> int:
     """How many names stand in the texts in which answers are looked for by name.
 
-    They have quotation marks, other than what an extracted text holds, such as rows of numbers.
+    Names stand in quotation marks; rows of numbers in an extracted text do not.
     """
     return sum(one.text.count('"') for one in completions) // 2 if way in JSON_WAYS else 0
 

@@ -63,7 +63,7 @@ def test_a_model_that_names_much_leaves_the_replies_of_others_to_be_read() -> No
 def test_long_texts_that_hold_rows_of_numbers_are_read() -> None:
     questions = {f"q{number}": {**TEXT, "max_length": 2_000} for number in range(1, 65)}
     row = ",".join(["1"] * 1_000)
-    text = json.dumps(dict.fromkeys(questions, {"value": row, "confidence": 0.9}))
+    text = json.dumps({key: {"value": row, "confidence": 0.9} for key in questions})
     with world(m=lambda *_: Completion(text)) as made:
         request = load_decision({"state": f"The row is {row}", "questions": questions})
         decision = made.engine.decide(request, Deadline(30))

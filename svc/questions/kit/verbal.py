@@ -172,10 +172,10 @@ class _Written:
         return self._positions.get(key.strip()) if colon else None
 
 
-# What labels fill as they are kept here, in bytes: all of a question, each, and each character of
-# its name, of which folding case may make three. All of the largest request have room, in both
-# orders, since its replies are read again and again in the same order.
-_LABELS_BYTES, _LABEL_BYTES, _CHAR_BYTES = 1_500, 250, 16
+# The bytes that are filled here by a question, by each of its labels, and by each character of
+# their names, of which folding case may make three. There is room for the labels of the largest
+# request in both orders: its replies are read one after the other, so that less would keep none.
+_QUESTION_BYTES, _LABEL_BYTES, _CHAR_BYTES = 1_500, 250, 16
 _KEPT_BYTES = 16_000_000
 
 _Labels = tuple[tuple[str, ...], tuple[str, ...]]
@@ -184,7 +184,7 @@ _Labels = tuple[tuple[str, ...], tuple[str, ...]]
 def _size(key: _Labels) -> int:
     """About how many bytes labels and their names fill."""
     _, names = key
-    return _LABELS_BYTES + _LABEL_BYTES * len(names) + _CHAR_BYTES * sum(map(len, names))
+    return _QUESTION_BYTES + _LABEL_BYTES * len(names) + _CHAR_BYTES * sum(map(len, names))
 
 
 # Of a reply many parts are read, one after the other, and a request has many replies.
