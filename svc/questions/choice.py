@@ -128,8 +128,13 @@ class Choice(Lettered):
 
     def in_definition_order(self, probabilities: Sequence[float]) -> Sequence[float]:
         """The probabilities sorted by option, with the escape option last."""
-        by_key = sorted(zip(self.options, probabilities, strict=False))
-        return [*(p for _, p in by_key), *probabilities[len(self.options) :]]
+        return [probabilities[place] for place in self.defined_places]
+
+    @cached_property
+    def defined_places(self) -> tuple[int, ...]:
+        own = len(self.options)
+        by_option = sorted(range(own), key=self.options.__getitem__)
+        return (*by_option, *range(own, len(self.keys)))
 
     def truth(self, label: str, answer: Mapping[str, Any]) -> int:
         return self.option_names.index(label)

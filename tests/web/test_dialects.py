@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from marshmallow import ValidationError
+from marshmallow import Schema, ValidationError
 
 from svc import limits
+from svc.web.dialects.fields import Whole
+from svc.web.dialects.google_questions import SidesSchema
+from svc.web.dialects.openai_questions import ChoiceOptionSchema, ScoreLevelSchema
 from svc.web.dialects.pieces import Gallery, Picture
 from tests.scripted import Behaviour, Reply, completion
 from tests.web.conftest import Start
@@ -176,6 +180,31 @@ def test_all_questions_have_a_bounded_number_of_options(start: Start) -> None:
     response = start().test_client().post("/v1/decisions", json=listed("Cat.", *[choice] * 101))
     assert response.status_code == 400
     assert "20,200 options, at most 20,000 are" in response.get_json()["error"]["message"]
+
+
+@pytest.mark.parametrize("schema", [ChoiceOptionSchema, ScoreLevelSchema, SidesSchema])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        *({"value": value} for value in ("x", True, "", " ", 1, None)),
+        {"value": "x", "label": "x"},
+        {"description": "x", "value": "x"},
+        {"label": "x", "description": 1},
+        {"true_description": None, "false_description": "x"},
+    ],
+    ids=str,
+)
+def test_an_object_is_loaded_as_its_schema_loads_it(
+    schema: type[Schema], value: dict[str, Any]
+) -> None:
+    def outcome(load: Callable[[Any], Any]) -> Any:
+        try:
+            return load(value)
+        except ValidationError as error:
+            return error.messages
+
+    assert outcome(Whole(schema).deserialize) == outcome(schema().load)
 
 
 def test_a_map_names_its_input_where_that_shows_too_much(start: Start) -> None:

@@ -457,7 +457,8 @@ class LabelQuestion(Question):
 
 def to_digits(probabilities: Sequence[float]) -> tuple[float, ...]:
     """Probabilities as they are stored, with seven significant digits."""
-    return tuple(float(f"{p:.7g}") for p in probabilities)
+    written = "%.7g " * len(probabilities) % tuple(probabilities)
+    return tuple(map(float, written.split()))
 
 
 def probability_schema(bounded: bool) -> Json:

@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from svc.questions.kit.base import (
@@ -129,20 +128,21 @@ class Lettered(Distribution):
         probabilities as they are stored and no order of options but that one.
         """
         first, *others = self._nearly_best(reading)
-        if not others:
+        p = reading.probabilities
+        if all(p[place] == p[first] for place in others):
             return first
-        return max(first, *others, key=to_digits(reading.probabilities).__getitem__)
+        return max(first, *others, key=to_digits(p).__getitem__)
 
     def _nearly_best(self, reading: Reading) -> list[int]:
         """Those that may be equal to the most probable one as they are stored; mostly it alone."""
         p = reading.probabilities
         least = _NEARLY * max(p)
-        return [place for place in self._defined if p[place] >= least]
+        return [place for place in self.defined_places if p[place] >= least]
 
-    @cached_property
-    def _defined(self) -> tuple[int, ...]:
+    @property
+    def defined_places(self) -> Sequence[int]:
         """The positions of the labels, in the order of `definition`."""
-        return tuple(map(int, self.in_definition_order(range(len(self.labels)))))
+        return range(len(self.labels))
 
     def one_hot(self, index: int) -> Reading:
         """All probability on one label."""
@@ -156,7 +156,7 @@ class Lettered(Distribution):
         if len(self._nearly_best(reading)) == 1:
             return tidy(reading.probabilities)
         # In a tie the label that is the answer is rounded up first, so that none is above it.
-        return tidy(to_digits(reading.probabilities), self._defined)
+        return tidy(to_digits(reading.probabilities), self.defined_places)
 
     def shown_confidence(self, reading: Reading) -> float:
         return max(self.rounded(reading))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from marshmallow import Schema, ValidationError
+from marshmallow import Schema, ValidationError, missing
 
 from svc import limits
 from svc.questions import Anything, Described, TextField, amount
@@ -47,7 +48,7 @@ class Told(Described[Any]):
 
 
 class Whole(Described[Any]):
-    """An object of one schema."""
+    """An object of one schema, which has no hooks: its fields are all that is checked."""
 
     def __init__(self, schema: type[Schema], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -57,8 +58,19 @@ class Whole(Described[Any]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if not isinstance(value, Mapping):
             raise ValidationError("must be an object")
+        # A request may have 20,000 of these, and a schema takes five times as long.
+        with suppress(ValidationError):
+            return self._loaded(value)
         refuse_many_unknown(self.schema, value)
         return self.schema.load(value)
+
+    def _loaded(self, value: Mapping[str, Any]) -> Json:
+        """What the schema loads from a sound object. Raises `ValidationError` without its words."""
+        fields = self.schema.fields
+        if not value.keys() <= fields.keys():
+            raise ValidationError("unknown fields")
+        loaded = {name: one.deserialize(value.get(name, missing)) for name, one in fields.items()}
+        return {name: found for name, found in loaded.items() if found is not missing}
 
 
 class Passed(Anything):
