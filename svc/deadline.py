@@ -69,9 +69,9 @@ class ModelsAllowance:
 class Effort:
     """How much may be read and sent again for a request, counted by all of its calls together.
 
-    `parts` are what replies hold, `named` the names in their long texts, and `lines` those around
-    what they hold, beyond the ones that are always read. `sent_again` are bytes of calls that
-    failed.
+    `parts` are what replies hold, `named` the labels that those in JSON name, and `lines` those
+    around what they hold, beyond the ones that are always read. `sent_again` are bytes of calls
+    that failed.
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next

@@ -139,10 +139,9 @@ REPLY_LINES = 20_000
 REPLY_FRAMING_BYTES = 262_144
 REPLY_PIECES = 65_536
 
-# The names of labels, or other texts, that the long JSON texts of all replies to one request may
-# have together, and those of one model. Each takes up to four microseconds to read. A model is
-# asked for 1,280 labels at most in one call: a text with no more than the last figure is always
-# read.
+# The labels that the JSON replies to one request may name together, and those of one model, with
+# what else stands in their place. Each takes up to four microseconds to read. A model is asked for
+# 1,344 labels at most in one call: a reply with no more than the last figure is always read.
 REPLIES_NAMED = 100_000
 MODEL_REPLIES_NAMED = 25_000
 REPLY_NAMED_ALWAYS_READ = 1_500

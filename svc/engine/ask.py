@@ -34,11 +34,12 @@ from svc.providers import (
     TokenUsage,
     TraitMemory,
     Traits,
+    Unread,
     Way,
     api_error_of,
     asked_by,
 )
-from svc.questions import Question, Unreadable
+from svc.questions import Question
 from svc.records import Model
 from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import Purse
@@ -234,13 +235,16 @@ class Asker:
         def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
             return self._carry_out(request.model, calls, ledger, deadline)
 
-        def turn(chars: int, named: int) -> AbstractContextManager[None]:
-            long = chars > SMALL_CHARS and named > limits.REPLY_NAMED_ALWAYS_READ
-            if long and not deadline.effort.named.take(request.model.id, named):
-                raise Unreadable("the replies to this request name more than is read of them")
+        def turn(chars: int) -> AbstractContextManager[None]:
             return self._reading.turn(ledger.caller, chars, deadline)
 
-        runner = Runner(carry_out, turn)
+        def look(entries: int) -> None:
+            named = deadline.effort.named
+            if entries > limits.REPLY_NAMED_ALWAYS_READ and not named.take(model_id, entries):
+                raise Unread("the replies to this request name more than is read of them")
+
+        model_id = request.model.id
+        runner = Runner(carry_out, turn, look)
         traits = self._facts.traits.of(request.asked_as)
         climb = Climb(traits)
         failures: list[ProviderError | ApiError] = []

@@ -30,6 +30,7 @@ from svc.providers import (
     DecisionCall,
     ProviderError,
     Unanswerable,
+    Unread,
     Way,
 )
 from svc.questions import LabelLine, LabelQuestion, Reading, Unreadable
@@ -79,12 +80,13 @@ class Attempt:
 class Runner:
     """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
 
-    Inside `turn` replies are read of so many characters, with so many names in them; it may
-    raise `Unreadable`.
+    Inside `turn` replies are read of so many characters. `look` is told of the entries of JSON
+    replies before it is looked at them; it may raise `Unread`.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
-    turn: Callable[[int, int], AbstractContextManager[None]]
+    turn: Callable[[int], AbstractContextManager[None]]
+    look: reply.Look
 
     def attempt(
         self,
@@ -125,11 +127,13 @@ class Runner:
         failures = [one for one in outcomes if not isinstance(one, Completion)]
         if not failures:
             try:
-                with self.turn(sum(map(_chars, completions)), _named(way, completions)):
-                    readings = _readings(way, completions, prompt_input, order)
+                with self.turn(sum(map(_chars, completions))):
+                    readings = _readings(way, completions, prompt_input, order, self.look)
                 attempt.readings.append(readings)
                 attempt.served_by += [one.served_by for one in completions if one.served_by]
                 return
+            except Unread as error:
+                failures = [error]
             except Unreadable as error:
                 name = "JSON" if way not in LABEL_WAYS else "label"
                 asked = visible(target.model.id)
@@ -144,14 +148,6 @@ class Runner:
 def _chars(completion: Completion) -> int:
     """The characters of a reply, as its alternatives take as long to read as so many."""
     return len(completion.text) + _CHARS_A_TOKEN * len(completion.tokens or ())
-
-
-def _named(way: Way, completions: Sequence[Completion]) -> int:
-    """How many names stand in the texts in which answers are looked for by name.
-
-    Names stand in quotation marks; rows of numbers in an extracted text do not.
-    """
-    return sum(one.text.count('"') for one in completions) // 2 if way in JSON_WAYS else 0
 
 
 def calls_needed(way: Way, prompt_input: prompt.PromptInput, orders: int) -> int:
@@ -224,12 +220,16 @@ def _decision(prompt_input: prompt.PromptInput, strict: bool, backwards: bool) -
 
 
 def _readings(
-    way: Way, completions: Sequence[Completion], prompt_input: prompt.PromptInput, backwards: bool
+    way: Way,
+    completions: Sequence[Completion],
+    prompt_input: prompt.PromptInput,
+    backwards: bool,
+    look: reply.Look,
 ) -> list[Reading]:
-    """The readings of one order. Raises `Unreadable`."""
+    """The readings of one order. Raises `Unreadable`, and what `look` raises."""
     first = completions[0]
     if way in JSON_WAYS:
-        return reply.read_json(first.text, prompt_input.questions, backwards)
+        return reply.read_json(first.text, prompt_input.questions, backwards, look)
     # No other questions are asked for labels, or sent to a decision server.
     questions = [one for one in prompt_input.questions if isinstance(one, LabelQuestion)]
     if way is Way.DECISION:

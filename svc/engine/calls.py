@@ -332,7 +332,8 @@ def _room_again(pending: _PendingCall, deadline: Deadline) -> bool:
     """Whether the request may send the call once more.
 
     Later attempts find half of what earlier ones could take, and so on: of many calls to a model
-    that refuses several parameters one succeeds then, so that the next request knows of them.
+    that refuses several parameters mostly one succeeds then, so that the next request knows of
+    them.
     """
     attempts = pending.retries + pending.correction_count
     kept = limits.SENT_AGAIN_BYTES >> attempts

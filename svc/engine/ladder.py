@@ -19,6 +19,7 @@ from svc.providers import (
     Rung,
     TraitMemory,
     Traits,
+    Unread,
     Way,
 )
 from svc.terms import Mode
@@ -61,7 +62,12 @@ class Climb:
     reason: Reason = Reason.NONE
 
     def note_failure(self, way: Way, failures: Sequence[ProviderError | ApiError]) -> None:
-        """Note that a way failed in every option order."""
+        """Note that a way failed in every option order.
+
+        That a reply was not read, as others were too long, says nothing of the model.
+        """
+        if any(isinstance(failure, Unread) for failure in failures):
+            return
         self.failed.append(way)
         self.reason = next(map(_reason, filter(moves_on, failures)), Reason.UNREADABLE)
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from svc.engine.label_reading import without_thought
 from svc.engine.prompt import member
 from svc.jsontext import JsonObject
-from svc.questions import BOTH, LabelLine, LabelQuestion, Question, Reading, Unreadable
+from svc.questions import (
+    BOTH,
+    LabelLine,
+    LabelQuestion,
+    Question,
+    Reading,
+    Unreadable,
+    count_entries,
+)
 
 # How many places of a reply are tried before it counts as holding no JSON.
 JSON_STARTS = 50
@@ -24,6 +32,8 @@ JSON_BRACKETS = 10_000
 # An object or list is no longer tried as the whole answer to a question once those behind it, which
 # are none, hold more members and elements than this: many times as many as there are options.
 JSON_PARTS_TRIED = 2_000
+
+Look: TypeAlias = Callable[[int], None]
 
 
 def wanted_labels(questions: Sequence[Question], backwards: bool) -> list[tuple[str, ...]]:
@@ -47,18 +57,22 @@ def decided(lines: Sequence[LabelLine], questions: Sequence[LabelQuestion]) -> l
     return assembled(lines, questions, backwards=False)
 
 
-def read_json(text: str, questions: Sequence[Question], backwards: bool) -> list[Reading]:
+def read_json(
+    text: str, questions: Sequence[Question], backwards: bool, look: Look = lambda _entries: None
+) -> list[Reading]:
     """Read a verbal reply, also from a code fence, among other words, or after thought.
 
-    All probabilities of a reply are on one scale, parts of 1 or percentages. Raises `Unreadable`.
+    All probabilities of a reply are on one scale, parts of 1 or percentages. `look` is told how
+    many entries of its members are about to be looked at, and may raise. Raises `Unreadable`.
     """
     written = without_thought(text[:JSON_CHARS])
     if written.count("{") + written.count("[") > JSON_BRACKETS:
         raise Unreadable("the reply holds more objects and lists than any answer has")
-    values = list(_json_values(written))
+    answers = _members(list(_json_values(written)), questions, backwards)
+    look(sum(map(count_entries, answers)))
     rows = [
         (question, question.stated(answer, backwards), answer)
-        for question, answer in zip(questions, _members(values, questions, backwards), strict=True)
+        for question, answer in zip(questions, answers, strict=True)
     ]
     scales = BOTH
     for _, stated, _ in rows:

@@ -34,6 +34,7 @@ from svc.providers.failures import (
     ServerTrouble,
     Throttled,
     Unanswerable,
+    Unread,
     api_error_of,
 )
 from svc.providers.prices import TokenUsage, price_of, price_variable
@@ -111,6 +112,7 @@ __all__ = [
     "Traits",
     "Transport",
     "Unanswerable",
+    "Unread",
     "Watchdog",
     "Way",
     "api_error_of",

@@ -18,6 +18,7 @@
     │   └── Unanswerable       a decision server has no way to answer such a question
     ├── BadReply               a reply that is no completion
     │   ├── Cut                the output limit was used up before an answer began
+    │   ├── Unread             the replies to its request hold more than is read of them
     │   └── Overlong           it is longer than any reply to what was asked
     ├── CallTimedOut           the call's time is over
     └── Cancelled              cut off by this server
@@ -202,6 +203,13 @@ class Cut(BadReply):
     """The output limit was used up before an answer began, for example by thought."""
 
     public_message = "the model used up the output limit before it began to answer"
+
+
+class Unread(BadReply):
+    """The replies to its request hold more than is read of them, which others may have sent."""
+
+    public_message = "the models' replies to this request hold more than is read of them"
+    advice = "ask fewer questions or models at once"
 
 
 class Overlong(BadReply):

@@ -18,7 +18,7 @@ from svc.costly import CostlyWork, held
 from svc.deadline import Deadline
 from svc.errors import Timeout
 from svc.jsontext import separators
-from svc.providers.failures import BadReply, CallTimedOut
+from svc.providers.failures import CallTimedOut, Unread
 from svc.records import Model
 from svc.shares import Shares
 
@@ -50,7 +50,7 @@ class LongReplies:
         """Inside the block a whole reply is read, after its work was taken from its request's.
 
         Long ones are read one after the other, so that no more than one is in memory as objects.
-        Callers take turns, with pauses. Raises `BadReply` and `CallTimedOut`.
+        Callers take turns, with pauses. Raises `Unread` and `CallTimedOut`.
         """
         parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
         is_long = parts > limits.REPLY_PARTS_ALWAYS_READ
@@ -61,7 +61,7 @@ class LongReplies:
         effort = deadline.effort
         # The rest of its bytes was taken while they came in.
         if not effort.parts.take(model.id, parts - _parts_that_came(body)):
-            raise BadReply(TOO_MUCH)
+            raise Unread(TOO_MUCH)
         with contextlib.ExitStack() as turn:
             try:
                 turn.enter_context(self._turns.turn(effort.caller, parts, deadline))

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 
+from svc import limits
 from svc.deadline import Deadline, Effort, ModelsAllowance
 from svc.engine.attempt import CallTarget, Runner
 from svc.engine.calls import Call, Outcome
 from svc.engine.prompt import PromptInput
+from svc.engine.reply import read_json
 from svc.pins import NEWEST, PINS
-from svc.providers import Way
+from svc.providers import JSON_OBJECT, JSON_SCHEMA, ChatCall, Way
 from svc.providers.replies import Completion, Token
-from svc.records import Model
+from svc.questions import Unreadable
+from svc.records import Decision, Model
 from svc.schemas import load_decision, load_questions
 from tests.engine.fakes import world
 from tests.engine.models import CHOICE, NOUL, TEXT
@@ -31,7 +35,7 @@ def test_replies_that_name_too_much_together_are_not_all_read(replies: int, debi
     member = {f"o{number}": 0.004 for number in range(250)}
     text = json.dumps({f"q{number}": member for number in range(1, 21)})
     body = {"state": "s", "questions": questions, "mode": "verbal", "debias": True}
-    named = replies * (text.count('"') // 2)
+    named = replies * len(questions) * len(member)
     deadline = Deadline(30, effort=Effort(named=ModelsAllowance(named, named)))
     with world(m=lambda _name, _call: Completion(text)) as made:
         decision = made.engine.decide(load_decision(body), deadline)
@@ -39,25 +43,102 @@ def test_replies_that_name_too_much_together_are_not_all_read(replies: int, debi
     assert decision.response()["debiased"] is debiased
 
 
-LIES = json.dumps(
-    {"q1": {"A": 0.98, "B": 0.01, "C": 0.01}, "q2": dict.fromkeys(map(str, range(70_000)))}
-)
-HONEST = "Of many reasons, one after the other, " * 500 + '{"q1": {"A": 0.1, "B": 0.9, "C": 0}}'
+def names(*members: Any) -> str:
+    """A reply with these members."""
+    return json.dumps({f"q{number}": member for number, member in enumerate(members, 1)})
+
+
+OPTIONS = {f"o{number}": "" for number in range(250)}
+# Eight such questions have more labels than a reply may always name.
+MANY = {f"q{number}": {**CHOICE, "options": OPTIONS} for number in range(8)}
+HONEST = names(*[{f"o{number}": 0.002 + 0.5 * (number == 7) for number in range(250)}] * 8)
+BOOLEANS = names(*[[True] * 1_100] * 40)
+
+
+def labels_of(decision: Decision) -> set[str]:
+    return {answer["choice"] for answer in decision.response()["answers"].values()}
 
 
 def test_a_model_that_names_much_leaves_the_replies_of_others_to_be_read() -> None:
-    body = {"state": "s", "questions": {"q": CHOICE}, "mode": "verbal", "debias": False}
+    body = {"questions": MANY, "mode": "verbal", "debias": False}
     council = {"council": ["@here/liar", "@here/honest"]}
-    with world(liar=lambda *_: Completion(LIES), honest=lambda *_: Completion(HONEST)) as made:
+    with world(liar=lambda *_: Completion(BOOLEANS), honest=lambda *_: Completion(HONEST)) as made:
         for number in range(3):
             request = load_decision({**body, "state": f"s {number}", "model": council})
             decision = made.engine.decide(request, Deadline(30))
+            assert labels_of(decision) == {"o7"}
         # It is not asked in any other way, which would teach that it cannot be asked in this one.
         assert [name for name, _ in made.client.calls].count("honest") == 3
-    answer = decision.response()["answers"]["q"]
-    assert answer["probabilities"] == pytest.approx(
-        {"billing": 0.1, "access": 0.9, "none_of_these": 0}, abs=0.001
-    )
+
+
+def test_all_models_together_may_name_only_so_much() -> None:
+    named = Effort().named
+    each = limits.MODEL_REPLIES_NAMED
+    assert [named.take(f"m{number}", each) for number in range(5)] == [True] * 4 + [False]
+
+
+def test_a_reply_that_names_no_more_than_is_asked_for_is_always_read() -> None:
+    options = {f"o{number}": "" for number in range(20)}
+    questions = {f"q{number}": {**CHOICE, "options": options} for number in range(64)}
+    reply = Completion(names(*[dict.fromkeys(options, 0.05)] * 64))
+    deadline = Deadline(30, effort=Effort(named=ModelsAllowance(0, 0)))
+    body = {"state": "s", "questions": questions, "mode": "verbal", "debias": False}
+    with world(m=lambda *_: reply) as made:
+        made.engine.decide(load_decision(body), deadline)
+        assert len(made.client.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        [True] * 1_100,
+        [0] * 1_100,
+        [[]] * 1_100,
+        [{}] * 1_100,
+        [["A", 777]] * 1_100,
+        dict.fromkeys(map(str, range(1_100)), 0.5),
+        dict.fromkeys(map(str, range(1_100))),
+        [{"label": "B", "probability": 777}] * 1_100,
+        [dict.fromkeys(map(str, range(11)), 777)] * 100,
+    ],
+    ids=lambda member: str(member)[:20],
+)
+def test_whatever_stands_in_place_of_labels_counts(member: Any) -> None:
+    """Each costs time to look at, also where it names no label; see `MODEL_REPLIES_NAMED`."""
+    looked: list[int] = []
+    questions = tuple(load_questions(dict.fromkeys("ab", MANY["q1"])).values())
+    with suppress(Unreadable):
+        read_json(names(member, {"A": 1}), questions, False, looked.append)
+    assert looked == [1_101]
+
+
+def test_thought_numbers_as_texts_and_quotes_of_extracted_texts_name_nothing() -> None:
+    looked: list[int] = []
+    questions = tuple(load_questions({"a": CHOICE, "b": TEXT}).values())
+    thought = "<think>" + '"billing" or "access"? ' * 100 + "</think>"
+    answers = names({"A": "90%", "B": "5%", "C": "5%"}, {"value": '"1","2"', "confidence": 1})
+    read_json(thought + answers, questions, False, looked.append)
+    assert looked == [3 + 2]
+
+
+def test_nothing_is_learned_of_a_model_from_replies_that_are_not_read() -> None:
+    """Asked for any JSON object it answers shortly, which is no reason to ask it so from now on."""
+    few = names(*[{"o7": 1}] * 8)
+    short = {"q": {**CHOICE, "options": OPTIONS}}
+
+    def said(_name: str, call: ChatCall) -> Completion:
+        return Completion(HONEST if call.reply_format == JSON_SCHEMA else few)
+
+    body = {"mode": "verbal", "debias": False}
+    with world(m=said) as made:
+        made.engine.decide(load_decision({**body, "state": "1", "questions": short}), Deadline(30))
+        for number in range(4):
+            deadline = Deadline(30, effort=Effort(named=ModelsAllowance(0, 0)))
+            large = {**body, "state": f"2 {number}", "questions": MANY}
+            assert labels_of(made.engine.decide(load_decision(large), deadline)) == {"o7"}
+        made.engine.decide(load_decision({**body, "state": "3", "questions": short}), Deadline(30))
+        asked = [call.reply_format for _, call in made.client.calls]
+    assert asked == [JSON_SCHEMA, *[JSON_SCHEMA, JSON_OBJECT] * 4, JSON_SCHEMA]
 
 
 def test_long_texts_that_hold_rows_of_numbers_are_read() -> None:
@@ -70,30 +151,15 @@ def test_long_texts_that_hold_rows_of_numbers_are_read() -> None:
     assert decision.response()["answers"]["q64"]["value"] == row
 
 
-def test_thought_before_labels_names_nothing() -> None:
-    named: list[int] = []
-
-    @contextmanager
-    def turn(_chars: int, parts: int) -> Iterator[None]:
-        named.append(parts)
-        yield
-
-    tokens = (Token("A", -0.1, (("A", -0.1),)),)
-    reply = Completion('"one" or "two"\nA', tokens)
-    runner = Runner(lambda calls: [reply] * len(calls), turn)
-    material = PromptInput(PINS[NEWEST], QUESTIONS[1:], "s")
-    runner.attempt(Way.SINGLE, (False,), TARGET, material, False)
-    assert named == [0]
-
-
 def test_each_reply_is_read_in_a_turn_of_its_length() -> None:
-    lengths: list[tuple[int, int]] = []
+    lengths: list[int] = []
+    looked: list[int] = []
     text = json.dumps({"q1": {"yes": 0.8, "no": 0.2}, "q2": {"A": 0.7, "B": 0.3}})
     tokens = tuple(Token(one, -0.1, ((one, -0.1),)) for one in ("yes", "\n", "A"))
 
     @contextmanager
-    def turn(chars: int, commas: int) -> Iterator[None]:
-        lengths.append((chars, commas))
+    def turn(chars: int) -> Iterator[None]:
+        lengths.append(chars)
         yield
 
     def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
@@ -103,13 +169,15 @@ def test_each_reply_is_read_in_a_turn_of_its_length() -> None:
             for call in calls
         ]
 
-    runner = Runner(carry_out, turn)
+    runner = Runner(carry_out, turn, looked.append)
     material = PromptInput(PINS[NEWEST], QUESTIONS, "s")
     asked = [runner.attempt(way, (False, True), TARGET, material, False) for way in WAYS]
     assert [len(attempt.readings) for attempt in asked] == [2, 2]
     # Each token may have twenty alternatives.
-    labels = (len("yes\nA") + 3 * 80, 0)
-    assert lengths == [(len(text), text.count('"') // 2)] * 2 + [labels] * 2
+    labels = len("yes\nA") + 3 * 80
+    assert lengths == [len(text)] * 2 + [labels] * 2
+    # Labels that stand on lines are not looked up by name.
+    assert looked == [4, 4]
 
 
 WAYS = (Way.SCHEMA, Way.LINES)

@@ -53,7 +53,7 @@ from svc.questions.kit.schema import (
     coverage_field,
     min_confidence_field,
 )
-from svc.questions.kit.verbal import BOTH, SHARES, Stated, number_of, stated
+from svc.questions.kit.verbal import BOTH, SHARES, Stated, count_entries, number_of, stated
 
 __all__ = [
     "ABSTAIN",
@@ -99,6 +99,7 @@ __all__ = [
     "check_search",
     "complete",
     "component",
+    "count_entries",
     "coverage_field",
     "lettered",
     "letters",

@@ -40,7 +40,7 @@ _NAME_CHARS = 1_000
 
 _NUMERIC = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,20})?)\s*(%?)")
 _LEADING_LABEL = re.compile(
-    r"\s*[(\[\"'*]*([A-Za-z]{1,3})[)\]\"'*]*(?:\s*[.:)]|\s+[-\u2013\u2014]\s|\s*$)"
+    r"\s*[(\[\"'*]*([A-Za-z]{1,3})[)\]\"'*]{0,9}(?:\s*[.:)]|\s+[-\u2013\u2014]\s|\s*$)"
 )
 
 
@@ -96,7 +96,7 @@ def stated(member: Any, labels: Sequence[str], names: Sequence[str], whole: bool
     bare: dict[int, None] = {}
     written = _written((tuple(labels), tuple(names)))
     for name, value in islice(_entries(member), NAMED_EACH * len(labels) + NAMED_MORE):
-        index = written.position(name)
+        index = None if name is None else written.position(name)
         if index is None:
             continue
         if (number := number_of(value)) is not None:
@@ -120,25 +120,45 @@ def number_of(value: Any) -> float | None:
         return None
 
 
-def _entries(member: Any) -> Iterator[tuple[str, Any]]:
-    """Each label that the member names, with the value of its probability or None."""
+def count_entries(member: Any) -> int:
+    """How many entries of a reply's member `stated` looks at, at most."""
+    if isinstance(member, list):
+        return sum(count_entries(one) if isinstance(one, dict) else 1 for one in member[:ENTRIES])
+    return len(member) or 1 if isinstance(member, dict) and _label(member) is None else 1
+
+
+def _entries(member: Any) -> Iterator[tuple[str | None, Any]]:
+    """Each label that the member names, with the value of its probability or None.
+
+    What names none is an entry too: to look at many of them takes time.
+    """
     if isinstance(member, str):
         yield member, None
     elif isinstance(member, bool):
         yield ("true" if member else "false"), None
-    elif isinstance(member, Mapping):
-        labels = (member[name] for name in _LABEL_FIELDS if isinstance(member.get(name), str))
-        label = next(labels, None)
+    elif isinstance(member, dict):
+        label = _label(member)
         if label is not None:
             yield label, next((member[name] for name in _NUMBER_FIELDS if name in member), None)
         else:
-            yield from ((str(name), value) for name, value in member.items() if value is not None)
+            for name, value in member.items():
+                yield (None if value is None else name), value
     elif isinstance(member, list):
         for entry in member[:ENTRIES]:
             if not isinstance(entry, list):
                 yield from _entries(entry)
             elif len(entry) == 2 and isinstance(entry[0], str):
                 yield entry[0], entry[1]
+            else:
+                yield None, None
+    else:
+        yield None, None
+
+
+def _label(member: Mapping[str, Any]) -> str | None:
+    """The label that an object is about, None where its members are labels themselves."""
+    named = (member[name] for name in _LABEL_FIELDS if isinstance(member.get(name), str))
+    return next(named, None)
 
 
 class _Written:
@@ -175,8 +195,8 @@ class _Written:
 # The bytes that are filled here by a question, by each of its labels, and by each character of
 # their names, of which folding case may make three. There is room for the labels of the largest
 # request in both orders: its replies are read one after the other, so that less would keep none.
-_QUESTION_BYTES, _LABEL_BYTES, _CHAR_BYTES = 1_500, 250, 16
-_KEPT_BYTES = 16_000_000
+_QUESTION_BYTES, _LABEL_BYTES, _CHAR_BYTES = 1_500, 320, 16
+_KEPT_BYTES = 21_000_000
 
 _Labels = tuple[tuple[str, ...], tuple[str, ...]]
 
