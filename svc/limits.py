@@ -140,10 +140,12 @@ REPLY_FRAMING_BYTES = 262_144
 REPLY_PIECES = 65_536
 
 # The labels that the JSON replies to one request may name together, and those of one model, with
-# what else stands in their place. Each takes up to four microseconds to read. A model is asked for
-# 1,344 labels at most in one call: a reply with no more than the last figure is always read.
-REPLIES_NAMED = 100_000
-MODEL_REPLIES_NAMED = 25_000
+# what else stands in their place. Each takes up to four microseconds to read. One model may name
+# each option of the largest request in both orders, and so may each of a council. A call that does
+# not ask for the likeliest options alone asks for 1,344 labels at most: a reply with no more than
+# the last figure is always read.
+REPLIES_NAMED = 225_000
+MODEL_REPLIES_NAMED = 45_000
 REPLY_NAMED_ALWAYS_READ = 1_500
 
 # How many of these lines are always read of a reply, and how many beyond them of all replies to one

@@ -132,17 +132,21 @@ class Runner:
                 attempt.readings.append(readings)
                 attempt.served_by += [one.served_by for one in completions if one.served_by]
                 return
-            except Unread as error:
-                failures = [error]
-            except Unreadable as error:
+            except (Unreadable, Unread) as error:
                 name = "JSON" if way not in LABEL_WAYS else "label"
                 asked = visible(target.model.id)
                 log.warning("%s: a %s reply was not readable: %s", asked, name, error)
-                cut = any(_cut(way, completion) for completion in completions)
-                failures = [Cut(str(error)) if cut else BadReply(str(error))]
+                failures = [_failure(error, any(_cut(way, one) for one in completions))]
         attempt.failures += failures
         if any(isinstance(failure, Cut) for failure in failures):
             attempt.cut.append(order)
+
+
+def _failure(error: Unreadable | Unread, cut: bool) -> ProviderError:
+    """The failure of a call whose reply could not be read, or was not."""
+    if isinstance(error, Unread):
+        return error
+    return Cut(str(error)) if cut else BadReply(str(error))
 
 
 def _chars(completion: Completion) -> int:

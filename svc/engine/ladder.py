@@ -64,12 +64,12 @@ class Climb:
     def note_failure(self, way: Way, failures: Sequence[ProviderError | ApiError]) -> None:
         """Note that a way failed in every option order.
 
-        That a reply was not read, as others were too long, says nothing of the model.
+        That replies were not read, as there were too many, says nothing of the model.
         """
-        if any(isinstance(failure, Unread) for failure in failures):
-            return
-        self.failed.append(way)
-        self.reason = next(map(_reason, filter(moves_on, failures)), Reason.UNREADABLE)
+        known = [failure for failure in failures if not isinstance(failure, Unread)]
+        if known:
+            self.failed.append(way)
+            self.reason = next(map(_reason, filter(moves_on, known)), Reason.UNREADABLE)
 
     def settle(self, memory: TraitMemory, name: str, worked: Way) -> None:
         """Remember how the model of this name was asked with success."""

@@ -29,6 +29,14 @@ JSON_CHARS = 262_144
 # How many objects and lists a reply may hold, in its text as well.
 JSON_BRACKETS = 10_000
 
+# How much may be read of places that begin like JSON and are none, before the rest is left alone.
+# Of a reply that was cut no object has all answers.
+JSON_CHARS_WASTED = 65_536
+
+# The names of an object's members are taken as they are where it has more of them than so many for
+# each question, and so many more; else case and blanks around them do not matter.
+NAMED_EACH, NAMED_MORE = 4, 80
+
 # An object or list is no longer tried as the whole answer to a question once those behind it, which
 # are none, hold more members and elements than this: many times as many as there are options.
 JSON_PARTS_TRIED = 2_000
@@ -93,9 +101,11 @@ def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bo
     names = [member(index) for index in range(len(questions))]
     for value in reversed(values):
         for candidate in _candidates(value):
-            lowered = {str(name).strip().casefold(): entry for name, entry in candidate.items()}
-            if not lowered.keys().isdisjoint(names):
-                return [lowered.get(name) for name in names]
+            named = candidate
+            if len(candidate) <= NAMED_EACH * len(names) + NAMED_MORE:
+                named = {name.strip().casefold(): one for name, one in candidate.items()}
+            if not named.keys().isdisjoint(names):
+                return [named.get(name) for name in names]
     if len(questions) == 1:
         for alone in _alone(values):
             if _answers(questions[0], alone, backwards):
@@ -148,7 +158,7 @@ def _json_values(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder()
     start, wasted = _next_start(text, 0), 0
     for _ in range(JSON_STARTS):
-        if start < 0 or wasted > JSON_CHARS:
+        if start < 0 or wasted > JSON_CHARS_WASTED:
             return
         try:
             value, end = decoder.raw_decode(text, start)

@@ -29,7 +29,6 @@ from svc.providers.failures import (
     ProviderError,
     Refused,
     ServerTrouble,
-    Unread,
 )
 from svc.providers.long_replies import TOO_MUCH, ComingReply, LongReplies
 from svc.providers.prices import TokenUsage, cost_usd
@@ -299,7 +298,7 @@ def broken(error: Exception | None) -> ProviderError:
     if isinstance(error, TooLong):
         return BadReply("the reply is too long")
     if isinstance(error, TooMuch):
-        return Unread(TOO_MUCH)
+        return BadReply(TOO_MUCH)
     if isinstance(error, Encoded):
         return BadReply("the reply could not be decompressed")
     if "CERTIFICATE_VERIFY_FAILED" in str(error):

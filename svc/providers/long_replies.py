@@ -18,12 +18,15 @@ from svc.costly import CostlyWork, held
 from svc.deadline import Deadline
 from svc.errors import Timeout
 from svc.jsontext import separators
-from svc.providers.failures import CallTimedOut, Unread
+from svc.providers.failures import BadReply, CallTimedOut
 from svc.records import Model
 from svc.shares import Shares
 
 # For replies that need no turn.
 _AT_ONCE = contextlib.nullcontext()
+
+# How a comma and opening brackets may be written in a text.
+_ESCAPED = (b"\\u002c", b"\\u002C", b"\\u005b", b"\\u005B", b"\\u007b", b"\\u007B")
 
 # Why a reply is not read that may be well.
 TOO_MUCH = "the model's replies to this request hold more than is read of them"
@@ -50,9 +53,9 @@ class LongReplies:
         """Inside the block a whole reply is read, after its work was taken from its request's.
 
         Long ones are read one after the other, so that no more than one is in memory as objects.
-        Callers take turns, with pauses. Raises `Unread` and `CallTimedOut`.
+        Callers take turns, with pauses. Raises `BadReply` and `CallTimedOut`.
         """
-        parts = len(body) // limits.REPLY_BYTES_A_PART + separators(body)
+        parts = len(body) // limits.REPLY_BYTES_A_PART + _separators(body)
         is_long = parts > limits.REPLY_PARTS_ALWAYS_READ
         return self._turn(body, parts, model, deadline) if is_long else _AT_ONCE
 
@@ -61,7 +64,7 @@ class LongReplies:
         effort = deadline.effort
         # The rest of its bytes was taken while they came in.
         if not effort.parts.take(model.id, parts - _parts_that_came(body)):
-            raise Unread(TOO_MUCH)
+            raise BadReply(TOO_MUCH)
         with contextlib.ExitStack() as turn:
             try:
                 turn.enter_context(self._turns.turn(effort.caller, parts, deadline))
@@ -69,6 +72,12 @@ class LongReplies:
             except Timeout:
                 raise CallTimedOut("the call took too long") from None
             yield
+
+
+def _separators(body: bytes) -> int:
+    """The commas and opening brackets of a reply, and of JSON that it has in a text as escapes."""
+    escaped = sum(map(body.count, _ESCAPED)) if b"\\u00" in body else 0
+    return separators(body) + escaped
 
 
 def _parts_that_came(body: bytes) -> int:

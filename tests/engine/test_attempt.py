@@ -13,12 +13,16 @@ from svc import limits
 from svc.deadline import Deadline, Effort, ModelsAllowance
 from svc.engine.attempt import CallTarget, Runner
 from svc.engine.calls import Call, Outcome
+from svc.engine.ladder import Climb
 from svc.engine.prompt import PromptInput
 from svc.engine.reply import read_json
+from svc.errors import NoAnswer
 from svc.pins import NEWEST, PINS
 from svc.providers import JSON_OBJECT, JSON_SCHEMA, ChatCall, Way
+from svc.providers.failures import FormatRefused, Unread
 from svc.providers.replies import Completion, Token
-from svc.questions import Unreadable
+from svc.providers.traits import UNKNOWN, Reason
+from svc.questions import Unreadable, count_entries
 from svc.records import Decision, Model
 from svc.schemas import load_decision, load_questions
 from tests.engine.fakes import world
@@ -74,13 +78,14 @@ def test_a_model_that_names_much_leaves_the_replies_of_others_to_be_read() -> No
 def test_all_models_together_may_name_only_so_much() -> None:
     named = Effort().named
     each = limits.MODEL_REPLIES_NAMED
-    assert [named.take(f"m{number}", each) for number in range(5)] == [True] * 4 + [False]
+    assert [named.take(f"m{number}", each) for number in range(6)] == [True] * 5 + [False]
 
 
 def test_a_reply_that_names_no_more_than_is_asked_for_is_always_read() -> None:
     options = {f"o{number}": "" for number in range(20)}
     questions = {f"q{number}": {**CHOICE, "options": options} for number in range(64)}
-    reply = Completion(names(*[dict.fromkeys(options, 0.05)] * 64))
+    named = [*options, "none_of_these"]
+    reply = Completion(names(*[dict.fromkeys(named, 1 / 21)] * 64))
     deadline = Deadline(30, effort=Effort(named=ModelsAllowance(0, 0)))
     body = {"state": "s", "questions": questions, "mode": "verbal", "debias": False}
     with world(m=lambda *_: reply) as made:
@@ -110,6 +115,34 @@ def test_whatever_stands_in_place_of_labels_counts(member: Any) -> None:
     with suppress(Unreadable):
         read_json(names(member, {"A": 1}), questions, False, looked.append)
     assert looked == [1_101]
+
+
+@pytest.mark.parametrize("one", [True, 0, None, [], {}, ["A", 777], {"a": None}], ids=str)
+def test_no_more_entries_are_looked_at_than_are_counted(one: Any) -> None:
+    """Names are looked for among the first of a list alone, in whatever it holds."""
+    (question,) = load_questions({"q": MANY["q1"]}).values()
+    member = [one] * 2_000
+    assert count_entries(member) == 1_100
+    assert question.stated([*member, ["B", 1]], False).numbers.get(1) is None
+    # So many elements are looked at for 250 options, and one that names none is one of them.
+    assert question.stated([*member[:1_084], ["B", 1]], False).numbers.get(1) is None
+    assert question.stated([*member[:1_083], ["B", 1]], False).numbers[1] == 1
+
+
+def test_the_way_to_ask_is_learned_from_replies_that_are_read_beside_those_that_are_not() -> None:
+    climb = Climb(UNKNOWN)
+    climb.note_failure(Way.SCHEMA, [Unread(), Unread()])
+    climb.note_failure(Way.OBJECT, [Unread(), FormatRefused("no such format")])
+    assert (climb.failed, climb.reason) == ([Way.OBJECT], Reason.REFUSED)
+
+
+def test_a_reply_that_is_not_read_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    body = {"state": "s", "questions": MANY, "mode": "verbal", "debias": False}
+    deadline = Deadline(30, effort=Effort(named=ModelsAllowance(0, 0)))
+    with world(m=lambda *_: Completion(HONEST)) as made, pytest.raises(NoAnswer, match="hold more"):
+        made.engine.decide(load_decision(body), deadline)
+    assert len(caplog.records) == 3
+    assert "@here/m: a JSON reply was not readable: the replies" in caplog.text
 
 
 def test_thought_numbers_as_texts_and_quotes_of_extracted_texts_name_nothing() -> None:

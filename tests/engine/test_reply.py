@@ -26,6 +26,9 @@ LABELLED = [load(body) for body in (CHOICE, SCORE, NOUL, MULTI)]
 EXTRACTED = [load({**TEXT, "nullable": True}), load({**NUMBER, "min": 0}), load(INTEGER)]
 CHOICE_Q, NOUL_Q, MULTI_Q = load(CHOICE), load(NOUL), load(MULTI)
 
+# More members than are looked at without regard to case and blanks.
+OTHERS = ", ".join(f'"o{number}": 0' for number in range(100))
+
 YES = token("yes", ("yes", 0.9), ("no", 0.1))
 LINE = token("\n")
 
@@ -214,7 +217,10 @@ def test_a_decision_without_any_probability_is_unreadable() -> None:
         'It said {"q1": {"yes": 0, "no": 1}}.\n{"q1": {"yes": 0.7, "no": 0.3}} {"note": 1} {}',
         '{"yes": 0, "no": 1} {"q1": {"yes": 0.7, "no": 0.3}} {"yes": 0.1, "no": 0.9}',
         '{"yes": 0, "no": 1} {"yes": 0.7, "no": 0.3} {"maybe": 1}',
+        '{"q1": {"yes": 0.7, "no": 0.3}, ' + OTHERS + "}",
+        "[" + "0, " * 20_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
+    ids=lambda text: text[:80],
 )
 def test_a_json_reply_is_found_in_its_surroundings(text: str) -> None:
     (reading,) = read_json(text, [NOUL_Q], False)
@@ -246,7 +252,10 @@ def test_a_json_reply_is_found_in_its_surroundings(text: str) -> None:
         '{"A": 7, "B": 2}',
         '{"q1": 8}',
         " " * JSON_CHARS + '{"q1": {"yes": 0.7, "no": 0.3}}',
+        '{"Q1": {"yes": 0.7, "no": 0.3}, ' + OTHERS + "}",
+        "[" + "0, " * 30_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
+    ids=lambda text: text[:80],
 )
 def test_a_reply_without_the_answers_is_unreadable(text: str) -> None:
     with pytest.raises(Unreadable):

@@ -72,6 +72,16 @@ def test_what_a_request_may_read_bounds_it_too(parts: tuple[int, int]) -> None:
         pass
 
 
+@pytest.mark.parametrize("comma", [b"\\u002c", b"\\u002C"])
+def test_commas_that_are_written_as_escapes_count(comma: bytes) -> None:
+    """A reply's text is JSON itself, in which they are commas."""
+    count = 2 * limits.REPLY_PARTS_ALWAYS_READ
+    asked = Deadline(60.0, effort=Effort(ModelsAllowance(count, count)))
+    body = b'{"content": "' + comma * count + b'"}'
+    with pytest.raises(BadReply, match=TOO_MUCH), LongReplies().reading(body, M, asked):
+        pass
+
+
 def test_a_model_that_lies_leaves_enough_for_those_asked_after_it() -> None:
     parts = 2 * limits.REPLY_PARTS_ALWAYS_READ
     long, asked = LongReplies(), Deadline(60.0, effort=Effort(ModelsAllowance(2 * parts, parts)))

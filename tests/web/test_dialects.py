@@ -207,6 +207,14 @@ def test_an_object_is_loaded_as_its_schema_loads_it(
     assert outcome(Whole(schema).deserialize) == outcome(schema().load)
 
 
+def test_a_choice_of_many_unknown_fields_is_refused_as_a_whole(start: Start) -> None:
+    choices = [{"value": "x"}, {"value": "y", **{f"f{number}": 1 for number in range(30)}}]
+    question = {"type": "choice", "instructions": "a", "choices": choices}
+    response = start().test_client().post("/v1/decisions", json=listed("Cat.", question))
+    message = response.get_json()["error"]["message"]
+    assert message == "questions[0].choices[1]: 30 unknown fields; allowed: value, description"
+
+
 def test_a_map_names_its_input_where_that_shows_too_much(start: Start) -> None:
     shown = [{"type": "image", "uri": f"{URL}?{number}"} for number in range(9)]
     asked = {"q": {"type": "noul", "instructions": "Is it about a cat?"}}

@@ -123,7 +123,9 @@ def number_of(value: Any) -> float | None:
 def count_entries(member: Any) -> int:
     """How many entries of a reply's member `stated` looks at, at most."""
     if isinstance(member, list):
-        return sum(count_entries(one) if isinstance(one, dict) else 1 for one in member[:ENTRIES])
+        looked_at = member[:ENTRIES]
+        objects = [one for one in looked_at if isinstance(one, dict)]
+        return len(looked_at) - len(objects) + sum(map(count_entries, objects))
     return len(member) or 1 if isinstance(member, dict) and _label(member) is None else 1
 
 
@@ -141,7 +143,7 @@ def _entries(member: Any) -> Iterator[tuple[str | None, Any]]:
         if label is not None:
             yield label, next((member[name] for name in _NUMBER_FIELDS if name in member), None)
         else:
-            for name, value in member.items():
+            for name, value in member.items() or [(None, None)]:
                 yield (None if value is None else name), value
     elif isinstance(member, list):
         for entry in member[:ENTRIES]:
