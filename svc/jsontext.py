@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 import math
 import re
@@ -21,6 +22,9 @@ FLOAT_DIGITS, FLOAT_CHARS = 17, 24
 
 # Every decimal of so few characters, 15 digits at most, is that of a float above this and finite.
 _EXACT_CHARS, _EXACT_ABOVE = 16, 1e-307
+
+# Decimals of more characters are rounded before they become floats, to more digits than these have.
+_NEAR_CHARS, _ROUNDED = 40, decimal.Context(prec=25, traps=[])
 
 # Within these it takes a microsecond to write a float, and beyond them up to five.
 _WRITTEN_BELOW = 1e60
@@ -136,6 +140,14 @@ def _decoder(what: str) -> json.JSONDecoder:
         parse_int=_parse_int,
         parse_constant=partial(_refuse_constant, what),
     )
+
+
+def near_float(text: str) -> float:
+    """The float that a decimal stands for; of one with many digits only the first few count.
+
+    One with hundreds of digits that is nearly halfway between two floats takes 20 microseconds.
+    """
+    return float(text) if len(text) <= _NEAR_CHARS else float(_ROUNDED.create_decimal(text))
 
 
 def finite(value: Any) -> float | int | None:

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from svc.errors import InvalidJson
-from svc.jsontext import Literal, dumps, dumps_each, finite, has_more_parts, loads
+from svc.jsontext import Literal, dumps, dumps_each, finite, has_more_parts, loads, near_float
 from tests.fuzz.inputs import JSON
 
 
@@ -145,3 +145,26 @@ def test_a_number_is_a_float_only_where_that_has_the_same_digits(
         assert len(text) > 16 or not 1e-307 < abs(float(text)) < math.inf
     else:
         assert Decimal(repr(read)) == Decimal(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0.1", 0.1),
+        ("-1e-7", -1e-7),
+        ("0." + "3" * 500, 1 / 3),
+        ("-" + "9" * 60 + ".5e-60", -1.0),
+        ("1" + "0" * 400 + ".0", math.inf),
+        ("1e" + "9" * 400, math.inf),
+        ("1e-" + "9" * 400, 0.0),
+    ],
+    ids=lambda text: str(text)[:12],
+)
+def test_a_decimal_of_many_digits_is_the_float_next_to_it(text: str, number: float) -> None:
+    assert near_float(text) == number
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 400))
+def test_digits_behind_those_of_a_float_change_nothing(number: float, more: int) -> None:
+    mantissa, _, exponent = f"{number:.17e}".partition("e")
+    assert near_float(f"{mantissa}{'0' * more}1e{exponent}") == pytest.approx(number, rel=1e-15)

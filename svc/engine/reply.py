@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from svc.engine.label_reading import without_thought
 from svc.engine.prompt import member
-from svc.jsontext import JsonObject
+from svc.jsontext import JsonObject, near_float
 from svc.questions import (
     BOTH,
     LabelLine,
@@ -40,6 +40,8 @@ NAMED_EACH, NAMED_MORE = 4, 80
 # An object or list is no longer tried as the whole answer to a question once those behind it, which
 # are none, hold more members and elements than this: many times as many as there are options.
 JSON_PARTS_TRIED = 2_000
+
+_DECODER = json.JSONDecoder(parse_float=near_float)
 
 Look: TypeAlias = Callable[[int], None]
 
@@ -155,13 +157,12 @@ def _answers(question: Question, value: Any, backwards: bool) -> bool:
 
 def _json_values(text: str) -> Iterator[Any]:
     """The JSON objects and lists in the text, one after the other."""
-    decoder = json.JSONDecoder()
     start, wasted = _next_start(text, 0), 0
     for _ in range(JSON_STARTS):
         if start < 0 or wasted > JSON_CHARS_WASTED:
             return
         try:
-            value, end = decoder.raw_decode(text, start)
+            value, end = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             # Of a text without an end it is told where that begins, but it was read to the last.
             is_endless = error.msg.startswith("Unterminated string")

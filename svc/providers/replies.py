@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from svc import limits
-from svc.jsontext import INT_DIGITS, has_more_parts
+from svc.jsontext import INT_DIGITS, has_more_parts, near_float
 from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, ProviderError, UnusableLogprobs, Withheld
 from svc.providers.refusals import SentCall, failure
@@ -48,7 +48,7 @@ def _whole(text: str) -> int | None:
 
 
 # NaN and Infinity are no JSON, but servers send them: they read as null.
-_DECODER = json.JSONDecoder(parse_int=_whole, parse_constant=lambda _: None)
+_DECODER = json.JSONDecoder(parse_float=near_float, parse_int=_whole, parse_constant=lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Any
 
 from svc import limits
@@ -37,6 +38,12 @@ def _content(piece: str, end: str = "") -> Bytes:
 
 def _raw(piece: str) -> Bytes:
     return lambda count: f"[{piece * count}1]".encode()
+
+
+_EXACT = Context(prec=1_100)
+
+# The first 500 digits of a number that is halfway between two floats.
+HALFWAY = f"{_EXACT.multiply(Decimal(2**53 - 1), _EXACT.power(2, -1_075)):e}"[:501] + "e-308"
 
 
 def _keys(count: int) -> bytes:
@@ -76,6 +83,8 @@ REPLIES: dict[str, Bytes] = {
     "lists": _raw("[],"),
     "nested lists": _raw("[" * 900 + "]" * 900 + ","),
     "whole numbers of many digits": _raw("1" * 4_000 + ","),
+    "decimals of many digits": _raw(HALFWAY + ","),
+    "decimals of many digits in the text": _content(HALFWAY + ",", "1]"),
     "names": _keys,
     "tokens": _tokens("x"),
     "tokens that are lines": _tokens("A\n"),

@@ -16,6 +16,7 @@ from svc.providers.catalog import Provider
 from svc.providers.client import Client
 from svc.providers.failures import BadReply, CallTimedOut, ProviderError
 from svc.providers.long_replies import TOO_MUCH
+from svc.providers.replies import decoded
 from svc.records import Model
 from tests.hostile.replies import REPLIES, UNENDING, fitting
 from tests.scripted import Raw, Reply, ScriptedProvider, always, completion
@@ -71,6 +72,15 @@ def test_one_token_for_all_lines_with_many_alternatives_costs_little(
     before = time.process_time()
     client.post("/v1/decide", json={**asked, "mode": "logprobs"})
     assert time.process_time() - before < 2 * PROCESSOR_S
+
+
+def test_decimals_of_many_digits_cost_little() -> None:
+    """Each takes 20 microseconds to convert exactly."""
+    body = fitting(REPLIES["decimals of many digits"])
+    before = time.thread_time()
+    for _ in range(5):
+        assert len(decoded(body)) > 8_000
+    assert time.thread_time() - before < PROCESSOR_S / 5
 
 
 @pytest.mark.parametrize("name", UNENDING)
