@@ -151,7 +151,7 @@ REPLY_NAMED_ALWAYS_READ = 1_500
 # How many of these lines are always read of a reply, and how many beyond them of all replies to one
 # request together. A chunk takes a few microseconds, of however few bytes it is.
 REPLY_LINES_ALWAYS_READ = 512
-REPLIES_LINES = 100_000
+REPLIES_LINES = 40_000
 
 # How many of those beyond are read a second, of all replies in a process together.
 REPLY_LINES_A_SECOND = 20_000

@@ -66,10 +66,10 @@ class Climb:
 
         That replies were not read, as there were too many, says nothing of the model.
         """
-        known = [failure for failure in failures if not isinstance(failure, Unread)]
+        known = [one for one in filter(moves_on, failures) if not isinstance(one, Unread)]
         if known:
             self.failed.append(way)
-            self.reason = next(map(_reason, filter(moves_on, known)), Reason.UNREADABLE)
+            self.reason = _reason(known[0])
 
     def settle(self, memory: TraitMemory, name: str, worked: Way) -> None:
         """Remember how the model of this name was asked with success."""

@@ -31,7 +31,7 @@ JSON_BRACKETS = 10_000
 
 # How much may be read of places that begin like JSON and are none, before the rest is left alone.
 # Of a reply that was cut no object has all answers.
-JSON_CHARS_WASTED = 65_536
+JSON_CHARS_WASTED = JSON_CHARS // 2
 
 # The names of an object's members are taken as they are where it has more of them than so many for
 # each question, and so many more; else case and blanks around them do not matter.

@@ -19,7 +19,7 @@ from svc.engine.reply import read_json
 from svc.errors import NoAnswer
 from svc.pins import NEWEST, PINS
 from svc.providers import JSON_OBJECT, JSON_SCHEMA, ChatCall, Way
-from svc.providers.failures import FormatRefused, Unread
+from svc.providers.failures import CallTimedOut, FormatRefused, Unread
 from svc.providers.replies import Completion, Token
 from svc.providers.traits import UNKNOWN, Reason
 from svc.questions import Unreadable, count_entries
@@ -132,6 +132,7 @@ def test_no_more_entries_are_looked_at_than_are_counted(one: Any) -> None:
 def test_the_way_to_ask_is_learned_from_replies_that_are_read_beside_those_that_are_not() -> None:
     climb = Climb(UNKNOWN)
     climb.note_failure(Way.SCHEMA, [Unread(), Unread()])
+    climb.note_failure(Way.SCHEMA, [Unread(), CallTimedOut()])
     climb.note_failure(Way.OBJECT, [Unread(), FormatRefused("no such format")])
     assert (climb.failed, climb.reason) == ([Way.OBJECT], Reason.REFUSED)
 

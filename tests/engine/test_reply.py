@@ -218,7 +218,7 @@ def test_a_decision_without_any_probability_is_unreadable() -> None:
         '{"yes": 0, "no": 1} {"q1": {"yes": 0.7, "no": 0.3}} {"yes": 0.1, "no": 0.9}',
         '{"yes": 0, "no": 1} {"yes": 0.7, "no": 0.3} {"maybe": 1}',
         '{"q1": {"yes": 0.7, "no": 0.3}, ' + OTHERS + "}",
-        "[" + "0, " * 20_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
+        "[" + "0, " * 40_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
     ids=lambda text: text[:80],
 )
@@ -226,6 +226,17 @@ def test_a_json_reply_is_found_in_its_surroundings(text: str) -> None:
     (reading,) = read_json(text, [NOUL_Q], False)
     assert reading.probabilities == pytest.approx((0.7,))
     assert reading.mass is None
+
+
+def test_case_and_blanks_of_names_do_not_matter_beside_a_few_other_members() -> None:
+    """With two questions an answer alone, without names, is none."""
+    text = '{" Q1": {"yes": 0.7, "no": 0.3}, "Q2": {"yes": 0.6, "no": 0.4}, '
+    for others in (0, 86):
+        named = text + ", ".join(f'"o{number}": 0' for number in range(others)).ljust(1)
+        readings = read_json(named.rstrip(", ") + "}", [NOUL_Q, NOUL_Q], False)
+        assert [reading.probabilities[0] for reading in readings] == pytest.approx([0.7, 0.6])
+    with pytest.raises(Unreadable):
+        read_json(text + OTHERS + "}", [NOUL_Q, NOUL_Q], False)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +264,7 @@ def test_a_json_reply_is_found_in_its_surroundings(text: str) -> None:
         '{"q1": 8}',
         " " * JSON_CHARS + '{"q1": {"yes": 0.7, "no": 0.3}}',
         '{"Q1": {"yes": 0.7, "no": 0.3}, ' + OTHERS + "}",
-        "[" + "0, " * 30_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
+        "[" + "0, " * 50_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
     ids=lambda text: text[:80],
 )

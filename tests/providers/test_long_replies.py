@@ -72,12 +72,12 @@ def test_what_a_request_may_read_bounds_it_too(parts: tuple[int, int]) -> None:
         pass
 
 
-@pytest.mark.parametrize("comma", [b"\\u002c", b"\\u002C"])
-def test_commas_that_are_written_as_escapes_count(comma: bytes) -> None:
-    """A reply's text is JSON itself, in which they are commas."""
+@pytest.mark.parametrize("separator", [b"2c", b"2C", b"5b", b"5B", b"7b", b"7B"])
+def test_commas_and_brackets_that_are_written_as_escapes_count(separator: bytes) -> None:
+    """A reply's text is JSON itself, in which they separate members."""
     count = 2 * limits.REPLY_PARTS_ALWAYS_READ
     asked = Deadline(60.0, effort=Effort(ModelsAllowance(count, count)))
-    body = b'{"content": "' + comma * count + b'"}'
+    body = b'{"content": "' + b"\\u00%b" % separator * count + b'"}'
     with pytest.raises(BadReply, match=TOO_MUCH), LongReplies().reading(body, M, asked):
         pass
 
