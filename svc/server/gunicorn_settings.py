@@ -24,7 +24,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from svc import limits
 from svc.bootstrap import Shared
 from svc.server import forks
-from svc.server.allocation import return_large_blocks
+from svc.server.allocation import return_freed_memory
 from svc.server.keeper import TRACES, Keeper
 from svc.server.tasks import allowed_here, request_threads
 from svc.telemetry import Line
@@ -80,7 +80,7 @@ def on_starting(server: Arbiter) -> None:
         sys.exit("Error: certfile: this server speaks plain HTTP; deploy/ shows a TLS proxy")
     # It would have the metrics kept in files; ours are in memory that the processes share.
     os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
-    return_large_blocks()
+    return_freed_memory()
     threads = request_threads(server.cfg.workers, allowed_here())
     shared = Shared(Line() if TRACES in beside else None, threads)
     on_reload(server)

@@ -137,6 +137,9 @@ BODIES: dict[str, Callable[[], str]] = {
     "one number": lambda: _state("1" * (BODY_BYTES - 200)),
     "short texts": lambda: _elements('""', 5_500_000),
     "texts that end in a backslash": lambda: _elements(r'"\\"', 3_300_000),
+    "one text with an emoji, written and as escapes": lambda: _state(
+        '"\U0001f600' + r"\ud83d\ude00\\" + "a" * (BODY_BYTES - 200) + '"'
+    ),
     "one text of escaped quotes": lambda: _state('"' + r"\"" * 8_000_000 + '"'),
     "a text in a list for each rule": lambda: _conditions(
         "a", ["ß" * 20] * 6_000, ({"contains": "ß" * number} for number in range(1, 33))

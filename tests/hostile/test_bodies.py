@@ -62,7 +62,15 @@ def test_hostile_rows_of_a_job_cost_little_time(start: Start, as_lines: bool, co
     assert response.status_code == 202, response.text
 
 
-@pytest.mark.parametrize("name", ["unknown fields", "empty lists", "numbers beyond a float"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "unknown fields",
+        "empty lists",
+        "numbers beyond a float",
+        "one text with an emoji, written and as escapes",
+    ],
+)
 def test_a_hostile_body_costs_little_memory(client: FlaskClient, name: str) -> None:
     body = BODIES[name]().encode()
     tracemalloc.start()
