@@ -64,7 +64,7 @@ class Climb:
     def note_failure(self, way: Way, failures: Sequence[ProviderError | ApiError]) -> None:
         """Note that a way failed in every option order.
 
-        That replies were not read, as there were too many, says nothing of the model.
+        That replies were not read, as others held too much, says nothing of the model.
         """
         known = [one for one in filter(moves_on, failures) if not isinstance(one, Unread)]
         if known:

@@ -126,7 +126,8 @@ def count_entries(member: Any) -> int:
         looked_at = member[:ENTRIES]
         objects = [one for one in looked_at if isinstance(one, dict)]
         return len(looked_at) - len(objects) + sum(map(count_entries, objects))
-    return len(member) or 1 if isinstance(member, dict) and _label(member) is None else 1
+    names_labels = isinstance(member, dict) and _label(member) is None
+    return max(1, len(member)) if names_labels else 1
 
 
 def _entries(member: Any) -> Iterator[tuple[str | None, Any]]:
