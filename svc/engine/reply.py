@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
@@ -20,8 +21,12 @@ from svc.questions import (
     count_entries,
 )
 
-# How many places of a reply are tried before it counts as holding no JSON.
-JSON_STARTS = 50
+# How many places of a reply are tried that begin like JSON. One with more is not read: what comes
+# before them may be quoted, and the answer may come behind them.
+JSON_STARTS = 400
+
+# How many of the last values in a reply may be the answers, or hold them.
+JSON_VALUES = 50
 
 # How many characters of a reply are looked at: many times what a model may write.
 JSON_CHARS = 262_144
@@ -37,11 +42,17 @@ JSON_CHARS_WASTED = JSON_CHARS // 2
 # each question, and so many more; else case and blanks around them do not matter.
 NAMED_EACH, NAMED_MORE = 4, 80
 
+# Names of more characters are no numbers of questions, whatever blanks are around them.
+NAME_CHARS = 40
+
 # An object or list is no longer tried as the whole answer to a question once those behind it, which
 # are none, hold more members and elements than this: many times as many as there are options.
 JSON_PARTS_TRIED = 2_000
 
 _DECODER = json.JSONDecoder(parse_float=near_float)
+
+# Other brackets, as of `[INFO]` or `{id=1}`, begin no JSON.
+_BEGINNING = re.compile(r'\{\s*["}]|\[\s*[\[{"\]\-0-9tfnNI]')
 
 Look: TypeAlias = Callable[[int], None]
 
@@ -78,7 +89,8 @@ def read_json(
     written = without_thought(text[:JSON_CHARS])
     if written.count("{") + written.count("[") > JSON_BRACKETS:
         raise Unreadable("the reply holds more objects and lists than any answer has")
-    answers = _members(list(_json_values(written)), questions, backwards)
+    values = list(_json_values(written))[-JSON_VALUES:]
+    answers = _members(values, questions, backwards)
     look(sum(map(count_entries, answers)))
     rows = [
         (question, question.stated(answer, backwards), answer)
@@ -105,7 +117,11 @@ def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bo
         for candidate in _candidates(value):
             named = candidate
             if len(candidate) <= NAMED_EACH * len(names) + NAMED_MORE:
-                named = {name.strip().casefold(): one for name, one in candidate.items()}
+                named = {
+                    name.strip().casefold(): one
+                    for name, one in candidate.items()
+                    if len(name) <= NAME_CHARS
+                }
             if not named.keys().isdisjoint(names):
                 return [named.get(name) for name in names]
     if len(questions) == 1:
@@ -123,7 +139,7 @@ def _alone(values: Sequence[Any]) -> Iterator[Any]:
     every = (one for value in reversed(values) for one in (value, *_candidates(value)))
     tried: set[int] = set()
     parts = 0
-    for one in islice(every, JSON_STARTS):
+    for one in islice(every, JSON_VALUES):
         if id(one) in tried:
             continue
         yield one
@@ -143,7 +159,7 @@ def _parts(value: Any) -> int:
 def _candidates(value: Any) -> list[JsonObject]:
     """The objects that may be the reply: the value, its entries, or the only one inside it."""
     entries = value if isinstance(value, list) else [value]
-    objects = [entry for entry in entries[:JSON_STARTS] if isinstance(entry, dict)]
+    objects = [entry for entry in entries[:JSON_VALUES] if isinstance(entry, dict)]
     inner = [next(iter(entry.values())) for entry in objects if len(entry) == 1]
     return [*objects, *(value for value in inner if isinstance(value, dict))]
 
@@ -156,11 +172,13 @@ def _answers(question: Question, value: Any, backwards: bool) -> bool:
 
 
 def _json_values(text: str) -> Iterator[Any]:
-    """The JSON objects and lists in the text, one after the other."""
+    """The JSON objects and lists in the text, one after the other. Raises `Unreadable`."""
     start, wasted = _next_start(text, 0), 0
     for _ in range(JSON_STARTS):
-        if start < 0 or wasted > JSON_CHARS_WASTED:
+        if start < 0:
             return
+        if wasted > JSON_CHARS_WASTED:
+            break
         try:
             value, end = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
@@ -175,9 +193,11 @@ def _json_values(text: str) -> Iterator[Any]:
         else:
             yield value
         start = _next_start(text, end)
+    if start >= 0:
+        raise Unreadable("the reply holds too much that begins like JSON and is no answer")
 
 
 def _next_start(text: str, at: int) -> int:
-    """Where the next object or list begins, -1 where none does."""
-    starts = [place for place in (text.find("{", at), text.find("[", at)) if place >= 0]
-    return min(starts, default=-1)
+    """Where the next object or list may begin, -1 where none does."""
+    found = _BEGINNING.search(text, at)
+    return found.start() if found else -1

@@ -218,6 +218,11 @@ def test_a_decision_without_any_probability_is_unreadable() -> None:
         '{"yes": 0, "no": 1} {"q1": {"yes": 0.7, "no": 0.3}} {"yes": 0.1, "no": 0.9}',
         '{"yes": 0, "no": 1} {"yes": 0.7, "no": 0.3} {"maybe": 1}',
         '{"q1": {"yes": 0.7, "no": 0.3}, ' + OTHERS + "}",
+        "- [2026-11-28 12:00] [INFO] worker[0] job {id=0} done\n" * 100
+        + '```json\n{"q1": {"yes": 0.7, "no": 0.3}}\n```',
+        # What is quoted first, with much that begins like JSON behind it, is not the answer.
+        '{"q1": {"yes": 0.1, "no": 0.9}} ' + "[1] " * 300 + '{"q1": {"yes": 0.7, "no": 0.3}}',
+        "{ " * 1_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
         "[" + "0, " * 40_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
     ids=lambda text: text[:80],
@@ -255,7 +260,8 @@ def test_case_and_blanks_of_names_do_not_matter_beside_a_few_other_members() -> 
         '{"q2": null}',
         '{"q1": {"yes": 0.0, "no": 0.0}}',
         '<think>{"q1": {"yes": 0.7, "no": 0.3}}',
-        "{ " * JSON_STARTS + '{"q1": {"yes": 0.7, "no": 0.3}}',
+        "[1 " * JSON_STARTS + '{"q1": {"yes": 0.7, "no": 0.3}}',
+        '{"q1": {"yes": 0.1, "no": 0.9}} ' + "[1] " * JSON_STARTS,
         '{"echo": {"deep": {"q1": {"yes": 0.7, "no": 0.3}}}}',
         '{"note": 1, "input": {"q1": {"yes": 0.7, "no": 0.3}}}',
         '{"note": [{"q1": {"yes": 0.7, "no": 0.3}}]}',
