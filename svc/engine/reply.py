@@ -185,6 +185,8 @@ def _json_values(text: str) -> Iterator[Any]:
             # Of a text without an end it is told where that begins, but it was read to the last.
             is_endless = error.msg.startswith("Unterminated string")
             wasted += (len(text) if is_endless else error.pos) - start
+            # The error has counted all lines up to there.
+            wasted += error.pos // 64
             end = start + 1
         except (ValueError, RecursionError):
             # Where this stopped is not known, so it counts as the whole rest.
