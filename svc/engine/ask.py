@@ -239,11 +239,10 @@ class Asker:
             return self._reading.turn(ledger.caller, chars, deadline)
 
         def look(entries: int) -> None:
-            named = deadline.effort.named
-            if entries > limits.REPLY_NAMED_ALWAYS_READ and not named.take(model_id, entries):
+            few = entries <= limits.REPLY_NAMED_ALWAYS_READ
+            if not few and not deadline.effort.named.take(request.model.id, entries):
                 raise Unread("the replies to this request name more than is read of them")
 
-        model_id = request.model.id
         runner = Runner(carry_out, turn, look)
         traits = self._facts.traits.of(request.asked_as)
         climb = Climb(traits)

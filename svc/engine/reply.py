@@ -34,13 +34,13 @@ JSON_CHARS = 262_144
 # How many objects and lists a reply may hold, in its text as well.
 JSON_BRACKETS = 10_000
 
-# How much may be read of places that begin like JSON and are none, before the rest is left alone.
-# Of a reply that was cut no object has all answers.
+# How many characters may be read at places that begin like JSON and are none. A reply with more of
+# them is not read, for the same reason.
 JSON_CHARS_WASTED = JSON_CHARS // 2
 
 # The names of an object's members are taken as they are where it has more of them than so many for
 # each question, and so many more; else case and blanks around them do not matter.
-NAMED_EACH, NAMED_MORE = 4, 80
+MEMBERS_EACH, MEMBERS_MORE = 4, 80
 
 # Names of more characters are no numbers of questions, whatever blanks are around them.
 NAME_CHARS = 40
@@ -51,7 +51,7 @@ JSON_PARTS_TRIED = 2_000
 
 _DECODER = json.JSONDecoder(parse_float=near_float)
 
-# Other brackets, as of `[INFO]` or `{id=1}`, begin no JSON.
+# Other brackets, as of `[x]` or `{id=1}`, begin no JSON.
 _BEGINNING = re.compile(r'\{\s*["}]|\[\s*[\[{"\]\-0-9tfnNI]')
 
 Look: TypeAlias = Callable[[int], None]
@@ -116,7 +116,7 @@ def _members(values: Sequence[Any], questions: Sequence[Question], backwards: bo
     for value in reversed(values):
         for candidate in _candidates(value):
             named = candidate
-            if len(candidate) <= NAMED_EACH * len(names) + NAMED_MORE:
+            if len(candidate) <= MEMBERS_EACH * len(names) + MEMBERS_MORE:
                 named = {
                     name.strip().casefold(): one
                     for name, one in candidate.items()
@@ -185,7 +185,7 @@ def _json_values(text: str) -> Iterator[Any]:
             # Of a text without an end it is told where that begins, but it was read to the last.
             is_endless = error.msg.startswith("Unterminated string")
             wasted += (len(text) if is_endless else error.pos) - start
-            # The error has counted all lines up to there.
+            # The error has counted the lines up to there, which is quicker than to read them.
             wasted += error.pos // 64
             end = start + 1
         except (ValueError, RecursionError):

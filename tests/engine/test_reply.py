@@ -235,13 +235,13 @@ def test_a_json_reply_is_found_in_its_surroundings(text: str) -> None:
 
 def test_case_and_blanks_of_names_do_not_matter_beside_a_few_other_members() -> None:
     """With two questions an answer alone, without names, is none."""
-    text = '{" Q1": {"yes": 0.7, "no": 0.3}, "Q2": {"yes": 0.6, "no": 0.4}, '
-    for others in (0, 86):
-        named = text + ", ".join(f'"o{number}": 0' for number in range(others)).ljust(1)
-        readings = read_json(named.rstrip(", ") + "}", [NOUL_Q, NOUL_Q], False)
+    answers = {" Q1": {"yes": 0.7, "no": 0.3}, "Q2": {"yes": 0.6, "no": 0.4}}
+    few, many = ({f"o{number}": 0 for number in range(count)} for count in (86, 100))
+    for members in (answers, answers | few):
+        readings = read_json(json.dumps(members), [NOUL_Q, NOUL_Q], False)
         assert [reading.probabilities[0] for reading in readings] == pytest.approx([0.7, 0.6])
     with pytest.raises(Unreadable):
-        read_json(text + OTHERS + "}", [NOUL_Q, NOUL_Q], False)
+        read_json(json.dumps(answers | many), [NOUL_Q, NOUL_Q], False)
 
 
 @pytest.mark.parametrize(
