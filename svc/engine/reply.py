@@ -49,6 +49,9 @@ NAME_CHARS = 40
 # are none, hold more members and elements than this: many times as many as there are options.
 JSON_PARTS_TRIED = 2_000
 
+# A name of so many characters takes as long to look at as another that has few.
+NAME_CHARS_A_PART = 64
+
 _DECODER = json.JSONDecoder(parse_float=near_float)
 
 # Other brackets, as of `[x]` or `{id=1}`, begin no JSON.
@@ -150,10 +153,17 @@ def _alone(values: Sequence[Any]) -> Iterator[Any]:
 
 
 def _parts(value: Any) -> int:
-    """How many members and elements an object or a list has, with those of objects in a list."""
+    """How many members and elements an object or a list has, with those of objects in a list.
+
+    Long names count as several.
+    """
     if isinstance(value, dict):
-        return len(value)
-    return sum(len(entry) if isinstance(entry, dict) else 1 for entry in value)
+        return sum(map(_parts_of_name, value))
+    return sum(_parts(one) if isinstance(one, dict) else _parts_of_name(one) for one in value)
+
+
+def _parts_of_name(name: Any) -> int:
+    return 1 + len(name) // NAME_CHARS_A_PART if isinstance(name, str) else 1
 
 
 def _candidates(value: Any) -> list[JsonObject]:

@@ -85,7 +85,7 @@ def test_a_line_on_whose_labels_no_probability_fell_is_unreadable() -> None:
         lines_of([token("yes", ("yes", 0.0), ("no", 0.0), ("x", 0.0))], [NOUL_Q])
 
 
-def test_many_objects_that_may_be_the_only_answer_cost_little() -> None:
+def test_many_objects_that_may_be_the_only_answer_cost_little(frozen_heap: None) -> None:
     most = load({**CHOICE, "options": {f"o{i}": "" for i in range(255)}})
     one = {"probabilities": {"probabilities": {"o1": 0.5}}}
     text = " ".join(json.dumps([one] * 50) for _ in range(50))
@@ -140,6 +140,18 @@ def test_few_names_are_looked_up_in_objects_that_are_no_answer(
         read_json("\n".join(map(json.dumps, written)), [most], False)
     assert 900 <= looked.names <= 4_000
     assert looked.made == 1
+
+
+def test_long_names_in_what_is_no_answer_are_looked_up_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    most = load({**CHOICE, "options": {f"long {number}": "" for number in range(255)}})
+    looked = Looked(monkeypatch)
+    written = [{f"{number} {'x' * 1_000}": 0.1} for number in range(150)]
+    with pytest.raises(Unreadable):
+        read_json(json.dumps(written), [most], False)
+    # A list is looked at as a whole before each of its objects is.
+    assert looked.names <= 150
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -35,8 +35,9 @@ SURE = 2 / 3
 _LABEL_FIELDS = ("label", "option", "answer", "choice")
 _NUMBER_FIELDS = ("probability", "confidence", "likelihood", "p")
 
-# How many characters of a name are looked at.
-_NAME_CHARS = 1_000
+# Of a name so many more characters are looked at than the longest of its question has, and no more
+# than these in all.
+_NAME_MORE, _NAME_CHARS = 80, 1_000
 
 _NUMERIC = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,20})?)\s*(%?)")
 _LEADING_LABEL = re.compile(
@@ -170,6 +171,7 @@ class _Written:
     def __init__(self, labels: Sequence[str], names: Sequence[str]) -> None:
         """`names` are what the labels stand for, in the same order."""
         self._labels = labels
+        self._chars = min(_NAME_CHARS, max(map(len, names), default=0) + _NAME_MORE)
         folded = [_folded(name) for name in names]
         self._shared = {name for name, times in Counter(folded).items() if times > 1}
         self._exact = {name: index for index, name in enumerate(names)}
@@ -183,7 +185,7 @@ class _Written:
 
         Names that differ in case or blanks alone stand for one where they are written as it is.
         """
-        wanted = _folded(name[:_NAME_CHARS])
+        wanted = _folded(name[: self._chars])
         if wanted in self._positions:
             return self._positions[wanted]
         if wanted in self._shared:
