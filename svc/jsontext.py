@@ -26,6 +26,10 @@ _EXACT_CHARS, _EXACT_ABOVE = 16, 1e-307
 # Decimals of more characters are rounded before they become floats, to more digits than these have.
 _NEAR_CHARS, _ROUNDED = 40, decimal.Context(prec=25, traps=[])
 
+# What numbers are written with, as zeros; where so many follow each other there may be a long one.
+_AS_ZEROS = bytes.maketrans(b"123456789.eE+-", b"0" * 14)
+_LONG_NUMBER = b"0" * (_NEAR_CHARS + 1)
+
 # Within these it takes a microsecond to write a float, and beyond them up to five.
 _WRITTEN_BELOW = 1e60
 
@@ -141,6 +145,14 @@ def _decoder(what: str) -> json.JSONDecoder:
         parse_int=_parse_int,
         parse_constant=partial(_refuse_constant, what),
     )
+
+
+def has_long_numbers(data: bytes) -> bool:
+    """Whether JSON may have numbers of over 40 characters; a text may look like one.
+
+    Where it has none, the parser's own numbers do, which take a third of the time of others.
+    """
+    return _LONG_NUMBER in data.translate(_AS_ZEROS)
 
 
 def near_float(text: str) -> float:

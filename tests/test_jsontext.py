@@ -11,7 +11,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from svc.errors import InvalidJson
-from svc.jsontext import Literal, dumps, dumps_each, finite, has_more_parts, loads, near_float
+from svc.jsontext import (
+    Literal,
+    dumps,
+    dumps_each,
+    finite,
+    has_long_numbers,
+    has_more_parts,
+    loads,
+    near_float,
+)
 from tests.fuzz.inputs import JSON
 
 
@@ -168,3 +177,9 @@ def test_a_decimal_of_many_digits_is_the_float_next_to_it(text: str, number: flo
 def test_digits_behind_those_of_a_float_change_nothing(number: float, more: int) -> None:
     mantissa, _, exponent = f"{number:.17e}".partition("e")
     assert near_float(f"{mantissa}{'0' * more}1e{exponent}") == pytest.approx(number, rel=1e-15)
+
+
+@given(st.text("0123456789.eE+-,[ ", max_size=80), st.integers(38, 44))
+def test_no_long_number_is_overlooked(text: str, digits: int) -> None:
+    numbers = re.findall(r"[0-9.eE+-]+", text := f"{text}{'7' * digits},{text}")
+    assert has_long_numbers(text.encode()) is any(len(number) > 40 for number in numbers)

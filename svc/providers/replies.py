@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from svc import limits
-from svc.jsontext import INT_DIGITS, has_more_parts, near_float
+from svc.jsontext import INT_DIGITS, has_long_numbers, has_more_parts, near_float
 from svc.providers.error_text import read_error, read_inner_error
 from svc.providers.failures import BadReply, Cut, ProviderError, UnusableLogprobs, Withheld
 from svc.providers.refusals import SentCall, failure
@@ -48,7 +48,10 @@ def _whole(text: str) -> int | None:
 
 
 # NaN and Infinity are no JSON, but servers send them: they read as null.
-_DECODER = json.JSONDecoder(parse_float=near_float, parse_int=_whole, parse_constant=lambda _: None)
+_PLAIN = json.JSONDecoder(parse_constant=lambda _: None)
+_LONG_NUMBERS = json.JSONDecoder(
+    parse_float=near_float, parse_int=_whole, parse_constant=lambda _: None
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,9 @@ class Completion:
 
 def decoded(body: bytes) -> Any:
     """The JSON value of a reply, or None where there is none."""
+    decoder = _LONG_NUMBERS if has_long_numbers(body) else _PLAIN
     try:
-        return _DECODER.decode(body.decode("utf-8-sig"))
+        return decoder.decode(body.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return None
 
