@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from svc import processor_time
 from svc.errors import Timeout
 from svc.limits import (
+    CALLS_PROCESSOR_S,
+    MODEL_CALLS_PROCESSOR_S,
     MODEL_REPLIES_NAMED,
     MODEL_REPLIES_PARTS,
     REPLIES_LINES,
@@ -50,13 +52,13 @@ class ModelsAllowance:
 
     __slots__ = ("_each", "_left", "_lock", "_of")
 
-    def __init__(self, amount: int, each: int) -> None:
+    def __init__(self, amount: float, each: float) -> None:
         """No model has more than `each`."""
         self._left, self._each = amount, each
-        self._of: Counter[str] = Counter()
+        self._of: defaultdict[str, float] = defaultdict(float)
         self._lock = threading.Lock()
 
-    def take(self, model: str, amount: int) -> bool:
+    def take(self, model: str, amount: float) -> bool:
         """Take so much for a model; False, and nothing is taken, where it is not there."""
         with self._lock:
             if amount > min(self._left, self._each - self._of[model]):
@@ -65,13 +67,24 @@ class ModelsAllowance:
             self._of[model] += amount
             return True
 
+    def use(self, model: str, amount: float) -> None:
+        """Take what was used for a model, whether it was there or not."""
+        with self._lock:
+            self._left -= amount
+            self._of[model] += amount
+
+    def has_left(self, model: str) -> bool:
+        """Whether a model may use any more."""
+        return min(self._left, self._each - self._of.get(model, 0.0)) > 0
+
 
 class Effort:
     """How much may be read and sent again for a request, counted by all of its calls together.
 
     `parts` are what replies hold, `named` the labels that those in JSON name, and `lines` those
     around what they hold, beyond the ones that are always read. `sent_again` are bytes of calls
-    that failed.
+    that failed. `calls_s` are the seconds of a processor that calls take until their replies are
+    read; once they are used up, only short replies are read, and no small call is made again.
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
@@ -79,17 +92,19 @@ class Effort:
     """
 
     __slots__ = (
-        *("_lock", "caller", "lines", "named", "noted", "parts", "pause_s", "sent_again"),
-        "worked_s",
+        *("_lock", "caller", "calls_s", "lines", "named", "noted", "parts", "pause_s"),
+        *("sent_again", "worked_s"),
     )
 
     def __init__(
         self,
         parts: ModelsAllowance | None = None,
         named: ModelsAllowance | None = None,
+        calls_s: ModelsAllowance | None = None,
     ) -> None:
         self.parts = parts or ModelsAllowance(REPLIES_PARTS, MODEL_REPLIES_PARTS)
         self.named = named or ModelsAllowance(REPLIES_NAMED, MODEL_REPLIES_NAMED)
+        self.calls_s = calls_s or ModelsAllowance(CALLS_PROCESSOR_S, MODEL_CALLS_PROCESSOR_S)
         self.lines, self.sent_again = Allowance(REPLIES_LINES), Allowance(SENT_AGAIN_BYTES)
         self._lock = threading.Lock()
         self.caller: str | None = None
@@ -98,14 +113,33 @@ class Effort:
         self.noted: Callable[[], object] = lambda: None
 
     @contextlib.contextmanager
-    def counted(self, processor: Callable[[], float] = processor_time.used_s) -> Iterator[None]:
-        """What this thread, which is another than the request's, does in the block is for it."""
+    def reading(
+        self, model: str, processor: Callable[[], float] = processor_time.used_s
+    ) -> Iterator[None]:
+        """In the block the request's own thread reads a reply of a model."""
         began = processor()
         try:
             yield
         finally:
+            self.calls_s.use(model, processor() - began)
+
+    @contextlib.contextmanager
+    def counted(
+        self, processor: Callable[[], float] = processor_time.used_s, model: str | None = None
+    ) -> Iterator[None]:
+        """What this thread, which is another than the request's, does in the block is for it.
+
+        It makes a call of `model`, where one is given.
+        """
+        began = processor()
+        try:
+            yield
+        finally:
+            used_s = processor() - began
+            if model is not None:
+                self.calls_s.use(model, used_s)
             with self._lock:
-                self.worked_s += processor() - began
+                self.worked_s += used_s
             self.noted()
 
 

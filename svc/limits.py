@@ -164,6 +164,13 @@ MODEL_REPLIES_PARTS = 500_000
 REPLY_BYTES_A_PART = 32
 REPLY_PARTS_ALWAYS_READ = 4_096
 
+# The seconds of a processor that the calls of one request may take until their replies are read,
+# and those of one model. Once they are used up, no replies are read but those that are always read,
+# and failed calls of so few bytes that they are not counted are not made again. Where nobody lies,
+# the dearest replies take half of it.
+CALLS_PROCESSOR_S = 1.0
+MODEL_CALLS_PROCESSOR_S = 0.75
+
 # The bytes of long replies that a process holds until they are read, each with as many as a reply
 # may have.
 LONG_REPLIES_BYTES = 128 * 1024 * 1024

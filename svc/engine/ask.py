@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -26,6 +26,7 @@ from svc.errors import ApiError, OutOfCalls, WrongWay
 from svc.providers import (
     CHAT,
     JSON_WAYS,
+    TAKE_TOO_LONG,
     Cancelled,
     Completion,
     Provider,
@@ -232,18 +233,7 @@ class Asker:
         )
 
     def _ask_now(self, request: ModelRequest, ledger: Ledger, deadline: Deadline) -> ModelResult:
-        def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
-            return self._carry_out(request.model, calls, ledger, deadline)
-
-        def turn(chars: int) -> AbstractContextManager[None]:
-            return self._reading.turn(ledger.caller, chars, deadline)
-
-        def look(entries: int) -> None:
-            few = entries <= limits.REPLY_NAMED_ALWAYS_READ
-            if not few and not deadline.effort.named.take(request.model.id, entries):
-                raise Unread("the replies to this request name more than is read of them")
-
-        runner = Runner(carry_out, turn, look)
+        runner = self._runner(request, ledger, deadline)
         traits = self._facts.traits.of(request.asked_as)
         climb = Climb(traits)
         failures: list[ProviderError | ApiError] = []
@@ -266,6 +256,27 @@ class Asker:
                 break
             climb.note_failure(way, failures)
         raise api_error_of(failures).about(_named(request.model))
+
+    def _runner(self, request: ModelRequest, ledger: Ledger, deadline: Deadline) -> Runner:
+        """What makes the calls of a request to its model, and reads the replies."""
+        model, effort = request.model.id, deadline.effort
+
+        def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
+            return self._carry_out(request.model, calls, ledger, deadline)
+
+        @contextlib.contextmanager
+        def turn(chars: int) -> Iterator[None]:
+            with self._reading.turn(ledger.caller, chars, deadline), effort.reading(model):
+                if chars > SMALL_CHARS and not effort.calls_s.has_left(model):
+                    raise Unread(TAKE_TOO_LONG)
+                yield
+
+        def look(entries: int) -> None:
+            few = entries <= limits.REPLY_NAMED_ALWAYS_READ
+            if not few and not effort.named.take(model, entries):
+                raise Unread("the replies to this request name more than is read of them")
+
+        return Runner(carry_out, turn, look)
 
     def _carry_out(
         self, model: Model, calls: Sequence[Call], ledger: Ledger, deadline: Deadline

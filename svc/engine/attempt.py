@@ -81,7 +81,7 @@ class Runner:
     """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
 
     Inside `turn` replies are read of so many characters. `look` is told how many entries of a JSON
-    reply are about to be looked at; it may raise `Unread`.
+    reply are about to be looked at. Both may raise `Unread`.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]

@@ -273,7 +273,7 @@ class CallPool:
 
     def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
         try:
-            with deadline.effort.counted():
+            with deadline.effort.counted(model=pending.call.model.id):
                 outcome = self._outcome(pending, deadline)
         finally:
             self._places.give_back(pending.caller)
@@ -335,9 +335,11 @@ def _room_again(pending: _PendingCall, deadline: Deadline) -> bool:
     that refuses several parameters mostly one succeeds then, so that the next request knows of
     them.
     """
+    effort, size = deadline.effort, _counted(pending)
+    if not size:
+        return effort.calls_s.has_left(pending.call.model.id)
     attempts = pending.retries + pending.correction_count
-    kept = limits.SENT_AGAIN_BYTES >> attempts
-    return deadline.effort.sent_again.take(_counted(pending), kept)
+    return effort.sent_again.take(size, kept=limits.SENT_AGAIN_BYTES >> attempts)
 
 
 def _corrects(pending: _PendingCall, error: ParameterRefused) -> bool:

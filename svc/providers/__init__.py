@@ -16,6 +16,7 @@ from svc.providers.catalog import (
 from svc.providers.client import Client
 from svc.providers.estimates import charged_usd, most_usd, price_before
 from svc.providers.failures import (
+    TAKE_TOO_LONG,
     BadReply,
     BrokenReply,
     CallTimedOut,
@@ -70,6 +71,7 @@ __all__ = [
     "LABEL_WAYS",
     "LIMITS",
     "NO_CORRECTIONS",
+    "TAKE_TOO_LONG",
     "WINDOW_HOURS",
     "Admission",
     "BadReply",

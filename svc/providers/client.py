@@ -29,6 +29,7 @@ from svc.providers.failures import (
     ProviderError,
     Refused,
     ServerTrouble,
+    Unread,
 )
 from svc.providers.long_replies import TOO_MUCH, ComingReply, LongReplies
 from svc.providers.prices import TokenUsage, cost_usd
@@ -290,6 +291,8 @@ def refusal(reply: Reply, redactor: Redactor, now: float) -> ProviderError:
 
 def broken(error: Exception | None) -> ProviderError:
     """What an error of a connection means; only its type is kept."""
+    if isinstance(error, Unread):
+        return error
     kind = type(error).__name__
     if isinstance(error, ReplyBroke):
         return BrokenReply(f"the connection broke ({type(error.__cause__).__name__})")

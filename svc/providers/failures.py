@@ -205,6 +205,10 @@ class Cut(BadReply):
     public_message = "the model used up the output limit before it began to answer"
 
 
+# What the log says where it is a processor of which the calls of its request took too much.
+TAKE_TOO_LONG = "the calls of this request take longer to read than is given to them"
+
+
 class Unread(BadReply):
     """The replies to its request hold more than is read of them, which others may have sent."""
 

@@ -18,7 +18,7 @@ from svc.costly import CostlyWork, held
 from svc.deadline import Deadline
 from svc.errors import Timeout
 from svc.jsontext import separators
-from svc.providers.failures import BadReply, CallTimedOut
+from svc.providers.failures import TAKE_TOO_LONG, BadReply, CallTimedOut, Unread
 from svc.records import Model
 from svc.shares import Shares
 
@@ -53,7 +53,7 @@ class LongReplies:
         """Inside the block a whole reply is read, after its work was taken from its request's.
 
         Long ones are read one after the other, so that no more than one is in memory as objects.
-        Callers take turns, with pauses. Raises `BadReply` and `CallTimedOut`.
+        Callers take turns, with pauses. Raises `BadReply`, `Unread` and `CallTimedOut`.
         """
         parts = len(body) // limits.REPLY_BYTES_A_PART + _separators(body)
         is_long = parts > limits.REPLY_PARTS_ALWAYS_READ
@@ -71,6 +71,9 @@ class LongReplies:
                 turn.enter_context(held(self._lock, deadline))
             except Timeout:
                 raise CallTimedOut("the call took too long") from None
+            # Only now, as those that came before it may have taken all of the time.
+            if not effort.calls_s.has_left(model.id):
+                raise Unread(TAKE_TOO_LONG)
             yield
 
 
@@ -99,8 +102,10 @@ class ComingReply:
         """Whether so many bytes more may be held of it, which is long.
 
         Waits for room, as much as any reply may need, as long as `is_wanted`; until then the
-        provider has to wait with the rest.
+        provider has to wait with the rest. Raises `Unread`.
         """
+        if not self._deadline.effort.calls_s.has_left(self._model.id):
+            raise Unread(TAKE_TOO_LONG)
         while not self._has_room:
             if not is_wanted() or self._deadline.left() <= 0:
                 return False

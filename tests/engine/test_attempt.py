@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import pytest
 
 from svc import limits
 from svc.deadline import Deadline, Effort, ModelsAllowance
+from svc.engine.ask import SMALL_CHARS
 from svc.engine.attempt import CallTarget, Runner
 from svc.engine.calls import Call, Outcome
 from svc.engine.ladder import Climb
@@ -173,6 +174,47 @@ def test_nothing_is_learned_of_a_model_from_replies_that_are_not_read() -> None:
         made.engine.decide(load_decision({**body, "state": "3", "questions": short}), Deadline(30))
         asked = [call.reply_format for _, call in made.client.calls]
     assert asked == [JSON_SCHEMA, *[JSON_SCHEMA, JSON_OBJECT] * 4, JSON_SCHEMA]
+
+
+def test_a_long_text_is_not_read_once_replies_have_taken_their_time() -> None:
+    """Nothing is learned of that, and short ones are read all the same."""
+    long = names({"o7": 1}) + " " * SMALL_CHARS
+    body = {"mode": "verbal", "debias": False, "questions": {"q": {**CHOICE, "options": OPTIONS}}}
+
+    def said(_name: str, call: ChatCall) -> Completion:
+        return Completion(long if call.reply_format == JSON_SCHEMA else names({"o8": 1}))
+
+    with world(m=said) as made:
+        for number, seconds in enumerate((1.0, 0.0, 1.0)):
+            calls_s = ModelsAllowance(seconds, seconds)
+            deadline = Deadline(30, effort=Effort(calls_s=calls_s))
+            request = load_decision({**body, "state": f"{number}"})
+            decision = made.engine.decide(request, deadline)
+            assert labels_of(decision) == {"o7" if seconds else "o8"}
+            assert calls_s.has_left("@here/m") is bool(seconds)
+        asked = [call.reply_format for _, call in made.client.calls]
+    assert asked == [JSON_SCHEMA, JSON_SCHEMA, JSON_OBJECT, JSON_SCHEMA]
+
+
+def test_the_seconds_that_texts_take_to_read_count() -> None:
+    class Recording(Effort):
+        def __init__(self) -> None:
+            super().__init__(calls_s=ModelsAllowance(2, 2))
+            self.read: list[str] = []
+
+        def reading(self, model: str, *_: Any) -> AbstractContextManager[None]:
+            self.read.append(model)
+            return super().reading(model, iter(range(2)).__next__)
+
+    effort = Recording()
+    with world() as made:
+        for number in range(2):
+            assert effort.calls_s.has_left("@here/m")
+            body = {"state": f"{number}", "questions": {"q": NOUL}, "debias": False}
+            request = load_decision(body)
+            made.engine.decide(request, Deadline(30, effort=effort))
+    assert effort.read == ["@here/m"] * 2
+    assert not effort.calls_s.has_left("@here/m")
 
 
 def test_long_texts_that_hold_rows_of_numbers_are_read() -> None:

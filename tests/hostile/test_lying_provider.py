@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 from flask.testing import FlaskClient
 
+from svc import limits
 from svc.deadline import Deadline, Effort, ModelsAllowance
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
@@ -72,6 +73,39 @@ def test_one_token_for_all_lines_with_many_alternatives_costs_little(
     before = time.process_time()
     client.post("/v1/decide", json={**asked, "mode": "logprobs"})
     assert time.process_time() - before < 2 * PROCESSOR_S
+
+
+def test_replies_to_one_request_that_cost_much_each_are_not_all_read(start: Start) -> None:
+    """Its 64 calls are answered with 3,990 lines each that may be labels."""
+    text = "\n".join(["A. B. C. D. E."] * 3_990)
+    piece, other = len(text) // 230 + 1, {"token": "\u0130" * 2, "logprob": -700.0}
+    tokens = [
+        {"token": text[at : at + piece], "logprob": -0.5, "top_logprobs": [other] * 29}
+        for at in range(0, len(text), piece)
+    ]
+    reply = completion(text + "\nA\nA", [{"\n": 1.0}, {"A": 0.9, "B": 0.1}] * 2)
+    reply["choices"][0]["logprobs"]["content"][:0] = tokens
+    long = "-700." + "123456789" * 5
+    raw = Reply(json.dumps(reply, ensure_ascii=False).replace("-700.0", long).encode())
+    client: FlaskClient = start(lambda body, n, headers: raw).test_client()
+    options = {f"o{number}": "" for number in range(19)}
+    questions = {
+        f"{name}{stage}": {
+            "type": "choice",
+            "instructions": f"Which {name}{stage}?",
+            "options": options,
+            **({"depends_on": [f"a{stage - 1}", f"b{stage - 1}"]} if stage else {}),
+        }
+        for stage in range(8)
+        for name in "ab"
+    }
+    council = {"council": [f"@scripted/m{number}" for number in range(4)]}
+    asked = {"state": "s", "questions": questions, "mode": "logprobs", "debias": True}
+    before = time.process_time()
+    response = client.post("/v1/decide", json={**asked, "model": council})
+    # What is not for replies, such as to send calls, takes about a fifth of a second.
+    assert time.process_time() - before < limits.CALLS_PROCESSOR_S + 0.7
+    assert "hold more than is read of them" in response.json["error"]["message"]
 
 
 def test_decimals_of_many_digits_cost_little() -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import gzip
+import json
 import logging
 import socket
 import threading
@@ -13,6 +14,7 @@ from dataclasses import replace
 import pytest
 
 from svc import limits
+from svc.deadline import Deadline, Effort, ModelsAllowance
 from svc.providers.bodies import ChatCall
 from svc.providers.catalog import Provider
 from svc.providers.client import Client
@@ -31,6 +33,7 @@ from svc.providers.failures import (
     Refused,
     ServerTrouble,
     Throttled,
+    Unread,
 )
 from svc.providers.traits import NO_CORRECTIONS, UNKNOWN, TraitMemory, Traits
 from svc.records import Model
@@ -310,6 +313,16 @@ def test_a_reply_that_unpacks_beyond_the_cap_is_refused():
 def test_a_compressed_reply_is_read():
     packed = gzip.compress(Reply(completion("A")).wire().split(b"\r\n\r\n", 1)[1])
     with scripted(always(Reply(packed, headers={"Content-Encoding": "GZIP"}))) as (_, client):
+        assert client.call(MODEL, CALL, LONG).text == "A"
+
+
+def test_a_long_reply_is_not_unpacked_once_replies_have_taken_their_time():
+    packed = gzip.compress(json.dumps(completion("A")).encode() + b" " * 1_000_000)
+    reply = Reply(packed, headers={"Content-Encoding": "gzip"})
+    asked = Deadline(LONG, effort=Effort(calls_s=ModelsAllowance(0.0, 0.0)))
+    with scripted(always(reply)) as (_, client):
+        with pytest.raises(Unread, match="take longer"):
+            client.call(MODEL, CALL, LONG, deadline=asked)
         assert client.call(MODEL, CALL, LONG).text == "A"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from svc import limits
 from svc.deadline import Deadline, Effort, ModelsAllowance
-from svc.providers.failures import BadReply, CallTimedOut
+from svc.providers.failures import BadReply, CallTimedOut, Unread
 from svc.providers.long_replies import TOO_MUCH, LongReplies
 from svc.providers.transport import REPLY_BYTES_ALWAYS_READ, TooMuch, unpacked
 from svc.records import Model
@@ -90,6 +90,51 @@ def test_a_model_that_lies_leaves_enough_for_those_asked_after_it() -> None:
         assert not lying.take(lambda: True, limits.REPLY_BYTES_A_PART)
     with long.reading(LONG, HONEST, asked):
         pass
+
+
+def no_time_left() -> Deadline:
+    return Deadline(60.0, effort=Effort(calls_s=ModelsAllowance(0.0, 0.0)))
+
+
+def test_where_no_time_is_left_short_replies_are_read_alone() -> None:
+    long, asked = LongReplies(), no_time_left()
+    with long.reading(SHORT, M, asked):
+        pass
+    with pytest.raises(Unread, match="longer"), long.reading(LONG, M, asked):
+        pass
+    with pytest.raises(Unread, match="longer"), long.coming(M, asked) as coming:
+        coming.take(lambda: True, 1)
+
+
+def test_a_reply_whose_turn_comes_once_the_time_is_used_up_is_not_read() -> None:
+    long, asked = LongReplies(), deadline()
+    ended: list[type[Exception]] = []
+
+    def read() -> None:
+        try:
+            with long.reading(LONG, M, asked):
+                pass
+        except Unread as error:
+            ended.append(type(error))
+
+    waiting = threading.Thread(target=read)
+    with long.reading(LONG, M, asked):
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        asked.effort.calls_s.use(M.id, limits.CALLS_PROCESSOR_S)
+    waiting.join(30)
+    assert ended == [Unread]
+
+
+def test_replies_of_one_model_leave_time_to_those_of_others() -> None:
+    asked = Deadline(60.0)
+    asked.effort.calls_s.use(M.id, limits.MODEL_CALLS_PROCESSOR_S)
+    assert not asked.effort.calls_s.has_left(M.id)
+    with LongReplies().reading(LONG, HONEST, asked):
+        pass
+    asked.effort.calls_s.use(HONEST.id, limits.CALLS_PROCESSOR_S)
+    assert not asked.effort.calls_s.has_left("another")
 
 
 def test_a_provider_whose_replies_drip_leaves_room_to_others() -> None:
