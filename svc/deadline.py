@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator
 from svc import processor_time
 from svc.errors import Timeout
 from svc.limits import (
-    CALLS_PROCESSOR_S,
-    MODEL_CALLS_PROCESSOR_S,
     MODEL_REPLIES_NAMED,
     MODEL_REPLIES_PARTS,
     REPLIES_LINES,
     REPLIES_NAMED,
     REPLIES_PARTS,
+    REPLIES_PROCESSOR_S,
     SENT_AGAIN_BYTES,
 )
 from svc.tracing import Trace
@@ -50,11 +49,12 @@ class ModelsAllowance:
     A model that lies leaves enough for those that are asked after it.
     """
 
-    __slots__ = ("_each", "_left", "_lock", "_of")
+    __slots__ = ("_amount", "_each", "_left", "_lock", "_of")
 
-    def __init__(self, amount: float, each: float) -> None:
-        """No model has more than `each`."""
-        self._left, self._each = amount, each
+    def __init__(self, amount: float, each: float | None = None) -> None:
+        """No model has more than `each`, which by default is all of it."""
+        self._amount = self._left = amount
+        self._each = amount if each is None else each
         self._of: defaultdict[str, float] = defaultdict(float)
         self._lock = threading.Lock()
 
@@ -66,6 +66,10 @@ class ModelsAllowance:
             self._left -= amount
             self._of[model] += amount
             return True
+
+    def share(self, models: int) -> None:
+        """Give each of so many models its part, which the others cannot use up."""
+        self._each = self._amount / models
 
     def use(self, model: str, amount: float) -> None:
         """Take what was used for a model, whether it was there or not."""
@@ -83,8 +87,8 @@ class Effort:
 
     `parts` are what replies hold, `named` the labels that those in JSON name, and `lines` those
     around what they hold, beyond the ones that are always read. `sent_again` are bytes of calls
-    that failed. `calls_s` are the seconds of a processor that calls take until their replies are
-    read; once they are used up, only short replies are read, and no small call is made again.
+    that failed. `replies_s` are the seconds of a processor that replies take, from when their calls
+    were sent; once they are used up, short ones alone are read, and no small call is made again.
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next
@@ -92,7 +96,7 @@ class Effort:
     """
 
     __slots__ = (
-        *("_lock", "caller", "calls_s", "lines", "named", "noted", "parts", "pause_s"),
+        *("_lock", "caller", "lines", "named", "noted", "parts", "pause_s", "replies_s"),
         *("sent_again", "worked_s"),
     )
 
@@ -100,11 +104,11 @@ class Effort:
         self,
         parts: ModelsAllowance | None = None,
         named: ModelsAllowance | None = None,
-        calls_s: ModelsAllowance | None = None,
+        replies_s: ModelsAllowance | None = None,
     ) -> None:
         self.parts = parts or ModelsAllowance(REPLIES_PARTS, MODEL_REPLIES_PARTS)
         self.named = named or ModelsAllowance(REPLIES_NAMED, MODEL_REPLIES_NAMED)
-        self.calls_s = calls_s or ModelsAllowance(CALLS_PROCESSOR_S, MODEL_CALLS_PROCESSOR_S)
+        self.replies_s = replies_s or ModelsAllowance(REPLIES_PROCESSOR_S)
         self.lines, self.sent_again = Allowance(REPLIES_LINES), Allowance(SENT_AGAIN_BYTES)
         self._lock = threading.Lock()
         self.caller: str | None = None
@@ -121,25 +125,17 @@ class Effort:
         try:
             yield
         finally:
-            self.calls_s.use(model, processor() - began)
+            self.replies_s.use(model, processor() - began)
 
     @contextlib.contextmanager
-    def counted(
-        self, processor: Callable[[], float] = processor_time.used_s, model: str | None = None
-    ) -> Iterator[None]:
-        """What this thread, which is another than the request's, does in the block is for it.
-
-        It makes a call of `model`, where one is given.
-        """
+    def counted(self, processor: Callable[[], float] = processor_time.used_s) -> Iterator[None]:
+        """What this thread, which is another than the request's, does in the block is for it."""
         began = processor()
         try:
             yield
         finally:
-            used_s = processor() - began
-            if model is not None:
-                self.calls_s.use(model, used_s)
             with self._lock:
-                self.worked_s += used_s
+                self.worked_s += processor() - began
             self.noted()
 
 

@@ -267,7 +267,7 @@ class Asker:
         @contextlib.contextmanager
         def turn(chars: int) -> Iterator[None]:
             with self._reading.turn(ledger.caller, chars, deadline), effort.reading(model):
-                if chars > SMALL_CHARS and not effort.calls_s.has_left(model):
+                if chars > SMALL_CHARS and not effort.replies_s.has_left(model):
                     raise Unread(TAKE_TOO_LONG)
                 yield
 

@@ -127,8 +127,7 @@ class Runner:
         failures = [one for one in outcomes if not isinstance(one, Completion)]
         if not failures:
             try:
-                with self.turn(sum(map(_chars, completions))):
-                    readings = _readings(way, completions, prompt_input, order, self.look)
+                readings = self._readings(way, completions, prompt_input, order)
                 attempt.readings.append(readings)
                 attempt.served_by += [one.served_by for one in completions if one.served_by]
                 return
@@ -141,6 +140,27 @@ class Runner:
         if any(isinstance(failure, Cut) for failure in failures):
             attempt.cut.append(order)
 
+    def _readings(
+        self,
+        way: Way,
+        completions: Sequence[Completion],
+        prompt_input: prompt.PromptInput,
+        backwards: bool,
+    ) -> list[Reading]:
+        """The readings of one order. Raises `Unreadable` and `Unread`."""
+        if way is Way.SINGLE:
+            questions = _label_questions(prompt_input)
+            rows = zip(completions, reply.wanted_labels(questions, backwards), strict=True)
+            lines = [self._single(completion, labels) for completion, labels in rows]
+            return reply.assembled(lines, questions, backwards)
+        first = completions[0]
+        with self.turn(_chars(first)):
+            return _readings(way, first, prompt_input, backwards, self.look)
+
+    def _single(self, completion: Completion, labels: Sequence[str]) -> LabelLine:
+        with self.turn(_chars(completion)):
+            return read_single(answer_tokens(completion), labels)
+
 
 def _failure(error: Unreadable | Unread, cut: bool) -> ProviderError:
     """The failure of a call whose reply could not be read, or was not."""
@@ -151,7 +171,8 @@ def _failure(error: Unreadable | Unread, cut: bool) -> ProviderError:
 
 def _chars(completion: Completion) -> int:
     """The characters of a reply, as its alternatives take as long to read as so many."""
-    return len(completion.text) + _CHARS_A_TOKEN * len(completion.tokens or ())
+    tokens = completion.tokens or ()
+    return len(completion.text) + sum(_CHARS_A_TOKEN + len(token.text) for token in tokens)
 
 
 def calls_needed(way: Way, prompt_input: prompt.PromptInput, orders: int) -> int:
@@ -225,28 +246,25 @@ def _decision(prompt_input: prompt.PromptInput, strict: bool, backwards: bool) -
 
 def _readings(
     way: Way,
-    completions: Sequence[Completion],
+    completion: Completion,
     prompt_input: prompt.PromptInput,
     backwards: bool,
     look: reply.Look,
 ) -> list[Reading]:
-    """The readings of one order. Raises `Unreadable`, and what `look` raises."""
-    first = completions[0]
+    """The readings of an order that took one call. Raises `Unreadable`, and what `look` raises."""
     if way in JSON_WAYS:
-        return reply.read_json(first.text, prompt_input.questions, backwards, look)
-    # No other questions are asked for labels, or sent to a decision server.
-    questions = [one for one in prompt_input.questions if isinstance(one, LabelQuestion)]
+        return reply.read_json(completion.text, prompt_input.questions, backwards, look)
+    questions = _label_questions(prompt_input)
     if way is Way.DECISION:
-        return reply.decided(
-            [LabelLine(probabilities) for probabilities in first.decided], questions
-        )
-    wanted = reply.wanted_labels(questions, backwards)
-    if way is Way.LINES:
-        lines = read_lines(answer_tokens(first), wanted)
-    else:
-        rows = zip(completions, wanted, strict=True)
-        lines = [read_single(answer_tokens(completion), labels) for completion, labels in rows]
+        decided = [LabelLine(probabilities) for probabilities in completion.decided]
+        return reply.decided(decided, questions)
+    lines = read_lines(answer_tokens(completion), reply.wanted_labels(questions, backwards))
     return reply.assembled(lines, questions, backwards)
+
+
+def _label_questions(prompt_input: prompt.PromptInput) -> list[LabelQuestion]:
+    """All questions of what is asked for labels, or sent to a decision server."""
+    return [one for one in prompt_input.questions if isinstance(one, LabelQuestion)]
 
 
 def _thought(outcome: Outcome) -> bool:

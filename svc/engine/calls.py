@@ -273,7 +273,7 @@ class CallPool:
 
     def _attempt(self, pending: _PendingCall, deadline: Deadline, attempts: AttemptQueue) -> None:
         try:
-            with deadline.effort.counted(model=pending.call.model.id):
+            with deadline.effort.counted():
                 outcome = self._outcome(pending, deadline)
         finally:
             self._places.give_back(pending.caller)
@@ -337,7 +337,7 @@ def _room_again(pending: _PendingCall, deadline: Deadline) -> bool:
     """
     effort, size = deadline.effort, _counted(pending)
     if not size:
-        return effort.calls_s.has_left(pending.call.model.id)
+        return effort.replies_s.has_left(pending.call.model.id)
     attempts = pending.retries + pending.correction_count
     return effort.sent_again.take(size, kept=limits.SENT_AGAIN_BYTES >> attempts)
 

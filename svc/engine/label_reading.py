@@ -37,9 +37,9 @@ _JSON_BEGINS = ("{", "[", "`")
 _THOUGHT_ENDS = "</think>"
 _THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
 _THOUGHT_BEGINS = re.compile(r"\s*<(think|thinking|reasoning)>")
-# Marks that tokenizers write for a space and for a new line.
+# Marks that tokenizers write for a space and for a new line. The one that is taken out is the last,
+# as what is around it could become another mark.
 _MARKS = {"\u2581": " ", "\u0120": " ", "\u010a": "\n", "<0x0A>": "\n", "\r": ""}
-_MARK = re.compile("|".join(map(re.escape, _MARKS)))
 # Each character can be read in one way only, so that no line takes long to refuse.
 _BEFORE = re.compile(
     r"""
@@ -75,6 +75,11 @@ _LINE_CHARS = 200
 
 # A reply with more characters is no list of labels, thought included.
 _REPLY_CHARS = 65_536
+
+# Nor is one that tokens spell with more, which may have marks of a tokenizer.
+_SPELLED_CHARS = 4 * _REPLY_CHARS
+
+_TOO_LONG = "the reply is far longer than labels, and thought about them, are"
 
 # A reply to all questions has fewer lines with text, thought excluded.
 _REPLY_LINES = 4_000
@@ -154,6 +159,8 @@ def answer_tokens(completion: Completion) -> Sequence[Token]:
     text, spelled = completion.text, "".join([token.text for token in tokens])
     if spelled.strip() == text.strip():
         return tokens
+    if len(spelled) > _SPELLED_CHARS:
+        raise Unreadable(_TOO_LONG)
     wanted = _letters(text)
     left = len(wanted)
     for start in range(len(tokens) - 1, -1, -1):
@@ -192,6 +199,8 @@ class _TokenText:
         self._tokens = tokens
         self._ends: list[int] = []
         parts: list[str] = []
+        if sum(len(token.text) for token in tokens) > _SPELLED_CHARS:
+            raise Unreadable(_TOO_LONG)
         end = 0
         for token in tokens:
             part = _plain(token.text)
@@ -199,7 +208,7 @@ class _TokenText:
             parts.append(part)
             self._ends.append(end)
         if end > _REPLY_CHARS:
-            raise Unreadable("the reply is far longer than labels, and thought about them, are")
+            raise Unreadable(_TOO_LONG)
         self._text = "".join(parts)
 
     def lines(self) -> list[_TextLine]:
@@ -350,4 +359,7 @@ def _plain(text: str) -> str:
     """A token's text without marks of the tokenizer."""
     if text.isascii() and "<" not in text and "\r" not in text:
         return text
-    return _MARK.sub(lambda mark: _MARKS[mark[0]], _SPECIAL.sub("", text))
+    text = _SPECIAL.sub("", text)
+    for mark, plain in _MARKS.items():
+        text = text.replace(mark, plain)
+    return text

@@ -25,7 +25,8 @@ from svc.questions import (
 # before them may be quoted, and the answer may come behind them.
 JSON_STARTS = 400
 
-# How many of the last values in a reply may be the answers, or hold them.
+# How many of the last values in a reply may be the only answer. Of a value so many entries may be
+# the object with the answers.
 JSON_VALUES = 50
 
 # How many characters of a reply are looked at: many times what a model may write.
@@ -92,7 +93,7 @@ def read_json(
     written = without_thought(text[:JSON_CHARS])
     if written.count("{") + written.count("[") > JSON_BRACKETS:
         raise Unreadable("the reply holds more objects and lists than any answer has")
-    values = list(_json_values(written))[-JSON_VALUES:]
+    values = list(filter(_may_answer, _json_values(written)))
     answers = _members(values, questions, backwards)
     look(sum(map(count_entries, answers)))
     rows = [
@@ -150,6 +151,11 @@ def _alone(values: Sequence[Any]) -> Iterator[Any]:
         parts += _parts(one)
         if parts > JSON_PARTS_TRIED:
             return
+
+
+def _may_answer(value: Any) -> bool:
+    """Whether a value holds more than numbers, as many a reply quotes: `[1]` or `sshd[1001]`."""
+    return isinstance(value, dict) or any(type(one) not in (int, float) for one in value)
 
 
 def _parts(value: Any) -> int:

@@ -150,6 +150,8 @@ class SetupMaker:
         project = request.project or DEFAULT_PROJECT
         purse = self.purse_of(project, api_key, job)
         check_prices(purse, self.router, choice.models)
+        models = min(len(choice.models), limits.COUNCIL[1])
+        deadline.effort.replies_s.share(models)
         aggregated = any(self.router.provider(model).aggregator for model in choice.models)
         return Setup(
             request,

@@ -250,6 +250,8 @@ class Client:
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
                 _free(error)
+            finally:
+                coming.sent_s = watch.sent_s
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Self
 
-from svc import limits
+from svc import limits, processor_time
 from svc.costly import CostlyWork, held
 from svc.deadline import Deadline
 from svc.errors import Timeout
@@ -72,7 +72,7 @@ class LongReplies:
             except Timeout:
                 raise CallTimedOut("the call took too long") from None
             # Only now, as those that came before it may have taken all of the time.
-            if not effort.calls_s.has_left(model.id):
+            if not effort.replies_s.has_left(model.id):
                 raise Unread(TAKE_TOO_LONG)
             yield
 
@@ -89,14 +89,18 @@ def _parts_that_came(body: bytes) -> int:
 
 
 class ComingReply:
-    """One reply on its way; every call has one, and a generator would take twice as long."""
+    """One reply on its way; every call has one, and a generator would take twice as long.
 
-    __slots__ = ("_caller", "_deadline", "_has_room", "_model", "_room")
+    `sent_s` is where its thread's processor time stood when the call was sent, None until then.
+    """
+
+    __slots__ = ("_caller", "_deadline", "_has_room", "_model", "_room", "sent_s")
 
     def __init__(self, room: _Room, model: Model, deadline: Deadline) -> None:
         self._room, self._model = room, model
         self._deadline, self._has_room = deadline, False
         self._caller = deadline.effort.caller
+        self.sent_s: float | None = None
 
     def take(self, is_wanted: Callable[[], bool], size: int) -> bool:
         """Whether so many bytes more may be held of it, which is long.
@@ -104,7 +108,7 @@ class ComingReply:
         Waits for room, as much as any reply may need, as long as `is_wanted`; until then the
         provider has to wait with the rest. Raises `Unread`.
         """
-        if not self._deadline.effort.calls_s.has_left(self._model.id):
+        if not self._deadline.effort.replies_s.has_left(self._model.id):
             raise Unread(TAKE_TOO_LONG)
         while not self._has_room:
             if not is_wanted() or self._deadline.left() <= 0:
@@ -118,7 +122,10 @@ class ComingReply:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the room back."""
+        """Give the room back, and count what was done for the reply."""
+        if self.sent_s is not None:
+            replies_s = self._deadline.effort.replies_s
+            replies_s.use(self._model.id, processor_time.used_s() - self.sent_s)
         if self._has_room:
             self._room.give_back(self._caller, self._model.provider)
 

@@ -127,6 +127,7 @@ class Watched(Joined):
             self.connect()
         current_watch().follow(self.sock)
         super().request(*args, **kwargs)
+        current_watch().sent()
 
 
 class _WatchedTLS(Watched, HTTPSConnection):

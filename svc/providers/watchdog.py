@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from svc import processor_time
 from svc.deadline import Deadline, Effort
 from svc.providers.line_pace import LINE_PACE, LinePace
 
@@ -34,6 +35,7 @@ class Watch:
         "at",
         "cancelled",
         "expired",
+        "sent_s",
     )
 
     def __init__(
@@ -49,6 +51,8 @@ class Watch:
         self._effort, self._provider = effort, provider
         self.expired = False
         self.cancelled = False
+        # Where the processor time of the call's thread stood when the call had been sent.
+        self.sent_s: float | None = None
         self._sock: Any = None
         self._handle: socket.socket | None = None
         # Its own: hundreds of calls that wanted one lock would wait for each other, and for the
@@ -80,6 +84,10 @@ class Watch:
             self._release()
             self._sock = getattr(sock, "socket", sock)
             self._shut_if_ended()
+
+    def sent(self) -> None:
+        """Note that the call has been sent: what its thread does from now on is for the reply."""
+        self.sent_s = processor_time.used_s()
 
     def cancel(self) -> None:
         """Cut this one call off, from any thread."""

@@ -186,12 +186,12 @@ def test_a_long_text_is_not_read_once_replies_have_taken_their_time() -> None:
 
     with world(m=said) as made:
         for number, seconds in enumerate((1.0, 0.0, 1.0)):
-            calls_s = ModelsAllowance(seconds, seconds)
-            deadline = Deadline(30, effort=Effort(calls_s=calls_s))
+            replies_s = ModelsAllowance(seconds, seconds)
+            deadline = Deadline(30, effort=Effort(replies_s=replies_s))
             request = load_decision({**body, "state": f"{number}"})
             decision = made.engine.decide(request, deadline)
             assert labels_of(decision) == {"o7" if seconds else "o8"}
-            assert calls_s.has_left("@here/m") is bool(seconds)
+            assert replies_s.has_left("@here/m") is bool(seconds)
         asked = [call.reply_format for _, call in made.client.calls]
     assert asked == [JSON_SCHEMA, JSON_SCHEMA, JSON_OBJECT, JSON_SCHEMA]
 
@@ -199,7 +199,7 @@ def test_a_long_text_is_not_read_once_replies_have_taken_their_time() -> None:
 def test_the_seconds_that_texts_take_to_read_count() -> None:
     class Recording(Effort):
         def __init__(self) -> None:
-            super().__init__(calls_s=ModelsAllowance(2, 2))
+            super().__init__(replies_s=ModelsAllowance(2, 2))
             self.read: list[str] = []
 
         def reading(self, model: str, *_: Any) -> AbstractContextManager[None]:
@@ -209,12 +209,12 @@ def test_the_seconds_that_texts_take_to_read_count() -> None:
     effort = Recording()
     with world() as made:
         for number in range(2):
-            assert effort.calls_s.has_left("@here/m")
+            assert effort.replies_s.has_left("@here/m")
             body = {"state": f"{number}", "questions": {"q": NOUL}, "debias": False}
             request = load_decision(body)
             made.engine.decide(request, Deadline(30, effort=effort))
     assert effort.read == ["@here/m"] * 2
-    assert not effort.calls_s.has_left("@here/m")
+    assert not effort.replies_s.has_left("@here/m")
 
 
 def test_long_texts_that_hold_rows_of_numbers_are_read() -> None:
@@ -249,11 +249,46 @@ def test_each_reply_is_read_in_a_turn_of_its_length() -> None:
     material = PromptInput(PINS[NEWEST], QUESTIONS, "s")
     asked = [runner.attempt(way, (False, True), TARGET, material, False) for way in WAYS]
     assert [len(attempt.readings) for attempt in asked] == [2, 2]
-    # Each token may have twenty alternatives.
-    labels = len("yes\nA") + 3 * 80
+    # Each token may have twenty alternatives, and what it spells is looked at as the text is.
+    labels = 2 * len("yes\nA") + 3 * 80
     assert lengths == [len(text)] * 2 + [labels] * 2
     # Labels that stand on lines are not looked up by name.
     assert looked == [4, 4]
 
 
 WAYS = (Way.SCHEMA, Way.LINES)
+
+
+def test_replies_with_one_label_each_have_a_turn_each() -> None:
+    lengths: list[int] = []
+
+    @contextmanager
+    def turn(chars: int) -> Iterator[None]:
+        lengths.append(chars)
+        yield
+
+    def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
+        answers = zip(calls, ("yes", "A"), strict=True)
+        return [Completion(one, (Token(one, -0.1, ((one, -0.1),)),)) for _, one in answers]
+
+    runner = Runner(carry_out, turn, lambda _entries: None)
+    material = PromptInput(PINS[NEWEST], QUESTIONS, "s")
+    attempt = runner.attempt(Way.SINGLE, (False,), TARGET, material, False)
+    assert len(attempt.readings) == 1
+    assert lengths == [2 * 3 + 80, 2 * 1 + 80]
+
+
+@pytest.mark.parametrize(("members", "part"), [(1, 1), (2, 2), (5, 5), (7, 5)])
+def test_no_model_takes_the_time_for_the_replies_of_others(members: int, part: int) -> None:
+    names = [f"m{number}" for number in range(members)]
+    plan: Any = f"@here/{names[0]}" if members == 1 else {"cascade": [f"@here/{n}" for n in names]}
+    effort = Effort(replies_s=ModelsAllowance(10.0))
+    yes = Completion(json.dumps({"q1": {"yes": 0.9, "no": 0.1}}))
+    with world(**dict.fromkeys(names, lambda *_: yes)) as made:
+        body = {"state": "s", "questions": {"q": NOUL}, "model": plan, "mode": "verbal"}
+        made.engine.decide(load_decision(body), Deadline(30, effort=effort))
+    effort.replies_s.use("@here/m0", 10.0 / part - 0.5)
+    assert effort.replies_s.has_left("@here/m0")
+    effort.replies_s.use("@here/m0", 0.5)
+    assert not effort.replies_s.has_left("@here/m0")
+    assert effort.replies_s.has_left("@here/m1") is (members > 1)

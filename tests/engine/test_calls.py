@@ -606,14 +606,6 @@ def test_few_bytes_of_the_calls_of_a_request_are_sent_again() -> None:
     assert attempts[few.content.size] == 3
 
 
-def test_the_seconds_that_calls_take_count_for_their_models() -> None:
-    asked = Deadline(30, effort=Effort(calls_s=ModelsAllowance(10.0, 1e-9)))
-    with pool(Scripted()) as made:
-        made.run([call()], asked)
-    assert not asked.effort.calls_s.has_left(call().model.id)
-    assert asked.effort.calls_s.has_left("another")
-
-
 def test_no_call_is_made_again_once_those_of_its_model_have_taken_their_time() -> None:
     attempts = Counter[str]()
 
@@ -626,9 +618,9 @@ def test_no_call_is_made_again_once_those_of_its_model_have_taken_their_time() -
 
     names = ("parameters", "trouble", "others")
     calls = [Call(Model(f"@here/{name}", "here", name), call().content) for name in names]
-    asked = Deadline(60, effort=Effort(calls_s=ModelsAllowance(10.0, 2.0)))
+    asked = Deadline(60, effort=Effort(replies_s=ModelsAllowance(10.0, 2.0)))
     for name in names[:2]:
-        asked.effort.calls_s.use(f"@here/{name}", 2.0)
+        asked.effort.replies_s.use(f"@here/{name}", 2.0)
     with pool(Failing(), threads=4) as made:
         outcomes = made.run(calls, asked)
     assert [type(one) for one in outcomes] == [ParameterRefused, ServerTrouble, ServerTrouble]

@@ -796,6 +796,18 @@ def test_a_hostile_reply_is_dealt_with_at_once(piece: str, in_one_token: bool) -
     assert time.process_time() - began < LONGEST_S
 
 
+@pytest.mark.parametrize("piece", ["\u010a", "<|", "<0x0A>", "\u010aA"])
+def test_tokens_that_spell_millions_of_characters_are_not_looked_through(piece: str) -> None:
+    tokens = [token("A", ("A", 0.9)), token(piece * 2_000_000, ("zebra", 0.9))]
+    began = time.process_time()
+    for reading in (read_single, lambda t, one: read_lines(t, [one] * 3)):
+        with pytest.raises(Unreadable, match="far longer"):
+            reading(tokens, LETTERS)
+    with pytest.raises(Unreadable, match="far longer"):
+        answer_tokens(Completion("!A", tuple(tokens)))
+    assert time.process_time() - began < LONGEST_S
+
+
 class Places:
     """A pattern of labels that notes at which places of a line it looks for one."""
 

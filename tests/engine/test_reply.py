@@ -235,6 +235,10 @@ def test_a_decision_without_any_probability_is_unreadable() -> None:
         # What is quoted first, with much that begins like JSON behind it, is not the answer.
         '{"q1": {"yes": 0.1, "no": 0.9}} ' + "[1] " * 300 + '{"q1": {"yes": 0.7, "no": 0.3}}',
         "{ " * 1_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
+        # What is quoted behind the answer counts as little.
+        '{"q1": {"yes": 0.7, "no": 0.3}}\n' + "sshd[1001]: failed, as in [1, 2.5]\n" * 150,
+        '{"yes": 0.7, "no": 0.3}\n' + "sshd[1001]: failed, as in [1, 2.5]\n" * 150,
+        '{"q1": {"yes": 0.7, "no": 0.3}}\n' + '{"id": 1, "rows": ["x"]}\n' * 300,
         "[" + "0, " * 40_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
     ids=lambda text: text[:80],

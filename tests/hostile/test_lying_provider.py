@@ -104,7 +104,7 @@ def test_replies_to_one_request_that_cost_much_each_are_not_all_read(start: Star
     before = time.process_time()
     response = client.post("/v1/decide", json={**asked, "model": council})
     # What is not for replies, such as to send calls, takes about a fifth of a second.
-    assert time.process_time() - before < limits.CALLS_PROCESSOR_S + 0.7
+    assert time.process_time() - before < limits.REPLIES_PROCESSOR_S + 0.7
     assert "hold more than is read of them" in response.json["error"]["message"]
 
 

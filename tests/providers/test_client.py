@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -319,11 +319,30 @@ def test_a_compressed_reply_is_read():
 def test_a_long_reply_is_not_unpacked_once_replies_have_taken_their_time():
     packed = gzip.compress(json.dumps(completion("A")).encode() + b" " * 1_000_000)
     reply = Reply(packed, headers={"Content-Encoding": "gzip"})
-    asked = Deadline(LONG, effort=Effort(calls_s=ModelsAllowance(0.0, 0.0)))
+    asked = Deadline(LONG, effort=Effort(replies_s=ModelsAllowance(0.0, 0.0)))
     with scripted(always(reply)) as (_, client):
         with pytest.raises(Unread, match="take longer"):
             client.call(MODEL, CALL, LONG, deadline=asked)
         assert client.call(MODEL, CALL, LONG).text == "A"
+
+
+@pytest.mark.parametrize("reply", [Reply(completion("A")), Reply({}, 500), Endless(chunked=False)])
+def test_what_a_thread_does_after_a_call_is_sent_counts_as_its_reply(reply):
+    asked = Deadline(LONG, effort=Effort(replies_s=ModelsAllowance(1e-9)))
+    with scripted(always(reply)) as (_, client):
+        with suppress(ProviderError):
+            client.call(MODEL, CALL, LONG, deadline=asked)
+    assert not asked.effort.replies_s.has_left(MODEL.id)
+
+
+def test_a_call_that_is_not_sent_has_no_reply_that_counts():
+    asked = Deadline(LONG, effort=Effort(replies_s=ModelsAllowance(1e-9)))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with client_of(f"http://127.0.0.1:{port}/v1") as client:
+        with pytest.raises(ServerTrouble):
+            client.call(MODEL, CALL, LONG, deadline=asked)
+    assert asked.effort.replies_s.has_left(MODEL.id)
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip", "deflate", "zstd, gzip"])

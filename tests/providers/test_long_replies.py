@@ -93,7 +93,7 @@ def test_a_model_that_lies_leaves_enough_for_those_asked_after_it() -> None:
 
 
 def no_time_left() -> Deadline:
-    return Deadline(60.0, effort=Effort(calls_s=ModelsAllowance(0.0, 0.0)))
+    return Deadline(60.0, effort=Effort(replies_s=ModelsAllowance(0.0, 0.0)))
 
 
 def test_where_no_time_is_left_short_replies_are_read_alone() -> None:
@@ -122,19 +122,20 @@ def test_a_reply_whose_turn_comes_once_the_time_is_used_up_is_not_read() -> None
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()
-        asked.effort.calls_s.use(M.id, limits.CALLS_PROCESSOR_S)
+        asked.effort.replies_s.use(M.id, limits.REPLIES_PROCESSOR_S)
     waiting.join(30)
     assert ended == [Unread]
 
 
 def test_replies_of_one_model_leave_time_to_those_of_others() -> None:
     asked = Deadline(60.0)
-    asked.effort.calls_s.use(M.id, limits.MODEL_CALLS_PROCESSOR_S)
-    assert not asked.effort.calls_s.has_left(M.id)
+    asked.effort.replies_s.share(2)
+    asked.effort.replies_s.use(M.id, limits.REPLIES_PROCESSOR_S / 2)
+    assert not asked.effort.replies_s.has_left(M.id)
     with LongReplies().reading(LONG, HONEST, asked):
         pass
-    asked.effort.calls_s.use(HONEST.id, limits.CALLS_PROCESSOR_S)
-    assert not asked.effort.calls_s.has_left("another")
+    asked.effort.replies_s.use(HONEST.id, limits.REPLIES_PROCESSOR_S)
+    assert not asked.effort.replies_s.has_left("another")
 
 
 def test_a_provider_whose_replies_drip_leaves_room_to_others() -> None:

@@ -185,7 +185,7 @@ class _Written:
 
         Names that differ in case or blanks alone stand for one where they are written as it is.
         """
-        wanted = _folded(name[: self._chars])
+        wanted = _folded(name.strip()[: self._chars])
         if wanted in self._positions:
             return self._positions[wanted]
         if wanted in self._shared:

@@ -295,10 +295,9 @@ def test_a_name_is_met_again_however_many_others_were_looked_up() -> None:
 
 def test_of_a_name_no_more_is_looked_at_than_any_may_have() -> None:
     names = ("access", "billing " + "x" * 400, "other")
-    said = {"access" + " " * 50: 0.2, "Billing \n " + "X" * 400: 0.7, "C. " + "y" * 5_000: 0.1}
+    said = {" " * 1_000 + "access ": 0.2, "Billing \n " + "X" * 400: 0.7, "C. " + "y" * 5_000: 0.1}
     assert dict(stated(said, "ABC", names).numbers) == {0: 0.2, 1: 0.7, 2: 0.1}
-    far = {" " * 1_000 + "access": 0.2, "x" * 1_000 + ": access": 0.8}
-    assert dict(stated(far, "ABC", names).numbers) == {}
+    assert dict(stated({"x" * 1_000 + ": access": 0.8}, "ABC", names).numbers) == {}
 
 
 def test_a_shared_name_never_stands_for_what_it_begins_with() -> None:
