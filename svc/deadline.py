@@ -68,7 +68,7 @@ class ModelsAllowance:
             return True
 
     def share(self, models: int) -> None:
-        """Give each of so many models its part, which the others cannot use up."""
+        """Give each of so many models an equal part of it."""
         self._each = self._amount / models
 
     def use(self, model: str, amount: float) -> None:
@@ -88,7 +88,7 @@ class Effort:
     `parts` are what replies hold, `named` the labels that those in JSON name, and `lines` those
     around what they hold, beyond the ones that are always read. `sent_again` are bytes of calls
     that failed. `replies_s` are the seconds of a processor that replies take, from when their calls
-    were sent; once they are used up, short ones alone are read, and no small call is made again.
+    were sent; once they are used up, short ones alone are read, and no call is made again.
 
     `caller` is whose calls they are, None for everybody. `worked_s` are the seconds of a processor
     that other threads than its own took for it, and `pause_s` gives the seconds for which its next

@@ -167,8 +167,8 @@ REPLY_PARTS_ALWAYS_READ = 4_096
 # The seconds of a processor that the replies to one request may take, from when their calls were
 # sent until they are read. Its models have equal parts of it, or a fifth where they are more than a
 # council has. Once a model's part is used up, none of its replies is read but those that are always
-# read, and its failed calls are not made again, but for those whose bytes are counted. The dearest
-# replies of models that do not lie take half of it, and up to nearly all on a busy machine.
+# read, and its failed calls are not made again. The dearest replies of models that do not lie take
+# half of it, and up to nearly all on a busy machine.
 REPLIES_PROCESSOR_S = 1.0
 
 # The bytes of long replies that a process holds until they are read, each with as many as a reply

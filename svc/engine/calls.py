@@ -335,11 +335,12 @@ def _room_again(pending: _PendingCall, deadline: Deadline) -> bool:
     that refuses several parameters mostly one succeeds then, so that the next request knows of
     them.
     """
-    effort, size = deadline.effort, _counted(pending)
-    if not size:
-        return effort.replies_s.has_left(pending.call.model.id)
+    effort = deadline.effort
+    if not effort.replies_s.has_left(pending.call.model.id):
+        return False
     attempts = pending.retries + pending.correction_count
-    return effort.sent_again.take(size, kept=limits.SENT_AGAIN_BYTES >> attempts)
+    kept = limits.SENT_AGAIN_BYTES >> attempts
+    return effort.sent_again.take(_counted(pending), kept)
 
 
 def _corrects(pending: _PendingCall, error: ParameterRefused) -> bool:

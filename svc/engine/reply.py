@@ -35,9 +35,10 @@ JSON_CHARS = 262_144
 # How many objects and lists a reply may hold, in its text as well.
 JSON_BRACKETS = 10_000
 
-# How many characters may be read at places that begin like JSON and are none. A reply with more of
-# them is not read, for the same reason.
-JSON_CHARS_WASTED = JSON_CHARS // 2
+# How many characters may be read at places that begin like JSON and are none, and how many of a short
+# reply beside twice its own: what is quoted in part is read once for each of its levels. A reply with
+# more of them is not read, for the same reason.
+JSON_CHARS_WASTED, SHORT_CHARS_WASTED = JSON_CHARS // 2, 8_192
 
 # The names of an object's members are taken as they are where it has more of them than so many for
 # each question, and so many more; else case and blanks around them do not matter.
@@ -190,10 +191,11 @@ def _answers(question: Question, value: Any, backwards: bool) -> bool:
 def _json_values(text: str) -> Iterator[Any]:
     """The JSON objects and lists in the text, one after the other. Raises `Unreadable`."""
     start, wasted = _next_start(text, 0), 0
+    most_wasted = min(JSON_CHARS_WASTED, SHORT_CHARS_WASTED + 2 * len(text))
     for _ in range(JSON_STARTS):
         if start < 0:
             return
-        if wasted > JSON_CHARS_WASTED:
+        if wasted > most_wasted:
             break
         try:
             value, end = _DECODER.raw_decode(text, start)

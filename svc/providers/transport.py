@@ -126,8 +126,11 @@ class Watched(Joined):
         if self.sock is None:
             self.connect()
         current_watch().follow(self.sock)
-        super().request(*args, **kwargs)
-        current_watch().sent()
+        try:
+            super().request(*args, **kwargs)
+        finally:
+            # Of a call that is cut off while it is sent a reply may have come.
+            current_watch().sent()
 
 
 class _WatchedTLS(Watched, HTTPSConnection):

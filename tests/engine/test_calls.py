@@ -606,7 +606,8 @@ def test_few_bytes_of_the_calls_of_a_request_are_sent_again() -> None:
     assert attempts[few.content.size] == 3
 
 
-def test_no_call_is_made_again_once_those_of_its_model_have_taken_their_time() -> None:
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_no_call_is_made_again_once_replies_of_its_model_have_taken_their_time(size: str) -> None:
     attempts = Counter[str]()
 
     class Failing:
@@ -616,8 +617,9 @@ def test_no_call_is_made_again_once_those_of_its_model_have_taken_their_time() -
                 raise ParameterRefused("seed")
             raise ServerTrouble("not now")
 
+    sent = call() if size == "small" else large(1)
     names = ("parameters", "trouble", "others")
-    calls = [Call(Model(f"@here/{name}", "here", name), call().content) for name in names]
+    calls = [Call(Model(f"@here/{name}", "here", name), sent.content) for name in names]
     asked = Deadline(60, effort=Effort(replies_s=ModelsAllowance(10.0, 2.0)))
     for name in names[:2]:
         asked.effort.replies_s.use(f"@here/{name}", 2.0)

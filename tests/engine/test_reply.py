@@ -239,6 +239,9 @@ def test_a_decision_without_any_probability_is_unreadable() -> None:
         '{"q1": {"yes": 0.7, "no": 0.3}}\n' + "sshd[1001]: failed, as in [1, 2.5]\n" * 150,
         '{"yes": 0.7, "no": 0.3}\n' + "sshd[1001]: failed, as in [1, 2.5]\n" * 150,
         '{"q1": {"yes": 0.7, "no": 0.3}}\n' + '{"id": 1, "rows": ["x"]}\n' * 300,
+        # What is quoted in part is read again for each list that it opens.
+        "[" * 20 + "1, " * 100 + 'and so on: {"q1": {"yes": 0.7, "no": 0.3}}',
+        "[[[" + "1, " * 5_000 + 'and so on: {"q1": {"yes": 0.7, "no": 0.3}}' + "x" * 20_000,
         "[" + "0, " * 40_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
     ids=lambda text: text[:80],
@@ -351,6 +354,19 @@ def test_a_hostile_reply_is_refused_at_once(text: str, questions: list[Question]
     with pytest.raises(Unreadable):
         read_json(text, questions, False)
     assert time.process_time() - began < LONGEST_S
+
+
+def test_a_short_reply_is_not_read_many_times_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, decode = [], json.JSONDecoder.raw_decode
+
+    def counted(self: json.JSONDecoder, text: str, start: int) -> Any:
+        reads.append(start)
+        return decode(self, text, start)
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+    with pytest.raises(Unreadable, match="begins like JSON"):
+        read_json("[" * 7 + "1e-400, " * 2_000 + "x", [NOUL_Q], False)
+    assert len(reads) < 5
 
 
 def test_a_text_without_an_end_is_read_once_or_twice(monkeypatch: pytest.MonkeyPatch) -> None:
