@@ -292,9 +292,9 @@ def _engine(
 def _with_room(sizes: ProjectSizes, know: Know) -> Know:
     """The same for projects that have room for a decision, before any model is paid."""
 
-    def knowledge(project: str, questions: Iterable[Question]) -> Knowledge:
+    def knowledge(project: str, questions: Iterable[Question], caller: str | None) -> Knowledge:
         sizes.check(project)
-        return know(project, questions)
+        return know(project, questions, caller)
 
     return knowledge
 

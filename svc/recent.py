@@ -14,9 +14,10 @@ ValueT = TypeVar("ValueT")
 class Recent(Generic[OwnerT, KeyT, ValueT]):
     """Keeps values that weigh at most `size` together; one thread at a time uses it.
 
-    For a further one, an owner that has more than half of the room gives up what it used longest
-    ago, so that the many values of one owner leave those of others alone. Where there is none, what
-    was used longest ago is given up, whoever has it.
+    A value takes room of an account, by default of its owner's. For a further one, an account that
+    has more than half of the room gives up what was used longest ago of its own, so that its many
+    values leave those of others alone. Where there is none, what was used longest ago is given up,
+    whoever has it.
     """
 
     def __init__(self, size: float, weigh: Callable[[ValueT], int] = lambda _: 1) -> None:
@@ -25,32 +26,36 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
         A value is weighed when it is put there.
         """
         self._size, self._half, self._weigh = size, max(1, size / 2), weigh
-        # Those used last stand at the end, of all owners and of each.
-        self._kept: OrderedDict[tuple[OwnerT, KeyT], tuple[ValueT, int]] = OrderedDict()
-        self._keys: dict[OwnerT, OrderedDict[KeyT, None]] = {}
-        self._weight, self._weights = 0, Counter[OwnerT]()
-        # The owner with more than half, if there is one.
-        self._large: tuple[OwnerT] | None = None
+        # Those used last stand at the end, of all accounts and of each.
+        self._kept: OrderedDict[tuple[OwnerT, KeyT], tuple[ValueT, int, Hashable]] = OrderedDict()
+        self._places: dict[Hashable, OrderedDict[tuple[OwnerT, KeyT], None]] = {}
+        self._weight, self._weights = 0, Counter[Hashable]()
+        # The account with more than half, if there is one.
+        self._large: tuple[Hashable] | None = None
 
     def get(self, owner: OwnerT, key: KeyT) -> ValueT | None:
         """The value that is kept under a key, which counts as used now."""
-        found = self._kept.get((owner, key))
+        place = (owner, key)
+        found = self._kept.get(place)
         if found is None:
             return None
-        self._kept.move_to_end((owner, key))
-        self._keys[owner].move_to_end(key)
-        return found[0]
+        value, _, account = found
+        self._kept.move_to_end(place)
+        self._places[account].move_to_end(place)
+        return value
 
-    def put(self, owner: OwnerT, key: KeyT, value: ValueT) -> list[tuple[OwnerT, KeyT]]:
+    def put(
+        self, owner: OwnerT, key: KeyT, value: ValueT, account: Hashable = None
+    ) -> list[tuple[OwnerT, KeyT]]:
         """Keep a value, in place of another one under the key; what was given up for it."""
         self.remove(owner, key)
-        weight = self._weigh(value)
-        self._kept[owner, key] = value, weight
-        self._keys.setdefault(owner, OrderedDict())[key] = None
+        account, weight = owner if account is None else account, self._weigh(value)
+        self._kept[owner, key] = value, weight, account
+        self._places.setdefault(account, OrderedDict())[owner, key] = None
         self._weight += weight
-        self._weights[owner] += weight
-        if self._large is None and self._weights[owner] > self._half:
-            self._large = (owner,)
+        self._weights[account] += weight
+        if self._large is None and self._weights[account] > self._half:
+            self._large = (account,)
         given_up = []
         while self._weight > self._size:
             given_up.append(self._next_to_go())
@@ -59,25 +64,26 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
 
     def remove(self, owner: OwnerT, key: KeyT) -> None:
         """Keep it no longer, if it is kept."""
-        if (owner, key) not in self._kept:
+        place = (owner, key)
+        if place not in self._kept:
             return
-        _, weight = self._kept.pop((owner, key))
+        _, weight, account = self._kept.pop(place)
         self._weight -= weight
-        self._weights[owner] -= weight
-        del self._keys[owner][key]
-        if self._weights[owner] <= self._half and self._large == (owner,):
-            self._large = self._another_large(owner)
-        if not self._keys[owner]:
-            del self._keys[owner], self._weights[owner]
+        self._weights[account] -= weight
+        del self._places[account][place]
+        if self._weights[account] <= self._half and self._large == (account,):
+            self._large = self._another_large(account)
+        if not self._places[account]:
+            del self._places[account], self._weights[account]
 
-    def _another_large(self, owner: OwnerT) -> tuple[OwnerT] | None:
-        """Another owner with more than half, which may be where two values are heavy."""
-        if self._weight - self._weights[owner] <= self._half:
+    def _another_large(self, account: Hashable) -> tuple[Hashable] | None:
+        """Another account with more than half, which may be where two values are heavy."""
+        if self._weight - self._weights[account] <= self._half:
             return None
         return next(((one,) for one, own in self._weights.items() if own > self._half), None)
 
     def _next_to_go(self) -> tuple[OwnerT, KeyT]:
         if self._large is None:
             return next(iter(self._kept))
-        (owner,) = self._large
-        return owner, next(iter(self._keys[owner]))
+        (account,) = self._large
+        return next(iter(self._places[account]))

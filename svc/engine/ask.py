@@ -110,12 +110,13 @@ class ModelRequest:
     project: str
     strict: bool
     project_key: str | None = field(default=None, repr=False)
+    caller: str | None = None
 
     def asked(self, way: Way) -> ModelInProject:
         """Whose answers teach `debias: "auto"`: a model may prefer positions in one mode alone."""
         mode = Mode.VERBAL if way in JSON_WAYS else Mode.LOGPROBS
         kind = "thinking" if self.prompt_input.think else mode.value
-        return (self.project, f"{kind} {self.model.id}")
+        return ModelInProject(self.project, f"{kind} {self.model.id}", self.caller)
 
     @property
     def asked_as(self) -> str:

@@ -24,7 +24,8 @@ class DecisionCache(Generic[T]):
     """The `size` values used last, for each mode; size 0 remembers and shares nothing.
 
     They are fewer where `weigh` gives those of all modes more than `most` together, in whatever
-    unit. An owner that has more than half of either gives up its own for further ones.
+    unit. A caller that brought more than half of either gives up its own for further ones, and so
+    does an owner whose callers are unknown.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class DecisionCache(Generic[T]):
                 if isinstance(error, NoSlotInTime) and is_as_late:
                     raise
                 deadline.check()
-        return self._make(mode, key, own, make, owner), False
+        return self._make(mode, key, own, make, owner, caller), False
 
     def kept(self, mode: str, key: bytes, owner: str = "") -> T | None:
         """The value that is kept for `key`, which counts as used; None where there is none."""
@@ -90,7 +91,15 @@ class DecisionCache(Generic[T]):
         kept = self._kept.get(mode)
         return None if kept is None else kept.get(owner, key)
 
-    def _make(self, mode: str, key: bytes, own: Future[T], make: Callable[[], T], owner: str) -> T:
+    def _make(
+        self,
+        mode: str,
+        key: bytes,
+        own: Future[T],
+        make: Callable[[], T],
+        owner: str,
+        caller: str | None,
+    ) -> T:
         try:
             value = make()
         except BaseException as error:
@@ -100,16 +109,16 @@ class DecisionCache(Generic[T]):
             raise
         with self._lock:
             del self._under_way[mode, key]
-            self._keep(mode, key, value, owner)
+            self._keep(mode, key, value, owner, caller)
         own.set_result(value)
         return value
 
-    def _keep(self, mode: str, key: bytes, value: T, owner: str) -> None:
+    def _keep(self, mode: str, key: bytes, value: T, owner: str, caller: str | None) -> None:
         kept = self._kept.setdefault(mode, Recent(self._size))
-        for others, gone in kept.put(owner, key, value):
+        for others, gone in kept.put(owner, key, value, caller):
             self._weights.remove(others, (mode, gone))
         weight = self._weigh(value)
-        for others, (its_mode, gone) in self._weights.put(owner, (mode, key), weight):
+        for others, (its_mode, gone) in self._weights.put(owner, (mode, key), weight, caller):
             self._kept[its_mode].remove(others, gone)
 
 

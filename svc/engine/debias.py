@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from svc import limits
 from svc.questions import DECIMALS, Question, Reading
@@ -18,9 +19,17 @@ from svc.terms import TaskKind
 
 AUTO = "auto"
 
-# A project and the name of a model as it is asked. What callers of a project have a model answer
-# teaches nothing about the questions of another project.
-ModelInProject = tuple[str, str]
+
+class ModelInProject(NamedTuple):
+    """A project and the name of a model as it is asked, and who asks it, None where nobody knows.
+
+    What callers of a project have a model answer teaches nothing about the questions of another
+    project.
+    """
+
+    project: str
+    model: str
+    caller: str | None = None
 
 
 @dataclass(slots=True)
@@ -62,7 +71,7 @@ class _Record:
 class DebiasMemory:
     """Counts pairs for each model and exact question of a project.
 
-    It forgets those unused for longest, and first of a project that has more than half of them.
+    It forgets those unused for longest, and first of a caller that brought more than half of them.
     """
 
     def __init__(self, size: int = limits.DEBIAS_MEMORY) -> None:
@@ -109,12 +118,11 @@ class DebiasMemory:
         return record.since_pair >= limits.DEBIAS_CHECK_EVERY
 
     def _record(self, model: ModelInProject, question: Question) -> _Record:
-        project, model_id = model
-        key = (model_id, question.digest)
-        record = self._records.get(project, key)
+        key = (model.model, question.digest)
+        record = self._records.get(model.project, key)
         if record is None:
             record = _Record(OrderBias(question.task is TaskKind.CLASSES))
-            self._records.put(project, key, record)
+            self._records.put(model.project, key, record, model.caller)
         return record
 
 

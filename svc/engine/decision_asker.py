@@ -47,4 +47,5 @@ class DecisionAsker:
             setup.project,
             setup.strict,
             setup.project_key,
+            setup.ledger.caller,
         )

@@ -35,9 +35,9 @@ JSON_CHARS = 262_144
 # How many objects and lists a reply may hold, in its text as well.
 JSON_BRACKETS = 10_000
 
-# How many characters may be read at places that begin like JSON and are none, and how many of a short
-# reply beside twice its own: what is quoted in part is read once for each of its levels. A reply with
-# more of them is not read, for the same reason.
+# How many characters may be read at places that begin like JSON and are none, and how many of a
+# short reply beside twice its own: what is quoted in part is read once for each of its levels. A
+# reply with more of them is not read, for the same reason.
 JSON_CHARS_WASTED, SHORT_CHARS_WASTED = JSON_CHARS // 2, 8_192
 
 # The names of an object's members are taken as they are where it has more of them than so many for

@@ -23,7 +23,7 @@ from svc.schemas import DEFAULT_PROJECT, DecisionRequest
 from svc.spending import PurseOf, nobody_pays
 from svc.terms import Mode, Privacy
 
-Know = Callable[[str, Iterable[Question]], Knowledge]
+Know = Callable[[str, Iterable[Question], str | None], Knowledge]
 KeyOf = Callable[[str], str | None]
 # The id of the model that was promoted for a question of a request, None for no such.
 Promoted = Callable[[DecisionRequest], str | None]
@@ -162,7 +162,7 @@ class SetupMaker:
             mode=request.mode or choice.pin.mode,
             debias=choice.debias,
             deadline=deadline,
-            knowledge=self.knowledge(project, request.questions.values()),
+            knowledge=self.knowledge(project, request.questions.values(), api_key),
             ledger=Ledger(limits.MODEL_CALLS, len(choice.models), purse, api_key),
             salt=self.salt,
             project_key=self.project_key(project) if aggregated else None,

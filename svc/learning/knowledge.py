@@ -139,7 +139,9 @@ def _within(
 NOTHING_KNOWN = Knowledge()
 
 
-def nothing_known(project: str, questions: Iterable[Question]) -> Knowledge:
+def nothing_known(
+    project: str, questions: Iterable[Question], caller: str | None = None
+) -> Knowledge:
     """Stands in for `Library.knowledge` where there are no labels."""
     return NOTHING_KNOWN
 
@@ -150,14 +152,17 @@ class Library:
     def __init__(self, labels: Labels) -> None:
         self._labels, self._scored = labels, ScoredQuestions(labels)
 
-    def knowledge(self, project: str, questions: Iterable[Question]) -> Knowledge:
+    def knowledge(
+        self, project: str, questions: Iterable[Question], caller: str | None = None
+    ) -> Knowledge:
         """What the project's labels tell about `questions`: at most one indexed read.
 
+        What is remembered of them takes room of the `caller`'s, None where nobody knows who asks.
         Raises `StorageError`.
         """
         states = self._labels.states(project, {question.digest for question in questions})
         if not states:
             return NOTHING_KNOWN
 
-        scored = self._scored
-        return Knowledge(states, partial(scored.scores, project), partial(scored.unread, project))
+        scored, asked = self._scored, (project, caller)
+        return Knowledge(states, partial(scored.scores, *asked), partial(scored.unread, *asked))

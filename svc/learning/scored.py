@@ -250,7 +250,10 @@ class ScoredLabels:
 
 
 class ScoredQuestions:
-    """The labels of the questions of all projects that were asked about last; threads share it."""
+    """The labels of the questions of all projects that were asked about last; threads share it.
+
+    A caller whose questions fill more than half of the room gives up its own for further ones.
+    """
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
@@ -260,27 +263,33 @@ class ScoredQuestions:
         )
         self._lock = threading.Lock()
 
-    def scores(self, project: str, question: Question, state: CalibrationState) -> Scores:
+    def scores(
+        self, project: str, caller: str | None, question: Question, state: CalibrationState
+    ) -> Scores:
         """The scores of at least the labels that `state` has. Raises `StorageError`."""
-        found = scored, lock = self._of(project, question)
+        found = scored, lock = self._of(project, caller, question)
         with lock:
             before = scored.labels
             scores = scored.scores(self._labels, state)
         if scored.labels != before:
             with self._lock:
-                self._kept.put(project, question.digest, found)
+                self._kept.put(project, question.digest, found, caller)
         return scores
 
-    def unread(self, project: str, question: Question, state: CalibrationState) -> int:
+    def unread(
+        self, project: str, caller: str | None, question: Question, state: CalibrationState
+    ) -> int:
         """How many of the labels that `state` has would be read for their scores, about."""
-        return self._of(project, question)[0].unread(state)
+        return self._of(project, caller, question)[0].unread(state)
 
-    def _of(self, project: str, question: Question) -> tuple[ScoredLabels, threading.Lock]:
+    def _of(
+        self, project: str, caller: str | None, question: Question
+    ) -> tuple[ScoredLabels, threading.Lock]:
         with self._lock:
             found = self._kept.get(project, question.digest)
             if found is None:
                 found = (ScoredLabels((project, question.digest), question), threading.Lock())
-                self._kept.put(project, question.digest, found)
+                self._kept.put(project, question.digest, found, caller)
         return found
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import secrets
 import struct
 import threading
 import time
@@ -236,11 +237,13 @@ class TraitMemory:
         """`clock` must be the same for all processes."""
         self._slots, self._clock = slots, clock
         self._memory = mmap.mmap(-1, slots * _RECORD.size)
+        # Else callers could choose names whose records take the places of others.
+        self._secret = secrets.token_bytes(16)
         self._processes, self._threads = ProcessLock(), threading.Lock()
 
     def of(self, model_id: str) -> Traits:
         """What is known of the model, or of the way in which a project asks it, see `asked_by`."""
-        offset, known = self._find(_digest(model_id))
+        offset, known = self._find(_digest(self._secret, model_id))
         return self._read(offset) if known else UNKNOWN
 
     def in_project(self, model_id: str, project: str) -> Traits:
@@ -254,7 +257,7 @@ class TraitMemory:
 
     def change(self, model_id: str, change: Callable[[Traits], Traits]) -> None:
         """Replace what is known of the model; `change` makes the new traits from the old ones."""
-        digest = _digest(model_id)
+        digest = _digest(self._secret, model_id)
         with self._threads, self._processes:
             offset, known = self._find(digest)
             old = self._read(offset) if known else UNKNOWN
@@ -313,8 +316,9 @@ def model_of(name: str) -> str:
 
 
 @lru_cache(maxsize=1_024)
-def _digest(model_id: str) -> int:
-    return int.from_bytes(hashlib.blake2b(model_id.encode(), digest_size=8).digest()) or 1
+def _digest(secret: bytes, model_id: str) -> int:
+    digest = hashlib.blake2b(model_id.encode(), digest_size=8, key=secret).digest()
+    return int.from_bytes(digest) or 1
 
 
 def as_text(traits: Traits) -> str:

@@ -98,6 +98,18 @@ def test_the_many_values_of_one_owner_leave_those_of_others(cache: DecisionCache
     assert [keeps(f"q{number}", "quiet") for number in range(3)] == [True] * 3
 
 
+@pytest.mark.parametrize("cache", [DecisionCache[str](10), DecisionCache[str](99, len, 30)])
+def test_a_caller_of_many_projects_leaves_values_of_others(cache: DecisionCache[str]) -> None:
+    def keeps(name: str, owner: str, caller: str) -> bool:
+        return cache.fetch("auto", cache_key(owner, name), FAR, lambda: name, owner, caller)[1]
+
+    for number in range(3):
+        keeps(f"q{number}", "quiet", "one")
+    for number in range(200):
+        keeps(f"{number:03}", f"loud {number}", "other")
+    assert [keeps(f"q{number}", "quiet", "one") for number in range(3)] == [True] * 3
+
+
 def test_size_0_remembers_and_shares_nothing() -> None:
     cache: DecisionCache[str] = DecisionCache(0)
     assert not keep(cache, "a")

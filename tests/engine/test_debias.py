@@ -10,7 +10,7 @@ from svc.engine.debias import DebiasMemory, ModelInProject
 from svc.questions import Question, Reading
 from tests.questions.contract import load
 
-MODEL = ("shop", "@here/m")
+MODEL = ModelInProject("shop", "@here/m")
 CHOICE_FIELDS = {"type": "choice", "instructions": "?", "options": {"a": "", "b": ""}}
 CHOICE = load(CHOICE_FIELDS)
 PLAIN = load({**CHOICE_FIELDS, "escape": False})
@@ -149,8 +149,8 @@ def test_nothing_is_corrected_where_the_order_makes_no_difference_or_little_is_k
 def test_what_is_learnt_is_of_one_model_and_one_exact_question() -> None:
     memory = settled()
     reworded = load({"type": "choice", "instructions": "??", "options": {"a": "", "b": ""}})
-    assert memory.wants_pair(("shop", "@here/other"), [CHOICE])
-    assert memory.wants_pair(("lab", "@here/m"), [CHOICE])
+    assert memory.wants_pair(ModelInProject("shop", "@here/other"), [CHOICE])
+    assert memory.wants_pair(ModelInProject("lab", "@here/m"), [CHOICE])
     assert memory.wants_pair(MODEL, [reworded])
     same = {"type": "choice", "instructions": "?", "options": {"b": "", "a": ""}, "think": True}
     assert not memory.wants_pair(MODEL, [load(same)])
@@ -160,7 +160,15 @@ def test_the_many_questions_of_one_project_leave_room_for_those_of_others() -> N
     memory = settled(size=20)
     for number in range(100):
         other = load({**CHOICE_FIELDS, "instructions": f"{number}?"})
-        assert memory.wants_pair(("lab", "@here/m"), [other])
+        assert memory.wants_pair(ModelInProject("lab", "@here/m"), [other])
+    assert not memory.wants_pair(MODEL, [CHOICE])
+
+
+def test_a_caller_of_many_projects_leaves_room_for_questions_of_others() -> None:
+    memory = settled(size=20)
+    for number in range(100):
+        other = load({**CHOICE_FIELDS, "instructions": f"{number}?"})
+        assert memory.wants_pair(ModelInProject(f"lab {number}", "@here/m", "key"), [other])
     assert not memory.wants_pair(MODEL, [CHOICE])
 
 
@@ -168,22 +176,22 @@ def test_a_project_that_fills_the_memory_pays_for_what_others_ask_anew() -> None
     memory = DebiasMemory(size=20)
     many = [load({**CHOICE_FIELDS, "instructions": f"{number}?"}) for number in range(20)]
     for question in many:
-        memory.wants_pair(("lab", "@here/m"), [question])
+        memory.wants_pair(ModelInProject("lab", "@here/m"), [question])
     wished = 0
     for _ in range(100):
         for project in ("b", "c"):
-            model = (project, "@here/m")
+            model = ModelInProject(project, "@here/m")
             if memory.wants_pair(model, [CHOICE]):
                 wished += 1
                 learn(memory, 1, model=model)
-        memory.wants_pair(("lab", "@here/m"), [many[-1]])
+        memory.wants_pair(ModelInProject("lab", "@here/m"), [many[-1]])
     assert wished <= 2 * (20 + 8)
 
 
 def test_the_project_unused_for_longest_is_forgotten_first() -> None:
     memory = settled(size=4)
     for project in ("b", "c", "d", "shop", "e"):
-        memory.wants_pair((project, "@here/m"), [CHOICE])
+        memory.wants_pair(ModelInProject(project, "@here/m"), [CHOICE])
     assert not memory.wants_pair(MODEL, [CHOICE])
 
 
@@ -207,21 +215,24 @@ def test_questions_without_an_order_take_no_room() -> None:
     assert not memory.wants_pair(MODEL, [CHOICE, TEXT])
 
 
+A, B, C = (ModelInProject(project, "m") for project in "abc")
+
+
 def test_what_was_used_longest_ago_is_forgotten_first() -> None:
     memory = DebiasMemory(size=2)
-    for model in (("a", "m"), ("b", "m")):
+    for model in (A, B):
         learn(memory, 20, model=model)
-    assert not memory.wants_pair(("a", "m"), [CHOICE])
-    learn(memory, 20, model=("c", "m"))
-    assert not memory.wants_pair(("a", "m"), [CHOICE])
-    assert memory.wants_pair(("b", "m"), [CHOICE])
+    assert not memory.wants_pair(A, [CHOICE])
+    learn(memory, 20, model=C)
+    assert not memory.wants_pair(A, [CHOICE])
+    assert memory.wants_pair(B, [CHOICE])
 
 
 def test_ten_thousand_pairs_are_remembered() -> None:
     memory = settled()
     for number in range(9_999):
-        memory.wants_pair(("shop", f"@here/{number}"), [CHOICE])
+        memory.wants_pair(ModelInProject("shop", f"@here/{number}"), [CHOICE])
     assert not memory.wants_pair(MODEL, [CHOICE])
     for number in range(10_000):
-        memory.wants_pair(("shop", f"@there/{number}"), [CHOICE])
+        memory.wants_pair(ModelInProject("shop", f"@there/{number}"), [CHOICE])
     assert memory.wants_pair(MODEL, [CHOICE])

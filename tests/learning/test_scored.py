@@ -337,6 +337,19 @@ def test_labels_of_questions_stay_in_memory_as_far_as_they_are_few_together(
     for _ in range(60):
         world.give()
     questions, other = ScoredQuestions(world.labels), replace(QUESTION, instructions="Another?")
-    assert len(questions.scores("default", QUESTION, world.state).scores) == 60
-    questions.scores("default", other, world.state)
-    assert questions.unread("default", QUESTION, world.state) == forgotten
+    assert len(questions.scores("default", None, QUESTION, world.state).scores) == 60
+    questions.scores("default", None, other, world.state)
+    assert questions.unread("default", None, QUESTION, world.state) == forgotten
+
+
+def test_a_caller_of_many_projects_leaves_labels_of_others_in_memory(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scored, "LABELS_KEPT", 4 * QUESTION_LABELS)
+    for _ in range(60):
+        world.give()
+    questions = ScoredQuestions(world.labels)
+    questions.scores("default", "one", QUESTION, world.state)
+    for number in range(20):
+        questions.unread(f"other {number}", "two", QUESTION, world.state)
+    assert questions.unread("default", "one", QUESTION, world.state) == 0

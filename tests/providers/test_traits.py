@@ -104,6 +104,14 @@ def test_few_slots_forget_the_models_written_longest_ago() -> None:
     assert memory.of("a").refused == {"temperature", "reasoning"}
 
 
+def test_where_a_record_stands_is_different_in_each_memory() -> None:
+    """Else callers could choose names whose records take the places of others."""
+    memories = [TraitMemory(slots=1_000, clock=Clock()) for _ in range(5)]
+    for memory in memories:
+        memory.learn("m", without("temperature"))
+    assert len({bytes(memory._memory) for memory in memories}) == 5
+
+
 def test_a_change_that_changes_nothing_is_not_written() -> None:
     memory = TraitMemory(slots=2, clock=Clock())
     for model in ("a", "b", "a"):
