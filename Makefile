@@ -82,11 +82,18 @@ chaos: $(VENV)/.installed-test
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 fuzz: $(VENV)/.installed-test
-	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest -q -n auto --dist worksteal tests/fuzz $(ARGS)
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest -q -n auto --dist worksteal \
+	  tests/fuzz tests/hostile/test_search.py $(ARGS)
 
+# What deploy/ installs, and the lowest versions that are allowed.
+AUDIT := $(VENV)/bin/pip-audit --disable-pip --progress-spinner off --format json
 audit: $(VENV)/.installed-audit
-	@$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
-	  -r deploy/requirements.lock 2>/dev/null | $(BIN)/python deploy/audit.py
+	@status=0; \
+	$(AUDIT) --require-hashes -r deploy/requirements.lock 2>/dev/null | $(BIN)/python deploy/audit.py \
+	  || status=$$?; \
+	$(AUDIT) --no-deps -r tests/requirements-lowest.txt 2>/dev/null | $(BIN)/python deploy/audit.py \
+	  || status=$$?; \
+	exit $$status
 
 wheel-check: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --wheel tests/test_package.py $(ARGS)

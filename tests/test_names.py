@@ -8,6 +8,7 @@ from svc.names import UnsoundName, normal_form, project_name, visible_text
 @pytest.mark.parametrize(
     "name",
     ["default", "mine & yours", "a" * 200, "Übersicht", "заказы", "παραγγελίες", "注文 2", "5 µm"]
+    + ["\uff33\uff28\uff2f\uff30", "\u0577\u0578\u0582\u056f\u0561", "注文shop"]
     + ["alpha-\u03b1", "shop/заказы", "\U0001f600", "é", "ordini_2026", "क्षेत्र"],
 )
 def test_names_of_any_script_are_kept(name: str) -> None:
@@ -22,7 +23,8 @@ def test_names_that_are_written_in_two_ways_are_one() -> None:
 @pytest.mark.parametrize(
     "unseen",
     ["\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\ue000", "\x00", "\x7f"]
-    + ["\u2028", "\u0378", "\ud800", "\ufe0f", "\u3164", "\u00a0", "\U000e0041", "\n"],
+    + ["\u2028", "\u0378", "\ud800", "\ufe0f", "\u3164", "\u00a0", "\U000e0041", "\n"]
+    + ["\u2d7f", "\U0001107f", "\U00016fe4", "\U0001da9b"],
 )
 def test_what_nobody_sees_is_refused(unseen: str) -> None:
     with pytest.raises(UnsoundName, match="must have no control characters"):
@@ -30,7 +32,9 @@ def test_what_nobody_sees_is_refused(unseen: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sh\u043ep", "my \u0430pp", "\u0391lpha", "\u043f\u03b1", "p\u0430y-2"]
+    "name",
+    ["sh\u043ep", "my \u0430pp", "\u0391lpha", "\u043f\u03b1", "p\u0430y-2"]
+    + ["sh\u0585p", "sho\u13a2", "\uff53hop", "shop\u2c9f"],
 )
 def test_letters_of_scripts_that_look_alike_are_not_mixed_in_a_word(name: str) -> None:
     with pytest.raises(UnsoundName, match="look alike"):

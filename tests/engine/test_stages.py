@@ -6,8 +6,13 @@ from typing import Any
 import pytest
 
 from svc import limits
-from svc.errors import InvalidRequest, ModelError
+from svc.deadline import Deadline
+from svc.engine.plans import Findings
+from svc.engine.stages import Answered, close_stage, open_stage
+from svc.errors import InvalidRequest, ModelError, Timeout
+from svc.learning import Knowledge
 from svc.providers.failures import Refused
+from svc.schemas import load_decision
 from tests.engine.fakes import Answerer, answering, failing, users, world
 from tests.engine.models import (
     CHOICE,
@@ -404,3 +409,39 @@ def test_a_thinking_request_still_asks_its_questions_together() -> None:
         made.decide({**asking("s", a=NOUL, b={**NOUL, "instructions": "?"}), "think": True})
         (call,) = made.client.calls_to("m")
         assert call.think
+
+
+# --- the deadline ---
+
+
+class Counting(Deadline):
+    """A deadline that passes once it was looked at so many times."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(60.0)
+        self.looks = looks
+
+    def check(self) -> None:
+        self.looks -= 1
+        if self.looks < 0:
+            raise Timeout("the request exceeded its deadline")
+
+
+def test_the_deadline_is_looked_at_before_the_rules_of_each_question() -> None:
+    """What they look through may take long."""
+    questions = {f"q{number}": {**NOUL, "rules": [rule(True, tier="gold")]} for number in range(9)}
+    request, answered = load_decision(asking({"tier": "gold"}, **questions)), Answered()
+    with pytest.raises(Timeout):
+        open_stage(request, 0, answered, Counting(4))
+    assert len(answered.answers) == 4
+    open_stage(request, 0, Answered(), Counting(9))
+
+
+def test_the_deadline_is_looked_at_before_the_answer_to_each_question() -> None:
+    """To make a prediction set may take long."""
+    request = load_decision(asking(**{f"q{number}": NOUL for number in range(9)}))
+    answered = Answered()
+    stage = open_stage(request, 0, answered, Deadline(60.0))
+    with pytest.raises(Timeout):
+        close_stage(stage, Findings(), Knowledge(), answered, Counting(4))
+    assert len(answered.answers) == 4

@@ -743,6 +743,16 @@ def test_a_field_that_the_caller_names_too_is_left_out_of_this_call_alone(status
     assert ["temperature" in body for body in provider.bodies] == [True, False, True]
 
 
+def test_a_models_id_in_the_log_is_short_and_visible(caplog):
+    model = Model("@t/\x1b[31m\u202e" + "x" * 5_000, "t", "m")
+    with scripted(always(Reply({}, 500))) as (_, client):
+        with pytest.raises(ServerTrouble):
+            client.call(model, CALL, LONG)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.isprintable() and len(line) < 300
+    assert line.startswith("@t/\ufffd[31m\ufffdxxx")
+
+
 def test_of_many_failures_within_a_minute_some_are_logged(caplog):
     with scripted(always(Reply(error("no"), status=400))) as (_, client):
         for _ in range(limits.FAILURES_LOGGED + 5):

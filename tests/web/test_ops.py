@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from svc.store.keys import NewKey
 from svc.tallies import OTHERS
 from svc.web.readiness import Readiness
 from tests.scripted import Reply, ScriptedProvider, always, error
+from tests.store.copies import copied
 from tests.store.records import record
 from tests.web.conftest import Start
 from tests.web.models import ANIMAL, decision, replying
@@ -46,6 +48,19 @@ def test_a_server_that_can_write_and_has_a_provider_is_ready(start: Start) -> No
 def test_a_server_whose_database_takes_no_writes_is_not_ready(start: Start) -> None:
     app = start()
     app.extensions["svc"].database.close()
+    response = app.test_client().get("/ready")
+    assert (response.status_code, response.get_json()["error"]["type"]) == (503, "not_ready")
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_server_whose_file_is_deleted_or_replaced_is_not_ready(
+    start: Start, tmp_path: Path, replaced: bool
+) -> None:
+    app = start()
+    if replaced:
+        os.replace(copied(tmp_path / "other.db"), tmp_path / "svc.db")
+    else:
+        (tmp_path / "svc.db").unlink()
     response = app.test_client().get("/ready")
     assert (response.status_code, response.get_json()["error"]["type"]) == (503, "not_ready")
 

@@ -1,0 +1,77 @@
+"""The figures of SECURITY.md are those of the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svc import limits
+from svc.engine import ask, reply
+
+ROOT = Path(__file__).parents[2]
+MIB, KIB = 1024 * 1024, 1024
+
+SAID = {
+    "the last {} reviewers of a question": limits.JUDGEMENTS_KEPT,
+    "at most {} fields of the state where `explain`": limits.EXPLAIN_FIELDS,
+    "deleted {} days after the job's end": limits.JOB_KEPT_DAYS,
+    "A page of the audit log ends after {} MB": limits.PAGE_BYTES // 1_000_000,
+    "all responses together at most {} MiB wait": limits.WAITING_BYTES // MIB,
+    "the {} MB of calls over": limits.CALLS_BYTES // MIB,
+    "of calls over {} KB that a worker holds": limits.CALL_BYTES_UNCOUNTED // KIB,
+    "with the {} MB of bodies over": limits.BODIES_BYTES // MIB,
+    "A body has at most {:,} members and elements": limits.BODY_PARTS,
+    "(of `/v1/decisions` {:,}), counted before": limits.DIALECT_PARTS,
+    "among the {:,} characters of all questions": limits.QUESTION_TEXT_CHARS,
+    "of a request have sent {} MB so": limits.SENT_AGAIN_BYTES // 1_000_000,
+    "One of at most {} MB takes about a second": limits.BODY_MB,
+    "reads up to {:,} of them for its prediction sets": limits.LABELS_READ,
+    "in the last {:,} and": limits.RATES_DEPTH,
+    "and {:,} decisions of a project": limits.REVIEW_DEPTH,
+    "Labels in bulk are written {} in a transaction": limits.BULK_STORED_AT_ONCE,
+    "Of a reply at most {} MiB are read": limits.REPLY_BYTES // MIB,
+    "{} KiB of heads, chunk sizes and trailers": limits.REPLY_FRAMING_BYTES // KIB,
+    "trailers in {:,} lines": limits.REPLY_LINES,
+    "and {:,} pieces": limits.REPLY_PIECES,
+    "of all replies to a request {:,} lines": limits.REPLIES_LINES,
+    "beyond {} of each": limits.REPLY_LINES_ALWAYS_READ,
+    "a worker reads about {:,} of those a second": limits.REPLY_LINES_A_SECOND,
+    "may hold {:,} members and elements, and those of all": limits.MODEL_REPLIES_PARTS,
+    "and those of all its models {:,}, where": limits.REPLIES_PARTS,
+    "where {} bytes count as one": limits.REPLY_BYTES_A_PART,
+    "a worker holds {} at once": limits.LONG_REPLIES_BYTES // limits.REPLY_BYTES,
+    "Replies of over {:,} members are read one": limits.REPLY_PARTS_ALWAYS_READ,
+    "so are texts of over {:,} characters": ask.SMALL_CHARS,
+    "may have {:,} and those of all its models": limits.MODEL_REPLIES_NAMED,
+    "those of all its models {:,}; replies": limits.REPLIES_NAMED,
+    "replies with up to {:,} do not count": limits.REPLY_NAMED_ALWAYS_READ,
+    "Of a position {} alternatives are looked at": limits.MOST_LOGPROBS,
+    "as were allowed, and {}.": limits.TOKENS_BEYOND,
+    "JSON is looked for in {:,} characters": reply.JSON_CHARS,
+    "at most {:,} objects and lists": reply.JSON_BRACKETS,
+    "and {} places that begin like it": reply.JSON_STARTS,
+    "among the last {:,} members": reply.JSON_PARTS_TRIED,
+    "counts as one for each {} characters": reply.NAME_CHARS_A_PART,
+    "a worker logs {} a minute": limits.FAILURES_LOGGED,
+    "have {} lines a minute and process together": limits.STRANGERS_LOGGED,
+    "they leave {} MB of the disk free": limits.LEFT_BY_RESULTS_BYTES // 1_000_000,
+    "At most {} model calls a request": limits.MODEL_CALLS,
+    "({} jobs a key,": limits.JOBS_OPEN,
+}
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return " ".join((ROOT / "SECURITY.md").read_text().split())
+
+
+@pytest.mark.parametrize("sentence", SAID)
+def test_a_figure_of_security_is_that_of_the_code(text: str, sentence: str) -> None:
+    assert sentence.format(SAID[sentence]) in text
+
+
+def test_a_second_of_replies_is_what_security_promises(text: str) -> None:
+    said = "those to a request take about a second of a processor"
+    assert said in text and limits.REPLIES_PROCESSOR_S == 1.0
+    assert "a fifth each of more than five" in text and limits.COUNCIL[1] == 5
