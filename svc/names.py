@@ -14,12 +14,12 @@ _WIDE_BLANK = "\u3000"
 
 # Letters, marks and symbols that nothing is drawn for: fillers, joiners and selectors.
 _BLANK = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u2d7f\u3164\ufe00-\ufe0f\uffa0"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U0001107f\U00016fe4\U0001da9b-\U0001daaf\U000e0100-\U000e01ef]"
 )
 
 # Scripts whose letters look like each other's.
-_ALIKE = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "FULLWIDTH")
+_ALIKE = ("LATIN", "GREEK", "CYRILLIC")
 _WORD = re.compile(r"\w+")
 
 
@@ -59,8 +59,7 @@ def project_name(text: str) -> str:
         raise UnsoundName(_NO_UNSEEN)
     if any(len(_scripts(word)) > 1 for word in _WORD.findall(name)):
         raise UnsoundName(
-            "must not mix letters of scripts that look alike in one word, such as Latin, Greek and "
-            "Cyrillic"
+            "must not mix Latin, Greek and Cyrillic letters in one word, since they look alike"
         )
     return name
 
@@ -87,6 +86,5 @@ def _has_unseen(text: str) -> bool:
 
 def _scripts(word: str) -> set[str]:
     """The scripts of a word's letters, as far as they can be taken for one another."""
-    named = (unicodedata.name(character, "").split()[:2] for character in word)
-    found = (next((one for one in words if one in _ALIKE), None) for words in named)
-    return {script for script in found if script is not None}
+    names = [unicodedata.name(character, "") for character in word]
+    return {script for script in _ALIKE for name in names if script in name.split()[:2]}

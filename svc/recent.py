@@ -47,7 +47,13 @@ class Recent(Generic[OwnerT, KeyT, ValueT]):
     def put(
         self, owner: OwnerT, key: KeyT, value: ValueT, account: Hashable = None
     ) -> list[tuple[OwnerT, KeyT]]:
-        """Keep a value, in place of another one under the key; what was given up for it."""
+        """Keep a value, in place of another one under the key; what was given up for it.
+
+        One that takes the place of another takes room of the same account.
+        """
+        found = self._kept.get((owner, key))
+        if found is not None:
+            account = found[2]
         self.remove(owner, key)
         account, weight = owner if account is None else account, self._weigh(value)
         self._kept[owner, key] = value, weight, account

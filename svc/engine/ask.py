@@ -266,11 +266,12 @@ class Asker:
             return self._carry_out(request.model, calls, ledger, deadline)
 
         @contextlib.contextmanager
-        def turn(chars: int) -> Iterator[None]:
+        def turn(chars: int) -> Iterator[bool]:
             with self._reading.turn(ledger.caller, chars, deadline), effort.reading(model):
-                if chars > SMALL_CHARS and not effort.replies_s.has_left(model):
+                has_time = effort.replies_s.has_left(model)
+                if chars > SMALL_CHARS and not has_time:
                     raise Unread(TAKE_TOO_LONG)
-                yield
+                yield has_time
 
         def look(entries: int) -> None:
             few = entries <= limits.REPLY_NAMED_ALWAYS_READ

@@ -80,12 +80,13 @@ class Attempt:
 class Runner:
     """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
 
-    Inside `turn` replies are read of so many characters. `look` is told how many entries of a JSON
-    reply are about to be looked at. Both may raise `Unread`.
+    Inside `turn` replies are read of so many characters; it gives whether their model has time
+    left, see `Effort.replies_s`. `look` is told how many entries of a JSON reply are about to be
+    looked at. Both may raise `Unread`.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
-    turn: Callable[[int], AbstractContextManager[None]]
+    turn: Callable[[int], AbstractContextManager[bool]]
     look: reply.Look
 
     def attempt(
@@ -154,8 +155,8 @@ class Runner:
             lines = [self._single(completion, labels) for completion, labels in rows]
             return reply.assembled(lines, questions, backwards)
         first = completions[0]
-        with self.turn(_chars(first)):
-            return _readings(way, first, prompt_input, backwards, self.look)
+        with self.turn(_chars(first)) as has_time:
+            return _readings(way, first, prompt_input, backwards, self.look, has_time)
 
     def _single(self, completion: Completion, labels: Sequence[str]) -> LabelLine:
         with self.turn(_chars(completion)):
@@ -250,10 +251,11 @@ def _readings(
     prompt_input: prompt.PromptInput,
     backwards: bool,
     look: reply.Look,
+    has_time: bool,
 ) -> list[Reading]:
     """The readings of an order that took one call. Raises `Unreadable`, and what `look` raises."""
     if way in JSON_WAYS:
-        return reply.read_json(completion.text, prompt_input.questions, backwards, look)
+        return reply.read_json(completion.text, prompt_input.questions, backwards, look, has_time)
     questions = _label_questions(prompt_input)
     if way is Way.DECISION:
         decided = [LabelLine(probabilities) for probabilities in completion.decided]

@@ -35,10 +35,10 @@ JSON_CHARS = 262_144
 # How many objects and lists a reply may hold, in its text as well.
 JSON_BRACKETS = 10_000
 
-# How many characters may be read at places that begin like JSON and are none, and how many of a
-# short reply beside twice its own: what is quoted in part is read once for each of its levels. A
-# reply with more of them is not read, for the same reason.
-JSON_CHARS_WASTED, SHORT_CHARS_WASTED = JSON_CHARS // 2, 8_192
+# How many characters may be read at places that begin like JSON and are none: what is quoted in
+# part is read once for each of its levels. A reply with more of them is not read, for the same
+# reason. The second figure is for the replies of a model that has no time left for them.
+JSON_CHARS_WASTED, JSON_CHARS_WASTED_AFTER = JSON_CHARS // 2, JSON_CHARS // 8
 
 # The names of an object's members are taken as they are where it has more of them than so many for
 # each question, and so many more; else case and blanks around them do not matter.
@@ -84,17 +84,23 @@ def decided(lines: Sequence[LabelLine], questions: Sequence[LabelQuestion]) -> l
 
 
 def read_json(
-    text: str, questions: Sequence[Question], backwards: bool, look: Look = lambda _entries: None
+    text: str,
+    questions: Sequence[Question],
+    backwards: bool,
+    look: Look = lambda _entries: None,
+    has_time: bool = True,
 ) -> list[Reading]:
     """Read a verbal reply, also from a code fence, among other words, or after thought.
 
     All probabilities of a reply are on one scale, parts of 1 or percentages. `look` is told how
-    many entries of its members are about to be looked at, and may raise. Raises `Unreadable`.
+    many entries of its members are about to be looked at, and may raise. Where the reply's model
+    has no time left, less is tried of what begins like JSON. Raises `Unreadable`.
     """
     written = without_thought(text[:JSON_CHARS])
     if written.count("{") + written.count("[") > JSON_BRACKETS:
         raise Unreadable("the reply holds more objects and lists than any answer has")
-    values = list(filter(_may_answer, _json_values(written)))
+    most_wasted = JSON_CHARS_WASTED if has_time else JSON_CHARS_WASTED_AFTER
+    values = list(filter(_may_answer, _json_values(written, most_wasted)))
     answers = _members(values, questions, backwards)
     look(sum(map(count_entries, answers)))
     rows = [
@@ -188,10 +194,9 @@ def _answers(question: Question, value: Any, backwards: bool) -> bool:
         return False
 
 
-def _json_values(text: str) -> Iterator[Any]:
+def _json_values(text: str, most_wasted: int) -> Iterator[Any]:
     """The JSON objects and lists in the text, one after the other. Raises `Unreadable`."""
     start, wasted = _next_start(text, 0), 0
-    most_wasted = min(JSON_CHARS_WASTED, SHORT_CHARS_WASTED + 2 * len(text))
     for _ in range(JSON_STARTS):
         if start < 0:
             return

@@ -86,7 +86,7 @@ class Watch:
             self._shut_if_ended()
 
     def sent(self) -> None:
-        """Note that the call has been sent: what its thread does from now on is for the reply."""
+        """Note that the call was sent, or cut off: what its thread does now is for the reply."""
         self.sent_s = processor_time.used_s()
 
     def cancel(self) -> None:

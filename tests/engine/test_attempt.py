@@ -234,9 +234,9 @@ def test_each_reply_is_read_in_a_turn_of_its_length() -> None:
     tokens = tuple(Token(one, -0.1, ((one, -0.1),)) for one in ("yes", "\n", "A"))
 
     @contextmanager
-    def turn(chars: int) -> Iterator[None]:
+    def turn(chars: int) -> Iterator[bool]:
         lengths.append(chars)
-        yield
+        yield True
 
     def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
         # Those that are asked for labels get tokens.
@@ -263,9 +263,9 @@ def test_replies_with_one_label_each_have_a_turn_each() -> None:
     lengths: list[int] = []
 
     @contextmanager
-    def turn(chars: int) -> Iterator[None]:
+    def turn(chars: int) -> Iterator[bool]:
         lengths.append(chars)
-        yield
+        yield True
 
     def carry_out(calls: Sequence[Call]) -> Sequence[Outcome]:
         answers = zip(calls, ("yes", "A"), strict=True)

@@ -240,7 +240,7 @@ def test_a_decision_without_any_probability_is_unreadable() -> None:
         '{"yes": 0.7, "no": 0.3}\n' + "sshd[1001]: failed, as in [1, 2.5]\n" * 150,
         '{"q1": {"yes": 0.7, "no": 0.3}}\n' + '{"id": 1, "rows": ["x"]}\n' * 300,
         # What is quoted in part is read again for each list that it opens.
-        "[" * 20 + "1, " * 100 + 'and so on: {"q1": {"yes": 0.7, "no": 0.3}}',
+        "[" * 20 + "1, " * 1_000 + 'and so on: {"q1": {"yes": 0.7, "no": 0.3}}',
         "[[[" + "1, " * 5_000 + 'and so on: {"q1": {"yes": 0.7, "no": 0.3}}' + "x" * 20_000,
         "[" + "0, " * 40_000 + '{"q1": {"yes": 0.7, "no": 0.3}}',
     ],
@@ -365,8 +365,12 @@ def test_a_short_reply_is_not_read_many_times_over(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
     with pytest.raises(Unreadable, match="begins like JSON"):
-        read_json("[" * 7 + "1e-400, " * 2_000 + "x", [NOUL_Q], False)
+        read_json("[" * 20 + "1e-400, " * 2_000 + "x", [NOUL_Q], False, has_time=False)
     assert len(reads) < 5
+    reads.clear()
+    with pytest.raises(Unreadable, match="begins like JSON"):
+        read_json("[" * 20 + "1e-400, " * 2_000 + "x", [NOUL_Q], False)
+    assert 5 < len(reads) < 12
 
 
 def test_a_text_without_an_end_is_read_once_or_twice(monkeypatch: pytest.MonkeyPatch) -> None:
