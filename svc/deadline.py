@@ -127,6 +127,12 @@ class Effort:
         finally:
             self.replies_s.use(model, processor() - began)
 
+    def replied(
+        self, model: str, sent_s: float, processor: Callable[[], float] = processor_time.used_s
+    ) -> None:
+        """Count what this thread did for a model's reply, since its processor time was `sent_s`."""
+        self.replies_s.use(model, processor() - sent_s)
+
     @contextlib.contextmanager
     def counted(self, processor: Callable[[], float] = processor_time.used_s) -> Iterator[None]:
         """What this thread, which is another than the request's, does in the block is for it."""

@@ -303,7 +303,7 @@ def broken(error: Exception | None) -> ProviderError:
     if isinstance(error, TooLong):
         return BadReply("the reply is too long")
     if isinstance(error, TooMuch):
-        return BadReply(TOO_MUCH)
+        return Unread(TOO_MUCH)
     if isinstance(error, Encoded):
         return BadReply("the reply could not be decompressed")
     if "CERTIFICATE_VERIFY_FAILED" in str(error):

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Self
 
-from svc import limits, processor_time
+from svc import limits
 from svc.costly import CostlyWork, held
 from svc.deadline import Deadline
 from svc.errors import Timeout
 from svc.jsontext import separators
-from svc.providers.failures import TAKE_TOO_LONG, BadReply, CallTimedOut, Unread
+from svc.providers.failures import TAKE_TOO_LONG, CallTimedOut, Unread
 from svc.records import Model
 from svc.shares import Shares
 
@@ -53,7 +53,7 @@ class LongReplies:
         """Inside the block a whole reply is read, after its work was taken from its request's.
 
         Long ones are read one after the other, so that no more than one is in memory as objects.
-        Callers take turns, with pauses. Raises `BadReply`, `Unread` and `CallTimedOut`.
+        Callers take turns, with pauses. Raises `Unread` and `CallTimedOut`.
         """
         parts = len(body) // limits.REPLY_BYTES_A_PART + _separators(body)
         is_long = parts > limits.REPLY_PARTS_ALWAYS_READ
@@ -63,8 +63,9 @@ class LongReplies:
     def _turn(self, body: bytes, parts: int, model: Model, deadline: Deadline) -> Iterator[None]:
         effort = deadline.effort
         # The rest of its bytes was taken while they came in.
-        if not effort.parts.take(model.id, parts - _parts_that_came(body)):
-            raise BadReply(TOO_MUCH)
+        more = parts - _parts_that_came(body)
+        if parts > limits.REPLY_PARTS or not effort.parts.take(model.id, more):
+            raise Unread(TOO_MUCH)
         with contextlib.ExitStack() as turn:
             try:
                 turn.enter_context(self._turns.turn(effort.caller, parts, deadline))
@@ -124,8 +125,7 @@ class ComingReply:
     def __exit__(self, *_: object) -> None:
         """Give the room back, and count what was done for the reply."""
         if self.sent_s is not None:
-            replies_s = self._deadline.effort.replies_s
-            replies_s.use(self._model.id, processor_time.used_s() - self.sent_s)
+            self._deadline.effort.replied(self._model.id, self.sent_s)
         if self._has_room:
             self._room.give_back(self._caller, self._model.provider)
 

@@ -34,7 +34,7 @@ _SUM_SLACK = 0.01
 
 def parsed(data: bytes) -> Any:
     """The JSON of a reply whose request sets no bound on its parts. Raises `BadReply`."""
-    if has_more_parts(data, limits.MODEL_REPLIES_PARTS):
+    if has_more_parts(data, limits.REPLY_PARTS):
         raise BadReply("the reply has too many members and elements")
     try:
         return json.loads(data)

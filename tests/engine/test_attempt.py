@@ -217,6 +217,13 @@ def test_the_seconds_that_texts_take_to_read_count() -> None:
     assert not effort.replies_s.has_left("@here/m")
 
 
+def test_a_model_that_thinks_before_each_of_sixteen_replies_is_read() -> None:
+    """As vLLM sends them: 400 tokens of thought with twenty alternatives each, and their bytes."""
+    each = 110_000
+    effort = Effort()
+    assert all(effort.parts.take("m", each) for _ in range(16))
+
+
 def test_long_texts_that_hold_rows_of_numbers_are_read() -> None:
     questions = {f"q{number}": {**TEXT, "max_length": 2_000} for number in range(1, 65)}
     row = ",".join(["1"] * 1_000)

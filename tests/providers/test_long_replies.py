@@ -72,6 +72,12 @@ def test_what_a_request_may_read_bounds_it_too(parts: tuple[int, int]) -> None:
         pass
 
 
+def test_a_reply_of_far_too_many_parts_is_not_read() -> None:
+    body = b"[" + b"[]," * limits.REPLY_PARTS + b"1]"
+    with pytest.raises(Unread, match=TOO_MUCH), LongReplies().reading(body, M, deadline()):
+        pass
+
+
 @pytest.mark.parametrize("separator", [b"2c", b"2C", b"5b", b"5B", b"7b", b"7B"])
 def test_commas_and_brackets_that_are_written_as_escapes_count(separator: bytes) -> None:
     """A reply's text is JSON itself, in which they separate members."""
