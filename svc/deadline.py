@@ -125,7 +125,7 @@ class Effort:
         try:
             yield
         finally:
-            self.replies_s.use(model, processor() - began)
+            self.replied(model, began, processor)
 
     def replied(
         self, model: str, sent_s: float, processor: Callable[[], float] = processor_time.used_s

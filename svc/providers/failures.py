@@ -205,8 +205,8 @@ class Cut(BadReply):
     public_message = "the model used up the output limit before it began to answer"
 
 
-# What the log says where it is a processor of which the calls of its request took too much.
-TAKE_TOO_LONG = "the calls of this request take longer to read than is given to them"
+# What the log says where replies are not read since others took too much of a processor.
+TAKE_TOO_LONG = "the replies to this request take longer to read than is given to them"
 
 
 class Unread(BadReply):

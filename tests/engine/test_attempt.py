@@ -217,7 +217,7 @@ def test_the_seconds_that_texts_take_to_read_count() -> None:
     assert not effort.replies_s.has_left("@here/m")
 
 
-def test_a_model_that_thinks_before_each_of_sixteen_replies_is_read() -> None:
+def test_sixteen_replies_of_a_model_that_thinks_are_within_what_is_read_of_it() -> None:
     """As vLLM sends them: 400 tokens of thought with twenty alternatives each, and their bytes."""
     each = 110_000
     effort = Effort()
