@@ -188,11 +188,11 @@ TOKENS_BEYOND = 256
 BATCH_LINES = 50_000
 BATCH_BYTES = 200_000_000
 
-# The largest file of results that is read of a batch: so many bytes, or so many for each call. With
-# log-probabilities a label line has up to 3 KB, and a call may ask for hundreds. A failure of a
-# call has fewer bytes.
+# The largest file of results that is read of a batch: so many bytes, or so many for each call. Of a
+# model that thinks in 2,048 tokens with log-probabilities a line has up to 4 MB. One that is longer
+# than any reply may be is read without what it says. A failure of a call has fewer bytes.
 BATCH_OUTPUT_BYTES = 16 * 1024 * 1024
-BATCH_REPLY_BYTES = 1024 * 1024
+BATCH_REPLY_BYTES = 2 * REPLY_BYTES
 BATCH_FAILURE_BYTES = 64 * 1024
 
 # A result takes this many times its line at most where it is kept: Python writes 1e-7 as 1e-07.

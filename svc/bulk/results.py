@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -21,8 +22,10 @@ _ANSWERED = 200
 # job have no pauses, but for those that take longer, such as a million empty lists.
 _USUAL_S = 1e-7
 
-# With this no JSON begins.
-_NO_JSON = b"}"
+# How the line of a result begins, whose id is that of a call.
+_HEAD = re.compile(
+    rb'\s*\{\s*(?:"id"\s*:\s*"[^"\\]{0,256}"\s*,\s*)?"custom_id"\s*:\s*"([0-9a-f]{32})"'
+)
 
 log = logging.getLogger(__name__)
 
@@ -50,17 +53,29 @@ def downloaded(api: BatchClient, file_id: str, calls: int, batch: str) -> Iterat
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines in pieces of a file; one that is too long for a reply is none any more."""
-    line = bytearray()
+    """The lines in pieces of a file; what is too long for a reply is none, and its rest is nothing.
+
+    Sent again, a call would have as long a reply.
+    """
+    line, cut = bytearray(), b""
     for piece in pieces:
-        first, *others = piece.split(b"\n")
-        line += first
-        for other in others:
-            yield bytes(line)
-            line = bytearray(other)
-        if len(line) > limits.REPLY_BYTES:
-            line = bytearray(_NO_JSON)
-    yield bytes(line)
+        for number, part in enumerate(piece.split(b"\n")):
+            if number:
+                yield cut or bytes(line)
+                line, cut = bytearray(), b""
+            line += part
+            if len(line) > limits.REPLY_BYTES:
+                cut = cut or _without_reply(line)
+                line.clear()
+    yield cut or bytes(line)
+
+
+def _without_reply(line: bytearray) -> bytes:
+    """The line of a result that says of which call it is, as far as it does so at its beginning."""
+    head = _HEAD.match(line)
+    call = head[1].decode() if head else ""
+    response = {"status_code": _ANSWERED, "body": None}
+    return json.dumps({"custom_id": call, "response": response}).encode()
 
 
 def _result(line: bytes) -> Result | None:

@@ -35,6 +35,7 @@ from svc.spending.purses import LOOKED_AT_EVERY_S
 from svc.store import NANO, Budget, Budgets, Forgetting, Per, ProjectKeys, Scope, SpoolFile, Subject
 from tests.batching import BatchDouble, Lost
 from tests.bulk.conftest import World, until
+from tests.preferring import PreferringModel
 from tests.scripted import Json, Reply, ScriptedProvider, completion, error
 from tests.store.copies import copied
 
@@ -125,6 +126,54 @@ def test_batches_give_the_answers_of_direct_calls_at_half_the_price(
     assert steady(one.results(batched)) == steady(one.results(directly))
     assert asked["cost_usd"] > 0
     assert found["cost_usd"] == pytest.approx(asked["cost_usd"] * (39 / 2 + 1) / 40)
+
+
+def thinking(body: Json, word: str = " thought") -> Reply:
+    """Says yes after 1,900 tokens of thought where it may, with the log-probabilities of each."""
+    words = {f"{word}{number}": 0.5 ** (1 + number) for number in range(20)}
+    spelled = [{"<think>": 1.0}, *[words] * 1_900, {"</think>": 1.0}, {"yes": 0.75, "no": 0.25}]
+    cut = spelled[: body["max_tokens"]]
+    text = "".join(next(iter(one)) for one in cut)
+    return Reply(completion(text, cut, "stop" if cut == spelled else "length"))
+
+
+def test_replies_after_much_thought_are_read_the_first_time(
+    world: Make, double: BatchDouble
+) -> None:
+    """A model that thinks at length with log-probabilities has replies of megabytes."""
+    double.handler = lambda body, *_: thinking(body)
+    one = world(SVC_CACHE_SIZE="0")
+    batched = submit(one, 9)
+    with one.running():
+        found = one.ended(batched)
+    assert (found["answered"], found["failed"]) == (9, 0)
+    assert {line["decision"]["mode"] for line in one.results(batched)} == {"logprobs"}
+    # A reply has 2.4 MB, so that all of them have more than a file may have in any case.
+    assert double.totals == [16] and set(double.carried_out.values()) == {1}
+
+
+def test_a_reply_that_is_too_long_is_one_that_cannot_be_read(
+    world: Make, double: BatchDouble
+) -> None:
+    """It is not sent again as one that has failed is, but the model is asked in another way."""
+    in_words = PreferringModel({"yes": 3.0})
+
+    def answers(body: Json, n: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
+        if not body.get("logprobs"):
+            return Reply(completion(in_words.verbal_reply(body)))
+        if "Parcel 1." in json.dumps(body):
+            return said(body)
+        return thinking({"max_tokens": 2_000}, word=" " + 100 * "w")
+
+    double.handler = answers
+    one = world(SVC_CACHE_SIZE="0")
+    batched = submit(one, 4, debias=False)
+    with one.running():
+        found = one.ended(batched)
+    lines = one.results(batched)
+    assert (found["answered"], found["failed"]) == (4, 0)
+    assert [line["decision"]["mode"] for line in lines] == ["logprobs"] + 3 * ["verbal"]
+    assert double.totals == [3, 3]
 
 
 def test_a_model_that_the_server_knows_is_not_asked_directly_again(

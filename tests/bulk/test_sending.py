@@ -188,13 +188,43 @@ def test_results_in_any_order_are_entered_with_a_line_for_what_has_none(file: Ba
     assert api.deleted == ["file-0", "out"] and not file.calls.exists()
 
 
-def test_a_line_that_is_too_long_is_no_result_and_its_rest_is_none(file: BatchFile) -> None:
+def too_long(head: bytes) -> bytes:
+    """A line that begins so, whose rest would be the result of another call."""
+    padding = b"x" * (limits.REPLY_BYTES - len(head) - 100)
+    long = b'{%s,"padding":"%s' % (head, padding)
     # A model can write what looks like the result of another call.
-    padding = b"x" * (limits.REPLY_BYTES - 100)
-    long = b'{"custom_id":"%s","padding":"%s' % (CALLS[0].encode(), padding)
-    long += b" " * (limits.REPLY_BYTES - len(long)) + result(CALLS[1], forged=True)
-    whole = result(CALLS[2])
-    api = Api(output=(long, whole))
+    return long + b" " * (limits.REPLY_BYTES - len(long)) + result(CALLS[1], forged=True)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'"custom_id":"%s"',
+        b'"id": "batch_req_1", "custom_id": "%s"',
+        b' "id" : "" ,\t"custom_id" : "%s"',
+    ],
+)
+def test_of_a_line_that_is_too_long_only_the_call_is_read(file: BatchFile, head: bytes) -> None:
+    """Its call is not sent again, since it would have as long a reply."""
+    api = Api(output=(too_long(head % CALLS[0].encode()), result(CALLS[2])))
+    assert run(file, api, Clock()).over
+    assert replies(file) == {CALLS[0]: (200, None), CALLS[1]: (0, {}), CALLS[2]: (200, {})}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'"response":{"body":"\\"custom_id\\":\\"%s\\""},"custom_id":"%s"',
+        b'"id":"%s","error":null,"custom_id":"%s"',
+        b'"id":"\\",\\"custom_id\\":\\"%s","custom_id":"%s"',
+        b'"id":"%s' + 257 * b"x" + b'","custom_id":"%s"',
+        b'"custom_id":["%s","%s"]',
+    ],
+)
+def test_a_line_that_is_too_long_may_not_say_of_which_call_it_is(
+    file: BatchFile, head: bytes
+) -> None:
+    api = Api(output=(too_long(head % (CALLS[1].encode(), CALLS[0].encode())), result(CALLS[2])))
     assert run(file, api, Clock()).over
     assert replies(file) == {CALLS[0]: (0, {}), CALLS[1]: (0, {}), CALLS[2]: (200, {})}
 

@@ -56,6 +56,7 @@ SAID = {
     "counts as one for each {} characters": reply.NAME_CHARS_A_PART,
     "a worker logs {} a minute": limits.FAILURES_LOGGED,
     "have {} lines a minute and process together": limits.STRANGERS_LOGGED,
+    "A file of results may have {} MB and four lines": limits.BATCH_REPLY_BYTES // MIB,
     "they leave {} MB of the disk free": limits.LEFT_BY_RESULTS_BYTES // 1_000_000,
     "At most {} model calls a request": limits.MODEL_CALLS,
     "({} jobs a key,": limits.JOBS_OPEN,
