@@ -12,7 +12,6 @@ from svc import processor_time
 from svc.errors import Timeout
 from svc.limits import (
     MODEL_REPLIES_NAMED,
-    MODEL_REPLIES_PARTS,
     REPLIES_LINES,
     REPLIES_NAMED,
     REPLIES_PARTS,
@@ -106,7 +105,7 @@ class Effort:
         named: ModelsAllowance | None = None,
         replies_s: ModelsAllowance | None = None,
     ) -> None:
-        self.parts = parts or ModelsAllowance(REPLIES_PARTS, MODEL_REPLIES_PARTS)
+        self.parts = parts or ModelsAllowance(REPLIES_PARTS)
         self.named = named or ModelsAllowance(REPLIES_NAMED, MODEL_REPLIES_NAMED)
         self.replies_s = replies_s or ModelsAllowance(REPLIES_PROCESSOR_S)
         self.lines, self.sent_again = Allowance(REPLIES_LINES), Allowance(SENT_AGAIN_BYTES)
@@ -115,6 +114,11 @@ class Effort:
         self.worked_s = 0.0
         self.pause_s: Callable[[], float] = lambda: 0.0
         self.noted: Callable[[], object] = lambda: None
+
+    def share(self, models: int) -> None:
+        """Give each of so many models an equal part of what replies may hold and take to read."""
+        self.parts.share(models)
+        self.replies_s.share(models)
 
     @contextlib.contextmanager
     def reading(
@@ -128,10 +132,15 @@ class Effort:
             self.replied(model, began, processor)
 
     def replied(
-        self, model: str, sent_s: float, processor: Callable[[], float] = processor_time.used_s
-    ) -> None:
-        """Count what this thread did for a model's reply, since its processor time was `sent_s`."""
-        self.replies_s.use(model, processor() - sent_s)
+        self, model: str, since_s: float, processor: Callable[[], float] = processor_time.used_s
+    ) -> float:
+        """Count what this thread did for a model's reply, since its processor time was `since_s`.
+
+        Returns where it is now.
+        """
+        now_s = processor()
+        self.replies_s.use(model, now_s - since_s)
+        return now_s
 
     @contextlib.contextmanager
     def counted(self, processor: Callable[[], float] = processor_time.used_s) -> Iterator[None]:

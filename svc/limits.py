@@ -156,12 +156,11 @@ REPLIES_LINES = 40_000
 # How many of those beyond are read a second, of all replies in a process together.
 REPLY_LINES_A_SECOND = 20_000
 
-# What the replies to one request may hold together, and those of one model: members and elements of
-# their JSON, and one more for so many bytes. One reply holds no more than the third figure: 2,000
-# tokens of thought have as many, with twenty alternatives and their bytes each. A reply that is no
-# larger than the last figure is always read.
+# What the replies to one request may hold together, of which its models have equal parts: members
+# and elements of their JSON, and one for so many bytes. One reply holds no more than the second
+# figure, as many as 2,000 tokens of thought have with twenty alternatives and their bytes each. One
+# that is no larger than the last figure is always read.
 REPLIES_PARTS = 8_000_000
-MODEL_REPLIES_PARTS = 4_000_000
 REPLY_PARTS = 750_000
 REPLY_BYTES_A_PART = 32
 REPLY_PARTS_ALWAYS_READ = 4_096

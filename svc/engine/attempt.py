@@ -80,13 +80,14 @@ class Attempt:
 class Runner:
     """Makes attempts; `carry_out` makes calls at the same time, and gives the outcome of each.
 
-    Inside `turn` replies are read of so many characters; it gives whether their model has time
-    left, see `Effort.replies_s`. `look` is told how many entries of a JSON reply are about to be
-    looked at. Both may raise `Unread`.
+    Inside `turn` replies are read of so many characters; it is told whether what takes long of
+    that is done, as it is with labels, whose tokens were parsed with their replies, and gives
+    whether their model has time left, see `Effort.replies_s`. `look` is told how many entries of a
+    JSON reply are about to be looked at. Both may raise `Unread`.
     """
 
     carry_out: Callable[[Sequence[Call]], Sequence[Outcome]]
-    turn: Callable[[int], AbstractContextManager[bool]]
+    turn: Callable[[int, bool], AbstractContextManager[bool]]
     look: reply.Look
 
     def attempt(
@@ -155,11 +156,11 @@ class Runner:
             lines = [self._single(completion, labels) for completion, labels in rows]
             return reply.assembled(lines, questions, backwards)
         first = completions[0]
-        with self.turn(_chars(first)) as has_time:
+        with self.turn(_chars(first), way not in JSON_WAYS) as has_time:
             return _readings(way, first, prompt_input, backwards, self.look, has_time)
 
     def _single(self, completion: Completion, labels: Sequence[str]) -> LabelLine:
-        with self.turn(_chars(completion)):
+        with self.turn(_chars(completion), True):
             return read_single(answer_tokens(completion), labels)
 
 

@@ -220,9 +220,9 @@ class _TokenText:
             blank = len(line) - len(line.lstrip())
             if line.strip():
                 lines.append(_TextLine(line.strip()[:_LINE_CHARS], at + blank))
+            if len(lines) > _REPLY_LINES:
+                raise Unreadable("the reply has more lines than labels, and words about them, take")
             at += len(line) + 1
-        if len(lines) > _REPLY_LINES:
-            raise Unreadable("the reply has more lines than labels, and words about them, take")
         return lines
 
     def token_at(self, place: int) -> Token:

@@ -54,22 +54,27 @@ def _from(rung: Rung, ladder: Sequence[Way], *, insists: bool) -> list[Way]:
 class Climb:
     """The ways that failed for one request to a model so far, and why the last of them did.
 
-    `traits_before` is what was known of the model when the request began.
+    Of those in `unread` the replies were not read. `traits_before` is what was known of the model
+    when the request began.
     """
 
     traits_before: Traits
     failed: list[Way] = field(default_factory=list)
+    unread: list[Way] = field(default_factory=list)
     reason: Reason = Reason.NONE
 
     def note_failure(self, way: Way, failures: Sequence[ProviderError | ApiError]) -> None:
         """Note that a way failed in every option order.
 
-        That replies were not read, as others held too much, says nothing of the model.
+        That replies were not read, as others held too much, says nothing of the model, and leaves
+        open whether it needs the ways that come after.
         """
         known = [one for one in filter(moves_on, failures) if not isinstance(one, Unread)]
         if known:
             self.failed.append(way)
             self.reason = _reason(known[0])
+        else:
+            self.unread.append(way)
 
     def settle(self, memory: TraitMemory, name: str, worked: Way) -> None:
         """Remember how the model of this name was asked with success."""
@@ -87,6 +92,8 @@ class Climb:
         )
 
     def _rung(self, rung: Rung, ladder: Sequence[Way], worked: Way) -> Rung:
+        if any(way in ladder for way in self.unread):
+            return rung
         failed = [ladder.index(way) for way in self.failed if way in ladder]
         if worked in ladder:
             return rung.after(failed, ladder.index(worked), self.reason)

@@ -151,7 +151,7 @@ class SetupMaker:
         purse = self.purse_of(project, api_key, job)
         check_prices(purse, self.router, choice.models)
         models = min(len(choice.models), limits.COUNCIL[1])
-        deadline.effort.replies_s.share(models)
+        deadline.effort.share(models)
         aggregated = any(self.router.provider(model).aggregator for model in choice.models)
         return Setup(
             request,

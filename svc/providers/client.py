@@ -242,7 +242,7 @@ class Client:
             try:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
-                take = partial(coming.take, lambda: not watch.ended)
+                take = partial(coming.take, watch)
                 reply = transport.send(method, path, key, body, timeout_s, headers, take)
                 if not watch.ended:
                     return reply
@@ -251,7 +251,7 @@ class Client:
                 failure = _failure(watch, error)
                 _free(error)
             finally:
-                coming.sent_s = watch.sent_s
+                coming.count(watch.sent_s)
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
 

@@ -196,6 +196,23 @@ def test_a_long_text_is_not_read_once_replies_have_taken_their_time() -> None:
     assert asked == [JSON_SCHEMA, JSON_SCHEMA, JSON_OBJECT, JSON_SCHEMA]
 
 
+@pytest.mark.parametrize("questions", [{"q": NOUL}, {"q": NOUL, "r": NOUL}])
+def test_long_thought_before_labels_that_was_parsed_is_read_whatever_time_is_left(
+    questions: dict[str, Any],
+) -> None:
+    """To parse it took nearly all of the time that it takes."""
+    thought = "<think>" + 2 * SMALL_CHARS * "x" + "</think>"
+    labels = "\n".join(["yes"] * len(questions))
+    texts = (thought, *"\n".join(["yes"] * len(questions)).partition("\n"))
+    tokens = tuple(Token(one, -0.1, ((one, -0.1),)) for one in filter(None, texts))
+    with world(m=lambda *_: Completion(thought + labels, tokens)) as made:
+        deadline = Deadline(30, effort=Effort(replies_s=ModelsAllowance(0.0, 0.0)))
+        body = {"state": "s", "questions": questions, "mode": "logprobs", "debias": True}
+        decision = made.engine.decide(load_decision(body), deadline)
+        assert len(made.client.calls) == 2
+    assert decision.debiased
+
+
 def test_the_seconds_that_texts_take_to_read_count() -> None:
     class Recording(Effort):
         def __init__(self) -> None:
@@ -218,8 +235,8 @@ def test_the_seconds_that_texts_take_to_read_count() -> None:
 
 
 def test_sixteen_replies_of_a_model_that_thinks_are_within_what_is_read_of_it() -> None:
-    """As vLLM sends them: 400 tokens of thought with twenty alternatives each, and their bytes."""
-    each = 110_000
+    """From vLLM: 1,200 tokens of thought, each with twenty alternatives and their bytes."""
+    each = 320_000
     effort = Effort()
     assert all(effort.parts.take("m", each) for _ in range(16))
 
@@ -241,7 +258,7 @@ def test_each_reply_is_read_in_a_turn_of_its_length() -> None:
     tokens = tuple(Token(one, -0.1, ((one, -0.1),)) for one in ("yes", "\n", "A"))
 
     @contextmanager
-    def turn(chars: int) -> Iterator[bool]:
+    def turn(chars: int, _is_parsed: bool) -> Iterator[bool]:
         lengths.append(chars)
         yield True
 
@@ -270,7 +287,7 @@ def test_replies_with_one_label_each_have_a_turn_each() -> None:
     lengths: list[int] = []
 
     @contextmanager
-    def turn(chars: int) -> Iterator[bool]:
+    def turn(chars: int, _is_parsed: bool) -> Iterator[bool]:
         lengths.append(chars)
         yield True
 

@@ -25,6 +25,7 @@ from svc.providers.failures import (
     ServerTrouble,
     Throttled,
     Unanswerable,
+    Unread,
 )
 from svc.providers.traits import MISSES, UNKNOWN, Reason, Rung, TraitMemory, Traits, Way
 from svc.terms import Mode
@@ -168,6 +169,20 @@ def test_asks_for_labels_do_not_count_for_the_json_ways(memory: TraitMemory) -> 
     Climb(memory.of(M)).settle(memory, M, SINGLE)
     assert memory.of(M).labels.asks == 1
     assert memory.of(M).json.asks == 0
+
+
+def test_nothing_is_learned_of_a_ladder_on_which_a_reply_was_not_read(memory: TraitMemory) -> None:
+    """The way of that reply may work, so that nobody needs those that come after it."""
+    before = at(labels=0, json=1)
+    for worked in (SINGLE, OBJECT):
+        memory.change(M, lambda _: before)
+        climb = Climb(memory.of(M))
+        climb.note_failure(LINES, [Unread(), Unread()])
+        if worked is OBJECT:
+            climb.note_failure(SINGLE, [BadReply()])
+        climb.settle(memory, M, worked)
+        assert memory.of(M).labels == before.labels
+    assert memory.of(M).json.asks == 1
 
 
 # --- requests of one label between those of several ---
