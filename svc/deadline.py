@@ -129,18 +129,7 @@ class Effort:
         try:
             yield
         finally:
-            self.replied(model, began, processor)
-
-    def replied(
-        self, model: str, since_s: float, processor: Callable[[], float] = processor_time.used_s
-    ) -> float:
-        """Count what this thread did for a model's reply, since its processor time was `since_s`.
-
-        Returns where it is now.
-        """
-        now_s = processor()
-        self.replies_s.use(model, now_s - since_s)
-        return now_s
+            self.replies_s.use(model, processor() - began)
 
     @contextlib.contextmanager
     def counted(self, processor: Callable[[], float] = processor_time.used_s) -> Iterator[None]:

@@ -301,13 +301,14 @@ SAMPLE_CHARS = 500_000
 SAMPLE_SEARCHED_CHARS = 20_000_000
 FORECAST_ROWS = 10_000_000_000
 
-# The hooks of a project, the characters of the URL of one, the events that wait for one, and the
-# seconds that its receiver has for an answer. What cannot be delivered is given up so many days
-# after it was sent first.
+# The hooks of a project, the characters of the URL of one, the events that wait for one, the
+# seconds that its receiver has for an answer, and those of a processor that this may take. What
+# cannot be delivered is given up so many days after it was sent first.
 HOOKS = 20
 HOOK_URL_CHARS = 2_048
 HOOK_WAITING = 1_000
 HOOK_ANSWER_S = 10.0
+HOOK_PROCESSOR_S = 0.25
 HOOK_TRIED_DAYS = 3
 
 # The budgets of a database, those of jobs not counted, which are also those that `/v1/budgets` and

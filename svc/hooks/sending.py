@@ -16,7 +16,7 @@ from http.client import HTTPConnection, HTTPException, RemoteDisconnected
 from svc import limits
 from svc.hooks.targets import Resolve, Target, addresses, resolved
 from svc.phrases import reason
-from svc.providers import Watchdog
+from svc.providers import Meter, Spare, Watch, Watchdog
 from svc.wire import BoundedResponse, TooLong
 
 
@@ -42,22 +42,25 @@ class Sender:
         """The status of the receiver's answer. Raises `Undelivered` and `RefusedTarget`."""
         give_up_at = time.monotonic() + self._seconds
         found = addresses(target, allow_private, self._resolve)
-        connection = _Connection(target, found, give_up_at)
-        try:
-            connection.connect()
-            with self._watchdog.watching(_left(give_up_at)) as watch:
-                watch.follow(connection.sock)
+        spare = Spare(limits.HOOK_PROCESSOR_S)
+        meter = Meter(spare.use, spare.has_left)
+        with self._watchdog.watching(_left(give_up_at), meter=meter) as watch:
+            connection = _Connection(target, found, give_up_at, watch)
+            try:
                 connection.request("POST", target.path, body, {**headers, "Host": target.authority})
                 status = connection.getresponse().status
                 # A connection that was cut within the headers looks like their end.
-                _left(give_up_at)
+                watch.left()
                 return status
-        except (OSError, HTTPException, ValueError, TooLong) as error:
-            if time.monotonic() >= give_up_at:
-                raise Undelivered(f"it did not answer within {self._seconds:g} s") from None
-            raise Undelivered(_why(error)) from None
-        finally:
-            connection.close()
+            except (OSError, HTTPException, ValueError, TooLong) as error:
+                if watch.kept_busy:
+                    raise Undelivered("its connection took too much of a processor") from None
+                if time.monotonic() >= give_up_at:
+                    raise Undelivered(f"it did not answer within {self._seconds:g} s") from None
+                raise Undelivered(_why(error)) from None
+            finally:
+                meter.pause()
+                connection.close()
 
 
 class _Connection(HTTPConnection):
@@ -65,12 +68,17 @@ class _Connection(HTTPConnection):
 
     response_class = BoundedResponse
 
-    def __init__(self, target: Target, found: Iterable[str], give_up_at: float) -> None:
+    def __init__(
+        self, target: Target, found: Iterable[str], give_up_at: float, watch: Watch
+    ) -> None:
         super().__init__(target.host, target.port)
         self._target, self._found, self._give_up_at = target, found, give_up_at
+        self._watch = watch
 
     def connect(self) -> None:
         self.sock = self._connected()
+        # Before the handshake, which reads for as long as anything comes.
+        self._watch.hold(self.sock)
         if self._target.scheme == "https":
             self.sock.settimeout(_left(self._give_up_at))
             # It closes the socket below where this fails.

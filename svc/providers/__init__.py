@@ -38,6 +38,7 @@ from svc.providers.failures import (
     Unread,
     api_error_of,
 )
+from svc.providers.meter import Meter, Spare
 from svc.providers.prices import TokenUsage, price_of, price_variable
 from svc.providers.protocol import DecisionCall
 from svc.providers.refusals import LIMITS
@@ -59,7 +60,7 @@ from svc.providers.traits import (
     from_text,
 )
 from svc.providers.transport import Transport, trusted
-from svc.providers.watchdog import Watchdog
+from svc.providers.watchdog import Watch, Watchdog
 from svc.wire import TooLong
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "FormatRefused",
     "Gone",
     "KeyRefused",
+    "Meter",
     "NoCredit",
     "NoLogprobs",
     "NotThisWay",
@@ -105,6 +107,7 @@ __all__ = [
     "Router",
     "Rung",
     "ServerTrouble",
+    "Spare",
     "State",
     "Throttled",
     "Token",
@@ -115,6 +118,7 @@ __all__ = [
     "Transport",
     "Unanswerable",
     "Unread",
+    "Watch",
     "Watchdog",
     "Way",
     "api_error_of",

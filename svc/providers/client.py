@@ -26,6 +26,7 @@ from svc.providers.failures import (
     BrokenReply,
     CallTimedOut,
     Cancelled,
+    KeptBusy,
     ProviderError,
     Refused,
     ServerTrouble,
@@ -238,11 +239,11 @@ class Client:
         if timeout_s <= 0:
             raise CallTimedOut("no time was left for the call")
         transport = self._transports[provider.name]
-        with self._watchdog.watching(timeout_s, deadline, provider.name) as watch:
+        with self._watchdog.watching(timeout_s, deadline, provider.name, coming.meter) as watch:
             try:
                 if watch.cancelled:
                     raise Cancelled("nobody waits for the call any more")
-                take = partial(coming.take, watch)
+                take = partial(coming.take, lambda: not watch.ended)
                 reply = transport.send(method, path, key, body, timeout_s, headers, take)
                 if not watch.ended:
                     return reply
@@ -250,8 +251,6 @@ class Client:
             except Exception as error:  # noqa: BLE001 - whatever the peer makes of it
                 failure = _failure(watch, error)
                 _free(error)
-            finally:
-                coming.count(watch.sent_s)
         # Raised inside the handler, it would keep the other error alive, and all that was read.
         raise failure
 
@@ -277,6 +276,8 @@ def _failure(watch: Watch, error: Exception | None) -> ProviderError:
     if watch.cancelled:
         return Cancelled("cut off")
     timeouts = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
+    if watch.kept_busy:
+        return KeptBusy("its connection took more of a processor than replies may")
     if watch.expired or isinstance(error, timeouts):
         return CallTimedOut("the call took too long")
     return broken(error)

@@ -21,6 +21,7 @@
     │   ├── Unread             the replies to its request hold more than is read of them
     │   └── Overlong           it is longer than any reply to what was asked
     ├── CallTimedOut           the call's time is over
+    │   └── KeptBusy           its connection took too much of a processor
     └── Cancelled              cut off by this server
 
 `str(error)` is for the server's log alone and holds provider words only after redaction;
@@ -226,6 +227,13 @@ class CallTimedOut(ProviderError):
     may_be_charged = True
     public_message = "the model took too long to answer"
     advice = "raise SVC_PROVIDER_<NAME>_TIMEOUT, or take a faster model"
+
+
+class KeptBusy(CallTimedOut):
+    """The connection took too much of a processor, such as by records of TLS that hold nothing."""
+
+    public_message = "the model's provider kept the server busy without an answer"
+    advice = "see that SVC_PROVIDER_<NAME>_URL is its base URL, and that nobody else answers there"
 
 
 class Cancelled(ProviderError):

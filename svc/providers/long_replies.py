@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol, Self
+from functools import partial
+from typing import Self
 
 from svc import limits
 from svc.costly import CostlyWork, held
@@ -19,6 +20,7 @@ from svc.deadline import Deadline
 from svc.errors import Timeout
 from svc.jsontext import separators
 from svc.providers.failures import TAKE_TOO_LONG, CallTimedOut, Unread
+from svc.providers.meter import Meter
 from svc.records import Model
 from svc.shares import Shares
 
@@ -89,59 +91,41 @@ def _parts_that_came(body: bytes) -> int:
     return max(0, len(body) // limits.REPLY_BYTES_A_PART - limits.REPLY_PARTS_ALWAYS_READ)
 
 
-class UnderWay(Protocol):
-    """A call that may be cut off, which has then `ended`.
-
-    `sent_s` is where its thread's processor time stood when it was sent, None until then.
-    """
-
-    @property
-    def ended(self) -> bool: ...
-    @property
-    def sent_s(self) -> float | None: ...
-
-
 class ComingReply:
     """One reply on its way; every call has one, and a generator would take twice as long."""
 
-    __slots__ = ("_caller", "_counted_s", "_deadline", "_has_room", "_model", "_room")
+    __slots__ = ("_caller", "_deadline", "_has_room", "_model", "_room", "meter")
 
     def __init__(self, room: _Room, model: Model, deadline: Deadline) -> None:
         self._room, self._model = room, model
         self._deadline, self._has_room = deadline, False
         self._caller = deadline.effort.caller
-        # The processor time of its thread that is counted reaches to here.
-        self._counted_s: float | None = None
+        replies_s = deadline.effort.replies_s
+        self.meter = Meter(partial(replies_s.use, model.id), partial(replies_s.has_left, model.id))
 
-    def take(self, call: UnderWay, size: int) -> bool:
+    def take(self, is_wanted: Callable[[], bool], size: int) -> bool:
         """Whether so many bytes more may be held of it, which is long.
 
-        Waits for room, as much as any reply may need, until the call has ended; the provider has
-        to wait with the rest. Raises `Unread`.
+        Waits for room, as much as any reply may need, as long as `is_wanted`; until then the
+        provider has to wait with the rest. Raises `Unread`.
         """
-        self.count(call.sent_s)
+        self.meter.count()
         if not self._deadline.effort.replies_s.has_left(self._model.id):
             raise Unread(TAKE_TOO_LONG)
         while not self._has_room:
-            if call.ended or self._deadline.left() <= 0:
+            if not is_wanted() or self._deadline.left() <= 0:
                 return False
             self._has_room = self._room.take(self._caller, self._model.provider)
             if not self._has_room:
                 time.sleep(limits.ROOM_LOOK_S)
         return self._deadline.effort.parts.take(self._model.id, size // limits.REPLY_BYTES_A_PART)
 
-    def count(self, sent_s: float | None = None) -> None:
-        """Count what was done for the reply since its call was sent, and is not counted yet."""
-        since_s = sent_s if self._counted_s is None else self._counted_s
-        if since_s is not None:
-            self._counted_s = self._deadline.effort.replied(self._model.id, since_s)
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Give the room back, and count what was done for the reply."""
-        self.count()
+        self.meter.pause()
         if self._has_room:
             self._room.give_back(self._caller, self._model.provider)
 

@@ -14,7 +14,8 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from svc.errors import SvcError
 from svc.providers.client import broken
-from svc.providers.failures import CallTimedOut, ProviderError
+from svc.providers.failures import CallTimedOut, KeptBusy, ProviderError
+from svc.providers.meter import Meter, Spare
 from svc.providers.replies import Reply
 from svc.providers.transport import ENCODINGS, Adapter, Encoded, Session, Watched, trusted
 from svc.providers.watchdog import Watchdog, current_watch
@@ -41,6 +42,10 @@ _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 # Connections that are kept open.
 _CONNECTIONS = 4
 
+# What an exchange may take of a processor until a piece comes, in seconds, and for each byte of
+# what has come. What is done with the pieces does not count.
+SPARE_S, _BYTE_S = 0.25, 1e-7
+
 
 class _Streamed(Watched):
     """A connection whose bodies leave piece by piece, and whose replies have any length."""
@@ -56,7 +61,9 @@ class _Streamed(Watched):
         if self.sock is None:
             self.connect()
         current_watch().follow(self.sock)
+        current_watch().sending()
         HTTPConnection.request(self, *args, **kwargs)
+        current_watch().sent()
 
 
 class _StreamedTLS(_Streamed, HTTPSConnection):
@@ -102,12 +109,22 @@ class Streams:
 
         `refusal` gives the error for a reply that is one.
         """
-        with self._watchdog.watching(seconds) as watch:
+        spare = Spare(SPARE_S)
+        meter = Meter(spare.use, spare.has_left)
+        with self._watchdog.watching(seconds, meter=meter) as watch:
             try:
-                yield from self._exchange(method, path, body, headers, refusal)
+                for piece in self._exchange(method, path, body, headers, refusal):
+                    meter.pause()
+                    yield piece
+                    spare.give(len(piece) * _BYTE_S)
+                    meter.go_on()
             except ProviderError:
                 if not watch.ended:
                     raise
+            finally:
+                meter.pause()
+            if watch.kept_busy:
+                raise KeptBusy("its connection took more of a processor than a reply may")
             if watch.ended:
                 raise CallTimedOut("the call took too long")
 

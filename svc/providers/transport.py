@@ -126,6 +126,7 @@ class Watched(Joined):
         if self.sock is None:
             self.connect()
         current_watch().follow(self.sock)
+        current_watch().sending()
         try:
             super().request(*args, **kwargs)
         finally:

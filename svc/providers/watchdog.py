@@ -1,5 +1,7 @@
 """Bounds whole calls: a socket that is still in use when its call's time is over is shut down.
 
+So is one that keeps its thread busy beyond what the call may take of a processor.
+
 The timeouts of a socket bound one operation, so a peer that sends a byte now and then could hold
 a call for ever. One thread looks after all calls; shutting a socket down wakes whoever waits on it.
 """
@@ -14,9 +16,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from svc import processor_time
 from svc.deadline import Deadline, Effort
 from svc.providers.line_pace import LINE_PACE, LinePace
+from svc.providers.meter import Meter
+
+# The seconds between two looks at what calls under way take of a processor.
+LOOK_S = 0.1
 
 _current = threading.local()
 
@@ -29,13 +34,14 @@ class Watch:
         "_effort",
         "_handle",
         "_lock",
+        "_meter",
         "_pace",
         "_provider",
         "_sock",
         "at",
         "cancelled",
         "expired",
-        "sent_s",
+        "kept_busy",
     )
 
     def __init__(
@@ -45,14 +51,15 @@ class Watch:
         pace: LinePace,
         effort: Effort | None,
         provider: str,
+        meter: Meter | None,
     ) -> None:
         self.at = at
         self._clock, self._pace = clock, pace
-        self._effort, self._provider = effort, provider
+        self._effort, self._provider, self._meter = effort, provider, meter
         self.expired = False
         self.cancelled = False
-        # Where the processor time of the call's thread stood when the call had been sent.
-        self.sent_s: float | None = None
+        # Whether it was cut off because it took too much of a processor.
+        self.kept_busy = False
         self._sock: Any = None
         self._handle: socket.socket | None = None
         # Its own: hundreds of calls that wanted one lock would wait for each other, and for the
@@ -85,9 +92,21 @@ class Watch:
             self._sock = getattr(sock, "socket", sock)
             self._shut_if_ended()
 
+    def sending(self) -> None:
+        """Note that the call is sent from now on."""
+        if self._meter is not None:
+            self._meter.pause()
+
     def sent(self) -> None:
         """Note that the call was sent, or cut off: what its thread does now is for the reply."""
-        self.sent_s = processor_time.used_s()
+        if self._meter is not None:
+            self._meter.go_on()
+
+    def look(self) -> None:
+        """Cut the call off where it takes more of a processor than there is."""
+        if not self.ended and self._meter is not None and self._meter.look():
+            self.kept_busy = True
+            self.expire()
 
     def cancel(self) -> None:
         """Cut this one call off, from any thread."""
@@ -156,14 +175,19 @@ class Watchdog:
 
     @contextlib.contextmanager
     def watching(
-        self, seconds: float, deadline: Deadline | None = None, provider: str = ""
+        self,
+        seconds: float,
+        deadline: Deadline | None = None,
+        provider: str = "",
+        meter: Meter | None = None,
     ) -> Iterator[Watch]:
         """Bound what this thread does inside the block, as far as it is done over sockets.
 
-        It ends early when `deadline` is cancelled. `provider` is the name of the one that is asked.
+        It ends early when `deadline` is cancelled, and where it takes more of a processor than the
+        `meter` allows. `provider` is the name of the one that is asked.
         """
         effort = deadline.effort if deadline else None
-        watch = Watch(self._clock() + seconds, self._clock, self._pace, effort, provider)
+        watch = Watch(self._clock() + seconds, self._clock, self._pace, effort, provider, meter)
         _current.watch = watch
         try:
             self._add(watch)
@@ -214,7 +238,8 @@ class Watchdog:
                 for watch in watches:
                     if watch.at <= now and not watch.ended:
                         watch.expire()
-                running = (watch.at for watch in watches if not watch.ended)
+                    watch.look()
+                running = (min(watch.at, now + LOOK_S) for watch in watches if not watch.ended)
                 self._wakes_at = min(running, default=math.inf)
                 wait = None if math.isinf(self._wakes_at) else max(0.0, self._wakes_at - now)
                 self._changed.wait(wait)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
@@ -28,23 +27,16 @@ def model(provider: str) -> Model:
 M, HONEST = model("there"), model("honest")
 
 
+def use_processor(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
 def deadline(caller: str | None = "one", seconds: float = 60.0) -> Deadline:
     made = Deadline(seconds)
     made.effort.caller = caller
     return made
-
-
-class Call:
-    """One that goes on for so long, and was sent when its thread had used so many seconds."""
-
-    def __init__(
-        self, goes_on: Callable[[], bool] = lambda: True, sent_s: float | None = None
-    ) -> None:
-        self._goes_on, self.sent_s = goes_on, sent_s
-
-    @property
-    def ended(self) -> bool:
-        return not self._goes_on()
 
 
 def test_long_replies_are_read_one_after_the_other_and_short_ones_at_once() -> None:
@@ -73,7 +65,7 @@ def test_the_bytes_of_a_reply_count_once() -> None:
     body = b'"' + b"x" * (parts * limits.REPLY_BYTES_A_PART - 2) + b'"'
     long, asked = LongReplies(), Deadline(60.0, effort=Effort(ModelsAllowance(2 * parts, parts)))
     with long.coming(M, asked) as coming:
-        assert coming.take(Call(), len(body) * 9 // 10)
+        assert coming.take(lambda: True, len(body) * 9 // 10)
         with long.reading(body, M, asked):
             pass
     assert not asked.effort.parts.take(M.id, 1)
@@ -106,8 +98,8 @@ def test_a_model_that_lies_leaves_enough_for_those_asked_after_it() -> None:
     parts = 2 * limits.REPLY_PARTS_ALWAYS_READ
     long, asked = LongReplies(), Deadline(60.0, effort=Effort(ModelsAllowance(2 * parts, parts)))
     with long.coming(M, asked) as lying:
-        assert lying.take(Call(), parts * limits.REPLY_BYTES_A_PART)
-        assert not lying.take(Call(), limits.REPLY_BYTES_A_PART)
+        assert lying.take(lambda: True, parts * limits.REPLY_BYTES_A_PART)
+        assert not lying.take(lambda: True, limits.REPLY_BYTES_A_PART)
     with long.reading(LONG, HONEST, asked):
         pass
 
@@ -123,28 +115,19 @@ def test_where_no_time_is_left_short_replies_are_read_alone() -> None:
     with pytest.raises(Unread, match="longer"), long.reading(LONG, M, asked):
         pass
     with pytest.raises(Unread, match="longer"), long.coming(M, asked) as coming:
-        coming.take(Call(), 1)
+        coming.take(lambda: True, 1)
 
 
 def test_what_a_reply_takes_counts_while_it_comes_in() -> None:
     """Many that drip at the same time are not all received before any of them counts."""
-
-    class Clocked(Effort):
-        def replied(self, model: str, since_s: float, *_: object) -> float:
-            return super().replied(model, since_s, used.__next__)
-
-    used, effort = iter([0.25, 0.75, 1.5, 2.0]), Clocked(replies_s=ModelsAllowance(1.0))
-    asked, call = Deadline(60.0, effort=effort), Call(sent_s=0.0)
-    with pytest.raises(Unread, match="longer"), LongReplies().coming(M, asked) as coming:
-        assert coming.take(call, 1) and coming.take(call, 1)
-        assert effort.replies_s.take(M.id, 0.125)
-        coming.take(call, 1)
-    # What came after that was counted as well, each moment once.
-    assert list(used) == []
-    effort.replies_s.use(M.id, -1.125)
-    assert not effort.replies_s.has_left(M.id)
-    effort.replies_s.use(M.id, -0.125)
-    assert effort.replies_s.has_left(M.id)
+    asked = Deadline(60.0, effort=Effort(replies_s=ModelsAllowance(0.05)))
+    with LongReplies().coming(M, asked) as coming:
+        coming.meter.go_on()
+        assert coming.take(lambda: True, 1)
+        assert asked.effort.replies_s.has_left(M.id)
+        use_processor(0.05)
+        with pytest.raises(Unread, match="longer"):
+            coming.take(lambda: True, 1)
 
 
 def test_a_reply_whose_turn_comes_once_the_time_is_used_up_is_not_read() -> None:
@@ -191,11 +174,11 @@ def test_a_provider_whose_replies_drip_leaves_room_to_others() -> None:
     long = LongReplies(room_bytes=8 * limits.REPLY_BYTES)
     with ExitStack() as there:
         for caller in ("one", "two", "three", "four"):
-            assert there.enter_context(long.coming(M, deadline(caller))).take(Call(), 1)
+            assert there.enter_context(long.coming(M, deadline(caller))).take(lambda: True, 1)
         fifth = there.enter_context(long.coming(M, deadline("five", 0.05)))
-        assert not fifth.take(Call(), 1)
+        assert not fifth.take(lambda: True, 1)
         other = there.enter_context(long.coming(HONEST, deadline("five")))
-        assert other.take(Call(), 1)
+        assert other.take(lambda: True, 1)
 
 
 def test_a_long_reply_waits_for_room_while_it_comes_in() -> None:
@@ -204,16 +187,16 @@ def test_a_long_reply_waits_for_room_while_it_comes_in() -> None:
         for name in ("one", "two", "three", None):
             one = there.enter_context(long.coming(model(str(name)), deadline(name)))
             # It has the room for all that a reply may hold, once.
-            assert one.take(Call(), 100) and one.take(Call(), 100)
+            assert one.take(lambda: True, 100) and one.take(lambda: True, 100)
         with long.coming(M, deadline("c", 0.05)) as late:
-            assert not late.take(Call(), 100)
+            assert not late.take(lambda: True, 100)
         with long.coming(M, deadline("c")) as unwanted:
-            assert not unwanted.take(Call(lambda: False), 100)
+            assert not unwanted.take(lambda: False, 100)
         with long.coming(M, deadline("c")) as waiting:
             looks = iter([True, True])
-            assert not waiting.take(Call(lambda: next(looks, False)), 100)
+            assert not waiting.take(lambda: next(looks, False), 100)
             there.close()
-            assert waiting.take(Call(), 100)
+            assert waiting.take(lambda: True, 100)
 
 
 def test_one_caller_leaves_room_to_others() -> None:
@@ -221,10 +204,10 @@ def test_one_caller_leaves_room_to_others() -> None:
     with ExitStack() as there:
         for n in range(4):
             nth = there.enter_context(long.coming(model(f"p{n}"), deadline()))
-            assert nth.take(Call(), 1)
+            assert nth.take(lambda: True, 1)
         fifth = there.enter_context(long.coming(M, deadline("one", 0.05)))
-        assert not fifth.take(Call(), 1)
-        assert there.enter_context(long.coming(M, deadline("other"))).take(Call(), 1)
+        assert not fifth.take(lambda: True, 1)
+        assert there.enter_context(long.coming(M, deadline("other"))).take(lambda: True, 1)
 
 
 @pytest.mark.parametrize("size", [REPLY_BYTES_ALWAYS_READ - 1, REPLY_BYTES_ALWAYS_READ + 1])

@@ -1,0 +1,87 @@
+"""What the thread of an exchange takes of a processor, as another thread can see it.
+
+Records of TLS that carry nothing are read below Python for as long as they come, in the handshake
+and after it: nothing that is counted there ends that.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+# A handshake, and a busy machine, take so much of a processor in any exchange, in seconds.
+SET_UP_S = 0.02
+
+# What one exchange has taken since it was sent, in seconds, before it is seen as busy.
+NOTICED_S = 0.05
+
+
+class Spare:
+    """The seconds of a processor that an exchange may still take, of so many at most."""
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = self._left_s = most_s
+
+    def use(self, seconds: float) -> None:
+        """Take some, whether they are there or not."""
+        self._left_s -= seconds
+
+    def give(self, seconds: float) -> None:
+        """Add some, for what has come."""
+        self._left_s = min(self._most_s, self._left_s + seconds)
+
+    def has_left(self) -> bool:
+        """Whether any more may be taken."""
+        return self._left_s > 0
+
+
+class Meter:
+    """Counts the processor time of the thread that makes it, but for what it takes to send.
+
+    The handshake counts as far as it takes longer than usual.
+    """
+
+    __slots__ = ("_busy_s", "_clock", "_counted_s", "_has_left", "_lock", "_use")
+
+    def __init__(self, use: Callable[[float], object], has_left: Callable[[], bool]) -> None:
+        """`use` is told of seconds that were taken, `has_left` says whether more may be."""
+        self._use, self._has_left = use, has_left
+        # Some systems show the time of a thread to that thread alone.
+        clock_of = getattr(time, "pthread_getcpuclockid", None)
+        self._clock = clock_of and clock_of(threading.get_ident())
+        # Up to where it is counted; None while it is not.
+        self._counted_s: float | None = time.thread_time() + SET_UP_S
+        self._busy_s = 0.0
+        self._lock = threading.Lock()
+
+    def pause(self) -> None:
+        """Count no more for now; the thread itself calls this, and the next two."""
+        self.count()
+        with self._lock:
+            self._counted_s = None
+
+    def go_on(self) -> None:
+        """Count from now on."""
+        with self._lock:
+            self._counted_s, self._busy_s = time.thread_time(), 0.0
+
+    def count(self) -> None:
+        """Count what was taken since it was counted last."""
+        with self._lock:
+            self._count(time.thread_time())
+
+    def look(self) -> bool:
+        """Count from another thread; whether the exchange takes more than there is."""
+        with self._lock:
+            # A thread that pauses may be gone soon, and its clock with it.
+            if self._counted_s is None or not self._clock:
+                return False
+            self._count(time.clock_gettime(self._clock))
+            return self._busy_s > NOTICED_S and not self._has_left()
+
+    def _count(self, now_s: float) -> None:
+        if self._counted_s is not None and now_s > self._counted_s:
+            self._use(now_s - self._counted_s)
+            self._busy_s += now_s - self._counted_s
+            self._counted_s = now_s
